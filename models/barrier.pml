@@ -1,4 +1,4 @@
-/* The barrier: threads that come, are let go together, and come again at once.
+/* The barrier: threads that arrive, are released together, and arrive again at once.
  *
  * verify: safety
  * verify: served
@@ -19,8 +19,8 @@
  * refute: safety BROKEN_RETIRE LAST=1 NODES=1
  * refute: gone BROKEN_LIST THREADS=4 PARTIES=3
  *
- * Where there are more threads than parties, one may fail its exchange for ever; those that have
- * arrived are let go. README.md beside this file says what stands for what, and what was left out.
+ * If there are more threads than parties, one may fail its exchange for ever; those that have
+ * arrived are released. README.md in this folder maps the model to the code, and lists omissions.
  */
 
 #ifndef THREADS
@@ -29,14 +29,14 @@
 #ifndef PARTIES
 #define PARTIES THREADS
 #endif
-/* How many threads have a node at a time; the others nap. */
+/* The number of threads that have a node at a time; the others nap. */
 #ifndef NODES
 #define NODES THREADS
 #endif
-/* CrowdForm::ALONE: with more sleepers than that, those that are woken wake others. */
+/* CrowdForm::ALONE: with more sleepers than this, woken threads wake others. */
 #define ALONE 1
 #define SHARE 2
-/* How often a sleeper wakes for no reason, in all. */
+/* Spurious wake-ups of sleepers, in all. */
 #define SPURIOUS 1
 #define NOBODY 255
 
@@ -45,7 +45,7 @@ byte waiters = NOBODY, came;
 byte nappers;
 #define ROUND(count) (count / PARTIES)
 
-/* The nodes, one a thread. */
+/* The nodes, one per thread. */
 mtype = { WAITING, PARKED, GONE };
 mtype status[THREADS];
 byte next[THREADS], batch[THREADS];
@@ -57,7 +57,7 @@ byte spurious;
 
 /* By thread: it waits; it has arrived; its round is complete. */
 bool waits[THREADS], here[THREADS], complete[THREADS];
-/* BARRIER-3: one of the last round is back, and has freed the barrier. */
+/* BARRIER-3: a thread of the last round has returned, and has freed the barrier. */
 bool freed;
 
 /* Barrier::come: the load, and the exchange. Without a node, a thread is on no list. */
@@ -77,7 +77,7 @@ inline exchange() {
             came = (seen + 1) % (2 * PARTIES);
             if
             :: last ->
-                /* BARRIER-1: all others of the round have come. */
+                /* BARRIER-1: all others of the round have arrived. */
                 at = 0; count = 0;
                 do
                 :: at < THREADS ->
@@ -105,7 +105,7 @@ inline exchange() {
     }
 }
 
-/* together::let_spinners_go: one of the list, which is let go or put on the list of sleepers. */
+/* together::let_spinners_go: releases a waiter of the list, or adds it to the sleepers. */
 inline let_spinner_go() {
     d_step {
         at = next[first];
@@ -118,7 +118,7 @@ inline let_spinner_go() {
     }
 }
 
-/* together::wake_in_turn: lets the first of the list `asleep` go, and wakes it. */
+/* together::wake_in_turn: releases the first of the list `asleep`, and wakes it. */
 inline wake_one() {
     d_step {
         at = asleep;
@@ -136,8 +136,7 @@ inline wake_one() {
     at = 0
 }
 
-/* together::let_go: to each sleeper that it wakes it leaves those behind that one, if they are
- * many. */
+/* together::let_go: if there are many sleepers, each woken one is left the sleepers behind it. */
 inline let_go() {
 #ifdef BROKEN_TAKE
     d_step { first = waiters; waiters = NOBODY }
@@ -168,7 +167,7 @@ inline let_go() {
 #endif
 }
 
-/* Member::wait: spins for a while and sleeps; then wakes those that were left to it. */
+/* Member::wait: spins for a while and sleeps; then wakes the sleepers that were left to it. */
 inline wait() {
     if
     :: status[_pid] == GONE
@@ -256,7 +255,7 @@ active [THREADS] proctype thread() {
        rounds++;
        if
        :: rounds == LAST ->
-           /* Barrier::retire, by the first thread that comes back. */
+           /* Barrier::retire, by the first thread that returns. */
 #ifdef BROKEN_RETIRE
            freed = true;
 #else

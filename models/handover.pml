@@ -1,5 +1,5 @@
 /* The ShflLock mutex where owners hand it over: the owner keeps its place at the front of the queue
- * (PASS), hands the lock to the next waiter that is awake, and sets those that sleep aside (ASIDE).
+ * (PASS), hands the lock to the next waiter that is awake, and sets sleeping waiters aside (ASIDE).
  *
  * verify: safety
  * verify: served
@@ -10,11 +10,11 @@
  * refute: served BROKEN_TURN
  * refute: served BROKEN_END
  *
- * README.md beside this file says what stands for what, and what was left out.
+ * README.md in this folder maps the model to the code, and lists omissions.
  */
 
 #define THREADS 3
-/* Form::COHORT: how often the lock is handed on until one of those set aside is turned out. */
+/* Form::COHORT: the number of hand-offs until a waiter that was set aside is turned out. */
 #define TURN 2
 
 /* ShflMutex::locked; `pass` is that bit of `head`. */
@@ -23,9 +23,9 @@ bool locked, wake, pass;
 /* The queue, first to last. The first is the head; or the owner, if `pass`. */
 byte queue[THREADS], length;
 
-/* Those that were set aside, in the order in which they came. */
+/* The waiters that were set aside, in order of arrival. */
 byte aside[THREADS], aside_length;
-/* How often the lock was handed on in this turn. */
+/* The number of hand-offs in this turn. */
 byte turn;
 
 /* Bits of the status of a thread's node, and the platform's token of the thread. */
@@ -49,7 +49,7 @@ inline leave_queue(from) {
     at = 0
 }
 
-/* The first that was set aside leaves the list. */
+/* The first waiter that was set aside leaves the list. */
 inline leave_aside() {
     aside_length--;
     at = 0;
@@ -61,7 +61,7 @@ inline leave_aside() {
     at = 0
 }
 
-/* ShflMutex::give_place_up: the next waiter is the head. One that sleeps is left asleep, and the
+/* ShflMutex::give_place_up: the next waiter is the head. A sleeping head is left asleep, and the
  * release wakes it. */
 inline give_place_up() {
     pass = false;
@@ -93,8 +93,8 @@ inline take_as_head() {
     fi
 }
 
-/* ShflMutex::turn_out: at the end of a turn, the first that was set aside is woken; it is in no
- * list then. */
+/* ShflMutex::turn_out: at the end of a turn, the first waiter that was set aside is woken; it
+ * is in no list then. */
 inline turn_out() {
     turn++;
     if
@@ -113,7 +113,7 @@ inline turn_out() {
     fi
 }
 
-/* ShflMutex::call_back: those that were set aside stand in the queue again, before all others. */
+/* ShflMutex::call_back: waiters that were set aside are in the queue again, before all others. */
 inline call_back() {
     do
     :: aside_length > 0 ->
@@ -148,7 +148,7 @@ inline hand_over() {
         owner[queue[0]] = true;
         had = false;
         break
-    /* ShflMutex::set_next_aside: not the last, behind which a comer may link itself. */
+    /* ShflMutex::set_next_aside: not the last, behind which an arriving waiter may link itself. */
     :: length > 2 && parked[queue[1]] ->
         aside[aside_length] = queue[1]; aside_length++;
         leave_queue(1)
@@ -165,7 +165,7 @@ active [THREADS] proctype thread() {
     byte at;
     do
     :: waits[_pid] = true;
-       /* A comer takes a free lock, or joins. How often it may overtake is for mutex.pml. */
+       /* An arriving waiter takes a free lock, or joins. mutex.pml bounds its overtaking. */
        d_step {
            if
            :: !locked && length == 0 -> locked = true; had = true
@@ -181,8 +181,8 @@ active [THREADS] proctype thread() {
        :: d_step { IS_HEAD && locked -> wake = true };
           token[_pid];
           token[_pid] = false
-       /* Contended::spin_behind has lasted long enough. One that was woken does not sleep again
-        * before its turn, as it spins for longer than that takes. */
+       /* Contended::spin_behind has lasted long enough. A woken waiter does not sleep again
+        * before its turn, because it spins for longer than that takes. */
        :: d_step { !had && !rested && !FIRST && !owner[_pid] && !out[_pid] -> parked[_pid] = true };
           token[_pid];
           d_step { token[_pid] = false; parked[_pid] = false; rested = true }

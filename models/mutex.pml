@@ -10,13 +10,13 @@
  * refute: served BROKEN_MISSES
  * refute: safety BROKEN_WAKE
  *
- * README.md beside this file says what stands for what, and what was left out.
+ * README.md in this folder maps the model to the code, and lists omissions.
  */
 
 #define THREADS 3
 /* Form::PATIENCE_NS, in acquisitions instead of time. */
 #define PATIENCE 1
-/* How often the head finds the lock free and loses it, before its patience begins to run. */
+/* How often the head finds the lock free and loses it, before its patience starts. */
 #define MISSES 2
 
 /* ShflMutex::locked, and whether the head's patience runs (Patience::was_called). */
@@ -30,7 +30,7 @@ bool token[THREADS];
 
 bool waits[THREADS];
 byte inside;
-/* How often the head was overtaken since it was called. */
+/* How often the head was overtaken since it was signalled. */
 byte overtaken;
 
 #ifdef BROKEN_MISSES
@@ -61,7 +61,7 @@ inline steal() {
         :: else
         fi
     }
-    /* The bound of bypass: the unlock that finds the head due keeps the lock for it. */
+    /* The bound of bypass: the unlock that finds the head due reserves the lock for it. */
     assert(overtaken <= PATIENCE)
 }
 
@@ -70,7 +70,7 @@ inline join() {
     d_step { queue[length] = _pid; length++ }
 }
 
-/* Contended::take_as_head and pass_headship: the head takes a free lock, kept or not; the next
+/* Contended::take_as_head and pass_headship: the head takes a free lock, reserved or not; the next
  * waiter is the head before the critical section begins. */
 inline take_as_head() {
     d_step {
@@ -90,8 +90,8 @@ inline take_as_head() {
     }
 }
 
-/* ShflMutex::unlock_and_wake: clears WAKE and calls the head; keeps the lock for one that is due
- * (Patience::is_over). */
+/* ShflMutex::unlock_and_wake: clears WAKE and signals the head; reserves the lock for a head that
+ * is due (Patience::is_over). */
 inline unlock() {
     d_step {
         if
@@ -128,7 +128,7 @@ active [THREADS] proctype thread() {
                if
                :: had -> break
                :: else ->
-                    /* Contended::ask_for_wake, only where a thread holds the lock; and park. */
+                    /* Contended::ask_for_wake, only if a thread holds the lock; and park. */
                     d_step {
                         if
                         :: locked -> wake = true; sleeps = true

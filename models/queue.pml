@@ -1,4 +1,4 @@
-/* The queue of a ShflLock that waiters sort: which may be put before which, and for how long.
+/* The queue of a ShflLock that waiters shuffle: which waiter may pass which, and how often.
  *
  * verify: safety
  * verify: served
@@ -6,7 +6,7 @@
  * refute: served BROKEN_GROUP
  * refute: safety BROKEN_ROLE
  *
- * README.md beside this file says what stands for what, and what was left out.
+ * README.md in this folder maps the model to the code, and lists omissions.
  */
 
 #define THREADS 5
@@ -17,7 +17,7 @@
 /* Four threads of one socket: a holder, two to stand around the fifth, and a tail. */
 #define SOCKET(thread) (thread == 4)
 
-/* ShflSpin::locked. No thread steals: mutex.pml has that. */
+/* ShflSpin::locked. No thread barges: mutex.pml has that. */
 bool locked;
 
 /* The queue, first to last; Waiter::batch; which waiter has the shuffling role. */
@@ -26,7 +26,7 @@ byte batch[THREADS];
 byte role = NOBODY;
 
 bool waits[THREADS];
-/* How many waiters that came later have passed the fifth. */
+/* The number of later waiters that have passed the fifth. */
 byte passed;
 
 #define IS_HEAD (length > 0 && queue[0] == _pid)
@@ -45,8 +45,8 @@ inline join() {
     }
 }
 
-/* shuffle::shuffle, one move of it: the first waiter behind the role's that is of its socket, and
- * is not the tail, comes to stand right behind it, and has the role then. */
+/* shuffle::shuffle, one move of it: the first waiter behind the role's owner that is of its socket,
+ * and is not the tail, moves to the place right behind it, and gets the role. */
 inline shuffle() {
     d_step {
         at = 0;
@@ -83,11 +83,11 @@ inline shuffle() {
         fi;
         at = 0; from = 0; moved = 0
     }
-    /* INV-5: each waiter that was before it may gather one group. */
+    /* INV-5: each waiter before the fifth may gather one group. */
     assert(passed < GROUP * THREADS);
 }
 
-/* As the head, which has the lock: out of the queue. */
+/* The head, which has the lock, leaves the queue. */
 inline leave() {
     d_step {
         locked = true;

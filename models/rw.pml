@@ -1,5 +1,5 @@
-/* The ShflLock readers-writer lock: readers that come and go for ever beside a writer, and writers
- * beside a reader.
+/* The ShflLock readers-writer lock: readers that arrive and leave for ever while a writer
+ * waits, and writers while a reader waits.
  *
  * verify: safety
  * verify: writer_served
@@ -13,7 +13,7 @@
  * refute: writer_served BROKEN_FAIR
  * refute: reader_served BROKEN_FAIR READERS=1 WRITERS=2
  *
- * README.md beside this file says what stands for what, and what was left out.
+ * README.md in this folder maps the model to the code, and lists omissions.
  */
 
 /* Readers first, then writers. */
@@ -24,12 +24,12 @@
 #define THREADS (READERS + WRITERS)
 #define WRITES (_pid >= READERS)
 
-/* Form::PATIENCE_NS, in wakes that came to nothing instead of time. */
+/* Form::PATIENCE_NS, in unsuccessful wake-ups instead of time. */
 #define PATIENCE 1
-/* How often the head finds the lock free and loses it, before its patience begins to run. */
+/* How often the head finds the lock free and loses it, before its patience starts. */
 #define MISSES 1
 
-/* State: the owners, and what the head has to say. */
+/* State: the owners, and the head's flags. */
 byte readers;
 bool writer, wake, fair, waiting;
 byte name;
@@ -52,7 +52,7 @@ byte reading, writing;
 #define WAITING waiting
 #endif
 
-/* What a reader goes on to do. */
+/* The next action of a reader. */
 #define IN 0
 #define OVERTAKES 1
 #define SETTLES 2
@@ -76,8 +76,8 @@ inline count_in() {
     }
 }
 
-/* `settle` of one that is in and has overtaken the head: its wish is taken away, if the state is
- * the same still; and the head woken, since it may be the same again. */
+/* `settle` of a reader that is in and has overtaken the head: takes its wish away if the state is
+ * still the same, and wakes the head, because the state may be the same again. */
 inline overtake() {
     d_step {
         if
@@ -93,7 +93,7 @@ inline overtake() {
     next = IN
 }
 
-/* `settle` of one that should have stayed out. */
+/* `settle` of a reader that should have stayed out. */
 inline settle() {
     d_step {
         if
@@ -107,7 +107,7 @@ inline settle() {
     }
 }
 
-/* The exchange that insists on the writer. */
+/* The exchange that requests a hand-off to the writer. */
 inline take_back() {
     d_step {
         if
@@ -117,7 +117,7 @@ inline take_back() {
     }
 }
 
-/* ShflRwLock::leave_as_reader: the last one wakes the head. */
+/* ShflRwLock::leave_as_reader: the last reader wakes the head. */
 inline leave() {
     d_step {
         readers--;
@@ -151,7 +151,7 @@ inline wake_up(who) {
     fi
 }
 
-/* Kind::enter of a writer that comes. */
+/* Kind::enter of an arriving writer. */
 inline write_at_once() {
     d_step {
         if
@@ -221,7 +221,7 @@ inline wait_as_head() {
        :: else
        fi;
 #endif
-       /* Entry::ask_for_wake, only where an owner keeps the head out; and park. */
+       /* Entry::ask_for_wake, only if an owner keeps the head out; and park. */
        d_step {
            if
            :: (WRITES && !FREE) || (!WRITES && writer) ->

@@ -1,19 +1,20 @@
 //! Builds the preload libraries and embeds them, so that the command is one file.
 //!
 //! A build script can't depend on another package's `cdylib` in stable Cargo, so it runs Cargo
-//! again, in the profile that they are shipped in and with a target directory of its own (the
-//! outer one is locked while this runs). What the outer build has resolved is not resolved again.
+//! again, in the profile in which the libraries are shipped, with a separate target directory (the
+//! outer one is locked while this runs). Versions that the outer build has resolved are not
+//! resolved again.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// The crates that the libraries are made of, by their folders.
+/// The folders of the crates that the libraries consist of.
 const PARTS: [&str; 8] =
     ["platform", "sync", "linux", "record", "preload", "runtime", "antiphon", "preload-coop"];
 const PROFILE: &str = "preload";
-/// Packages, what they are built as, and what that is called here.
+/// The package of each library, the file that Cargo builds, and its name here.
 const LIBRARIES: [[&str; 3]; 2] = [
     ["antiphon-preload", "libantiphon_preload.so", "antiphon-preload.so"],
     ["antiphon-preload-coop", "libantiphon_preload_coop.so", "antiphon-preload-coop.so"],
@@ -36,19 +37,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         version = hash(version, &contents);
         fs::write(out.join(embedded), contents)?;
     }
-    // Here and not by each run of the command, which that would take milliseconds.
+    // Computed at build time: hashing in each run of the command would take milliseconds.
     println!("cargo::rustc-env=ANTIPHON_PRELOAD_VERSION={version:016x}");
     Ok(())
 }
 
-/// Whether this is for Clippy: what it reads is never run, and to build the libraries takes longer
-/// than all that it does. Cargo keeps what it makes for Clippy apart.
+/// Whether this build is for Clippy: the libraries are then never run, and building them takes
+/// longer than all of Clippy's work. Cargo keeps the results for Clippy apart.
 fn is_only_looked_at() -> bool {
     let wrapper = env::var_os("RUSTC_WORKSPACE_WRAPPER");
     wrapper.is_some_and(|path| Path::new(&path).file_stem() == Some("clippy-driver".as_ref()))
 }
 
-/// Libraries that are there, and empty.
+/// Writes empty files in place of the libraries.
 fn embed_nothing(out: &Path) -> Result<(), Box<dyn Error>> {
     for [.., embedded] in LIBRARIES {
         fs::write(out.join(embedded), [])?;
@@ -57,13 +58,14 @@ fn embed_nothing(out: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// FNV-1a, 64 bits: tells versions of the libraries apart.
+/// FNV-1a, 64 bits: distinguishes versions of the libraries.
 fn hash(before: u64, bytes: &[u8]) -> u64 {
     let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.iter().fold(before, step)
 }
 
-/// Everything that the libraries are made of; a path that is not there would mean "always".
+/// Rebuilds when any source of the libraries changes. A path that does not exist would mean
+/// "always".
 fn watch(root: &Path) {
     let parts = PARTS.iter().flat_map(|part| {
         let folder = root.join("crates").join(part);
@@ -84,11 +86,11 @@ fn build(root: &Path, directory: &Path, target: &str) -> Result<PathBuf, Box<dyn
         .args(["build", "--quiet", "--lib"])
         .args(LIBRARIES.iter().flat_map(|[package, ..]| ["--package", package]))
         .args(["--profile", PROFILE, "--target", target])
-        // Debug information that the profile strips need not be made: an eighth of the time.
+        // The profile strips debug information; not generating it saves an eighth of the time.
         .args(["--config", &format!("profile.{PROFILE}.debug=false")])
         .arg("--target-dir")
         .arg(directory)
-        // Clippy's driver and coverage's flags are for the code that is looked at.
+        // Clippy's driver and the flags for coverage must not affect the libraries.
         .env_remove("RUSTC_WORKSPACE_WRAPPER")
         .env_remove("CARGO_ENCODED_RUSTFLAGS");
     if root.join("Cargo.lock").exists() {

@@ -1,11 +1,11 @@
-//! Says how the shared library is linked.
+//! Sets how the shared library is linked.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     for argument in [
-        // The version of the ABI: README.md says when it changes.
+        // The version of the ABI; README.md says when it changes.
         "-Wl,-soname,libantiphon.so.0",
-        // Code that a lock is in may not go away.
+        // Code that a thread may be running must not be unmapped.
         "-Wl,-z,nodelete",
         // No lazy binding inside a lock.
         "-Wl,-z,now",

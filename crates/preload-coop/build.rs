@@ -1,4 +1,4 @@
-//! Compiles the C half and says how the library is linked.
+//! Compiles the C source and sets the linker options of the library.
 
 fn main() {
     println!("cargo:rerun-if-changed=src/shim.c");
@@ -16,7 +16,7 @@ fn main() {
         .flag("-fvisibility=hidden")
         .compile("antiphon_coop_shim");
     for argument in [
-        // Code that a thread is in may not go away.
+        // A library in whose code threads may wait must not be unloaded.
         "-Wl,-z,nodelete",
         // No lazy binding inside a wait, which may be a signal handler's.
         "-Wl,-z,now",

@@ -1,4 +1,4 @@
-//! Compiles the C half and says how the library is linked.
+//! Compiles the C sources and sets the linker options of the library.
 
 fn main() {
     let sources = ["src/shim.c", "src/exec/elsewhere.c"];
@@ -15,13 +15,14 @@ fn main() {
         // A cancellation unwinds the waiting functions and runs their cleanups.
         .flag("-fexceptions")
         .flag("-fasynchronous-unwind-tables")
-        // It may strike at any instruction of `sleep_cancellably`, and of what that calls. No
-        // unwinding starts in a linkage table: LLD, unlike GNU ld, describes none.
+        // A cancellation may happen at any instruction of `sleep_cancellably` and of the functions
+        // that it calls. No unwinding starts in a linkage table: LLD, unlike GNU ld, describes
+        // none.
         .flag("-fno-plt")
         .flag("-fvisibility=hidden")
         .compile("antiphon_shim");
     for argument in [
-        // Code that a lock is in may not go away.
+        // A library in whose code threads may wait must not be unloaded.
         "-Wl,-z,nodelete",
         // No lazy binding inside a lock.
         "-Wl,-z,now",

@@ -1,4 +1,4 @@
-//! `claims`: what the source documents say, and what this tree makes of it.
+//! `claims`: checks the list of what the source documents claim, and what this tree makes of it.
 //!
 //! `docs/claims.toml` lists each claim, figure, mechanism and future-work item of the five source
 //! documents as a `[[claim]]` table:
@@ -9,16 +9,17 @@
 //! | `document` | `000` to `004` |
 //! | `where` | the section, slide or figure |
 //! | `kind` | `claim`, `figure`, `mechanism` or `future-work` |
-//! | `words` | what it says, in a line |
+//! | `words` | the claim, in one line |
 //! | `status` | see [`Status`] |
-//! | `by` | how that was found out, see [`entries::By`]; required of judged entries |
-//! | `command` | what to run to see it; required of judged entries |
+//! | `by` | how the status was found out, see [`entries::By`]; required of judged entries |
+//! | `command` | the command that shows it; required of judged entries |
 //! | `expect` | figures in the command's JSON with bounds from the claim, see [`expect::Expect`] |
 //! | `result` | what the command showed, on which machine; required of judged entries |
-//! | `why` | why an entry is open, or nothing can close it (required of those) |
+//! | `why` | why an entry is open, or can't be closed (required of those) |
 //!
-//! *Judged* is every entry that is neither open nor not applicable. A command is *alive* if what it
-//! names still exists: see [`alive`]. `--check` runs commands and compares: see [`check`].
+//! *Judged* is every entry that is neither open nor not applicable. A command is *alive* if
+//! everything that it names still exists: see [`alive`]. `--check` runs commands and compares: see
+//! [`check`].
 
 mod alive;
 mod check;
@@ -38,12 +39,12 @@ use crate::{Failure, tree};
 use entries::{Claim, Status};
 
 const FILE: &str = "docs/claims.toml";
-/// The page of counts for readers: for all documents and for each.
+/// The page of counts for readers, in all and by document.
 const PAGE: &str = "docs/claims.md";
-/// It has the counts for all documents, too.
+/// This file has the counts in all, too.
 const README: &str = "README.md";
 
-/// `cargo xtask claims [--readme] [--strict]`, or `--check` with what [`check::Options`] has.
+/// `cargo xtask claims [--readme] [--strict]`, or `--check` with the options of [`check::Options`].
 ///
 /// `--readme` also checks the counts in `docs/claims.md`, the page for readers, and in `README.md`;
 /// `--strict` fails if commands of the `antiphon` program could not be checked because it is not
@@ -83,7 +84,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     Ok(report(findings))
 }
 
-/// A finding for each command that names something which is no longer there.
+/// A finding for each command that names something that no longer exists.
 fn dead_commands(
     root: &Path,
     text: &str,
@@ -113,16 +114,16 @@ fn dead_commands(
     Ok(findings)
 }
 
-/// Counts of all claims: a line of the page.
+/// The counts of all claims, as a line of the page.
 fn count_line(claims: &[Claim]) -> String {
     let count = |status| claims.iter().filter(|claim| claim.status == status).count();
     let counts = Status::ALL.map(|status| format!("{} {}", count(status), status.name()));
     format!("Claims: {} listed, {}.", claims.len(), counts.join(", "))
 }
 
-/// A finding if the file does not contain the present counts.
+/// A finding if the file does not contain the current counts.
 fn stale_count(file: &str, page: &str, line: &str) -> Option<Finding> {
-    // The page breaks the line where it is too wide.
+    // The page wraps the line.
     if page.split_whitespace().collect::<Vec<_>>().join(" ").contains(line) {
         return None;
     }
@@ -130,7 +131,7 @@ fn stale_count(file: &str, page: &str, line: &str) -> Option<Finding> {
     Some(Finding::at(file, stale.map_or(0, |at| at + 1), format!("the count is now: {line}")))
 }
 
-/// A finding for each document whose row of the page's table does not end with the present counts.
+/// A finding for each document whose row of the page's table does not end with the current counts.
 fn stale_rows(page: &str, claims: &[Claim]) -> Vec<Finding> {
     let documents: BTreeSet<_> = claims.iter().map(|claim| claim.document.as_str()).collect();
     let stale = |document: &str| {

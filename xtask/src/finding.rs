@@ -1,15 +1,15 @@
-//! A finding of a check, and how it is shown.
+//! Findings of a check, and their output.
 
 use std::fmt;
 
-/// One thing that is wrong, and where.
+/// A defect, and its place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
     /// The file, relative to the root of the tree.
     pub file: String,
-    /// The line, counted from 1; 0 is the file as a whole.
+    /// The line, counted from 1; 0 stands for the whole file.
     pub line: usize,
-    /// The defect, and what would be right.
+    /// The defect, and the remedy.
     pub what: String,
 }
 
@@ -34,17 +34,17 @@ impl fmt::Display for Finding {
     }
 }
 
-/// How a verb ended that could do its work.
+/// The result of a verb that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Outcome {
-    /// Nothing is wrong.
+    /// There were no findings.
     Clean,
-    /// Something is, and was printed.
+    /// There were findings, which were printed.
     Found,
 }
 
-/// Prints the findings in order of place.
+/// Prints the findings, ordered by place.
 pub fn report(mut findings: Vec<Finding>) -> Outcome {
     findings.sort();
     for finding in &findings {

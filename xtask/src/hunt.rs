@@ -1,21 +1,21 @@
-//! `hunt`: looks for a hang of the locks under real conditions, for as long as it is given.
+//! `hunt`: searches for a hang of the locks under real conditions, for a given time.
 //!
-//! A C program (`xtask/hunt`) uses mutexes, condition variables and spinlocks in every way that a
-//! seed can choose, with the preload library in it, for some seconds; then again with the next
-//! seed. Meanwhile it is stopped, continued and killed from here. It can fail in four ways:
+//! A C program (`xtask/hunt`) with the preload library uses mutexes, condition variables and
+//! spinlocks in every way that a seed can choose, for some seconds; then again with the next seed.
+//! Meanwhile this process stops, continues and kills it. It can fail in four ways:
 //!
-//! | way | noticed by |
+//! | failure | noticed by |
 //! |---|---|
-//! | a thread waits for ever | [`watch`]: no progress on the [`board`] |
+//! | a thread waits forever | [`watch`]: no progress on the [`board`] |
 //! | a section is not exclusive, an item is lost, an answer is wrong | the program, which aborts |
 //! | the library crashes | its exit status |
 //! | something outlives a killed program | [`group`]: its process group; names of shared memory |
 //!
-//! A hang is dumped ([`dump`]): the words of every lock, what the kernel says of every thread, and
-//! the stacks if a debugger is there. A seed stands for a scenario, not for a schedule: to see a
-//! hang again, `--seed N` runs its scenario, stops and kills included, again and again.
+//! A hang is dumped ([`dump`]): the words of every lock, the kernel's view of every thread, and the
+//! stacks if a debugger is installed. A seed determines a scenario, not a schedule: to reproduce a
+//! hang, `--seed N` runs its scenario repeatedly, stops and kills included.
 //!
-//! Each hunt begins with a run without the library: what fails there is the program's own fault.
+//! Each hunt begins with a run without the library: a failure there is the program's own fault.
 
 mod board;
 mod chance;
@@ -38,22 +38,22 @@ use program::Program;
 use tally::Tally;
 use trial::{Ending, Trial};
 
-/// The folder that findings of a hunt name.
+/// The folder that the findings of a hunt name.
 const SOURCES: &str = "xtask/hunt";
-/// Between two lines that say that the hunt goes on.
+/// The interval between two lines of progress.
 const REPORT: Duration = Duration::from_secs(10);
 
 /// The caller's options.
 struct Options {
     length: Duration,
-    /// The seed of a scenario that is repeated.
+    /// The seed of the scenario to repeat.
     seed: Option<u64>,
     library: Option<PathBuf>,
-    /// How long all workers may make no progress; a single worker may for twice that.
+    /// How long all workers may make no progress; a single worker may for twice as long.
     patience: Duration,
-    /// Never a library: the program itself is on trial.
+    /// Whether to run without the library, to test the program itself.
     control: bool,
-    /// A program that deadlocks, to try the watchdog.
+    /// Whether to run a program that deadlocks, to test the watchdog.
     deadlock: bool,
 }
 
@@ -113,8 +113,8 @@ pub fn run(arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     Ok(report(findings.collect()))
 }
 
-/// Run after run until the time is over or one of them fails. Time for which the hunter itself was
-/// stopped does not count, here as for the watchdog.
+/// Runs one trial after the other until the time is over or a trial fails. Time for which the
+/// hunter itself was stopped does not count, neither here nor for the watchdog.
 fn hunt(
     options: &Options,
     program: &Program,

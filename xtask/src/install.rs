@@ -1,4 +1,4 @@
-//! `install`: builds the library for C and C++ and puts it where compilers look.
+//! `install`: builds the library for C and C++ and installs it where compilers search.
 //!
 //! ```text
 //!   PREFIX/include/                        all of crates/capi/include
@@ -19,7 +19,7 @@ use crate::{Failure, tree};
 
 /// The version of the workspace, and so of the library.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The number in the soname; `crates/capi/build.rs` has the same.
+/// The number in the soname; `crates/capi/build.rs` has the same number.
 const ABI: &str = "0";
 /// The profile for code that is called from C: panics abort.
 const PROFILE: &str = "preload";
@@ -45,7 +45,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// The place where the files are put for now: the prefix below the destination, if there is one.
+/// Where the files are put now: the prefix below the destination, if one is given.
 fn staged(prefix: &Path, destination: Option<OsString>) -> PathBuf {
     match destination {
         None => prefix.to_owned(),
@@ -55,7 +55,7 @@ fn staged(prefix: &Path, destination: Option<OsString>) -> PathBuf {
     }
 }
 
-/// Builds the libraries; returns the directory that they are in.
+/// Builds the libraries; returns their directory.
 fn build(root: &Path) -> Result<PathBuf, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
@@ -68,8 +68,8 @@ fn build(root: &Path) -> Result<PathBuf, Failure> {
     Ok(Metadata::read(root)?.target_directory.join(PROFILE))
 }
 
-/// Puts the files of the crate and the libraries that were `built` under `at`. Their paths name
-/// `prefix` as the place of installation.
+/// Puts the files of the crate and the libraries in `built` under `at`. Paths in these files refer
+/// to `prefix`, the place of installation.
 fn place(of_crate: &Path, built: &Path, prefix: &Path, at: &Path) -> Result<(), Failure> {
     let (include, lib) = (at.join("include"), at.join("lib"));
     let config = lib.join("pkgconfig");

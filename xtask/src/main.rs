@@ -1,4 +1,4 @@
-//! Checks of this tree that cargo does not know: `cargo xtask VERB`.
+//! Checks of this tree beyond those of cargo: `cargo xtask VERB`.
 //!
 //! | verb | what it checks |
 //! |---|---|
@@ -7,12 +7,12 @@
 //! | `tests` | the whole test suite, several programs at a time where that changes nothing |
 //! | `mutants` | the models: each weakened ordering and each broken invariant must be noticed |
 //! | `hunt` | the preload library: no hang under a program made to find one |
-//! | `programs` | real programs do the same under `antiphon`; `--measure`: how fast they are |
-//! | `pictures` | nothing: it makes files of the charts of a report's page, for the docs |
-//! | `install` | nothing: it builds the library for C and C++ and places it |
+//! | `programs` | real programs behave the same under `antiphon`; `--measure`: how fast they are |
+//! | `pictures` | no check: saves the charts of a report's page as files, for the docs |
+//! | `install` | no check: builds the library for C and C++ and installs it |
 //!
 //! Each verb prints its findings as `file:line: what`, and exits with 0 if there were none, 1 if
-//! there were some, 2 if it was called wrongly or could not do its work.
+//! there were some, 2 if its arguments were wrong or it could not do its work.
 
 mod claims;
 mod finding;
@@ -34,7 +34,7 @@ use finding::Outcome;
 /// Why a verb could not do its work: a sentence for the user.
 type Failure = Box<dyn std::error::Error>;
 
-/// The verbs, each with the line that `--help` shows of it.
+/// The verbs, each with its line in `--help`.
 const VERBS: [(&str, &str); 8] = [
     (
         "claims",

@@ -1,4 +1,4 @@
-//! The description of the workspace by cargo: `cargo metadata --no-deps`.
+//! Cargo's description of the workspace: `cargo metadata --no-deps`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,9 +21,9 @@ pub struct Metadata {
 pub struct Package {
     /// Its name.
     pub name: String,
-    /// The line that says what it is.
+    /// Its description, in one line.
     pub description: Option<String>,
-    /// Its `Cargo.toml`.
+    /// The path of its `Cargo.toml`.
     pub manifest_path: PathBuf,
     /// Dependencies of all kinds.
     pub dependencies: Vec<Dependency>,
@@ -31,18 +31,18 @@ pub struct Package {
     pub targets: Vec<Target>,
 }
 
-/// An edge from a package.
+/// A dependency of a package.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Dependency {
-    /// The package at the other end.
+    /// The package that is depended on.
     pub name: String,
-    /// `dev`, `build`, or nothing for a normal one.
+    /// `dev`, `build`, or `None` for a normal dependency.
     pub kind: Option<String>,
     /// The path of the dependency, if it is in this tree.
     pub path: Option<PathBuf>,
 }
 
-/// A library, program, test, example or benchmark.
+/// A target: a library, program, test, example or benchmark.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Target {
     /// Its name.
@@ -54,7 +54,7 @@ pub struct Target {
 }
 
 impl Metadata {
-    /// Asks cargo about the workspace at `root`.
+    /// Reads the metadata of the workspace at `root` from cargo.
     pub fn read(root: &Path) -> Result<Self, Failure> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let output = Command::new(cargo)

@@ -1,6 +1,8 @@
-//! `mutants`: a model that never fails proves nothing, so break what it checks and see it fail.
+//! `mutants`: breaks the code that the models check, and verifies that the models fail: a model
+//! that never fails proves nothing.
 //!
-//! Two kinds of mutants, tried on a copy of the tree, most of them in one program ([`schemata`]):
+//! There are two kinds of mutants. They are tried on a copy of the tree, most of them in one
+//! program ([`schemata`]):
 //!
 //! - **Orderings.** Each memory ordering above `Relaxed` in `crates/sync/src`, `crates/rivals/src`
 //!   and `crates/runtime/src`, in the arena and in the chunks of a recording is weakened
@@ -12,10 +14,10 @@
 //!   invariant each, and the tests that must notice ([`table`]).
 //!
 //! A mutant is *killed* when a model fails, and has *survived* when all pass. It is *undecided*
-//! when a model reaches its time limit, and *unbuildable* when the compiler refuses it; neither is
-//! counted as killed. The verb succeeds if every mutant is killed or explained, and no explanation
-//! stands at a line whose mutants are all killed. Where the time is limited (`--minutes`), those
-//! that it was too short for are *skipped*, and said to be: no finding.
+//! when a model reaches its time limit, and *unbuildable* when the compiler rejects it; neither
+//! counts as killed. The verb succeeds if every mutant is killed or explained, and no explanation
+//! is at a line whose mutants are all killed. With a time limit (`--minutes`), mutants that were
+//! not reached are *skipped*, and reported as such; this is not a finding.
 
 mod budget;
 mod cases;
@@ -44,32 +46,33 @@ use trial::{Bench, Mixed};
 
 const TABLE: &str = "crates/models/mutants.toml";
 
-/// Receives the result of each mutant that was tried.
+/// Receives the result of each mutant.
 type Note<'a> = &'a mut (dyn FnMut(&Mutant, &Fate) -> Result<(), Failure> + Send);
 
-/// Which mutants to try.
+/// The mutants to try.
 enum Selection {
     All,
     /// The mutants in files that differ from a commit.
     Changed(String),
-    /// The mutants in these files, and in files of these folders.
+    /// The mutants in these files, and in the files of these folders.
     Files(Vec<String>),
 }
 
 /// `cargo xtask mutants [--changed BASE | --all | --file F] [--killed-by T] [--test T] [--limit S]
 /// [--minutes N] [--times F] [--release] [--record F [--resume]] [--list]`.
 ///
-/// `--file` names a file or a folder, and may be given several times. `--killed-by` leaves the
-/// mutants of the table that name a test which begins so, and may be given several times: those to
-/// try again after a change of that test's models. `--test` runs those tests only whose names begin
-/// so, as `SUBJECT::test`: what it kills is dead, and what survives it may be killed by others.
-/// `--limit` is the time in seconds after which a test is given up; by default it is far above what
-/// the slowest takes on the code as it is. `--minutes` is the time for all together, builds and the
-/// models as they are included. `--times` names a file that `cargo xtask tests --times` has written
-/// of this very tree: the tests in it have passed on the code as it is, and are not run again for
-/// that. `--record` notes what became of the mutants of the table in a file, which `antiphon lab
-/// check` reads when it is built ([`record`]); with `--resume`, only mutants of the table are tried
-/// that the file does not know yet. `--list` prints the mutants and tries none.
+/// `--file` names a file or a folder, and may be given several times. `--killed-by` selects the
+/// mutants of the table that name a test with this prefix, and may be given several times: those to
+/// try again after a change of that test's models. `--test` runs only the tests whose names, as
+/// `SUBJECT::test`, begin so: mutants that these kill are dead, and those that survive may be
+/// killed by other tests. `--limit` is the time in seconds after which a test is given up; by
+/// default it is far above the time of the slowest test on the unchanged code. `--minutes` limits
+/// the total time, including builds and the models on the unchanged code. `--times` names a file
+/// that `cargo xtask tests --times` has written for exactly this tree: the tests in it have passed
+/// on the unchanged code, and are not run on it again. `--record` writes the fates of the table's
+/// mutants to a file, which `antiphon lab check` reads when it is built ([`record`]); with
+/// `--resume`, only mutants of the table that the file does not have yet are tried. `--list` prints
+/// the mutants and tries none.
 pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     use lexopt::prelude::*;
     let start = Instant::now();
@@ -142,13 +145,13 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     Ok(judge(&mutants, &fates))
 }
 
-/// Whether the mutant names a test whose name begins with one of these.
+/// Whether the mutant names a test with one of these prefixes.
 fn names_one_of(mutant: &Mutant, beginnings: &[String]) -> bool {
     let begins = |name: &String| beginnings.iter().any(|beginning| name.starts_with(beginning));
     mutant.killed_by.iter().any(begins)
 }
 
-/// The tests that have passed, and how long each took: seconds by name, as JSON.
+/// The tests that have passed, with their times: seconds by name, as JSON.
 fn passed(file: &Path) -> Result<BTreeMap<String, Duration>, Failure> {
     let read = || -> Result<_, Failure> {
         let seconds: BTreeMap<String, f64> = serde_json::from_str(&std::fs::read_to_string(file)?)?;
@@ -159,7 +162,7 @@ fn passed(file: &Path) -> Result<BTreeMap<String, Duration>, Failure> {
 }
 
 impl Selection {
-    /// The arguments that ask for it.
+    /// The arguments that make this selection.
     fn arguments(&self) -> String {
         match self {
             Self::All => "--all".to_owned(),
@@ -171,7 +174,7 @@ impl Selection {
     }
 }
 
-/// The mutants of the table; none if there is no table.
+/// The mutants of the table; empty if there is no table.
 fn of_table(root: &Path) -> Result<Vec<Mutant>, Failure> {
     if !root.join(TABLE).exists() {
         return Ok(Vec::new());
@@ -180,8 +183,8 @@ fn of_table(root: &Path) -> Result<Vec<Mutant>, Failure> {
     table::mutants(TABLE, &text, |file: &str| tree::text(root, file))
 }
 
-/// All mutants of the selected files: those that name their tests, which are soon tried, then the
-/// orderings by place.
+/// All mutants of the selected files: first those that name their tests, which are tried quickly,
+/// then the orderings by place.
 fn select(root: &Path, selection: &Selection) -> Result<Vec<Mutant>, Failure> {
     let selected = match selection {
         Selection::All => None,
@@ -215,7 +218,7 @@ fn select(root: &Path, selection: &Selection) -> Result<Vec<Mutant>, Failure> {
     Ok(mutants)
 }
 
-/// Tries those that name their tests, then the others, which need all tests to pass first.
+/// Tries the mutants that name their tests, then the others, which need all tests to pass first.
 fn try_all(mutants: &[Mutant], bench: &mut Bench, note: Note<'_>) -> Result<Vec<Fate>, Failure> {
     let mut trials = Trials { fates: vec![Fate::Skipped; mutants.len()], done: 0, note };
     let numbered: BTreeMap<u32, &Mutant> = (1..).zip(mutants).collect();
@@ -240,7 +243,7 @@ fn try_all(mutants: &[Mutant], bench: &mut Bench, note: Note<'_>) -> Result<Vec<
     Ok(trials.fates)
 }
 
-/// Tries mutants that one program has, as many at a time as there are CPUs.
+/// Tries mutants of one program, as many at a time as there are CPUs.
 fn choose_each(
     mutants: &[(u32, &Mutant)],
     bench: &Bench,
@@ -272,7 +275,7 @@ struct Trials<'a> {
 }
 
 impl Trials<'_> {
-    /// Notes and prints the end of a mutant's trial.
+    /// Records and prints the fate of a mutant.
     fn end(&mut self, number: u32, mutant: &Mutant, fate: Fate) -> Result<(), Failure> {
         if fate == Fate::Skipped {
             return Ok(());
@@ -288,7 +291,7 @@ impl Trials<'_> {
     }
 }
 
-/// Why the source says that this mutant may survive, if it did.
+/// The explanation in the source, if this mutant has survived and has one.
 fn excuse<'a>(mutant: &'a Mutant, fate: &Fate) -> Option<&'a str> {
     mutant.explanation.as_deref().filter(|_| *fate == Fate::Survived)
 }
@@ -296,7 +299,7 @@ fn excuse<'a>(mutant: &'a Mutant, fate: &Fate) -> Option<&'a str> {
 fn judge(mutants: &[Mutant], fates: &[Fate]) -> Outcome {
     let mut tally: BTreeMap<&str, usize> = BTreeMap::new();
     let mut findings = Vec::new();
-    // Explained places, and whether something survived there.
+    // Explained places, and whether a mutant survived there.
     let mut explained: BTreeMap<(&str, usize), bool> = BTreeMap::new();
     for (mutant, fate) in mutants.iter().zip(fates) {
         let excused = excuse(mutant, fate).is_some();

@@ -1,7 +1,8 @@
-//! `pictures`: the charts of a report's page, each as a file that a document can show.
+//! `pictures`: saves the charts of a report's page as files for documents.
 //!
-//! A page of `antiphon … --html` has them within its text, where a browser reads them with the
-//! page's style. Alone, a picture is XML: attributes in quotes, a name space, and that style in it.
+//! In a page of `antiphon … --html` the charts are part of the text, and a browser applies the
+//! page's style to them. A separate picture is XML: it needs quoted attributes, a name space, and
+//! its own copy of the style.
 
 use std::fs;
 use std::path::Path;
@@ -10,9 +11,9 @@ use crate::finding::Outcome;
 use crate::{Failure, tree};
 
 const DIRECTORY: &str = "docs/pictures";
-/// The name for a picture that is not wanted.
+/// The name that leaves a picture out.
 const NONE: &str = "-";
-/// The style that the page's body has of its own.
+/// The style that applies to the page's body only.
 const ALONE: &str = "svg { font-family: system-ui, sans-serif; background: var(--page) }\n";
 
 /// A chart of a page.
@@ -59,13 +60,13 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// The text between the first of these.
+/// The text between the first occurrences of `begin` and `end`.
 fn between<'a>(text: &'a str, begin: &str, end: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(begin)?;
     rest.split_once(end).map(|(found, _)| found)
 }
 
-/// All of a page, each with the last heading before it.
+/// All charts of a page, each with the last heading before it.
 fn charts(page: &str) -> Vec<Chart<'_>> {
     let (mut charts, mut title) = (Vec::new(), "");
     for part in page.split_inclusive("</svg>\n") {
@@ -80,8 +81,8 @@ fn charts(page: &str) -> Vec<Chart<'_>> {
     charts
 }
 
-/// The picture as a file of its own. The texts for a reader that points at a part are left out,
-/// because a picture in a document can't be pointed at.
+/// The picture as a separate file. The texts that appear when a reader points at a part are left
+/// out, because a picture in a document can't be pointed at.
 fn alone(chart: &Chart<'_>, style: &str) -> String {
     let mut svg = chart.svg.to_owned();
     while let (Some(begin), Some(end)) = (svg.find("<title>"), svg.find("</title>")) {
@@ -96,7 +97,7 @@ fn alone(chart: &Chart<'_>, style: &str) -> String {
     )
 }
 
-/// The picture with all values of attributes in quotes.
+/// The picture with all values of attributes quoted.
 fn quoted(svg: &str) -> String {
     let mut out = String::with_capacity(svg.len() * 2);
     let (mut in_tag, mut in_quotes, mut is_bare) = (false, false, false);

@@ -1,8 +1,8 @@
-//! `programs`: programs that this project did not write, without and with `antiphon`.
+//! `programs`: runs programs that this project did not write, with and without `antiphon`.
 //!
-//! | module | asks |
+//! | module | question |
 //! |---|---|
-//! | [`battery`] | do they do the same? (a check: `cargo xtask programs`) |
+//! | [`battery`] | do they behave the same? (a check: `cargo xtask programs`) |
 //! | [`measure`] | how fast are they? (a measurement: `cargo xtask programs --measure`) |
 
 mod battery;

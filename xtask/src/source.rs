@@ -1,9 +1,10 @@
-//! Rust text without its comments and literals.
+//! Masks comments and literals in Rust text.
 //!
-//! The checks look for words of code: an ordering, an `unsafe impl`, a `mod`. [`mask`] blanks what
-//! only looks like code, byte for byte, so that places in the masked text are places in the file.
-//! It knows line and nested block comments, strings, raw strings, byte and character literals, and
-//! tells a character from a lifetime; macros and conditional compilation it takes as they stand.
+//! The checks search for words of code: an ordering, an `unsafe impl`, a `mod`. [`mask`] blanks
+//! what only looks like code, byte for byte, so that places in the masked text are places in the
+//! file. It knows line and nested block comments, strings, raw strings, byte and character
+//! literals, and distinguishes characters from lifetimes; macros and conditional compilation are
+//! taken literally.
 
 /// `text` with comments and the insides of literals replaced by spaces; line ends stay.
 pub fn mask(text: &str) -> String {
@@ -72,7 +73,7 @@ fn quoted(rest: &[u8], quote: u8) -> usize {
     rest.len()
 }
 
-/// A character literal, or 0 for a lifetime.
+/// The length of a character literal; 0 for a lifetime.
 fn character(rest: &[u8]) -> usize {
     if rest.get(1) == Some(&b'\\') {
         return quoted(rest, b'\'');
@@ -86,7 +87,7 @@ fn character(rest: &[u8]) -> usize {
     }
 }
 
-/// A raw string from its `r`, `br` or `cr`; 0 if it is a word that only starts so.
+/// The length of a raw string from its `r`, `br` or `cr`; 0 for a word that only starts so.
 fn raw_string(rest: &[u8]) -> usize {
     let prefix = if rest[0] == b'r' { 1 } else { 2 };
     let hashes = rest[prefix..].iter().take_while(|&&b| b == b'#').count();
@@ -102,12 +103,12 @@ fn raw_string(rest: &[u8]) -> usize {
         .map_or(rest.len(), |found| open + 1 + found + close.len())
 }
 
-/// Whether `byte` may stand in an identifier.
+/// Returns whether `byte` may be part of an identifier.
 pub fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// The places where `word` stands as a whole word in `text`.
+/// The places where `word` occurs as a whole word in `text`.
 pub fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let bytes = text.as_bytes();
     text.match_indices(word).map(|(at, _)| at).filter(move |&at| {
@@ -121,7 +122,7 @@ pub fn line_of(text: &str, at: usize) -> usize {
     1 + text.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count()
 }
 
-/// The place behind the parenthesis, bracket or brace that closes the one at `open`.
+/// The place after the parenthesis, bracket or brace that closes the one at `open`.
 pub fn closing(masked: &str, open: usize) -> Option<usize> {
     let opening = *masked.as_bytes().get(open)?;
     let closing = match opening {
@@ -144,9 +145,9 @@ pub fn closing(masked: &str, open: usize) -> Option<usize> {
     None
 }
 
-/// Whether the byte `at` belongs to a `use` declaration.
+/// Returns whether the byte `at` belongs to a `use` declaration.
 pub fn in_use(masked: &str, at: usize) -> bool {
-    // Nothing but a path, braces and commas stands between `use` and its names.
+    // Only a path, braces and commas come between `use` and its names.
     let start = masked[..at].rfind(';').map_or(0, |found| found + 1);
     words(&masked[start..at], "use")
         .last()

@@ -1,21 +1,21 @@
-//! `tests`: the whole test suite, built first and then run in two lanes.
+//! `tests`: builds the whole test suite, and then runs it in two lanes.
 //!
 //! | lane | programs | how |
 //! |---|---|---|
-//! | foreground | those that measure time, fork, count threads | one at a time, as with cargo |
+//! | foreground | those that measure time, fork, or count threads | one at a time, as cargo does |
 //! | background | models and simulations ([`built::Program::is_timeless`]) | in the idle time |
 //!
-//! A test of the foreground often sleeps or waits, and half of the CPUs are idle then. Models and
-//! simulations have no real time in them: any delay leaves their result as it is. They are run test
-//! by test, each in a process of its own with the scheduling class `SCHED_IDLE`, which the kernel
-//! takes off the CPU at once when another thread wants it; the longest begin first.
+//! A test of the foreground often sleeps or waits, and half of the CPUs are then idle. Models and
+//! simulations do not depend on real time: delays don't change their result. Each of their tests
+//! runs in its own process with the scheduling class `SCHED_IDLE`, which the kernel takes off the
+//! CPU at once when another thread wants it; the longest tests begin first.
 //!
 //! | module | does |
 //! |---|---|
-//! | [`list`] | the list of suites to build, with their features |
-//! | [`built`] | builds it, and names the programs |
+//! | [`list`] | the suites to build, with their features |
+//! | [`built`] | builds them, and names the programs |
 //! | [`lane`] | runs programs, in either lane |
-//! | [`libtest`] | reads what a test program prints, and tells how long each test took |
+//! | [`libtest`] | parses the output of a test program, and derives how long each test took |
 //! | [`summary`] | counts, and names the slowest |
 
 mod built;
@@ -38,9 +38,9 @@ use summary::Summary;
 
 /// `cargo xtask tests [--times FILE] [--report FILE]`.
 ///
-/// Prints what each program prints once it has ended, then the skipped checks, the slowest tests
-/// and the counts. `--times` writes how long each passed test of a model took, which
-/// `cargo xtask mutants` reads; `--report` writes the slowest tests and the counts to a file, too.
+/// Prints the output of each program when it has ended, then the skipped checks, the slowest tests
+/// and the counts. `--times` writes how long each passed test of a model took, which `cargo xtask
+/// mutants` reads; `--report` writes the slowest tests and the counts to a file, too.
 pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     use lexopt::prelude::*;
     let (mut times, mut report) = (None, None);
@@ -52,7 +52,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
         }
     }
     let root = tree::root()?;
-    // A run that fails must not leave the files of an earlier run behind.
+    // A failed run must not leave files of an earlier run.
     for file in times.iter().chain(&report) {
         put(file, "")?;
     }
@@ -82,7 +82,7 @@ fn run_all(root: &Path, programs: &[Program], summary: &Mutex<Summary>) -> Resul
             .map(|_| scope.spawn(|| background.work(summary).map_err(|error| error.to_string())))
             .collect();
         let foreground = run_foreground(root, &others, summary);
-        // The background gets the CPUs now, or ends if the foreground could not go on.
+        // The background gets the CPUs now, or ends if the foreground has failed.
         background.hurry(foreground.is_err());
         for worker in workers {
             worker.join().map_err(|_| "a worker has panicked")??;

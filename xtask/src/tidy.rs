@@ -1,4 +1,4 @@
-//! `tidy`: style as a test, so that no review has to mention it.
+//! `tidy`: checks style, so that reviews need not.
 //!
 //! | module | rule |
 //! |---|---|
@@ -7,11 +7,11 @@
 //! | [`orderings`] | in `sync`, `runtime` and `platform`, sequential consistency only in fences |
 //! | [`unsafety`] | each `unsafe impl` says why it is sound |
 //! | [`links`] | links between pages lead somewhere; the book has every page |
-//! | [`modules`] | each file under `src` is some module's |
-//! | [`crates`] | each crate says what it is; no workspace dependency is unused |
+//! | [`modules`] | each file under `src` is a module of some file |
+//! | [`crates`] | each crate describes itself; no workspace dependency is unused |
 //! | [`rooms`] | dependencies point down |
-//! | [`circles`] | files that name each other in a circle become fewer; [`imports`] finds them |
-//! | [`prose`] | habits of prose that keep readers out become fewer |
+//! | [`circles`] | circles of files that name each other only shrink; [`imports`] finds them |
+//! | [`prose`] | habits of prose that keep readers out only become fewer |
 //! | [`ratchet`] | no rule: reads and writes the numbers of the last two |
 
 mod circles;
@@ -33,8 +33,8 @@ use crate::{Failure, source, tree};
 
 /// `cargo xtask tidy [--fewer | --edges FOLDER]`.
 ///
-/// `--fewer` first lowers the numbers of [`prose`] and [`circles`] to what there is. `--edges` only
-/// lists the arrows of the circles of one folder, for example `crates/sync`.
+/// `--fewer` first lowers the numbers of [`prose`] and [`circles`] to the current ones. `--edges`
+/// only lists the edges of the circles of one folder, for example `crates/sync`.
 pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     use lexopt::prelude::*;
     let (mut lower, mut listed) = (false, None);
@@ -85,7 +85,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     Ok(report(findings))
 }
 
-/// The language of a file, as far as the rules care.
+/// The language of a file, as far as the rules distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Language {
     Rust,

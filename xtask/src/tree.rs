@@ -13,7 +13,7 @@ pub fn root() -> Result<PathBuf, Failure> {
     Ok(root.to_owned())
 }
 
-/// The tracked files and those that could be, relative to `root`, sorted.
+/// The files that git tracks or would track, relative to `root`, sorted.
 pub fn files(root: &Path) -> Result<Vec<String>, Failure> {
     let listing = git(root, &["ls-files", "--cached", "--others", "--exclude-standard"])?;
     let mut files: Vec<_> =
@@ -35,13 +35,13 @@ pub fn text_at(root: &Path, base: &str, file: &str) -> Result<String, Failure> {
     git(root, &["show", &format!("{base}:{file}")])
 }
 
-/// A text file; `None` if it is not UTF-8 text.
+/// The text of a file; `None` if it is not UTF-8.
 pub fn text(root: &Path, file: &str) -> Result<Option<String>, Failure> {
     let bytes = std::fs::read(root.join(file)).map_err(|error| format!("{file}: {error}"))?;
     Ok(String::from_utf8(bytes).ok())
 }
 
-/// The names that git gives to what those files hold now, in their order; `file` relative to
+/// Git's names for the current contents of these files, in their order; `files` are relative to
 /// `root`.
 pub fn blobs(root: &Path, files: &[&str]) -> Result<Vec<String>, Failure> {
     let arguments: Vec<_> = ["hash-object", "--"].iter().chain(files).copied().collect();
@@ -49,7 +49,7 @@ pub fn blobs(root: &Path, files: &[&str]) -> Result<Vec<String>, Failure> {
 }
 
 fn git(root: &Path, arguments: &[&str]) -> Result<String, Failure> {
-    // Unquoted: a name with a special character would else come back escaped.
+    // Unquoted: otherwise, a name with a special character is returned escaped.
     let output = Command::new("git")
         .args(["-c", "core.quotePath=false"])
         .args(arguments)

@@ -1,5 +1,5 @@
-//! The cost of being observed: a program under `antiphon run`, with and without `--profile`, beside
-//! the same program with the same locks and no observer.
+//! Measures the cost of observation: a program under `antiphon run`, with and without `--profile`,
+//! compared to the same program with the same locks and no observer.
 //!
 //! ```sh
 //! cargo build --release
@@ -8,9 +8,9 @@
 //!
 //! Rounds of three runs in random order, the first round rejected; the ratios are within a round,
 //! and the interval is that of `antiphon try`. Time is CMD's own, from its start to its end; CPU
-//! time is that of CMD and, where it is looked at, of the looking and the report.
-//! Without CMD it is this program's own contended case: four threads, one mutex, each holding it
-//! for 5 µs and staying away for 5 µs.
+//! time is that of CMD and, where CMD is observed, of the observer and the report.
+//! Without CMD, this program runs its own contended case: four threads and one mutex, which each
+//! thread holds for 5 µs and leaves alone for 5 µs.
 
 use std::cell::UnsafeCell;
 use std::error::Error;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use antiphon_report::stats::{Interval, Random, median};
 
-/// The argument that makes this program the contended one.
+/// The argument that makes this program run the contended case.
 const CONTEND: &str = "--contend";
 const THREADS: usize = 4;
 const SECTIONS: usize = 25_000;
@@ -33,7 +33,7 @@ enum Look {
     All,
 }
 
-/// The command to run, and what it runs with.
+/// The command to run, and its environment.
 struct Setting {
     antiphon: PathBuf,
     /// `LD_PRELOAD` as `antiphon run` sets it.
@@ -81,7 +81,7 @@ impl Setting {
         }
         match look {
             Look::Nobody => Ok([seconds, cpu]),
-            // Without the time in which the report is made.
+            // The report's own time excludes the making of the report.
             Look::Waits | Look::All => {
                 let report: serde_json::Value =
                     serde_json::from_slice(&std::fs::read(&self.report)?)?;
@@ -92,11 +92,11 @@ impl Setting {
     }
 }
 
-/// Seconds of CPU time that children have used that are gone.
+/// CPU time of children that have ended, in seconds.
 fn cpu_of_children() -> f64 {
-    // SAFETY: all fields are numbers.
+    // SAFETY: all fields are numbers, for which zero is valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: writes to memory of ours. It can't fail.
+    // SAFETY: writes to our own memory. The call can't fail.
     unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     seconds(usage.ru_utime) + seconds(usage.ru_stime)
@@ -133,7 +133,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    // Gone, if there was one.
+    // The file may be missing.
     let _ = std::fs::remove_file(&setting.report);
     let names = ["locks of ours, unobserved", "run", "run --profile"];
     for (what, of) in ["time", "CPU time"].iter().zip(0..) {
@@ -145,7 +145,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A line: the median of the first numbers, and of their ratios to the second.
+/// Prints a line: the median of the first numbers, and of their ratios to the second.
 fn print(name: &str, times: Vec<(f64, f64)>) {
     let middle = median(times.iter().map(|(own, _)| *own).collect()).unwrap_or(f64::NAN);
     let ratios = times.iter().map(|(own, base)| own / base).collect();
@@ -154,20 +154,20 @@ fn print(name: &str, times: Vec<(f64, f64)>) {
     }
 }
 
-/// A mutex of the C library's, shared by reference.
+/// A mutex of the C library, shared by reference.
 struct Shared(UnsafeCell<libc::pthread_mutex_t>);
 
-// SAFETY: only handed to `pthread_mutex_lock` and `_unlock`, which are for all threads.
+// SAFETY: only passed to `pthread_mutex_lock` and `_unlock`, which all threads may call.
 unsafe impl Sync for Shared {}
 
-/// Threads that hold one mutex for most of the time.
+/// Runs threads that hold one mutex for most of the time.
 fn contend() {
     static MUTEX: Shared = Shared(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER));
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 for _ in 0..SECTIONS {
-                    // SAFETY: a mutex, initialised, that lives for ever.
+                    // SAFETY: an initialised mutex that lives forever.
                     unsafe { libc::pthread_mutex_lock(MUTEX.0.get()) };
                     stay(SECTION);
                     // SAFETY: locked above.

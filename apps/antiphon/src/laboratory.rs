@@ -1,7 +1,7 @@
-//! The laboratory: `antiphon-lab`, a program of its own, carries out the verbs that measure and
-//! simulate.
+//! The laboratory: the separate program `antiphon-lab`, which carries out the verbs that measure
+//! and simulate.
 //!
-//! It is looked for beside this program, where both are built and installed, and then in `PATH`.
+//! It is searched beside this program, where both are built and installed, and then in `PATH`.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use antiphon_report::failure::Failure;
 
 const PROGRAM: &str = "antiphon-lab";
-/// Its verbs.
+/// The verbs of the laboratory.
 const VERBS: [&str; 4] = ["bench", "sim", "validate", "lab"];
 /// The verbs of the laboratory with their purposes, for `--help`.
 pub const VERBS_IN_HELP: &str = "\
@@ -23,7 +23,7 @@ Laboratory (a program of its own, antiphon-lab: cargo install --path apps/lab):
   lab       The model checker, and players that are on time
 ";
 
-/// Whether these arguments are for the laboratory: one of its verbs, or help on one.
+/// Returns whether these arguments are for the laboratory: one of its verbs, or help on one.
 pub fn has(arguments: &[OsString]) -> bool {
     let is_verb = |word: &OsString| VERBS.iter().any(|verb| word == verb);
     match arguments {
@@ -33,8 +33,8 @@ pub fn has(arguments: &[OsString]) -> bool {
     }
 }
 
-/// Becomes the laboratory, with these arguments: what it exits with, and the signals that it gets,
-/// are its own. Returns only if it can't.
+/// Replaces this process by the laboratory, with these arguments: exit code and signal handling are
+/// the laboratory's. Returns only on failure.
 pub fn carry_out(arguments: &[OsString]) -> Failure {
     match found() {
         Ok(program) => cannot_start(&program, &Command::new(&program).args(arguments).exec()),
@@ -42,12 +42,11 @@ pub fn carry_out(arguments: &[OsString]) -> Failure {
     }
 }
 
-/// Runs the laboratory with these arguments, and returns what it has written to stdout. Its stderr
-/// is ours.
+/// Runs the laboratory with these arguments, and returns its stdout. It inherits our stderr.
 ///
 /// # Errors
 ///
-/// If it is not there; as it fails, which it has said on stderr.
+/// If it is not installed. If it fails: it has then written the reason to stderr.
 pub fn ask(arguments: &[&str]) -> Result<Vec<u8>, Failure> {
     let program = found()?;
     let output = Command::new(&program).args(arguments).stderr(Stdio::inherit()).output();
@@ -64,7 +63,7 @@ fn cannot_start(program: &Path, error: &std::io::Error) -> Failure {
     Failure::missing(format!("{} can't be started: {error}", program.display()))
 }
 
-/// The program.
+/// The path of the laboratory.
 fn found() -> Result<PathBuf, Failure> {
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).map(Path::to_owned);

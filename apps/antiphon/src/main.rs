@@ -1,4 +1,4 @@
-//! The `antiphon` command: find what a program waits for, and put better locks under it.
+//! The `antiphon` command: finds what a program waits for, and replaces its locks by better ones.
 //!
 //! Verbs that measure and simulate belong to another program, which [`laboratory`] finds and runs.
 //!
@@ -8,12 +8,12 @@
 //! | exit code | meaning |
 //! |---|---|
 //! | 0 | done |
-//! | 1 | the thing that was measured failed, or what came of it can't be written |
-//! | 2 | bad arguments, files among them that can't be written from the start |
+//! | 1 | the measured program failed, or the results can't be written |
+//! | 2 | bad arguments, including files that can't be written from the start |
 //! | 69 | a kernel feature, a privilege or a program is missing |
 //!
-//! `run` and `record` exit as the program under them does; their own failures are 125, 126 and
-//! 127, as `env`'s.
+//! `run` and `record` exit as the program under them does; their own failures are 125, 126 and 127,
+//! as those of `env`.
 
 mod gdb;
 mod laboratory;
@@ -62,8 +62,8 @@ enum Verb {
 }
 
 impl Verb {
-    /// Whether the process may end when the reader of its stdout goes away. Not so a wrapper, which
-    /// has an exit code to pass on.
+    /// Returns whether the process may end when the reader of its stdout goes away. A wrapper may
+    /// not: it has an exit code to pass on.
     fn only_prints(&self) -> bool {
         !matches!(self, Verb::Run(_) | Verb::Record(_))
     }

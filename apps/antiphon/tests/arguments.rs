@@ -1,4 +1,4 @@
-//! Bad arguments, help, and the exit codes that scripts trust.
+//! Bad arguments, help, and the exit codes that scripts rely on.
 
 mod common;
 

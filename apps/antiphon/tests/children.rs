@@ -1,4 +1,4 @@
-//! `run` over programs that the library can't get into, as CMD and below it, and `--no-children`.
+//! `run` of programs that the library can't get into, as CMD or started by it, and `--no-children`.
 
 mod common;
 
@@ -26,13 +26,14 @@ fn unreached(file: &str) -> Vec<(String, u64, String)> {
         .collect()
 }
 
-/// A program that prints nothing and exits with 7, and why the library can't get in. CMD itself, it
-/// is said before and after; below a shell, which is reached, in the report.
+/// Checks a program that prints nothing and exits with 7, and the reason why the library can't get
+/// in. If the program is CMD, the reason is printed before and after; below a shell, which is
+/// reached, it is in the report.
 fn is_told(folder: &Folder, program: &str, words: &str) {
     let itself = output(&["run", "--", program]);
     let said = stderr(&itself);
     assert_eq!((itself.status.code(), stdout(&itself).as_str()), (Some(7), ""), "{said}");
-    // Neither the loader nor any other program has anything to say.
+    // Neither the loader nor any other program prints anything.
     let first = said.lines().next().unwrap_or_default();
     assert!(first.starts_with("antiphon: nothing will be replaced"), "{said}");
     let text = unbroken(&said);
@@ -77,7 +78,7 @@ fn a_program_of_musl_is_told() {
     is_told(&folder, &program, "is linked to musl");
 }
 
-/// The library is in such a program, and steps aside: to it and below it.
+/// The library is in such a program, but steps aside, in it and in its children.
 #[test]
 fn a_program_with_thread_sanitizer_is_told() {
     let folder = Folder::new("children-tsan");
@@ -94,7 +95,7 @@ fn a_program_with_thread_sanitizer_is_told() {
 }
 
 /// A runtime that checks whether it is the first library is configured not to check. If the program
-/// has options of its own, that is not possible, and the program is left alone.
+/// has its own options, that is not possible, and the program is left alone.
 #[test]
 fn a_program_with_address_sanitizer_runs() {
     let folder = Folder::new("children-asan");
@@ -145,7 +146,7 @@ fn a_program_for_32_bits_is_told_and_its_loader_has_nothing_to_say() {
     let flags = [&bare[..], &["-static"]].concat();
     let program = folder.compile_as("static", "cc", "bare.c", &flags);
     is_told(&folder, &program, "is for 32 bits");
-    // With its own C library, whose loader looks at LD_PRELOAD.
+    // A program with a 32-bit C library, whose loader reads LD_PRELOAD.
     let (loader, library) = ("/lib/ld-linux.so.2", "/lib32/libc.so.6");
     if !Path::new(loader).exists() || !Path::new(library).exists() {
         return skipped("no C library for 32 bits");
@@ -160,7 +161,7 @@ fn a_program_for_32_bits_is_told_and_its_loader_has_nothing_to_say() {
 /// rights.
 #[test]
 fn a_setuid_program_is_told() {
-    // SAFETY: takes nothing.
+    // SAFETY: takes no arguments.
     let root = unsafe { libc::getuid() } == 0;
     if !root || !Path::new("/usr/bin/setpriv").exists() {
         return skipped("a setuid program needs root and setpriv");
@@ -168,7 +169,7 @@ fn a_setuid_program_is_told() {
     let folder = Folder::new("children-setuid");
     let program = folder.compile_as("program", "cc", "quiet.c", &["-DSTATUS=7"]);
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o4755)).expect("rights");
-    // To its owner it is like any other.
+    // For its owner it is like any other program.
     let (home, file) = (folder.path("home"), folder.path("home/report.json"));
     let script = format!("{program}; {program}; exit 3");
     std::fs::create_dir(&home).expect("a folder");
@@ -203,7 +204,7 @@ fn a_setuid_program_is_told() {
 
 #[test]
 fn what_root_runs_as_somebody_else_has_the_library() {
-    // SAFETY: takes nothing.
+    // SAFETY: takes no arguments.
     let root = unsafe { libc::getuid() } == 0;
     if !root || !Path::new("/usr/bin/setpriv").exists() {
         return skipped("only root can run programs as somebody else");
@@ -246,7 +247,7 @@ fn what_a_static_program_starts_is_reached() {
     assert!(said.contains("Nothing was replaced: "), "{said}");
 }
 
-/// Each function that executes does what it does without us, and what it executes is noted.
+/// Each function that executes a program behaves as without us, and the program is recorded.
 #[test]
 fn whatever_executes_a_program_is_noted_and_not_changed() {
     let folder = Folder::new("children-execs");
@@ -284,7 +285,7 @@ fn without_children_the_locks_are_for_cmd_and_its_forks_alone() {
         ways.iter().for_each(|way| expected += &format!("{way}: {whose}\n"));
         assert_eq!((stdout(&output), output.status.code()), (expected, Some(0)), "{said}");
         assert_eq!(said.contains("were left alone, because of --no-children"), !more.is_empty());
-        // No program is complained of that was left alone on purpose.
+        // The report does not complain of programs that were left alone on request.
         assert!(!said.contains("Not replaced in"), "{said}");
     }
 }
@@ -293,7 +294,7 @@ fn without_children_the_locks_are_for_cmd_and_its_forks_alone() {
 fn without_children_the_environment_is_what_it_was() {
     let before: [&[(&str, &str)]; 2] =
         [&[], &[("LD_PRELOAD", "libm.so.6"), ("ANTIPHON_LOCK", "a"), ("ANTIPHON_RECORD", "b=c")]];
-    // A shell makes an environment of its own.
+    // A shell builds its own environment.
     for (before, command) in before.iter().flat_map(|before| [(before, "env"), (before, "sh")]) {
         let run = |mut command: Command| {
             command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", std::env::temp_dir());
@@ -314,7 +315,7 @@ fn without_children_the_environment_is_what_it_was() {
     }
 }
 
-/// The C library knows the array that it has made for a constructor by where that begins.
+/// The C library recognises the array that it allocated for a constructor by its address.
 #[test]
 fn without_children_an_environment_that_was_changed_before_can_be_changed_again() {
     let folder = Folder::new("children-settled");

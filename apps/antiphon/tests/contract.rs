@@ -1,4 +1,4 @@
-//! The promises to CMD under `run` and `record`: item by item what `docs/contract.md` says.
+//! The promises to CMD under `run` and `record`: the items of `docs/contract.md`.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn mode(mode: &[&str], folder: &Folder) -> Vec<String> {
 
 const ANTIPHON: &str = env!("CARGO_BIN_EXE_antiphon");
 
-/// Runs a line of shell in which `$A` stands for the command up to CMD, or for nothing.
+/// Runs a shell command in which `$A` stands for our command up to CMD, or for nothing.
 fn shell(prefix: &[String], line: &str) -> Output {
     let prefix = if prefix.is_empty() {
         String::new()
@@ -42,14 +42,14 @@ fn shell(prefix: &[String], line: &str) -> Output {
     command.output().expect("bash")
 }
 
-/// An exit code, as a shell has it.
+/// An exit code in the form of a shell.
 fn code(output: &Output) -> Option<i32> {
     output.status.code().or(output.status.signal().map(|signal| 128 + signal))
 }
 
-/// Runs it as a user that has no rights: `None` where that can't be had.
+/// Runs the line as a user without rights: `None` where that is not possible.
 fn as_nobody(prefix: &[String], line: &str, home: &str) -> Option<Output> {
-    // SAFETY: takes nothing.
+    // SAFETY: takes no arguments.
     if unsafe { libc::getuid() } != 0 {
         skipped("only root can run a program as another user");
         return None;
@@ -68,7 +68,7 @@ fn report(folder: &Folder) -> Value {
     serde_json::from_slice(&text).expect("JSON")
 }
 
-/// How often a lock was waited for.
+/// Number of waits for locks.
 fn waits(report: &Value) -> u64 {
     let locks = report["locks"].as_array().expect("a list");
     locks.iter().filter_map(|lock| lock["contended"].as_u64()).sum()
@@ -79,7 +79,7 @@ fn notes(report: &Value) -> String {
     notes.filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
 }
 
-/// CMD finds what it would find without Antiphon: dispositions and mask of signals, descriptors,
+/// CMD finds the same state as without Antiphon: dispositions and mask of signals, descriptors,
 /// limits, environment, arguments, folder, group and rights.
 #[test]
 fn what_a_program_is_started_with_is_what_it_would_have_been() {
@@ -107,7 +107,7 @@ fn what_a_program_is_started_with_is_what_it_would_have_been() {
         let run = |prefix: &[String]| {
             let output = shell(prefix, &line);
             let found = std::fs::read_to_string(&found).expect("what was found");
-            // The order of variables means nothing.
+            // The order of variables does not matter.
             let mut found: Vec<_> = found.lines().map(str::to_owned).collect();
             found.sort_unstable();
             (output.status.code(), found)
@@ -137,8 +137,7 @@ fn the_exit_code_is_the_programs_whatever_this_process_was_started_with() {
             assert_eq!(self::code(&shell(&[], line)), Some(code), "{line}");
         }
     }
-    // The effect of a reader that is gone on a program that ignores SIGPIPE, and on one that
-    // doesn't.
+    // The effect of a missing reader on a program that ignores SIGPIPE, and on one that doesn't.
     let told = "$A sh -c 'sleep 0.2; echo l; echo $? > FILE' | true";
     for before in ["trap '' PIPE; ", ""] {
         let said = |prefix: &[String]| {
@@ -150,7 +149,7 @@ fn the_exit_code_is_the_programs_whatever_this_process_was_started_with() {
     }
 }
 
-/// A program under `run`, and what it says.
+/// A program under `run`, and the lines that it prints.
 struct Running {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
@@ -161,8 +160,8 @@ impl Running {
         let mut child = antiphon(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            // The group is its own, with us as the parent: the kernel does not stop an orphaned
-            // group for SIGTSTP, as ours may be.
+            // The program has its own group, with this process as the parent: the kernel does not
+            // stop an orphaned group for SIGTSTP, and our group may be one.
             .process_group(0)
             .spawn()
             .expect("the command starts");
@@ -179,7 +178,7 @@ impl Running {
         assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
     }
 
-    /// Waits for a state of that process, as the kernel's letter has it.
+    /// Waits until the process has a state, given as the kernel's letter.
     fn comes_to(pid: u32, state: char) {
         let end = Instant::now() + Duration::from_secs(60);
         let now = || {
@@ -195,22 +194,22 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Over already, in a test that passes.
+        // In a test that passes, it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Whatever is sent comes to CMD: each signal, in order, and with the value that it has.
+/// Every signal that is sent reaches CMD, in order, and with its value.
 #[test]
 fn what_is_sent_to_this_process_comes_to_the_program() {
     let folder = Folder::new("sent");
     let program = folder.compile("catches.c", &[]);
     let mut running = Running::start(&["run", "--", &program]);
     assert!(running.line().starts_with("ready "));
-    // Not the two that can't be caught, those that the C library keeps, and the last.
+    // Excluded are the two that can't be caught, those that the C library keeps, and the last.
     let all = (1..=64).filter(|it| ![libc::SIGKILL, libc::SIGSTOP, 32, 33].contains(it));
-    // A program that is continued has no stop signal pending any more, and the other way round.
+    // Continuing a program removes a pending stop signal, and the other way round.
     for signal in all.filter(|&it| it != libc::SIGTERM) {
         running.send(signal);
         assert_eq!(running.line(), format!("signal {signal} value 0"));
@@ -259,8 +258,8 @@ fn a_program_does_not_outlive_this_process_when_that_is_killed() {
     }
 }
 
-/// A shell that leaves something behind ends as it does, and the report has what was recorded until
-/// then, and says that there is more.
+/// A shell that leaves a process behind ends as usual; the report has what was recorded until then,
+/// and says that more follows.
 #[test]
 fn a_program_that_leaves_something_behind_ends_as_it_does() {
     let folder = Folder::new("behind");
@@ -296,7 +295,7 @@ fn limits_bound_the_program_and_not_what_watches_it() {
     let folder = Folder::new("limits");
     let program = folder.compile("contends.c", &[]);
     let arguments = ["run".to_owned(), "--report".to_owned(), folder.path("report.json")];
-    // Enough for the program and what it needs of the recording.
+    // Enough for the program and its part of the recording.
     for limit in ["-v 90000", "-S -f 8", "-n 32", "-l 64", "-s 256"] {
         let output = shell(&arguments, &format!("ulimit {limit}; $A {program}"));
         assert_eq!(output.status.code(), Some(5), "{limit}: {}", stderr(&output));
@@ -315,7 +314,7 @@ fn limits_bound_the_program_and_not_what_watches_it() {
 #[test]
 fn without_room_for_a_thread_of_ours_the_program_runs_all_the_same() {
     let home = Folder::new("few");
-    // It must be another user's to write to.
+    // The other user must be able to write to it.
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     std::fs::set_permissions(home.path(""), open).expect("rights");
     let cache = home.path("cache");
@@ -355,7 +354,7 @@ fn memory_that_may_be_locked_is_left_to_the_program() {
     }
 }
 
-/// Programs that can't open the recording by its path are handed it, or are counted.
+/// Programs that can't open the recording by its path receive it, or are counted.
 #[test]
 fn programs_in_other_namespaces_and_of_other_users_are_recorded_or_named() {
     let folder = Folder::new("elsewhere");
@@ -381,7 +380,7 @@ fn programs_in_other_namespaces_and_of_other_users_are_recorded_or_named() {
         assert_eq!(output.status.code(), Some(5), "{line}: {}", stderr(&output));
         assert!(waits(&report(&folder)) > 0, "{line}: {}", stderr(&output));
     }
-    // No socket of ours is in another network.
+    // Another network namespace has no socket of ours.
     let line =
         format!("unshare -n setpriv --reuid nobody --regid nogroup --clear-groups {program}");
     if shell(&[], &line).status.code() == Some(5) {
@@ -400,7 +399,7 @@ fn a_program_in_another_root_directory_is_named() {
     let folder = Folder::new("chroot");
     let program = folder.compile("contends.c", &["-static"]);
     let shared = folder.compile_as("shared", "cc", "contends.c", &["-pthread"]);
-    // The files that a shared program needs there.
+    // Copies the files that a dynamic program needs there.
     let root = folder.path("");
     let line = format!(
         "cd {root} && for file in $(ldd {shared} | grep -o '/[^ ]*'); do \
@@ -416,7 +415,7 @@ fn a_program_in_another_root_directory_is_named() {
         assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
         assert!(stderr(&output).contains(why), "{name} ({program}): {}", stderr(&output));
         assert!(!stderr(&output).contains("No thread had to wait"), "{}", stderr(&output));
-        // The loader there is not given a library that it can't find.
+        // The loader there is not asked to load a library that it can't find.
         assert!(!stderr(&output).contains("ld.so"), "{}", stderr(&output));
     }
 }
@@ -445,7 +444,7 @@ fn a_folder_whose_files_can_not_be_executed_is_passed_over() {
 fn a_report_that_can_not_be_written_does_not_hide_how_the_program_ended() {
     let full = ["run".to_owned(), "--report".to_owned(), "/dev/full.json".to_owned()];
     let refused = shell(&full, "$A sh -c 'exit 3'");
-    // Seen before CMD is started.
+    // Detected before CMD is started.
     assert!(matches!(refused.status.code(), Some(125 | 3)), "{}", stderr(&refused));
     let folder = Folder::new("unwritten");
     let place = folder.path("gone");

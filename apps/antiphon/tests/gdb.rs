@@ -1,4 +1,4 @@
-//! The script for gdb, on programs whose threads stand in queues.
+//! The script for gdb, on programs whose threads wait in queues.
 
 mod common;
 
@@ -7,8 +7,8 @@ use std::process::Command;
 
 use common::{Folder, output, skipped};
 
-/// The output of gdb for `program`, with these commands where it calls `function`. `None` if there
-/// is no gdb here, or it may not debug.
+/// The output of gdb for `program`, with these commands where it calls `function`. `None` if gdb is
+/// missing, or may not debug.
 fn at(
     folder: &Folder,
     program: &[&str],
@@ -37,7 +37,7 @@ fn at(
     Some(String::from_utf8_lossy(&done.stdout).into_owned() + &said)
 }
 
-/// Tries again if a thread was caught on its way to sleep: it looks up now and then.
+/// Tries again if a thread was caught on its way to sleep: threads wake up now and then.
 fn with_all_asleep(mut run: impl FnMut() -> Option<String>) -> Option<String> {
     let mut said = run()?;
     for _ in 0..4 {
@@ -49,13 +49,13 @@ fn with_all_asleep(mut run: impl FnMut() -> Option<String>) -> Option<String> {
     Some(said)
 }
 
-/// The preload library, as the command unpacks it.
+/// The path of the preload library, as the command unpacks it.
 fn library() -> String {
     let shown = output(&["run", "--", "sh", "-c", "echo $LD_PRELOAD"]);
     String::from_utf8_lossy(&shown.stdout).trim().split(':').next().expect("a path").to_owned()
 }
 
-/// The lines from that on which begins so, as many as asked for.
+/// The first `count` lines from the line that starts with `begin`.
 #[track_caller]
 fn lines<'a>(said: &'a str, begin: &str, count: usize) -> Vec<&'a str> {
     let found = said.lines().skip_while(|line| !line.starts_with(begin));
@@ -69,7 +69,7 @@ fn a_pthread_mutex_shows_its_owner_and_its_queue() {
     let folder = Folder::new("gdb-pthread");
     let flags = ["-g", "-O1", "-pthread"];
     let program = folder.compile_as("parked", "cc", "parked.c", &flags);
-    // `$LIB` is for the loader: no shell is to touch it.
+    // `$LIB` is for the loader: no shell may expand it.
     let environment = format!("'LD_PRELOAD={}'", library());
     let commands = [
         "antiphon mutex contended",
@@ -101,11 +101,11 @@ fn a_pthread_mutex_shows_its_owner_and_its_queue() {
     assert!(lines(&said, "thread 2 (first)", 3)[2].starts_with("thread 4 (third)"), "{said}");
     assert!(lines(&said, "$1 = ", 1)[0].ends_with(", 3 threads wait"), "{said}");
     assert_eq!(lines(&said, "$2 = ", 1), ["$2 = pthread mutex (normal): free"]);
-    // A lock of glibc is shown as ever.
+    // A lock of glibc is shown as gdb itself does.
     assert!(lines(&said, "$3 = ", 1)[0].contains("__kind = 128"), "{said}");
     assert!(said.contains("glibc keeps this lock"), "{said}");
     assert!(said.contains("Cannot access memory") && said.contains("No symbol"), "{said}");
-    // Without the library, all are.
+    // Without the library, all locks are glibc's.
     let commands = ["antiphon mutex contended", "antiphon threads", "print contended"];
     let said = at(&folder, &[&program], "LC_ALL=C", "wait_in_line", &commands).unwrap_or_default();
     assert!(said.contains("glibc keeps this lock"), "{said}");
@@ -113,15 +113,15 @@ fn a_pthread_mutex_shows_its_owner_and_its_queue() {
     assert!(lines(&said, "$1 = ", 1)[0].contains("__owner = "), "{said}");
 }
 
-/// The example `locked`, with the names and types of its statics. The profile leaves those out of
-/// what a program tells a debugger, so it is built once more.
+/// The example `locked`, with the names and types of its statics. The profile omits those from the
+/// debug information, so the example is built once more.
 fn rust_program() -> String {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
     let full = ["antiphon", "antiphon-linux", "antiphon-platform", "antiphon-sync"]
         .map(|package| format!("--config=profile.dev.package.{package}.debug='full'"));
     let built = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--locked", "--package=antiphon", "--example=locked"])
-        // Not built, but then dependencies have the features that they have here.
+        // Not built, but named so that dependencies have the same features as here.
         .args(["--package=antiphon-cli", "--package=antiphon-lab"])
         .args(full)
         .arg("--target-dir")

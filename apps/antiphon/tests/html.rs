@@ -1,4 +1,4 @@
-//! The page of a report, in a browser: it opens, its script runs, and nothing else does.
+//! The page of a report in a browser: it opens, and only its own script runs.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use common::{Folder, output};
 
-/// The name of a function of the program: if it were markup, it would leave a mark.
+/// The name of a function of the program: interpreted as markup, it would leave a mark.
 const NAME: &str = "<script>document.documentElement.dataset.owned=1</script>";
 /// An argument of the program, which is markup, too.
 const ARGUMENT: &str = "\"'><img src=x onerror=document.documentElement.dataset.owned=2>";
@@ -17,7 +17,7 @@ fn succeeds(command: &mut Command) {
     assert!(command.status().is_ok_and(|status| status.success()), "{command:?}");
 }
 
-/// The page of a run of `names.c`, with a function of that [`NAME`].
+/// The page of a run of `names.c`, with a function called [`NAME`].
 fn page(folder: &Folder) -> String {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/names.c");
     let (object, program) = (folder.path("names.o"), folder.path("names"));
@@ -35,7 +35,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Some browser that can be run without a screen, if there is one.
+/// A browser that runs without a screen, if there is one.
 fn browser() -> Option<&'static str> {
     let names = ["chromium-headless-shell", "chromium", "google-chrome", "chrome"];
     let is_there = |name: &&str| {
@@ -68,7 +68,7 @@ fn the_page_needs_nothing_else_and_names_are_text_in_it() {
     let page = page(&folder);
     assert!(page.contains(&escaped(NAME)), "{page}");
     assert!(!page.contains("<script>") && !page.contains("<img"), "{page}");
-    // It asks for nothing from anywhere.
+    // The page loads nothing from anywhere.
     for word in ["http:", "https:", "src=\"", "href", "@import", "fetch(", "url(h"] {
         assert!(!page.contains(word), "{word}");
     }
@@ -90,13 +90,13 @@ fn in_a_browser_the_pages_own_script_runs_and_no_other_does() {
     assert!(!dom.contains("data-owned") && console.is_empty(), "{console:?}\n{dom}");
     assert!(dom.contains(&format!("<h1>{}", folder.path("names"))), "{dom}");
 
-    // Should a name become markup all the same, the page's policy keeps it from running.
+    // If a name became markup after all, the page's policy would keep it from running.
     let markup = format!("{NAME}<img src=x onerror=document.documentElement.dataset.owned=2>");
     let (dom, console) = opened(browser, &folder, &page.replace("<h1>", &format!("{markup}<h1>")));
     assert!(dom.contains("data-script=\"ran\"") && !dom.contains("data-owned="), "{dom}");
     assert!(console.iter().any(|line| line.contains("Content Security Policy")), "{console:?}");
 
-    // A user sorts and picks; what is there then is written down.
+    // A user sorts and selects; the resulting state is written down.
     let nonce = page.split_once("<script nonce=").and_then(|(_, rest)| rest.split_once('>'));
     let nonce = nonce.expect("a script").0;
     let user = format!("<script nonce={nonce}>{USER}</script></body>");
@@ -122,7 +122,7 @@ fn in_a_browser_the_pages_own_script_runs_and_no_other_does() {
     assert_eq!(noted("shown"), "1");
 }
 
-/// Clicks and choices.
+/// The user's clicks and selections.
 const USER: &str = "{
 const note = document.documentElement.dataset;
 const table = document.getElementById('sites');

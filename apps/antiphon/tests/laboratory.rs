@@ -11,14 +11,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use common::{Folder, PROGRAM, stderr};
 
 /// Held while a program is written, and while one is started. A child has all open files of this
-/// process until it begins its program; and a program that any process has open to write can't be
-/// started.
+/// process until it executes its program; and a program that any process has open for writing can't
+/// be started.
 fn programs() -> MutexGuard<'static, ()> {
     static PROGRAMS: Mutex<()> = Mutex::new(());
     PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The command in a folder of its own, where no laboratory is, and what it does.
+/// The command in a private folder without a laboratory.
 struct Alone(Folder);
 
 impl Alone {
@@ -31,7 +31,7 @@ impl Alone {
         Self(folder)
     }
 
-    /// A laboratory in this folder that does what a script says.
+    /// Installs a laboratory in this folder that runs a script.
     fn laboratory(&self, folder: &str, script: &str) {
         let path = self.0.path(&format!("{folder}/antiphon-lab"));
         let _held = programs();

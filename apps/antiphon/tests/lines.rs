@@ -1,4 +1,4 @@
-//! Call sites have a function, a file and a line, wherever the debug information is.
+//! Call sites have a function, a file and a line, wherever the debug information is stored.
 
 mod common;
 
@@ -13,7 +13,7 @@ fn compiled(folder: &Folder, to: &str, options: &[&str]) -> String {
     folder.compile_as(to, "c++", "inlined.cpp", &[&usual[..], options].concat())
 }
 
-/// Runs a tool of binutils or the like, which must succeed. `None` if it is not here.
+/// Runs a tool of binutils or the like, which must succeed. `None` if it is missing.
 fn tool(program: &str, arguments: &[&str]) -> Option<()> {
     let Ok(status) = Command::new(program).args(arguments).status() else {
         skipped(&format!("no {program} on this machine"));
@@ -33,13 +33,14 @@ fn report(folder: &Folder, program: &str, options: &[&str]) -> (Value, String) {
     (serde_json::from_slice(&text).expect("JSON"), stderr(&output))
 }
 
-/// The line of the source that has this remark.
+/// The line of the source that contains this remark.
 fn line_of(remark: &str) -> u64 {
     let source = include_str!("programs/inlined.cpp");
     source.lines().position(|line| line.contains(remark)).expect("a line") as u64 + 1
 }
 
-/// Both locks are named by the function of the program that takes them, with file and line.
+/// Checks that both locks are named after the function of the program that takes them, with file
+/// and line.
 fn has_lines((report, text): &(Value, String)) {
     let locks = report["locks"].as_array().expect("rows");
     let add = locks.iter().find(|lock| lock["function"] == "Log::add").unwrap_or_else(|| {
@@ -47,12 +48,12 @@ fn has_lines((report, text): &(Value, String)) {
     });
     assert_eq!(add["line"], line_of("Log::add locks"), "{add:#}");
     assert!(add["file"].as_str().is_some_and(|file| file.ends_with("programs/inlined.cpp")));
-    // Functions that are inlined into it come before it, and those around it behind it.
+    // Functions inlined into it come before it, and those around it after it.
     let frames = add["frames"].as_array().expect("frames");
     let names: Vec<_> = frames.iter().filter_map(|frame| frame["function"].as_str()).collect();
     let at = names.iter().position(|name| *name == "Log::add").expect("the function");
     assert!(names[..at].contains(&"std::mutex::lock"), "{names:?}");
-    // A compiler gives a lambda no name but this.
+    // Compilers give a lambda only this name.
     assert!(names[at + 1..].contains(&"operator()"), "{names:?}");
     let label = format!("Log::add inlined.cpp:{}", line_of("Log::add locks"));
     let template = format!("Table<…>::put inlined.cpp:{}", line_of("Table::put locks"));
@@ -95,7 +96,7 @@ fn a_separate_debug_file_is_found_by_the_name_that_the_program_has_for_it() {
         .and_then(|()| tool("objcopy", &["--strip-all", &link, &program]));
     let Some(()) = done else { return };
     has_lines(&report(&folder, &program, &[]));
-    // Another build's file does not count.
+    // The debug file of another build is not used.
     std::fs::write(&debug, b"other").expect("a file");
     let (_, text) = report(&folder, &program, &[]);
     assert!(!text.contains("inlined.cpp") && text.contains("have no lines"), "{text}");

@@ -1,4 +1,4 @@
-//! `locks`.
+//! `locks`: names, sizes, marks and tables.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Reports of wrappers: refused before the work, or whole, or a failure of the wrapper.
+//! Reports of wrappers: refused before the run, or written completely, or a failure of the wrapper.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn a_report_that_cannot_be_written_is_refused_before_the_work() {
     assert!(files(&folder).is_empty(), "{:?}", files(&folder));
 }
 
-/// The report's reader is gone when CMD has ended: that is a failure of the wrapper.
+/// The report's reader has gone when CMD ends: that is a failure of the wrapper.
 #[test]
 fn a_wrappers_report_that_cannot_be_written_is_125() {
     let folder = Folder::new("output-wrapper");

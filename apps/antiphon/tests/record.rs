@@ -1,4 +1,4 @@
-//! `record`: the trace of a program tells what each of its threads did.
+//! `record`: the trace of a program shows what each of its threads did.
 
 mod common;
 
@@ -13,7 +13,7 @@ fn read(path: &str) -> Trace {
     Reader::read(File::open(path).expect("a trace")).expect("a sound trace")
 }
 
-/// Checks that a thread follows the rules of locks; returns how often it had one.
+/// Checks that a thread's events follow the rules of locks; returns its number of acquisitions.
 fn is_consistent(thread: &Thread, threads: usize) -> u64 {
     let mut held = Vec::new();
     let (mut waits, mut sleeps, mut taken) = (None, None, 0);
@@ -74,7 +74,7 @@ fn is_told(lock: &str) {
     let mut taken: Vec<u64> = taken.into_values().collect();
     taken.sort_unstable();
     assert_eq!(taken.len(), 2);
-    // Each item is put and taken; a waiter has the mutex again after each of its waits.
+    // Each item is put and taken; a waiter takes the mutex again after each of its waits.
     assert!(taken[0] >= 80_000 && taken[1] >= 160_000, "{taken:?}");
 
     let is_worker = |thread: &&Thread| {
@@ -143,8 +143,7 @@ fn what_a_command_is_called_is_text() {
     assert!(said.contains(r"a\u{1b}[2Jb.trace, 0 events, "), "{said}");
 }
 
-/// More processes than there are chunks, each with a lock of its own, and none gives its chunk
-/// back.
+/// More processes than there are chunks, each with its own lock, and none returns its chunk.
 #[test]
 fn short_programs_are_all_told_however_many() {
     const PROGRAMS: usize = 1500;

@@ -1,4 +1,5 @@
-//! A program's files that are others by the time of the report: what these have is not named.
+//! A program's files that were replaced before the report: functions of the new files are not
+//! named.
 
 mod common;
 
@@ -12,7 +13,7 @@ struct Plug {
 }
 
 impl Plug {
-    /// Each is linked with these flags.
+    /// Links each file with these flags.
     fn new(test: &str, flags: &[&str]) -> Self {
         let folder = Folder::new(test);
         let host = folder.compile_as("host", "cc", "plug_host.c", &["-pthread", "-ldl"]);
@@ -36,7 +37,8 @@ impl Plug {
         serde_json::from_slice(&text).expect("JSON")
     }
 
-    /// The sites of the plug-in are named by function, and nothing is missing.
+    /// Checks that the sites of the plug-in are named by function, and that no note reports missing
+    /// names.
     fn is_named(&self, command: &str, when: &str) {
         let report = self.run(command, when);
         let sites = sites(&report);
@@ -44,7 +46,8 @@ impl Plug {
         assert_eq!(note(&report), None, "{command}");
     }
 
-    /// The sites of the plug-in are named by file and offset, and the report says why.
+    /// Checks that the sites of the plug-in are named by file and offset, and that the report says
+    /// why.
     fn is_unnamed(&self, command: &str, when: &str, why: &str) {
         let report = self.run(command, when);
         let sites = sites(&report);
@@ -70,7 +73,7 @@ fn note(report: &Value) -> Option<&str> {
     notes.iter().filter_map(Value::as_str).find(|note| note.contains("have no function names"))
 }
 
-/// Commands of a shell for the plug-in `$0` in its folder.
+/// Shell commands for the plug-in `$0`, which change to its folder.
 const NOTHING: &str = "true";
 const OTHER: &str = r#"cd "${0%/*}" && cp other.so new && mv new plug.so"#;
 const DELETED: &str = r#"rm "$0""#;
@@ -87,7 +90,7 @@ fn a_file_that_was_replaced_is_known_by_its_build() {
     plug.is_unnamed(SAME_NAME, "", "replaced since");
     plug.is_unnamed(IN_PLACE, "", "replaced since");
     plug.is_unnamed(DELETED, "", "be read: no such file");
-    // The same package once more.
+    // The same package, installed again.
     plug.is_named(AGAIN, "");
 }
 

@@ -1,4 +1,4 @@
-//! `replay`: a recorded program, simulated.
+//! `replay`: simulates a recorded program.
 
 mod common;
 
@@ -6,7 +6,7 @@ use antiphon_trace::{About, Event, Lock, LockKind, Site, Tables, Thread, What, W
 use common::{FRAME, Folder, has_keys, json, output, stderr};
 use serde_json::Value;
 
-/// `pipeline.c`, recorded.
+/// Records `pipeline.c`, and returns the path of the trace.
 fn recorded(folder: &Folder) -> String {
     let program = folder.compile("pipeline.c", &[]);
     let trace = folder.path("out.trace");
@@ -122,7 +122,7 @@ fn what_is_no_trace_and_what_is_not_there_is_one_line() {
     }
 }
 
-/// Names in a trace may come from anywhere, and a terminal obeys some letters.
+/// Names in a trace may come from anywhere, and a terminal interprets control characters.
 #[test]
 fn what_a_trace_calls_its_sites_is_text() {
     const NAME: &str = "f\x1b]0;title\x07\u{9b}2J<b>\n\u{202e}";
@@ -132,7 +132,7 @@ fn what_a_trace_calls_its_sites_is_text() {
     let about = About { command: vec![NAME.into()], ..About::default() };
     let mut writer = Writer::new(file, &about).expect("a trace");
     for thread in 0..2 {
-        // Each asks for what the other has.
+        // Each thread waits for the lock that the other holds.
         let rounds = (0..1_000).flat_map(|round| {
             let take = What::Takes { lock: 0, site: 0, shared: false, tried: false };
             let at_ns = round * 2_000;
@@ -155,7 +155,7 @@ fn what_a_trace_calls_its_sites_is_text() {
     assert!(said.status.success(), "{}", stderr(&said));
     assert!(!text.replace('\n', "").contains(|letter: char| letter.is_control()), "{text:?}");
     assert!(!text.contains('\u{202e}'), "{text:?}");
-    // The name is there three times: as the command, in the verdict, and as the site.
+    // The name appears three times: as the command, in the verdict, and as the site.
     let seen = r"f\u{1b}]0;title\u{7}\u{9b}2J<b>\n\u{202e}";
     assert_eq!(text.matches(seen).count(), 3, "{text}");
     assert!(text.contains("the cost of recording is not in the trace"), "{text}");
@@ -167,7 +167,8 @@ fn what_a_trace_calls_its_sites_is_text() {
         assert!(code == Some(2) && said.contains(option) && refused.stdout.is_empty(), "{said}");
     }
 
-    // The trace has acquisitions; of the one in its middle, the end is not in the middle.
+    // The trace has acquisitions, but the release of the one in its middle is outside of the
+    // middle.
     let few = output(&["replay", &path, "--machine", "xeon-2s", "--takes", "1"]);
     let said = stderr(&few);
     assert_eq!((few.status.code(), said.lines().count()), (Some(2), 1), "{said}");
@@ -206,7 +207,7 @@ fn one_is_not_several() {
     }
 }
 
-/// Two workers, one after the other: a short part of the middle has only one of them.
+/// Two workers, one after the other: a short part of the middle contains only one of them.
 #[test]
 fn a_part_that_is_too_short_for_more_threads_is_the_arguments_fault() {
     let folder = Folder::new("replay-short");
@@ -236,7 +237,7 @@ fn a_part_that_is_too_short_for_more_threads_is_the_arguments_fault() {
     assert!(output(&replay).status.success());
 }
 
-/// `indexer.c` finds what is there, is recorded, and replayed with locks of each kind.
+/// `indexer.c` finds all words, is recorded, and replayed with locks of each kind.
 #[test]
 fn a_text_indexer_is_replayed_with_locks_that_know_sockets() {
     let folder = Folder::new("indexer");
@@ -265,7 +266,7 @@ fn a_text_indexer_is_replayed_with_locks_that_know_sockets() {
     let ran = ["record", "--lock", "glibc", "--out", &trace, "--", &program, "3"];
     let ran = output(&[&ran[..], &names].concat());
     assert!(ran.status.success(), "{}", stderr(&ran));
-    // 41 words of each file, and one more turn at the list than there are files for each thread.
+    // 41 words of each file, and a turn at the list for each file and one more for each thread.
     let replay = ["replay", &trace, "--machine", "xeon-2s", "--threads", "4,29", "--json"];
     let report = json(&[&replay[..], &["--lock", "cst-mutex,linux-mutex,qspinlock"]].concat());
     let takes = report["recorded"]["acquisitions"].as_u64().expect("a count");

@@ -1,4 +1,4 @@
-//! `run`: what a program does under it must be what it does without.
+//! `run`: a program behaves under it as it does without.
 
 mod common;
 
@@ -92,7 +92,7 @@ fn the_form_that_was_used_is_in_the_report() {
     assert_eq!((code, &light["processes"]), (Some(7), &1.into()));
     let said = format!("in {} of 1 processes", light["light_processes"]);
     assert!(light["notes"][0].as_str().is_some_and(|note| note.contains(&said)), "{light:#}");
-    // Whatever the machine can do, not without the C library's part.
+    // On any machine, the light form needs the C library's support.
     let file = folder.path("off.json");
     let off = antiphon(&["run", "--lock", "shfl-mutex+light", "--report", &file, "--", &program])
         .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
@@ -140,7 +140,7 @@ fn a_profile_counts_each_acquisition_by_call_site() {
         .find(|lock| lock["site"].as_str().is_some_and(|site| site.starts_with("add_under_lock+")))
         .expect("the call site of the counter");
     assert_eq!((&counter["acquisitions"], &counter["kind"]), (&2000.into(), &"mutex".into()));
-    // It is held for 50 µs and more each time.
+    // The lock is held for at least 50 µs each time.
     assert!(counter["hold_ns"]["sum"].as_u64().is_some_and(|ns| ns >= 2000 * 50_000));
     assert!(locks.iter().any(|lock| lock["kind"] == "cond"));
     assert!(report["reachable_share"].as_f64().is_some_and(|share| share > 0.0 && share <= 1.0));
@@ -211,7 +211,7 @@ fn glibcs_own_locks_are_profiled_from_inside_like_ours() {
         let counter = counter.expect("the call site of the counter").clone();
         assert!(counter["contended"].as_u64() > Some(0), "{lock}: {counter:#}");
         assert!(counter["wait_ns"]["sum"].as_u64() > Some(0), "{lock}: {counter:#}");
-        // It is held for 50 µs and more each time.
+        // The lock is held for at least 50 µs each time.
         assert!(counter["hold_ns"]["sum"].as_u64() >= Some(2000 * 50_000), "{lock}: {counter:#}");
         assert!(locks.iter().any(|lock| lock["kind"] == "cond"), "{report:#}");
         assert!(report["blocked_s"]["mutex"].as_f64() > Some(0.0), "{report:#}");
@@ -249,7 +249,8 @@ fn readers_and_writers_of_a_lock_have_rows_of_their_own() {
     }
 }
 
-/// The rows of a report in which a thread still waited at the end: how many, and seconds in all.
+/// The rows of a report in which a thread still waited at the end: their waits, and the seconds in
+/// all.
 fn still_waiting(report: &Value) -> (u64, f64) {
     let locks = report["locks"].as_array().expect("a list");
     let rows = locks.iter().filter(|lock| lock["still_waiting"].as_u64() > Some(0));
@@ -279,7 +280,7 @@ fn waits_that_go_on_at_the_end_are_charged_to_their_call_sites_and_to_nothing_el
                 let twice = blocked("raw_futex") + blocked("semaphore");
                 assert!(twice < 0.1 * blocked(key), "{what} {how}: {report:#}");
                 if how == "exec" {
-                    // Not for the second of the shell in whose place they are.
+                    // The second in which the shell ran before it executed them does not count.
                     let most = report["wall_s"].as_f64().map(|wall| (wall - 1.0) * threads as f64);
                     assert!(Some(seconds) <= most, "{what}: {report:#}");
                 }
@@ -324,7 +325,7 @@ fn observed_a_program_and_its_children_keep_glibcs_locks() {
         let said = output(&arguments);
         assert_eq!(said.status.code(), Some(3));
         assert_eq!(String::from_utf8_lossy(&said.stdout), format!("{whose}\n{whose}\n"));
-        // Both of its locks were had by a recording from inside.
+        // A recording from inside shows both of its locks.
         let report = stderr(&said);
         assert!(report.contains("main+") && report.contains("recursive"), "{report}");
     }
@@ -354,7 +355,7 @@ fn another_preloaded_library_stays_behind_ours() {
 
 #[test]
 fn a_signal_goes_on_to_the_program() {
-    // The program turns the signal into an exit code, which shows the receiver.
+    // The program turns the signal into an exit code, which shows that it received the signal.
     let script = "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done";
     let mut child = antiphon(&["run", "--", "sh", "-c", script])
         .stdout(Stdio::piped())

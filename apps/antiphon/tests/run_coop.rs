@@ -1,11 +1,11 @@
-//! `run --coop`: what it says of loops, with locks and without, and what it refuses.
+//! `run --coop`: its report on loops, with and without locks, and the arguments that it refuses.
 
 mod common;
 
 use common::{Folder, antiphon, has_keys, output, skipped, stderr};
 use serde_json::Value;
 
-/// Sleeps by `poll` 20 times, then looks 20 times whether there is something.
+/// Sleeps by `poll` 20 times, then polls 20 times without waiting.
 const LOOP: &str = "
 import select
 poll = select.poll()
@@ -14,7 +14,8 @@ for _ in range(20): poll.poll(0)
 print('done')
 ";
 
-/// The command with these arguments runs a loop, and nothing of ours is on its stdout: the report.
+/// Runs a loop under the command with these arguments, checks that stdout has none of our output,
+/// and returns the report.
 fn report(folder: &Folder, arguments: &[&str]) -> Option<Value> {
     if antiphon(&["--version"]).output().is_err() || !python() {
         skipped("python3 is missing");
@@ -32,14 +33,14 @@ fn python() -> bool {
     std::process::Command::new("python3").arg("--version").output().is_ok()
 }
 
-/// Whether that process has a file of that domain open.
+/// Whether the process has the file of that domain open.
 fn has_open(process: u32, domain: &str) -> bool {
     let files = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
     let mut files = files.filter_map(|file| std::fs::read_link(file.path()).ok());
     files.any(|file| file.to_string_lossy().contains(domain))
 }
 
-/// The loop of the program that was to be run; what starts it may be one, too.
+/// The loop of the program itself; the program that starts it may have one, too.
 fn last_loop(report: &Value) -> &Value {
     let loops = report["coop"]["loops"].as_array().expect("loops");
     loops.iter().find(|it| it["waits"].as_u64() >= Some(39)).unwrap_or_else(|| {
@@ -61,7 +62,7 @@ fn options_are_those_of_who_makes_the_domain() {
         (&7_000_000.into(), &2_000_000.into())
     );
     assert!(!own["coop"]["notes"].to_string().contains("already"), "{own:#}");
-    // A running program has the domain, with these options.
+    // A running program holds the domain, with these options.
     let holder = ["run", "--coop", "--tier", "t3", "--domain", &domain, "--options", "period=9"];
     let mut holder = antiphon(&[&holder[..], &["--", "sleep", "60"]].concat())
         .stderr(std::process::Stdio::null())
@@ -73,7 +74,7 @@ fn options_are_those_of_who_makes_the_domain() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     let theirs = with("period=7").expect("as before");
-    // SAFETY: takes numbers; the process is ours. It has what it runs end, too.
+    // SAFETY: takes numbers; the process is ours. It ends the program that it runs, too.
     assert_eq!(unsafe { libc::kill(holder.id() as i32, libc::SIGTERM) }, 0);
     holder.wait().expect("it is ours");
     assert_eq!(theirs["coop"]["schedule"]["period_ns"], 9_000_000, "{theirs:#}");

@@ -1,4 +1,4 @@
-//! `run --profile`: locks that are taken in both orders are found, with the places of both.
+//! `run --profile`: finds locks that are taken in both orders, with the sites of both.
 
 mod common;
 
@@ -18,11 +18,11 @@ fn an_inversion_is_reported_with_the_call_sites_of_both_orders() {
         let report: Value = serde_json::from_slice(&text).expect("JSON");
         let order = &report["order"];
         has_keys(order, &["depth_mean", "depth_max", "nest_mean", "nest_max", "edges"]);
-        // 20 locks in 8 goes: 4 times 2 of them, and 4 times 3.
+        // 20 locks in 8 spans: 4 spans take 2 each, and 4 take 3 each.
         let means = ["depth_mean", "nest_mean"].map(|key| order[key].as_f64());
         assert_eq!(means, [Some(1.8), Some(2.5)], "{order:#}");
         assert_eq!((&order["depth_max"], &order["nest_max"]), (&3.into(), &3.into()));
-        // The pair under the third lock is none.
+        // The pair that is taken under the third lock is not an inversion.
         let inversions = order["inversions"].as_array().expect("a list");
         assert_eq!(inversions.len(), 1, "{order:#}");
         let sites = |step: &Value| {
@@ -41,7 +41,7 @@ fn an_inversion_is_reported_with_the_call_sites_of_both_orders() {
         }
         let said = stderr(&output);
         assert!(said.contains("Taken in both orders"), "{said}");
-        // Locks are named by the variables that they are.
+        // Locks are named after their variables.
         let line = said.lines().find(|line| line.starts_with("right  take_right+"));
         assert!(line.is_some_and(|line| line.contains("  left   take_left_after+")), "{said}");
         assert!(said.contains("2.50 on average, 3 at most"), "{said}");

@@ -1,4 +1,4 @@
-//! `--sites`: policies by call site.
+//! `--sites`: chooses policies by call site.
 
 mod common;
 
@@ -14,7 +14,7 @@ fn sites(folder: &Folder, text: &str) -> String {
     path
 }
 
-/// The program's output and the command's words.
+/// The outputs of the program and of the command.
 fn run(folder: &Folder, text: &str, program: &str) -> (String, String) {
     let path = sites(folder, text);
     let output = output(&["run", "--sites", &path, "--", program]);
@@ -23,7 +23,7 @@ fn run(folder: &Folder, text: &str, program: &str) -> (String, String) {
     (String::from_utf8_lossy(&output.stdout).into_owned(), said)
 }
 
-/// The names that a report has for the calls that were waited in.
+/// The names in a report of the calls that waited.
 fn reported(folder: &Folder, program: &str) -> Vec<String> {
     let file = folder.path("report.json");
     let output = output(&["run", "--report", &file, "--", program]);
@@ -50,7 +50,7 @@ fn a_lock_has_the_policy_of_the_function_where_it_is_waited_for_or_made() {
     assert!(!said.contains("No thread waited"), "{said}");
     let both = site("wait_here", "numa") + &site("make", "none");
     assert_eq!(run(&folder, &both, &program).0, "made 1 waited 0 other 0\n");
-    // The first that fits.
+    // The first entry that matches applies.
     let twice = site("wait_here", "none") + &site("wait_here", "numa");
     let (printed, said) = run(&folder, &twice, &program);
     assert_eq!(printed, "made 0 waited 1 other 0\n");
@@ -87,7 +87,7 @@ fn a_site_is_named_as_the_report_names_it() {
     assert_eq!(run(&folder, &site(&names[0]), &program).0, "made 0 waited 0 other 1\n");
     assert_eq!(run(&folder, &site(&names[1]), &program).0, "made 0 waited 1 other 0\n");
 
-    // Without names: `program+0x1234`, of which the parts may be said apart.
+    // Without names: `program+0x1234`, whose parts may also be given separately.
     let bare = folder.compile_as("bare", "cc", "sites.c", &["-O1", "-s", "-pthread"]);
     let names = reported(&folder, &bare);
     let found = names.iter().any(|name| {
@@ -172,7 +172,7 @@ fn a_trial_has_policies_too_and_says_what_never_matched() {
     let verb = ["try", "--pairs", "6", "--keep-output", "--sites", &path, "--", &program];
     let output = output(&verb);
     let (printed, said) = (String::from_utf8_lossy(&output.stdout), stderr(&output));
-    // With glibc's locks that byte means nothing, and is zero in a mutex that is free.
+    // In glibc's mutex that byte has no meaning, and is zero while the mutex is free.
     let count = |line: &str| printed.lines().filter(|printed| *printed == line).count();
     assert_eq!((count("made 0 waited 1 other 0"), count(PLAIN.trim_end())), (7, 7), "{printed}");
     assert!(said.contains("sites.toml:4: main (program)"), "{said}");

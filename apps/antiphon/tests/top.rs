@@ -1,4 +1,4 @@
-//! `top`: finds a running program, shows its waiting threads, and leaves the terminal as it was.
+//! `top`: finds a running program, shows its waiting threads, and restores the terminal.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use common::live::{Live, modes};
 use common::{FRAME, Folder, antiphon, has_keys, json, output, stderr};
 
-/// A program under `run` in which a thread waits, until this is dropped.
+/// A program under `run` in which a thread waits until this is dropped.
 struct Waits {
     runner: Child,
     _folder: Folder,
@@ -49,7 +49,7 @@ impl Waits {
 
 impl Drop for Waits {
     fn drop(&mut self) {
-        // Where it was not ended, a test has failed already.
+        // If it has not ended, a test has failed already.
         let _ = self.runner.kill();
         let _ = self.runner.wait();
     }
@@ -70,7 +70,8 @@ fn a_waiting_thread_is_found_by_the_process_of_either() {
         assert_eq!(look["locks"][0]["still_waiting"], 1, "{look:#}");
         assert!(look["locks"][0]["wait_ns"]["sum"].as_u64() > Some(0), "{look:#}");
     }
-    // Without a terminal there is one look; without a process, the only one or a list.
+    // Without a terminal, one look is printed; without an argument, the only process is shown, or a
+    // list.
     let once = output(&["top", &waits.pid()]);
     let text = String::from_utf8_lossy(&once.stdout).into_owned();
     assert!(once.status.success() && text.contains("1 waiting"), "{text}");
@@ -118,13 +119,13 @@ fn on_a_terminal_it_is_live_and_leaves_when_told_so() {
     live.sees("sorted by threads blocked");
     live.ours.write_all(b"s").expect("a key");
     live.sees("sorted by waits");
-    // It looks again: time goes on.
+    // It looks repeatedly: the age grows.
     let first = live.age();
     assert!((0..10).any(|_| live.age() != first), "{first}");
     live.ours.write_all(b"q").expect("a key");
     live.ends();
 
-    // Told by a signal, with Ctrl-C, or by the end of the program, it leaves as well.
+    // It also ends on a signal, on Ctrl-C, and when the program ends.
     let mut live = Live::new(&waits.pid());
     live.sees("wait_here+");
     // SAFETY: a child that has not been waited for.

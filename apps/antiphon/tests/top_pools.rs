@@ -1,4 +1,4 @@
-//! `top` of programs that show their pools.
+//! `top` for programs that show their pools.
 
 mod common;
 
@@ -15,7 +15,7 @@ use common::live::Live;
 use common::{FRAME, antiphon, has_keys, json, output, stderr};
 use serde_json::Value;
 
-/// The variable that makes a process of this test the program.
+/// The variable that makes a process of this test run the program.
 const IS_PROGRAM: &str = "TOP_POOLS_PROGRAM";
 
 #[inline(never)]
@@ -26,11 +26,12 @@ fn waits_at_the_gate(gate: &Latch) {
 
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// A pool whose only thread has been kept by one fiber for 20 times its patience, while another of
-/// the same thread could go on, that was spawned in the line that is returned; and is by a third.
+/// A pool whose only thread was occupied by one fiber for 20 times its patience, while another
+/// fiber of the thread was runnable; that one was spawned in the line that is returned. A third
+/// fiber now occupies the thread.
 fn hogged() -> (Pool, u32) {
     let builder = Pool::builder().threads(1).spares(0).name("hogged").patience(PATIENCE);
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: waiting creates no thread-local.
     let pool = unsafe { builder.fibers(STACK_BYTES) }.build().expect("fibers");
     let told = Arc::new(Latch::new(1));
     let hogs = told.clone();
@@ -47,22 +48,21 @@ fn hogged() -> (Pool, u32) {
     for fiber in [hog, beside] {
         fiber.join().expect("no panic");
     }
-    // Its account is closed after that.
+    // The account of a task is closed after the task ends.
     while pool.recording().tasks.iter().any(|task| !task.is_over) {}
     let _lasts = pool.spawn(|| std::thread::sleep(Duration::from_secs(3600)));
     while pool.hogs().len() < 2 {}
     (pool, line)
 }
 
-/// The program of these tests, until its stdin ends: five fibers wait at a gate, one sleeps; of
-/// another pool a worker is in one task, and two wait behind it; and there is one that is
-/// [`hogged`].
+/// The program of these tests, until its stdin ends. Five fibers wait at a gate, and one sleeps; in
+/// another pool a worker is in one task, and two tasks wait behind it; and one pool is [`hogged`].
 #[test]
 fn program() {
     if std::env::var_os(IS_PROGRAM).is_none() {
         return;
     }
-    // SAFETY: no thread-local is made by what waits.
+    // SAFETY: waiting creates no thread-local.
     let gates = unsafe { Pool::builder().threads(2).fibers(STACK_BYTES).name("gates") }.build();
     let gates = gates.expect("fibers");
     let gate = Arc::new(Latch::new(1));
@@ -87,8 +87,7 @@ fn program() {
     std::process::exit(0);
 }
 
-/// That program, until this is dropped; and the line of the source that has spawned the hogged
-/// tasks.
+/// That program, until this is dropped, and the line of the source that spawned the hogged tasks.
 struct Shows(Child, String);
 
 impl Shows {
@@ -123,7 +122,7 @@ fn itself() -> String {
 impl Drop for Shows {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
-        // Where it has not ended, a test has failed already.
+        // If it has not ended, a test has failed already.
         let _ = self.0.wait();
     }
 }
@@ -168,7 +167,7 @@ fn pools_are_shown_with_hogs_fibers_and_places() {
     assert!(has(&place), "{text}");
     assert!(has(&["a time", "top_pools::program"]), "{text}");
 
-    // Without a process it is the only one, or one of a list.
+    // Without an argument, the only process is shown, or a list of several.
     let any = output(&["top"]);
     let listed = stderr(&any).contains(&shows.pid()) && any.status.code() == Some(2);
     let only = String::from_utf8_lossy(&any.stdout).contains(&shows.pid());
@@ -201,7 +200,7 @@ fn under_run_locks_and_pools_are_beside_each_other() {
     assert_eq!(pool(&look, "gates")["threads"], 2);
 }
 
-/// Where the time of fibers went, and which tasks have taken it.
+/// Shows where the time of fibers went, and which tasks took it.
 #[test]
 fn who_hogs_and_who_is_hogged_is_shown() {
     let shows = Shows::alone();
@@ -226,7 +225,7 @@ fn who_hogs_and_who_is_hogged_is_shown() {
     assert!(worst.iter().any(|task| is_it(&task) && task["is_over"] == true), "{hogged:#}");
     assert!(latency["window_ms"].is_u64() && latency["others"].is_null(), "{hogged:#}");
     assert_eq!(latency["hogged_ns"]["max"].as_u64(), Some(max("hogged_ns")), "{hogged:#}");
-    // The tasks at the gate live, and are of one line of the source.
+    // The tasks at the gate are alive, and were spawned in one line of the source.
     let gates = pool(&look, "gates");
     let live = gates["latency"]["by_place"].as_array().expect("a list").iter();
     let live = live.filter_map(|place| place["live"].as_u64()).sum::<u64>();
@@ -244,7 +243,7 @@ fn who_hogs_and_who_is_hogged_is_shown() {
     assert!(has(&["most delayed"]) && has(&["hogged-0", "over"]), "{text}");
 }
 
-/// This process shows something else.
+/// This process answers with something else.
 #[test]
 fn another_version_and_garbage_are_refused() {
     let pid = std::process::id();

@@ -1,4 +1,4 @@
-//! `try`.
+//! `try`: its verdict, metrics and failures.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! The verdict of `run`: each rule on a program that shows what it is for, and on one that is
-//! nearly the same and does not.
+//! The verdict of `run`: each rule on a program with its defect, and on one that is nearly the same
+//! without it.
 
 mod common;
 
@@ -9,14 +9,14 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use common::{Folder, output, stderr, unbroken};
 use serde_json::Value;
 
-/// One program at a time: how threads wait for each other depends on what else wants the CPUs.
+/// Runs one program at a time: how threads wait for each other depends on other load of the CPUs.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Runs of a program, at most, until a rule says of it what it should: other programs of the
-/// machine may want its CPUs.
+/// The most runs of a program until a rule reports as it should: other programs of the machine may
+/// use its CPUs.
 const RUNS: usize = 5;
 
-/// The report and the text of the program of that rule, as it shows the defect or not.
+/// The report and its text for the rule's program, with or without the defect.
 fn report(rule: &str, shows: bool) -> (Value, String) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Folder::new(&format!("verdict-{rule}-{shows}"));
@@ -29,8 +29,9 @@ fn report(rule: &str, shows: bool) -> (Value, String) {
     (serde_json::from_slice(&text).expect("JSON"), stderr(&output))
 }
 
-/// Words before a program whose threads have to run at once, whatever else wants the CPUs, where
-/// that is allowed. Others go without: what looks at threads from outside needs a CPU, too.
+/// The command that gives a program real-time priority, for threads that must run at once whatever
+/// else uses the CPUs, where that is allowed. Other programs run without it: the sampler needs a
+/// CPU, too.
 fn in_front(rule: &str) -> &'static [&'static str] {
     if rule != "convoy" {
         return &[];
@@ -47,7 +48,8 @@ fn rules(report: &Value) -> Vec<&str> {
     verdict.iter().map(|finding| finding["rule"].as_str().expect("a name")).collect()
 }
 
-/// What the rule says of the program that shows its defect, after it was silent on the other.
+/// The rule's sentence on the program with its defect, after checking that it is silent on the
+/// other.
 fn says(rule: &str, name: &str) -> String {
     let of = |shows: bool| {
         let mut last = report(rule, shows);
@@ -67,7 +69,7 @@ fn says(rule: &str, name: &str) -> String {
     let found = found.unwrap_or_else(|| panic!("{rule}: {:#}", report["verdict"]));
     let said = found["says"].as_str().expect("words").to_owned();
     assert!(found["advice"].as_str().is_some_and(|advice| !advice.is_empty()), "{found:#}");
-    // It stands above the tables.
+    // The verdict stands above the tables.
     let words = unbroken(&text);
     let first = verdict[0]["says"].as_str().expect("words");
     let (verdict_at, tables_at) = (words.find(first), words.find("Blocked time"));

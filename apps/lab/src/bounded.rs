@@ -1,14 +1,15 @@
-//! Schemes for what is measured: how many tasks wait is bounded.
+//! Scheduling schemes for benchmarks in which the number of waiting tasks is bounded.
 
 use antiphon_platform::Platform;
 use antiphon_runtime::sched::{Order, Others, Own, Policy, Queues, Scheme, Spread};
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
 
-/// A scheme with no queue for tasks that a worker has no room for: the worker that made such a task
-/// runs it.
+/// A scheme without a queue for tasks that a worker has no room for: the worker that made such a
+/// task runs it.
 pub struct Bounded<O, S, K>(pub Scheme<O, S, K>);
 
-// SAFETY: as of the scheme in it.
+// SAFETY: holds for the inner scheme, to which all but `overflow` is delegated; that one returns
+// the task.
 unsafe impl<P: Platform, O: Order, S: Spread, K: Queues> Policy<P> for Bounded<O, S, K> {
     type Queue = K::Queue<P>;
     type State = O::State;

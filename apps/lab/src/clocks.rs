@@ -1,4 +1,4 @@
-//! Code that takes timestamps, for `bench clock` and `sim clock`: the same lines on both machines.
+//! Code that takes timestamps, shared by `bench clock` and `sim clock`.
 //!
 //! | subject | an operation |
 //! |---|---|
@@ -18,10 +18,11 @@ use antiphon_sync::clock::{Ordo, SharedCounter, Stamps};
 
 use antiphon_report::stats::Random;
 
-/// Words for each thread: few are committed to while another thread reads them.
+/// Number of words for each thread: large enough that few are written while another thread reads
+/// them.
 const WORDS: usize = 64;
 
-/// A way to timestamps.
+/// A way to take timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// The name in the table.
@@ -46,7 +47,7 @@ const fn subject(name: &'static str, reference: &'static str, what: What) -> Sub
     Subject { name, reference, what }
 }
 
-/// All of them.
+/// All subjects.
 pub const SUBJECTS: [Subject; 7] = [
     subject("shared", "shared", What::Shared),
     subject("counter", "shared", What::Counter),
@@ -57,11 +58,11 @@ pub const SUBJECTS: [Subject; 7] = [
     subject("tl2-ordo", "tl2-shared", What::TransactionOrdo),
 ];
 
-/// The subjects in `text`, in the order of the table, or all of them.
+/// Returns the subjects in `text`, in the order of the table, or all subjects.
 ///
 /// # Errors
 ///
-/// One line: the unknown name, and the known ones.
+/// One line with the unknown name and the known ones.
 pub fn named(text: &str) -> Result<Vec<Subject>, String> {
     if text == "all" {
         return Ok(SUBJECTS.to_vec());
@@ -74,16 +75,16 @@ pub fn named(text: &str) -> Result<Vec<Subject>, String> {
     Ok(SUBJECTS.into_iter().filter(|subject| names.contains(&subject.name)).collect())
 }
 
-/// A thread's use of an operation: again and again, as it likes. The operation returns how often it
-/// had to begin anew.
+/// Repeats an operation in a thread as often as it likes. The operation returns how often it had to
+/// be retried.
 pub trait Repeat {
     /// The result of the repetition.
     type Done;
-    /// Does it.
+    /// Repeats the operation.
     fn repeat(self, operation: impl FnMut() -> u32) -> Self::Done;
 }
 
-/// A word on a line of its own.
+/// A word on its own cache line.
 #[repr(align(64))]
 struct Line<P: Platform>(Word<P>);
 
@@ -95,13 +96,13 @@ pub struct Site<P: Platform> {
 }
 
 impl<P: Platform> Site<P> {
-    /// The site of `threads` threads, with a clock that was measured.
+    /// The state for `threads` threads, with a clock that was measured.
     pub fn new(threads: usize, ordo: Ordo<P>) -> Self {
         let words = (0..threads * WORDS).map(|_| Line(Word::new())).collect();
         Self { shared: SharedCounter::new(), ordo, words }
     }
 
-    /// Thread number `thread` repeats an operation of this subject.
+    /// Repeats an operation of this subject as thread number `thread`.
     pub fn run<R: Repeat>(&self, subject: Subject, thread: usize, repeat: R) -> R::Done {
         let once = |stamp: u64| {
             black_box(stamp);
@@ -140,7 +141,7 @@ impl<P: Platform> Site<P> {
         })
     }
 
-    /// Whether all that was moved has arrived.
+    /// Returns whether the transfers preserved the sum.
     pub fn is_sound(&self) -> bool {
         self.words.iter().fold(0, |sum: u64, Line(word)| sum.wrapping_add(word.get())) == 0
     }
@@ -175,7 +176,7 @@ mod tests {
 
     #[test]
     fn each_subject_works_and_what_is_moved_arrives() {
-        // One thread, on any CPU: as uncertain as a tick.
+        // One thread, on any CPU, with an uncertainty of one tick.
         let site = Site::<Linux>::new(1, Ordo::new(1));
         for subject in SUBJECTS {
             site.run(subject, 0, Thousand);

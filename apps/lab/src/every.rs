@@ -1,7 +1,7 @@
 //! All combinations of lists of choices.
 
-/// A list of `$one`s, for each combination of the lists' values: those of the last list change
-/// first.
+/// A list of `$one`s, one for each combination of the lists' values; the values of the last list
+/// vary fastest.
 macro_rules! every {
     ($($name:ident in $list:expr),+ => $one:expr) => {{
         let mut all = Vec::new();

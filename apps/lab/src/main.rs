@@ -2,18 +2,18 @@
 //! many sockets, and checks them.
 //!
 //! Its verbs belong to `antiphon`, which runs this program for them: `antiphon bench locks` is
-//! `antiphon-lab bench locks`, and help, messages and reports name the former. It is a program of
-//! its own because what it compares with (other runtimes, decoders, windows) is of no use to a
+//! `antiphon-lab bench locks`, and help, messages and reports name the former. It is a separate
+//! program because what it compares with (other runtimes, decoders, windows) is of no use to a
 //! program that runs under `antiphon`.
 //!
 //! One verb is one module. Each prints a table for people and, with `--json`, one object for
-//! scripts; what they share with the command is in [`antiphon_report`].
+//! scripts; code shared with the command is in [`antiphon_report`].
 //!
 //! | exit code | meaning |
 //! |---|---|
 //! | 0 | done |
-//! | 1 | the thing that was measured failed, or what came of it can't be written |
-//! | 2 | bad arguments, files among them that can't be written from the start |
+//! | 1 | what was measured failed, or the results can't be written |
+//! | 2 | bad arguments, including files that can't be written from the start |
 //! | 69 | a kernel feature, a privilege or a program is missing |
 
 mod bench;
@@ -79,9 +79,9 @@ enum Verb {
 }
 
 impl Verb {
-    /// Whether the process may end when the reader of its stdout goes away. Not so the programs of
-    /// a run, which talk to servers that may go away, and `lab play`, which talks to such programs
-    /// until it prints.
+    /// Returns whether the process may end when the reader of its stdout goes away. This is false
+    /// for the programs of a run, which talk to servers that may go away, and for `lab play`, which
+    /// talks to such programs until it prints.
     fn only_prints(&self) -> bool {
         use Verb::{Lab, Neighbour, Play, Repetition};
         let talks = matches!(self, Play { .. } | Repetition { .. } | Neighbour { .. });

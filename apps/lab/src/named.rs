@@ -1,4 +1,4 @@
-//! Names of the values of options, which reports have, too; and lists of them.
+//! Names of the values of options, which also appear in reports; and lists of such values.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use clap::ValueEnum;
 
 /// A value with a name on the command line.
 pub trait Named: ValueEnum {
-    /// The name.
+    /// Returns the name.
     fn name(&self) -> String;
 }
 
@@ -17,7 +17,7 @@ impl<T: ValueEnum> Named for T {
     }
 }
 
-/// The cases that were asked for, each once.
+/// The requested cases, each once.
 #[derive(Clone)]
 pub struct Cases<T>(pub Vec<T>);
 

@@ -1,4 +1,4 @@
-//! Threads that stay on their CPUs, and how a measurement tells that it was disturbed.
+//! Threads that stay on their CPUs, and the detection of disturbed measurements.
 
 use std::sync::OnceLock;
 
@@ -8,38 +8,38 @@ use antiphon_sim::CPUS;
 use antiphon_report::failure::Failure;
 use antiphon_report::stats::quartiles;
 
-/// The CPUs of this machine as the kernel numbers them. Their places in this list are the numbers
-/// that the simulator gives them.
+/// Returns the CPUs of this machine, by the kernel's numbers. Their places in this list are the
+/// numbers that the simulator gives them.
 fn online() -> &'static [u32] {
-    // A file of /sys for each number that there may be: looked at once.
+    // This reads a file of /sys for each possible number, so it is done once.
     static ONLINE: OnceLock<Vec<u32>> = OnceLock::new();
     ONLINE.get_or_init(|| (0..CPUS as u32).filter(|&cpu| whereabouts(cpu).is_some()).collect())
 }
 
-/// The online CPUs that this process may use, by their places in the list of those.
+/// Returns the online CPUs that this process may use, by their places in the list of online CPUs.
 pub fn usable() -> Vec<usize> {
     let mut set = empty();
-    // SAFETY: the set is ours to write, and as large as it is said to be.
+    // SAFETY: `set` is a local variable of the given size.
     let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) } != 0;
     let may = |&(_, cpu): &(usize, u32)| {
-        // SAFETY: the set is ours, and the CPU within it.
+        // SAFETY: `set` is a local variable, and the CPU is within its range.
         failed || cpu < libc::CPU_SETSIZE as u32 && unsafe { libc::CPU_ISSET(cpu as usize, &set) }
     };
     let online: Vec<_> = online().iter().copied().enumerate().filter(may).collect();
     online.into_iter().map(|(place, _)| place).collect()
 }
 
-/// The number that the kernel has given the CPU at a place.
+/// Returns the kernel's number of the CPU at a place.
 pub fn number(place: usize) -> Option<u32> {
     online().get(place).copied()
 }
 
 fn empty() -> libc::cpu_set_t {
-    // SAFETY: it is an array of bits, of which none is a value.
+    // SAFETY: it is an array of bits, for which zero is valid.
     unsafe { std::mem::zeroed() }
 }
 
-/// Puts the calling thread on a CPU, by its place in [`online`].
+/// Pins the calling thread to a CPU, by its place in [`online`].
 fn pin(place: usize) -> Result<(), Failure> {
     let pinned = number(place).map(antiphon_linux::pin);
     pinned.and_then(Result::ok).ok_or_else(|| {
@@ -51,12 +51,12 @@ fn pin(place: usize) -> Result<(), Failure> {
 /// The work of one thread.
 pub type Task<'a, R> = Box<dyn FnOnce() -> R + Send + 'a>;
 
-/// Runs `body` once on each of `places` (a place may come twice), all at a time; it gets the number
-/// of its place. Returns when all are done, with what they return.
+/// Runs `body` once on each of `places`, all at the same time; a place may occur twice. `body` gets
+/// the index of its place. Returns the results when all are done.
 ///
 /// # Errors
 ///
-/// If a CPU can't be used. No body has begun then.
+/// If a CPU can't be used. Then no body has begun.
 pub fn on_each<R: Send>(
     places: &[usize],
     body: impl Fn(usize) -> R + Sync,
@@ -66,11 +66,11 @@ pub fn on_each<R: Send>(
     all(places.iter().enumerate().map(task).collect())
 }
 
-/// Runs each task on its place, all at a time. Returns when all are done, with what they return.
+/// Runs each task on its place, all at the same time. Returns the results when all are done.
 ///
 /// # Errors
 ///
-/// As [`on_each`].
+/// As of [`on_each`].
 pub fn all<'a, R: Send>(tasks: Vec<(usize, Task<'a, R>)>) -> Result<Vec<R>, Failure> {
     use std::sync::Barrier;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -97,7 +97,7 @@ pub fn all<'a, R: Send>(tasks: Vec<(usize, Task<'a, R>)>) -> Result<Vec<R>, Fail
         let join = |thread: std::thread::ScopedJoinHandle<'_, Result<R, Option<Failure>>>| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        // All are joined, whichever failed.
+        // All threads are joined, even if some failed.
         let ends: Vec<_> = threads.into_iter().map(join).collect();
         let (done, failed): (Vec<_>, Vec<_>) = ends.into_iter().partition(Result::is_ok);
         match failed.into_iter().filter_map(Result::err).flatten().next() {
@@ -107,57 +107,58 @@ pub fn all<'a, R: Send>(tasks: Vec<(usize, Task<'a, R>)>) -> Result<Vec<R>, Fail
     })
 }
 
-/// How often the calling thread was switched away from.
+/// Number of times that the calling thread was switched away from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
-    /// Switches because it slept.
+    /// Switches because the thread slept.
     pub voluntary: u64,
-    /// Switches because it lost its CPU.
+    /// Switches because the thread lost its CPU.
     pub preempted: u64,
 }
 
 impl Switches {
-    /// Up to now. A system call.
+    /// Returns the counts up to now, by a system call.
     pub fn now() -> Self {
-        // SAFETY: all fields are numbers, of which zero is a value.
+        // SAFETY: all fields are numbers, for which zero is valid.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: `usage` is ours to write; the call can't fail with these arguments.
+        // SAFETY: `usage` is a local variable; the call can't fail with these arguments.
         unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
         Self { voluntary: usage.ru_nvcsw as u64, preempted: usage.ru_nivcsw as u64 }
     }
 }
 
-/// The time-stamp counter, and how many of its ticks are a nanosecond.
+/// The time-stamp counter, with its ticks per nanosecond.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch {
     ticks_per_ns: f64,
 }
 
 impl Stopwatch {
-    /// Takes 20 ms.
+    /// Measures the rate of the counter; takes 20 ms.
     ///
     /// # Errors
     ///
     /// If the counter can't be converted to nanoseconds.
     pub fn new() -> Result<Self, Failure> {
-        // On a machine that is busy it may take a second and a third look.
+        // On a busy machine it may need a second and a third attempt.
         let measured = (0..5).find_map(|_| antiphon_linux::measure_ticks(20_000_000));
         let what = "the time-stamp counter can't be read beside the clock: try on an idle machine";
         let (ticks, ns) = measured.ok_or_else(|| Failure::missing(what))?;
         Ok(Self { ticks_per_ns: ticks as f64 / ns as f64 })
     }
 
-    /// Nanoseconds from one reading to another; 0 if the counter has gone back.
+    /// Returns the nanoseconds from one reading to another; 0 if the counter has gone back.
     pub fn ns(self, from: u64, to: u64) -> f64 {
         to.saturating_sub(from) as f64 / self.ticks_per_ns
     }
 
-    /// The ticks of `ns` nanoseconds.
+    /// Converts nanoseconds to ticks.
     pub fn ticks(self, ns: f64) -> u64 {
         (ns * self.ticks_per_ns) as u64
     }
 
-    /// How long `body` takes, in nanoseconds; `None` if the thread was switched away in it.
+    /// Returns the time of `body`, in nanoseconds; `None` if the thread was switched away during
+    /// it.
     pub fn undisturbed(self, body: impl FnOnce()) -> Option<f64> {
         let before = Switches::now();
         let begin = ticks();
@@ -167,29 +168,29 @@ impl Stopwatch {
     }
 }
 
-/// The figure of many short windows: the median, and how far they agree.
+/// The figure of many short windows: the median, and how far the windows agree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
     /// The median.
     pub median: f64,
-    /// A quarter of the windows is below.
+    /// 25th percentile.
     pub p25: f64,
-    /// A quarter is above.
+    /// 75th percentile.
     pub p75: f64,
-    /// How many windows count.
+    /// Number of windows that count.
     pub windows: usize,
-    /// How many were dropped, because a thread lost its CPU in them.
+    /// Number of windows that were dropped, because a thread lost its CPU in them.
     pub dropped: usize,
 }
 
-/// Windows at least: fewer are no figure.
+/// Minimal number of windows for a figure.
 const FEWEST: usize = 8;
-/// Quartiles that are farther apart than this part of the median say little.
+/// Interquartile range, as a share of the median, above which a figure is noisy.
 const NOISY: f64 = 0.15;
 
 impl Figure {
-    /// The figure of windows, each of which has a value or was disturbed. `None` if too few have
-    /// one.
+    /// Computes the figure of windows, each of which has a value or was disturbed. `None` if too
+    /// few have a value.
     pub fn of(windows: &[Option<f64>]) -> Option<Self> {
         let values: Vec<f64> = windows.iter().copied().flatten().collect();
         let (count, dropped) = (values.len(), windows.len() - values.len());
@@ -198,7 +199,7 @@ impl Figure {
         Some(Self { median: quartiles.median, p25, p75, windows: count, dropped })
     }
 
-    /// Whether the windows disagree, or most were disturbed.
+    /// Returns whether the windows disagree, or most were disturbed.
     pub fn is_noisy(&self) -> bool {
         self.p75 - self.p25 > NOISY * self.median || self.dropped > self.windows
     }
@@ -216,7 +217,7 @@ mod tests {
         let twice: Vec<_> = places.iter().chain(&places).copied().collect();
         let seen = Mutex::new(Vec::new());
         let numbers = on_each(&twice, |number| {
-            // SAFETY: takes nothing.
+            // SAFETY: `sched_getcpu` takes no arguments.
             let cpu = unsafe { libc::sched_getcpu() };
             seen.lock().expect("nobody panics").push((number, cpu as u32));
             number

@@ -1,4 +1,4 @@
-//! `--load crowd`: the foreign threads are there while it measures, and gone when it is.
+//! `--load crowd`: the neighbours' threads exist during the measurement, and are gone after it.
 
 mod common;
 
@@ -34,7 +34,7 @@ fn bench(seconds: &str) -> Child {
     command.spawn().expect("the command starts")
 }
 
-/// The processes whose parent is `parent` and whose command line has `word`.
+/// Returns the processes whose parent is `parent` and whose command line has `word`.
 fn children(parent: u32, word: &str) -> Vec<u32> {
     let processes = fs::read_dir("/proc").expect("procfs").flatten();
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -49,11 +49,11 @@ fn children(parent: u32, word: &str) -> Vec<u32> {
     numbers.filter(is_it).collect()
 }
 
-/// The states and priorities of a process's threads, as `/proc` has them.
+/// Returns the states and priorities of a process's threads, from `/proc`.
 fn threads(process: u32) -> Vec<(char, i32)> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let of = |stat: String| {
-        // Behind the name, which may have anything in it: state is field 3, nice is field 19.
+        // The name before may contain anything: state is field 3, nice is field 19.
         let fields: Vec<_> =
             stat.rsplit_once(')')?.1.split_whitespace().map(str::to_owned).collect();
         Some((fields.first()?.chars().next()?, fields.get(16)?.parse().ok()?))
@@ -62,7 +62,7 @@ fn threads(process: u32) -> Vec<(char, i32)> {
     tasks.filter_map(|task| of(stat(task.path())?)).collect()
 }
 
-/// The value that `seen` returns when it returns something.
+/// Waits until `seen` returns a value, and returns it.
 fn eventually<T>(what: &str, seen: impl Fn() -> Option<T>) -> T {
     let end = Instant::now() + Duration::from_secs(60);
     loop {
@@ -74,7 +74,7 @@ fn eventually<T>(what: &str, seen: impl Fn() -> Option<T>) -> T {
     }
 }
 
-/// The one process of the crowd, when all its threads are there.
+/// Returns the process of the crowd, once all its threads exist.
 fn crowd(bench: u32) -> u32 {
     eventually("a crowd of 7 threads", || {
         let found = children(bench, "__neighbour");
@@ -94,7 +94,7 @@ fn a_crowd_is_runnable_at_our_priority_and_ends_with_a_bench_that_is_killed() {
         let nice = threads(std::process::id())[0].1;
         let all_run = || threads(crowd).iter().all(|&thread| thread == ('R', nice));
         eventually("all want a CPU, at our priority", || all_run().then_some(()));
-        // SAFETY: our child, which is not waited for yet.
+        // SAFETY: takes numbers; the process is our child, which was not waited for yet.
         unsafe { libc::kill(bench.id() as i32, signal) };
         bench.wait().expect("it is our child");
         eventually("the crowd ends", || (!is_there(crowd)).then_some(()));

@@ -1,4 +1,4 @@
-//! `bench events`, in settings that are too small to mean anything but its keys.
+//! `bench events`, in settings so small that only the keys of its rows are meaningful.
 
 mod common;
 
@@ -14,7 +14,7 @@ fn rows(arguments: &[&str]) -> Vec<Value> {
     report["rows"].as_array().expect("a list").clone()
 }
 
-/// Whether a row has figures; one without says why.
+/// Returns whether a row has figures; one without must give a reason.
 fn is_measured(row: &Value) -> bool {
     let skipped = row.get("skipped").map(|why| why.as_str().expect("a reason"));
     assert!(skipped.is_none_or(|why| !why.is_empty()), "{row:#}");
@@ -39,7 +39,7 @@ fn latencies_have_their_figures() {
         has_keys(row, &["p50_ns", "p99_ns", "sender_ns", "cpu_ns_per_event", "sleeps_per_event"]);
         has_keys(row, &["sigma_ns", "trials", "ratio_low95", "ratio_second", "ratio_best", "best"]);
         has_keys(&row["cdf_ns"], &["p10", "p25", "p50", "p75", "p90", "p99", "p999"]);
-        // Fewer than were asked for where the time was over before.
+        // Fewer trials than asked for, if the time was over before.
         assert!((1..=20).contains(&row["trials"].as_u64().expect("a count")), "{row:#}");
         assert!(row["p25"].as_f64() <= row["p75"].as_f64());
         assert_eq!(row["peer"], "futex");
@@ -62,7 +62,7 @@ fn who_measures_nothing_has_failed() {
     assert!(said.contains("nothing was measured: broadcast skipped: "), "{said}");
 }
 
-/// The CPUs that this process may use.
+/// Returns the CPUs that this process may use.
 fn usable() -> Vec<usize> {
     let status = std::fs::read_to_string("/proc/self/status").expect("/proc");
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));

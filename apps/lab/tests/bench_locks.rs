@@ -1,4 +1,4 @@
-//! `bench locks`, in settings that are too small to mean anything but its keys.
+//! `bench locks`, in settings so small that only the keys of its rows are meaningful.
 
 mod common;
 
@@ -35,7 +35,7 @@ fn contended_rows_have_their_figures() {
         has_keys(row, &["longest_wait_ns"]);
         has_keys(&row["acquire_ns"], &["p50", "p99", "p999", "max"]);
         has_keys(&row["wait_ns_at_random_instant"], &["p50", "p99"]);
-        // On a machine that is busy enough, no thread gets a turn in so short a time.
+        // On a busy machine, no thread may get a turn in so short a time.
         assert!(row["ops_per_s"].as_f64().is_some_and(|ops| ops >= 0.0), "{row:#}");
         let (p25, p75) = (row["p25"].as_f64(), row["p75"].as_f64());
         assert!(p25 <= p75 && p25.is_some());
@@ -83,7 +83,7 @@ fn a_given_number_of_increments_has_wall_user_and_system_time() {
         has_keys(row, &["p25", "p75", "ratio", "ratio_best", "ratio_cpu"]);
         let figure = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{key}: {row:#}"));
         assert!(figure("wall_ns") > 0.0 && figure("p25") <= figure("p75"), "{row:#}");
-        // Three million pairs take some CPU time, and no more than there is; give or take a tick.
+        // Three million pairs take some CPU time, and no more than is available, within a tick.
         let cpu_ns = figure("user_ns") + figure("system_ns");
         assert!(cpu_ns > 0.0 && cpu_ns < 1.1 * cpus * figure("p75") + 1e7, "{row:#}");
         if row["subject"] == "glibc" {

@@ -1,5 +1,5 @@
-//! `bench loop`, in settings that are too small to mean anything but its keys, and that timers are
-//! dispatched, frames shown, and CPU time had, by all programs.
+//! `bench loop`, in settings so small that only its keys are meaningful, and that timers are
+//! dispatched, frames shown, and all programs get CPU time.
 
 mod common;
 
@@ -26,7 +26,7 @@ fn is_ordered(late: &Value) {
     assert!((0.0..=1.0).contains(&of("within_1ms")), "{late:#}");
 }
 
-/// Each timer of each player was dispatched, and all programs had some of the CPU.
+/// Checks that each timer of each player was dispatched, and all programs got some of the CPU.
 fn has_figures(row: &Value, players: u64, hz: u64) {
     has_keys(row, &["subject", "peer", "ours", "needs", "case", "load", "group", "competitor"]);
     has_keys(
@@ -36,7 +36,7 @@ fn has_figures(row: &Value, players: u64, hz: u64) {
     has_keys(row, &["jain_cpu_players", "player_switches_per_s", "cpus", "p25", "p75"]);
     has_keys(&row["level"], &["cgroup", "autogroup", "first"]);
     is_ordered(&row["tardiness_us"]);
-    // A second of each player, and at any phase.
+    // One second of each player, at any phase.
     let timers = row["tardiness_us"]["timers"].as_u64().expect("a count");
     assert!(timers.abs_diff(players * hz) <= players, "{row:#}");
     let all = row["players"].as_array().expect("a list");
@@ -121,7 +121,8 @@ fn one_that_misbehaves_is_told_from_the_others() {
     assert!(others["timers"].as_u64().expect("a count").abs_diff(60) <= 1, "{others:#}");
 }
 
-/// The report of a run that is looked at, by its number, all the while. `None`: not permitted.
+/// Returns the report of a run, calling `look` with its process id until it ends. `None` if it is
+/// not permitted.
 fn watched(arguments: &[&str], mut look: impl FnMut(u32)) -> Option<Value> {
     let mut run = common::antiphon(&[&SMALL[..], arguments, &["--json"]].concat());
     let run = run.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
@@ -142,7 +143,7 @@ fn watched(arguments: &[&str], mut look: impl FnMut(u32)) -> Option<Value> {
     Some(serde_json::from_slice(&done.stdout).expect("JSON"))
 }
 
-/// Programs of one run are of its session, or each of its own.
+/// Programs of one run are in its session, or each in its own.
 #[test]
 fn a_level_is_that_of_the_run_or_of_each_program() {
     let how = ["--subject", "alone", "--against", ""];
@@ -152,7 +153,7 @@ fn a_level_is_that_of_the_run_or_of_each_program() {
     let look = |run| most = most.max(sessions_below(run).len());
     let Some(report) = watched(&each, look) else { return };
     assert_eq!(report["rows"][0]["levels"], "each");
-    // The run's, and those of three programs.
+    // The session of the run, and those of three programs.
     assert!(most >= 4, "{most}");
 }
 
@@ -166,12 +167,12 @@ fn each_program_may_have_a_control_group() {
     let rows = report["rows"].as_array().expect("a list");
     assert!(rows.iter().all(|row| row["levels"] == "cgroup"), "{rows:?}");
     has_figures(&rows[1], 2, 60);
-    // Three programs a repetition.
+    // Three programs per repetition.
     assert!(seen.len() >= 3, "{seen:?}");
     assert!(groups().is_disjoint(&seen), "{:?}", groups());
 }
 
-/// The control groups of such programs that there are.
+/// Returns the control groups of such programs.
 fn groups() -> std::collections::BTreeSet<String> {
     let all = std::fs::read_dir("/proc").expect("a directory").flatten();
     let all = all.filter_map(|entry| std::fs::read_to_string(entry.path().join("cgroup")).ok());
@@ -179,11 +180,11 @@ fn groups() -> std::collections::BTreeSet<String> {
     all.flat_map(lines).filter(|line| line.contains("/antiphon-")).collect()
 }
 
-/// The sessions of a process's descendants that are not its own.
+/// Returns the sessions of a process's descendants other than its own.
 fn sessions_below(process: u32) -> std::collections::BTreeSet<u32> {
     let of = |process: u32| {
         let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        // Behind the name: state, parent, group, session.
+        // The fields behind the name: state, parent, group, session.
         let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields).to_owned();
         let mut fields = fields.split(' ').skip(1).step_by(2).map(|field| field.parse().ok());
         Some((fields.next()??, fields.next()??))
@@ -241,7 +242,7 @@ fn tables_and_pages_say_what_was_measured() {
     assert!(page.contains("tokio") && !page.contains("NaN"));
 }
 
-/// Programs that share a CPU have a domain of their own, whose memory ends with them.
+/// Programs that share a CPU have a domain, whose memory ends with them.
 #[test]
 fn a_run_leaves_no_file() {
     let folder = Folder::new("bench-loop-leaves");
@@ -295,7 +296,7 @@ fn those_without_groups_are_named() {
     assert!(text.contains("No group: the players of alone, epoll have a share each."), "{text}");
 }
 
-/// Runs as a user without rights, which only root can become; `before` is done as root.
+/// Runs as a user without rights, which only root can become; `before` is run as root.
 fn unprivileged(before: &[&str], arguments: &[&str]) -> Option<std::process::Output> {
     // A folder that all users may read.
     let folder = Folder::new(std::thread::current().name()?);
@@ -308,7 +309,7 @@ fn unprivileged(before: &[&str], arguments: &[&str]) -> Option<std::process::Out
     run.output().ok().filter(|done| !is_refused(done))
 }
 
-/// Whether there was no such user to be had.
+/// Returns whether no such user was available.
 fn is_refused(done: &std::process::Output) -> bool {
     let said = stderr(done);
     ["setpriv: ", "prlimit: ", "chrt: "].iter().any(|who| said.starts_with(who))
@@ -334,7 +335,7 @@ fn what_is_skipped_is_said_below_the_table() {
 #[test]
 fn who_may_not_weigh_more_has_no_group_by_weights() {
     let how = [&SMALL[..], &["--against", "", "--group", "one", "--subject", "t1"]].concat();
-    // A program that is real-time may stay it.
+    // A program that is already real-time may remain so.
     let Some(done) = unprivileged(&["chrt", "-f", "3", "prlimit", "--nice=0"], &how) else {
         return skipped("no other user to be had, or no real-time rights");
     };

@@ -1,12 +1,12 @@
-//! `bench loop`, in a short form: how much of the CPU each program has, and whose timers are
-//! sooner, with bounds that hold on a machine that others use, too. Never how late anything is.
+//! `bench loop`, in a short form: the CPU share of each program, and whose timers are earlier, with
+//! bounds that hold even on a shared machine. Absolute tardiness is never checked.
 
 mod common;
 
 use common::{jain, output, skipped, stderr};
 use serde_json::Value;
 
-/// Four players that are alike and want twice what there is, and no hogs.
+/// Four equal players that want twice the CPU in total, and no hogs.
 const EQUALS: [&str; 13] = [
     "bench",
     "loop",
@@ -22,10 +22,11 @@ const EQUALS: [&str; 13] = [
     "--demand",
     "50",
 ];
-/// Others may have the CPU for most of a run: then it is run again.
+/// A run is repeated if other programs have had the CPU for most of it.
 const TRIES: usize = 3;
 
-/// The first rows of which that is so, or the last ones. `None`: a scheme is not permitted here.
+/// Returns the first rows for which `holds` is true, or the last rows. `None` if a scheme is not
+/// permitted here.
 fn rows(how: &[&str], holds: impl Fn(&[Value]) -> bool) -> Option<Vec<Value>> {
     let mut seen = Vec::new();
     for _ in 0..TRIES {
@@ -48,7 +49,7 @@ fn figure(row: &Value, path: &str) -> f64 {
     row.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {path} in {row:#}"))
 }
 
-/// By the kernel's account of each player: other programs that had the CPU are not in it.
+/// By the kernel's account of each player, which excludes other programs that had the CPU.
 fn players_jain(row: &Value) -> f64 {
     jain(row["players"].as_array().expect("a list").iter().map(|player| figure(player, "/cpu")))
 }
@@ -71,7 +72,7 @@ fn who_hands_the_cpu_over_is_sooner_than_who_waits_for_a_slice() {
     let how = ["--subject", "t3", "--against", "epoll", "--json"];
     let rows = rows(&how, in_order).expect("it needs nothing");
     assert!(in_order(&rows), "t3 {}, epoll {}", p50(&rows[0]), p50(&rows[1]));
-    // Nothing was left out for it.
+    // No timers were left out to achieve this.
     let timers = |row: &Value| figure(row, "/tardiness_us/timers");
     assert!((timers(&rows[0]) - timers(&rows[1])).abs() <= 4.0, "{rows:#?}");
 }

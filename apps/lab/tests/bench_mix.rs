@@ -1,7 +1,7 @@
 //! `bench mix`, in settings so small that only the keys of its rows are meaningful.
 //!
-//! A repetition that loses a frame, or mixes those of different moments, ends with exit code 1: so
-//! each run here that succeeds has shown that it did none of this.
+//! A repetition that loses a frame, or mixes frames of different times, ends with exit code 1: so
+//! each run here that succeeds has shown that it did neither.
 
 mod common;
 
@@ -26,7 +26,7 @@ fn has_figures(row: &Value) {
     assert!(ordered.is_sorted() && ordered[3] <= of("max") * 1.04 && of("mean") > 0.0, "{row:#}");
     let breaches = row["breaches"].as_f64().expect("a share");
     assert!((0.0..=1.0).contains(&breaches), "{row:#}");
-    // None is late if the last of them is not.
+    // No frame is late unless the slowest one is.
     assert_eq!(breaches > 0.0, of("max") > 1e7, "{row:#}");
 }
 
@@ -61,7 +61,7 @@ fn silos_can_have_as_many_threads_as_there_are_workers() {
     rows.iter().for_each(has_figures);
 }
 
-/// A frame that is not as loud as what was said ends it with exit code 1, too.
+/// A frame that is not as loud as the tone also ends it with exit code 1.
 #[test]
 fn opus_is_decoded_and_encoded_where_its_library_is() {
     let subjects = ["--subject", "lifo/steal-half,staged,fifo/steal-half+stages"];
@@ -93,7 +93,7 @@ fn as_many_as_can_be_had_are_looked_for() {
         assert_eq!(row["case"], "most");
         let most = row["conferences"].as_f64().expect("a number");
         assert!((0.0..=8192.0).contains(&most), "{row:#}");
-        // On a machine that is busy for long it may be none.
+        // On a machine that is busy for long, it may find none.
         if most > 0.0 {
             has_figures(&row);
             assert!(row["breaches"].as_f64() < Some(0.01), "{row:#}");

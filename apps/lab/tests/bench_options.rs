@@ -1,7 +1,7 @@
-//! `bench options`, in settings that are too small to mean anything but its keys.
+//! `bench options`, in settings so small that only the keys of its rows are meaningful.
 //!
-//! A repetition that loses a chain, ends one twice, or finds another answer than one thread ends
-//! with exit code 1: so each run here that succeeds has shown that it did none of this.
+//! A repetition that loses a chain, ends one twice, or finds another answer than a single thread
+//! ends with exit code 1: so each run here that succeeds has shown that it did none of this.
 
 mod common;
 

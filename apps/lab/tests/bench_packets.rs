@@ -1,7 +1,7 @@
-//! `bench packets`, in settings that are too small to mean anything but its keys.
+//! `bench packets`, in settings so small that only the keys of its rows are meaningful.
 //!
-//! A repetition that loses a packet, runs one twice, or finds other newlines than it was given ends
-//! with exit code 1: so each run here that succeeds has shown that it did none of this.
+//! A repetition that loses a packet, runs one twice, or finds the wrong newlines ends with exit
+//! code 1: so each run here that succeeds has shown that it did none of this.
 
 mod common;
 

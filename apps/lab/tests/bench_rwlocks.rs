@@ -1,4 +1,4 @@
-//! `bench rwlocks`, in settings that are too small to mean anything but its keys.
+//! `bench rwlocks`, in settings so small that only the keys of its rows are meaningful.
 
 mod common;
 
@@ -45,7 +45,7 @@ fn mixed_rows_tell_readers_from_writers() {
             row.get(side).into_iter().for_each(has_waits);
         }
         let work = |side: &Value| side["ops_per_s"].as_f64().unwrap_or(0.0);
-        // Each is a median by itself; of one side there is nothing to add.
+        // Each is a separate median; with one side only, there is nothing to add.
         if reads == 100 {
             assert_eq!(work(&row["readers"]), work(row), "{row:#}");
         }

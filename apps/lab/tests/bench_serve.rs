@@ -1,4 +1,4 @@
-//! `bench serve`, in settings that are too small to mean anything but its keys.
+//! `bench serve`, in settings so small that only the keys of its rows are meaningful.
 
 mod common;
 
@@ -34,7 +34,7 @@ fn servers_answer() {
     }
 }
 
-/// Messages that are longer than what a socket holds come back while they are sent.
+/// Messages longer than a socket's buffers come back while they are still being sent.
 #[test]
 fn long_messages_are_echoed() {
     let rows = rows(&["--bytes", "1000000", "--connections", "3", "--clients", "2"]);
@@ -48,12 +48,11 @@ fn a_rate_is_kept() {
     let arguments = ["--rate", "2000", "--connections", "8", "--clients", "2"];
     let row = &rows(&[&arguments[..], &["--against", "", "--workers", "1"]].concat())[0];
     assert_eq!((&row["rate"], &row["peer"]), (&2000.into(), &Value::Null));
-    // No more than were due, whatever else the machine does.
+    // No more than were due, whatever the load of the machine.
     assert!(row["ops_per_s"].as_f64().is_some_and(|rate| rate > 0.0 && rate <= 2010.0), "{row:#}");
 }
 
-/// Fibers are served by rings, where the command was built with them, and the kernel lets it have
-/// some.
+/// Fibers are served by io_uring, if the command was built with it and the kernel permits it.
 #[test]
 fn fibers_are_served_by_rings_or_skipped() {
     let wanted = ["--subject", "fibers,fibers-uring", "--against", "", "--connections", "4"];

@@ -1,4 +1,4 @@
-//! `bench tasks`, in settings that are too small to mean anything but its keys.
+//! `bench tasks`, in settings so small that only the keys of its rows are meaningful.
 
 mod common;
 
@@ -63,7 +63,8 @@ fn messages_go_from_worker_to_worker_and_through_little_room() {
         let of = |row: &&Value| (&row["case"], &row["subject"]) == (&case.into(), &subject.into());
         rows.iter().filter(of).collect::<Vec<_>>()
     };
-    // With room for 128 and for 1; with two workers only, where they are to be apart.
+    // With capacity 128 and 1; `across` with two workers only, because its tasks are on different
+    // ones.
     assert_eq!((of("channel", "fibers").len(), of("across", "fibers").len()), (4, 2));
     assert!(of("across", "tokio").iter().all(|row| row["workers"] == 2));
     let measured = |row: &&Value| row["ns_per_op"].as_f64().is_some_and(|ns| ns > 1.0);

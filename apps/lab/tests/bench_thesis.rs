@@ -1,4 +1,4 @@
-//! `bench thesis`, in settings that are too small to mean anything but its keys.
+//! `bench thesis`, in settings so small that only the keys of its rows are meaningful.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn policies_have_figures_of_all_workloads_and_compositions_of_one() {
             assert!(figure["best"] == false || figure["near"] == true, "{figure:#}");
         }
     }
-    // Each column has a best one, or two that are alike.
+    // Each column has a best subject, or two that are equal.
     let all = || rows.iter().flat_map(|row| row["figures"].as_array().into_iter().flatten());
     let best = |name: &Value| all().any(|it| it["best"] == true && it["figure"] == *name);
     assert!(all().all(|figure| best(&figure["figure"])));

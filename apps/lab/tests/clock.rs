@@ -1,5 +1,5 @@
-//! `bench clock` and `sim clock`, in settings that are too small to mean anything but their keys
-//! and what holds at any size.
+//! `bench clock` and `sim clock`, in settings so small that only their keys are meaningful, and
+//! what holds at any size.
 
 mod common;
 
@@ -19,7 +19,7 @@ fn a_row_for_each_subject_and_number_of_threads() {
         has_keys(row, &["subject", "threads", "ns_per_op", "p25", "p75", "aborts_per_kop"]);
         let figure = |key: &str| row[key].as_f64().expect("a number");
         assert!(figure("ns_per_op") > 0.0 && figure("p25") <= figure("p75"), "{row}");
-        // Only ordo has what it is compared with beside it.
+        // Only ordo has its reference in the same report.
         let (low, high) = (&row["ratio_low95"], &row["ratio_high95"]);
         assert_eq!(row["ratio"].is_number(), row["subject"] == "ordo", "{row}");
         assert_eq!(low.is_number() && high.is_number(), row["subject"] == "ordo", "{row}");
@@ -38,8 +38,8 @@ fn no_stamp_comes_from_the_future() {
     assert!(check["stamps"].as_u64().is_some_and(|stamps| stamps > 0), "{check}");
 }
 
-/// Stamps share no line: what one costs is the same on all CPUs of any machine. The bounds are
-/// those that the documents set.
+/// Stamps share no line: the cost of a stamp is the same on all CPUs of any machine. The bounds are
+/// those of the documents.
 #[test]
 fn the_cost_of_a_stamp_does_not_grow_with_the_machine() {
     let simulated = |machine: &str, threads: &str, subject: &str| {
@@ -67,7 +67,7 @@ fn a_program_finds_how_far_simulated_counters_are_apart() {
     let report = of("1");
     has_keys(&report["simulated"], &["machine", "hash", "uncertainty_ns", "offset_ns"]);
     let ns = |key: &str| report["simulated"][key].as_u64().expect("nanoseconds");
-    // Never less than they are apart by this seed, and that is no more than the file allows.
+    // The uncertainty is at least the offset with this seed, which is within the file's limit.
     assert!(ns("uncertainty_ns") > 0 && ns("offset_ns") > 0);
     assert_eq!(rows(&report), rows(&of("1")), "the same each time");
     assert_ne!(report["simulated"], of("2")["simulated"], "the seed chooses");

@@ -1,4 +1,4 @@
-//! `lab check`.
+//! `lab check`: the model checker's verb.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! `lab play`, for a second or two: order, numbers in the frames, that all programs play and have
-//! some of the CPU; never how late a frame is.
+//! `lab play`, for a second or two: the order of frames, the numbers in them, and that all programs
+//! play and get some of the CPU. The tardiness of frames is never checked.
 
 mod common;
 
@@ -28,7 +28,7 @@ fn players_are_in_order_and_nobody_starves() {
         players.iter().for_each(plays_video);
         let hogs = report["hogs"].as_array().expect("a list");
         assert!(hogs.len() == 1 && hogs[0].as_f64() > Some(0.0), "{report:#}");
-        // The players want little, and are alike.
+        // The players want little CPU time, and are equal.
         assert!(number(&report, "jain_fps") >= 0.8, "{report:#}");
         assert!(number(&report, "switches_per_s") > 0.0, "{report:#}");
         let demotions = &players[0]["tier_stats"]["demotions"];
@@ -44,7 +44,7 @@ fn who_wants_more_than_there_is_drops_details_and_goes_on() {
     assert_eq!((&report["tier"], &report["group"]), (&"T3".into(), &"one".into()));
     for player in report["players"].as_array().expect("a list") {
         assert_eq!(player["model"], true, "{player:#}");
-        // In a run of a second, the first look-ahead is easy; so there may be hardly any drops.
+        // In a run of a second, the first look-ahead is easy, so there may be hardly any drops.
         let (shown, drops) = (number(player, "shown"), number(player, "drops"));
         assert!(drops > 0.0 && (30.0..=61.0).contains(&(shown + drops)), "{player:#}");
     }
@@ -102,7 +102,7 @@ fn a_mixed_group_has_video_sound_and_a_game() {
     plays_video(&players[0]);
     players.iter().for_each(plays);
     assert_eq!((&report["tier"], &report["group"]), (&"T3".into(), &"one".into()));
-    // A hundred steps in each second, and in the look-ahead.
+    // A hundred steps per second, and those in the look-ahead.
     let steps = number(&players[2]["tardiness_us"], "timers");
     assert!((90.0..=150.0).contains(&steps), "{report:#}");
 }
@@ -169,14 +169,14 @@ fn tables_and_pictures_say_what_was_seen() {
     assert!(!text.contains("Options") && !text.contains("T2 and T3"), "{text}");
     assert!(!text.contains('\x1b'), "{text}");
     let page = std::fs::read_to_string(page).expect("a page");
-    // Lateness, frames, bits, and CPU time twice.
+    // Pictures of tardiness, frames, bits, and two of CPU time.
     assert_eq!(page.matches("<svg").count(), 5);
     assert!(page.contains("1 bursty-1") && page.contains("hog 0") && !page.contains("NaN"));
 }
 
 #[test]
 fn on_a_terminal_it_is_live_and_ends_when_it_is_told() {
-    // This makes a clip, so that nothing is said of it later.
+    // This run makes a clip, so that later runs do not report that.
     if played(&["--tier", "none", "--json"]).is_none() {
         return;
     }
@@ -230,7 +230,7 @@ fn what_is_wrong_is_said_in_one_line() {
         let said = refused(&[&["lab", "play"], wrong].concat());
         assert!(said.contains(told), "no {told} in {said}");
     }
-    // It is ffmpeg that says so.
+    // The message comes from ffmpeg.
     let done = output(&["lab", "play", &text]);
     match done.status.code() {
         Some(69) => skipped(&stderr(&done)),
@@ -247,7 +247,7 @@ fn what_is_wrong_is_said_in_one_line() {
 fn without_ffmpeg_it_is_named() {
     let folder = Folder::new("lab-play-none");
     let mut command = antiphon(&["lab", "play", "--generate", "bursty", "--seconds", "1"]);
-    // Nothing is found, and nothing is kept.
+    // No program is found, and no clip is kept.
     command.env("PATH", folder.path("")).env("XDG_CACHE_HOME", folder.path("cache"));
     let done = command.output().expect("the command starts");
     assert_eq!(done.status.code(), Some(69), "{}", stderr(&done));
@@ -301,7 +301,7 @@ fn where_nobody_is_short_of_the_cpu_the_index_is_said_to_say_nothing() {
     if done.status.code() == Some(69) {
         return skipped(&stderr(&done));
     }
-    // Others may have the CPU: then it is short.
+    // Other programs may have the CPU; it is short then.
     let had_all = |of: &Value| of["cpu_was_short"] == (number(&of["players"][0], "drops") > 0.0);
     assert!(had_all(&report(&done)));
     let text = String::from_utf8_lossy(&run(&[]).stdout).into_owned();

@@ -1,4 +1,4 @@
-//! `lab play` where a process goes in the middle: a player, the display, the command itself.
+//! `lab play` when a process ends in the middle: a player, the display, or the command itself.
 
 mod common;
 
@@ -11,7 +11,7 @@ use common::play::{SECOND, SMALL, TWO, Xvfb, play_for, played, plays, plays_vide
 use common::{Folder, antiphon, output, skipped, stderr};
 use serde_json::Value;
 
-/// Looks until something is there.
+/// Waits until `look` returns a value, and returns it.
 fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + Duration::from_secs(60);
     loop {
@@ -23,21 +23,22 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// The processes that `process` has started.
+/// Returns the processes that `process` has started.
 fn children(process: u32) -> Vec<u32> {
     let path = format!("/proc/{process}/task/{process}/children");
     let listed = fs::read_to_string(path).unwrap_or_default();
     listed.split_whitespace().map(|id| id.parse().expect("a number")).collect()
 }
 
-/// How its threads are called.
+/// Returns the names of its threads.
 fn threads(process: u32) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
     names.map(|name| name.trim().to_owned()).collect()
 }
 
-/// The command while it plays, in a second or two: its players, of that many, and the hogs.
+/// Returns the command while it plays, after a second or two, with its children: `programs` players
+/// and hogs.
 fn playing(mut command: Command, programs: usize) -> (Child, Vec<u32>) {
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let command = command.expect("the command starts");
@@ -48,7 +49,7 @@ fn playing(mut command: Command, programs: usize) -> (Child, Vec<u32>) {
     (command, all)
 }
 
-/// Sends a signal to a process that plays, in the middle of that: when the hog beside it has begun.
+/// Sends a signal to a process while it plays: when the hog beside it has begun.
 fn signal(process: u32, hog: u32, signal: i32) {
     until("a hog", || {
         let stat = fs::read_to_string(format!("/proc/{hog}/stat")).ok()?;
@@ -56,13 +57,13 @@ fn signal(process: u32, hog: u32, signal: i32) {
         let used = stat.rsplit_once(')')?.1.split(' ').nth(12)?.parse::<u64>();
         (used.expect("a number") >= 10).then_some(())
     });
-    // SAFETY: takes numbers; the process is that of a test, and was not waited for.
+    // SAFETY: takes numbers; the process belongs to this test, and was not waited for.
     assert_eq!(unsafe { libc::kill(process as i32, signal) }, 0);
 }
 
 #[test]
 fn when_the_display_goes_players_play_on_unseen() {
-    // This makes the clips.
+    // This run makes the clips.
     if played(&["--tier", "none", "--json"]).is_none() {
         return;
     }
@@ -159,7 +160,7 @@ fn who_is_ended_while_a_clip_is_made_leaves_nobody_and_the_next_one_cleans_up() 
             files.any(|file| file.to_string_lossy().ends_with(".h264")).then_some(())
         });
         assert_eq!(left(), 1, "what was left over has gone");
-        // SAFETY: takes numbers; the process is ours.
+        // SAFETY: takes numbers; the process is our child.
         assert_eq!(unsafe { libc::kill(command.id() as i32, signal) }, 0);
         assert_eq!(command.wait().expect("it ends").signal(), Some(signal));
         until("ffmpeg ends", || {

@@ -1,4 +1,4 @@
-//! Files that are asked for: refused before the work, or whole, or as they were.
+//! Output files: refused before the work, written completely, or left unchanged.
 
 mod common;
 
@@ -14,12 +14,12 @@ const MEMORY: [&str; 6] = ["sim", "memory", "--machine", "xeon-2s", "--inodes", 
 const EVENTS: [&str; 6] = ["sim", "events", "--threads", "2", "--rounds", "1"];
 const CALIBRATE: [&str; 3] = ["sim", "calibrate", "--quick"];
 
-/// `SIM` with this.
+/// Runs `SIM` with this option.
 fn sim(option: &str, file: &str) -> Output {
     output(&[&SIM[..], &[option, file]].concat())
 }
 
-/// Simulates where no file can have more than one block: a full disk, to each writer.
+/// Simulates where no file can exceed one block, which looks like a full disk to each writer.
 fn sim_on_a_full_disk(option: &str, file: &str) -> Output {
     let script = "trap '' XFSZ; ulimit -f 1; exec \"$@\"";
     let mut command = Command::new("sh");
@@ -42,7 +42,8 @@ fn what_cannot_be_written_is_refused_before_the_work() {
             let output = output(&[command, &[file]].concat());
             let said = stderr(&output);
             assert_eq!(output.status.code(), Some(2), "{command:?} {file}: {said}");
-            // Nothing was simulated or measured, of which there would be a line or a table.
+            // Nothing was simulated or measured; otherwise a line or a table would have been
+            // printed.
             assert_eq!((said.lines().count(), output.stdout.len()), (1, 0), "{command:?}: {said}");
             assert!(said.contains(command[command.len() - 1]) && said.contains(file), "{said}");
         }
@@ -107,7 +108,7 @@ fn devices_and_pipes_are_written_as_they_are() {
     let folder = Folder::new("output-devices");
     assert!(sim("--html", "/dev/null").status.success());
     assert!(!fs::metadata("/dev/null").expect("a device").is_file());
-    // To a pipe and to a file, the page stands before the table.
+    // To a pipe and to a file, the page is written before the table.
     let redirected = folder.path("stdout");
     let to_file = antiphon(&[&SIM[..], &["--html", "/dev/stdout"]].concat())
         .stdout(File::create(&redirected).expect("a file"))

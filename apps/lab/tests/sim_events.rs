@@ -1,5 +1,5 @@
-//! `sim events`, in settings that are too small to mean anything but their keys and what holds at
-//! any size.
+//! `sim events`, in settings so small that only their keys are meaningful, and what holds at any
+//! size.
 
 mod common;
 
@@ -65,7 +65,7 @@ fn the_page_has_a_curve_for_each_mechanism() {
     let output = output(&borrowed(&with(&["--subject", "event,ipi", "--html", &file])));
     assert!(output.status.success(), "{}", stderr(&output));
     let page = std::fs::read_to_string(file).expect("a page");
-    // Latencies of both cases, and the spread of the broadcasts.
+    // Latencies of both cases, and the deviations of the broadcast.
     assert_eq!((page.matches("<svg").count(), page.matches("<polyline").count()), (3, 6));
     assert_eq!(page.matches("class=\"curve dashed\"").count(), 3);
     assert!(page.contains("a model, not a measurement") && !page.contains("NaN"), "{page}");

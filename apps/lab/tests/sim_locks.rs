@@ -53,7 +53,7 @@ fn one_thread_is_not_several() {
     assert!(said.status.success() && text.contains("\nWith 1 thread\n"), "{text}");
 }
 
-/// Locks whose waiters sleep wake them on the critical path; those that spin don't.
+/// Locks whose waiters sleep wake them on the critical path; locks whose waiters spin don't.
 #[test]
 fn wakes_on_the_critical_path_are_told() {
     let command = ["sim", "locks", "--threads", "24", "--ms", "0.5", "--json"];
@@ -80,15 +80,15 @@ fn several_seeds_have_a_median_and_a_range() {
     assert!(refused(&["--seeds", "0"]).contains("from 1"));
 }
 
-/// A simulation on a timeline: the owner of a lock is alone, and all threads are there.
+/// A simulation on a timeline: a lock has one owner at a time, and all threads are present.
 #[test]
 fn a_simulation_is_put_on_a_timeline() {
     let folder = Folder::new("sim-trace");
     let file = &folder.path("trace.json");
     let command = ["--machine", "xeon-2s", "--threads", "6", "--ms", "0.1", "--trace", file];
     assert!(refused(&command).contains("one row"));
-    // A section is of the thread that asked for it, whichever thread runs it; a server asks for
-    // none.
+    // A section belongs to the thread that requested it, whichever thread runs it; a server
+    // requests none.
     for (subject, asking) in [("mcs", 6), ("dsm-synch", 6), ("rcl", 5)] {
         json(&[&["sim", "locks", "--subject", subject, "--json"], &command[..]].concat());
         let trace: Value =
@@ -120,7 +120,7 @@ fn a_simulation_is_put_on_a_timeline() {
     assert!(refused(&absent).contains("rcl is not in nested: "));
 }
 
-/// Two processes, whose memory is elsewhere each time, and as many host threads as there are CPUs.
+/// Two processes, whose memory is at different addresses, with a host thread for each CPU.
 #[test]
 fn the_same_command_prints_the_same() {
     let command = ["sim", "rwlocks", "--machine", "xeon-2s", "--case", "all", "--ms", "0.05"];
@@ -160,7 +160,7 @@ fn bad_arguments_are_one_line_that_says_what_would_be_right() {
     assert!(refused(&["--pages", "8"]).contains("8s-192c has 8 nodes, from 0"));
 }
 
-/// Where memory is makes a difference, and the same one in each process.
+/// The location of memory makes a difference, and the same one in each process.
 #[test]
 fn pages_have_homes_that_do_not_depend_on_the_host() {
     let of = |pages: &str| {
@@ -180,8 +180,8 @@ fn pages_have_homes_that_do_not_depend_on_the_host() {
     assert!(traces.iter().all(alone), "{traces:?}");
 }
 
-/// A lock that sections are handed to is where a case has nothing but sections, and says why it is
-/// not elsewhere.
+/// A lock that runs sections takes part in cases that only have sections, and its row says why it
+/// does not support the others.
 #[test]
 fn a_lock_that_sections_are_handed_to_says_where_it_is_not() {
     let command = ["sim", "locks", "--machine", "xeon-2s", "--ms", "0.05", "--threads", "1,4"];
@@ -197,7 +197,7 @@ fn a_lock_that_sections_are_handed_to_says_where_it_is_not() {
                 not_here.push(format!("{subject} {case} {threads}").replace('"', ""));
             }
             None => {
-                // One for each of the locks.
+                // One server for each of the locks.
                 assert_eq!(row["servers"], 2 * u64::from(subject == "rcl"), "{row}");
                 assert!(row["ops_per_s"].as_f64().is_some_and(|figure| figure > 0.0), "{row}");
             }
@@ -265,7 +265,7 @@ fn memory_is_of_four_locks_and_drawn() {
     assert_eq!(locks, ["cohort-tkt-mcs", "cst-mutex", "linux-mutex", "shfl-mutex"]);
     for row in rows(&report) {
         has_keys(row, &["model", "lock_bytes", "structures_per_lock", "bytes", "share"]);
-        // One more lock is the directory's.
+        // One more lock belongs to the directory.
         let least = row["lock_bytes"].as_f64().map(|bytes| bytes * 1001.0);
         assert!(row["bytes"].as_f64() >= least, "{row}");
     }

@@ -1,4 +1,4 @@
-//! `sim loop`, in settings that are too small to mean anything but their keys and what holds at any
+//! `sim loop`, in settings so small that only their keys are meaningful, and what holds at any
 //! size.
 
 mod common;
@@ -78,7 +78,7 @@ fn the_page_has_curves_of_tardiness_and_of_fairness_for_each_subject() {
     let output = output(&with(&cases));
     assert!(output.status.success(), "{}", stderr(&output));
     let page = std::fs::read_to_string(file).expect("a page");
-    // For each number of hogs two drawings with five subjects each; and one drawing for the two
+    // For each number of hogs, two drawings with five subjects each; and one drawing for the two
     // numbers of colours.
     let drawn = (page.matches("<svg").count(), page.matches("<polyline").count());
     assert_eq!(drawn, (2 * 2 + 1, 2 * 2 * 5 + 2));

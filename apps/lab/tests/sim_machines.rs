@@ -77,7 +77,7 @@ fn a_file_is_checked_and_an_error_has_its_line() {
     assert!(refused(&["sim", "machines", "8s-193c"]).contains("there are 8s-192c, 8s-120c"));
 }
 
-/// A machine file of one CPU may come from anywhere, and a terminal obeys some letters.
+/// A machine file of one CPU may come from anyone, and a terminal interprets control characters.
 #[test]
 fn what_a_file_calls_its_machine_and_levels_is_text() {
     let folder = Folder::new("machines-names");

@@ -1,4 +1,4 @@
-//! `sim locks --shard` and `--merge`: parts are the whole, or nothing is printed.
+//! `sim locks --shard` and `--merge`: parts give the whole, or nothing is printed.
 
 mod common;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const COMMAND: [&str; 9] =
     ["sim", "locks", "--machine", "e7-8895v3-4s", "--ms", "0.02", "--threads", "4,1", "--json"];
 
-/// The output of one command for that part of these rows, in a file of its name.
+/// Returns the file `name` with the output of a command for one part of these rows.
 fn part(folder: &Folder, command: &[&str], name: &str, shard: &str, more: &[&str]) -> String {
     let file = folder.path(name);
     let output = output(&[command, &["--shard", shard], more].concat());
@@ -33,7 +33,7 @@ fn merge(verb: &str, files: &[&str]) -> Result<Value, String> {
     }
 }
 
-/// Why the files are not merged.
+/// Returns why the files are not merged.
 fn refused(files: &[&str]) -> String {
     merge("locks", files).expect_err("they should not be")
 }
@@ -50,13 +50,13 @@ fn parts_are_put_together_to_the_whole() {
     for key in ["simulated", "rows", "sim", "published"] {
         assert_eq!(merged[key], whole[key], "{key}");
     }
-    // Measurements that others have published for that case are not rows of a model.
+    // Published measurements for this case are not rows of a model.
     let published = whole["published"].as_array().expect("a list");
     assert_eq!(published.len(), 20);
     assert!(published.iter().all(|row| row.get("model").is_none()));
     let page = std::fs::read_to_string(&page).expect("a page");
     assert!(page.contains("a model, not a measurement") && page.contains("cna, measured"));
-    // The whole is its only part.
+    // A whole report is its own only part.
     let file = folder.path("whole");
     std::fs::write(&file, merged.to_string()).expect("a file");
     assert_eq!(merge("locks", &[&file]).expect("a whole")["rows"], whole["rows"]);
@@ -100,7 +100,7 @@ fn parts_that_are_not_each_there_once_are_refused_by_name() {
     assert!(refused(&["/dev/zero"]).contains("more than 65536 KiB"));
 }
 
-/// Each of these is what a file says in its place, and what of it is refused.
+/// Each entry is a value in a file, and the message that refuses it.
 #[test]
 fn what_no_simulation_prints_is_refused_by_file_and_row() {
     let folder = Folder::new("sim-merge-rows");
@@ -142,7 +142,7 @@ fn what_no_simulation_prints_is_refused_by_file_and_row() {
         let said = edited(pointer, value).expect_err(pointer);
         assert!(said.contains("edited: ") && said.contains(why), "{pointer}, {why}: {said}");
     }
-    // A sum that can't be counted.
+    // A sum that overflows.
     let halves = [("1/2", 0), ("2/2", 1)].map(|(shard, row)| {
         let mut report = whole.clone();
         report["shard"] = json!(shard);

@@ -1,5 +1,4 @@
-//! `sim mix`, in settings that are too small to mean anything but their keys and what holds at any
-//! size.
+//! `sim mix`, in settings so small that only their keys are meaningful, and what holds at any size.
 
 mod common;
 
@@ -31,7 +30,7 @@ fn a_row_has_its_figures_and_says_that_it_is_a_model() {
         assert!((0.0..=1.0).contains(&figure("breaches")), "{row}");
         assert_eq!(figure("breaches") > 0.0, figure("max_ns") > 1e7, "{row}");
         assert!(figure("p50_ns") > 0.0 && figure("p50_ns") <= figure("p9999_ns"), "{row}");
-        // 144 frames at the most, of which the last are due 60 ms after the first.
+        // At most 144 frames, the last of which are due 60 ms after the first.
         assert!(figure("ops_per_s") > 0.0 && figure("ops_per_s") < 144.0 / 0.06, "{row}");
         assert!(figure("busy") > 0.0 && figure("busy") <= 1.0, "{row}");
     }
@@ -68,7 +67,7 @@ fn as_many_as_are_sustained_are_looked_for() {
         let row = rows(&report).iter().find(here);
         row.and_then(|row| row["conferences"].as_u64()).expect("a number")
     };
-    // More than three times as many workers; at least twice as many conferences.
+    // More than three times as many workers sustain at least twice as many conferences.
     assert!(most(3) > 0 && most(10) >= 2 * most(3), "{} {}", most(3), most(10));
 }
 

@@ -1,5 +1,5 @@
-//! `sim tasks`, in settings that are too small to mean anything but their keys and what holds at
-//! any size.
+//! `sim tasks`, in settings so small that only their keys are meaningful, and what holds at any
+//! size.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn a_row_has_its_figures_and_says_that_it_is_a_model() {
         json(&with(&["--case", "general,cache", "--subject", "lifo,domainslib", "--json"]));
     has_keys(&report, &FRAME);
     has_keys(&report["simulated"], &["machine", "hash", "seed", "packets", "costs"]);
-    // In two cases, of two numbers of workers: ours and the published one, and Domainslib.
+    // Two cases, two numbers of workers, three subjects: ours, the published one, and Domainslib.
     assert_eq!(rows(&report).len(), 2 * 2 * 3);
     for row in rows(&report) {
         has_keys(row, &["subject", "form", "case", "threads", "published_ops_per_s", "trace"]);

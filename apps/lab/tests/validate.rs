@@ -38,7 +38,7 @@ fn a_calibration_is_a_machine_file_that_validate_takes() {
     }
 
     let out = folder.path("reports");
-    // Enough for what takes little time; the rest is in the report without figures.
+    // Enough time for what is quick; the rest is in the report without figures.
     let short = ["validate", "--quick", "--minutes", "0.4"];
     let report = json(&[&short[..], &["--json", "--machine", &file, "--out", &out]].concat());
     has_keys(&report, &FRAME);
@@ -54,7 +54,7 @@ fn a_calibration_is_a_machine_file_that_validate_takes() {
             assert!((ratio - 1.0 - error).abs() < 1e-9, "{row}");
         }
     }
-    // Eight locks: three cases of one thread, at least.
+    // At least eight locks in three cases with one thread.
     assert!(rows.len() >= 24, "{report:#}");
     assert!(!report["means"].as_array().expect("a list").is_empty());
     goes_beyond_the_cpus(rows);
@@ -70,7 +70,8 @@ fn a_calibration_is_a_machine_file_that_validate_takes() {
     }
 }
 
-/// All CPUs, and two and four times as many threads, are among the thread counts; nothing is more.
+/// Checks that all CPUs, and two and four times as many threads, are among the thread counts, and
+/// no larger count.
 fn goes_beyond_the_cpus(rows: &[Value]) {
     let threads: BTreeSet<_> = rows.iter().filter_map(|row| row["threads"].as_u64()).collect();
     let cpus = std::thread::available_parallelism().expect("a number").get() as u64;
@@ -80,8 +81,7 @@ fn goes_beyond_the_cpus(rows: &[Value]) {
     assert_eq!(threads.last(), Some(&(4 * cpus)));
 }
 
-/// Checks that the verdict of each row follows from its two ratios, by the bounds that the report
-/// names.
+/// Checks that the verdict of each row follows from its two ratios, by the bounds in the report.
 fn is_judged_by_its_rule(report: &Value, rows: &[Value]) {
     let bound = |name: &str| report["rule"][name].as_f64().expect("a number");
     let (apart, level) = (bound("apart"), bound("level"));
@@ -136,10 +136,11 @@ fn an_interrupted_validation_keeps_what_it_has_and_ends_by_the_signal() {
     let out = folder.path("reports");
     let arguments = ["validate", "--machine", "host", "--out", &out];
     let mut command = antiphon(&arguments);
-    // SAFETY: the call is one that may be made between fork and exec.
+    // SAFETY: `signal` may be called between fork and exec.
     unsafe {
         command.pre_exec(|| {
-            // A test that runs in the background of a shell has it ignored, and so has its child.
+            // A test in the background of a shell inherits an ignored SIGINT, and so would its
+            // child.
             libc::signal(libc::SIGINT, libc::SIG_DFL);
             Ok(())
         });
@@ -150,7 +151,7 @@ fn an_interrupted_validation_keeps_what_it_has_and_ends_by_the_signal() {
         assert!(Instant::now() < end, "no machine file");
         std::thread::sleep(Duration::from_millis(10));
     }
-    // SAFETY: our child, which is not waited for yet.
+    // SAFETY: takes numbers; the process is our child, which was not waited for yet.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     let status = child.wait().expect("our child");
     assert_eq!(status.signal(), Some(libc::SIGINT), "{status}");
@@ -176,7 +177,7 @@ fn the_host_is_the_calibrated_one_once_there_is_one() {
     let after = host(&["sim", "machines", "host", "--toml"]);
     assert!(after.starts_with("# Measured on: "), "{after}");
     assert!(after.contains("antiphon sim calibrate"), "{after}");
-    // The file of another machine with the same home.
+    // The file of another machine that shares the home directory.
     let kept = folder.path("antiphon/host.toml");
     let other = after.replacen("# Measured on: ", "# Measured on: another than ", 1);
     std::fs::write(&kept, other).expect("it is ours");

@@ -1,5 +1,5 @@
-//! A bridge of telephone conferences: callers send it a tone each over UDP, every 20 ms a frame,
-//! and each hears the sum of all others, and checks it, sample by sample.
+//! A bridge for telephone conferences: each caller sends it a tone over UDP, a frame every 20 ms,
+//! receives the sum of all others, and checks it, sample by sample.
 //!
 //! ```text
 //!  callers                 the bridge                                        callers
@@ -8,8 +8,8 @@
 //!  2: a tone ────────► leg 2: receives ────────────┘   sum, for each  └────────► 2: hears 0 and 1
 //! ```
 //!
-//! Each of these is a fiber, and reads straight down. The mixer waits for no leg longer than 10 ms:
-//! a leg that is late is left out, and the frame says which legs are in it.
+//! Each box is a fiber with sequential code. The mixer waits for no leg longer than 10 ms: a late
+//! leg is left out, and the frame lists the legs in it.
 //!
 //! `cargo run --release -p antiphon --example conference -- 100 3 4 2`: the number of conferences,
 //! callers in each, seconds, and threads. Each argument may be left out, with those after it.
@@ -24,16 +24,16 @@ use antiphon::net::UdpSocket;
 use antiphon::{fiber, fiber::STACK_BYTES, pool::Pool};
 
 const PERIOD: Duration = Duration::from_millis(20);
-/// The time after it was said at which a frame is mixed at the latest.
+/// Longest time from when a frame was spoken until it is mixed.
 const WINDOW: Duration = Duration::from_millis(10);
-/// Time until the first frame: all legs are there then.
+/// Time until the first frame, in which all legs start.
 const LEAD: Duration = Duration::from_millis(100);
 /// A leg that has heard nothing for this long stops listening.
 const SILENCE: Duration = Duration::from_secs(2);
 /// Samples in a frame; there are 8000 in a second.
 const SAMPLES: usize = 160;
-/// The number of bits that a frame has for the legs in it. The sum of this many tones is a sample
-/// still.
+/// The number of bits in a frame for the legs in it. The sum of this many tones still fits in a
+/// sample.
 const MOST_LEGS: u32 = 32;
 const LOUD: f64 = 1000.0;
 const HEADER: usize = 12;
@@ -41,14 +41,14 @@ const BYTES: usize = HEADER + 2 * SAMPLES;
 
 type Samples = [i32; SAMPLES];
 
-/// A frame; as bytes after RTP (RFC 3550, section 5.1), with samples of 16 bits:
+/// A frame. Its bytes follow RTP (RFC 3550, section 5.1), with samples of 16 bits:
 ///
 /// | bytes | |
 /// |---|---|
-/// | 0, 1 | version 2; payload type 96, which is whatever was agreed upon |
+/// | 0, 1 | version 2; payload type 96, whose meaning the parties agree upon |
 /// | 2, 3 | the lower half of the number |
-/// | 4 to 7 | the timestamp: how many samples were before |
-/// | 8 to 11 | the source; here a bit for each leg that is in it, for which RTP has a list |
+/// | 4 to 7 | the timestamp: the number of samples before |
+/// | 8 to 11 | the source; here a bit for each leg in the frame, for which RTP has a list |
 struct Frame {
     number: u32,
     legs: u32,
@@ -65,7 +65,7 @@ impl Frame {
         bytes
     }
 
-    /// `None`: it is no such frame.
+    /// Parses a frame; returns `None` if the bytes are not a frame.
     fn of(bytes: &[u8]) -> Option<Self> {
         let (header, samples) = bytes.split_first_chunk::<HEADER>()?;
         let word = |at: usize| header[at..].first_chunk().map(|word| u32::from_be_bytes(*word));
@@ -76,7 +76,7 @@ impl Frame {
     }
 }
 
-/// The samples of a leg in a frame: each leg has a tone of its own.
+/// Returns the samples of a leg in a frame. Each leg has a different tone.
 fn tone(leg: u32, number: u32) -> Samples {
     let step = TAU * f64::from(301 + 97 * leg) / 8000.0;
     let first = number * SAMPLES as u32;
@@ -100,7 +100,7 @@ impl Times {
     }
 }
 
-/// A caller's mouth.
+/// A caller's sending side.
 fn speak(socket: &UdpSocket, leg: u32, times: Times) -> io::Result<()> {
     for number in 0..times.frames {
         fiber::sleep(times.of(number).saturating_duration_since(Instant::now()));
@@ -110,7 +110,7 @@ fn speak(socket: &UdpSocket, leg: u32, times: Times) -> io::Result<()> {
     Ok(())
 }
 
-/// The bridge's end of a leg. Where the mixer is behind, it waits.
+/// The bridge's receiving side of a leg. It waits if the mixer is behind.
 fn receive(socket: &UdpSocket, mixer: &Sender<Frame>, times: Times) -> io::Result<()> {
     while let Some(frame) = next(socket)? {
         let last = frame.number + 1 == times.frames;
@@ -121,7 +121,7 @@ fn receive(socket: &UdpSocket, mixer: &Sender<Frame>, times: Times) -> io::Resul
     Ok(())
 }
 
-/// The next frame; `None` if none comes for long. A packet that is no frame is an error.
+/// Receives the next frame; returns `None` after a long silence. Another packet is an error.
 fn next(socket: &UdpSocket) -> io::Result<Option<Frame>> {
     let mut bytes = [0; BYTES + 1];
     match socket.recv(&mut bytes) {
@@ -158,8 +158,8 @@ fn mix(legs: &[(Arc<UdpSocket>, Receiver<Frame>)], times: Times) -> io::Result<(
     Ok(())
 }
 
-/// The frame `number` of a leg, if it comes in time. If frames were lost, the next one is early; it
-/// is kept in `early`.
+/// Takes the frame `number` of a leg, if it arrives in time. If frames were lost, the next frame is
+/// early, and is kept in `early`.
 fn take(
     slot: &Receiver<Frame>,
     early: &mut Option<Frame>,
@@ -181,15 +181,15 @@ fn take(
 /// The counts of a caller that listens.
 #[derive(Default)]
 struct Heard {
-    /// Times from when frames were said until they were heard.
+    /// Times from when frames were spoken until they were heard.
     latencies: Vec<Duration>,
-    /// Frames that not all others are in.
+    /// Number of frames in which a leg is missing.
     without: usize,
-    /// Frames that are not the sum of the legs they name.
+    /// Number of frames that are not the sum of the legs that they list.
     wrong: usize,
 }
 
-/// A caller's ear.
+/// A caller's receiving side.
 fn listen(socket: &UdpSocket, leg: u32, legs: u32, times: Times) -> io::Result<Heard> {
     let mut heard = Heard::default();
     while let Some(frame) = next(socket)? {
@@ -206,7 +206,7 @@ fn listen(socket: &UdpSocket, leg: u32, legs: u32, times: Times) -> io::Result<H
     Ok(heard)
 }
 
-/// Holds all conferences: what each caller has heard.
+/// Runs all conferences, and returns the counts of each caller.
 fn hold(conferences: u32, legs: u32, frames: u32, threads: usize) -> io::Result<Vec<Heard>> {
     let lines = (0..conferences * legs).map(|_| line()).collect::<io::Result<Vec<_>>>()?;
     // SAFETY: no fiber waits while it makes a thread-local.
@@ -230,7 +230,7 @@ fn hold(conferences: u32, legs: u32, frames: u32, threads: usize) -> io::Result<
     ears.into_iter().map(|ear| ear.join().expect("no panic")).collect()
 }
 
-/// Two sockets that send to each other: a caller's and the bridge's.
+/// Creates two sockets that send to each other: a caller's and the bridge's.
 fn line() -> io::Result<[Arc<UdpSocket>; 2]> {
     let ends = [UdpSocket::bind("127.0.0.1:0")?, UdpSocket::bind("127.0.0.1:0")?];
     for (one, other) in [(0, 1), (1, 0)] {
@@ -240,7 +240,7 @@ fn line() -> io::Result<[Arc<UdpSocket>; 2]> {
     Ok(ends.map(Arc::new))
 }
 
-/// Prints it: whether all that was heard was right.
+/// Prints the results, and returns whether all frames were right.
 fn report(heard: &[Heard], sent: usize) -> bool {
     let mut latencies: Vec<_> = heard.iter().flat_map(|it| &it.latencies).copied().collect();
     latencies.sort_unstable();

@@ -37,14 +37,14 @@ fn run() -> Result<Infallible, Box<dyn Error>> {
             Ok((stream, _)) => drop(pool.spawn(move || echo(stream))),
             Err(error) => {
                 eprintln!("not accepted: {error}");
-                // Where no descriptor is left, a client has to hang up first.
+                // If no descriptor is left, a client has to hang up first.
                 thread::sleep(Duration::from_millis(100));
             }
         }
     }
 }
 
-/// Sends back what comes, until there is no more.
+/// Sends back all received bytes, until the end of the stream.
 fn echo(mut stream: TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut buffer = [0; 16 << 10];

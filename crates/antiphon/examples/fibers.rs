@@ -1,12 +1,12 @@
-//! Costs of fibers: to make and join one, to yield, to wait for each other, and the memory of many
-//! fibers that wait.
+//! Measures the costs of fibers: making and joining a fiber, yielding, waiting for each other, and
+//! the memory of many waiting fibers.
 //!
 //! ```text
 //! cargo run --release -p antiphon --example fibers -- [FIBERS [TIMES]]
 //! ```
 //!
-//! A million of each, if nothing is said; TIMES is how often the rest is done, in thousands of
-//! which each has all that there are.
+//! Both default to a million. TIMES is the number of operations in each measurement but that of
+//! memory, rounded down to thousands.
 
 use std::env;
 use std::fs;
@@ -44,7 +44,7 @@ fn main() {
     wait(fibers as usize);
 }
 
-/// Times making, running and joining them.
+/// Measures the time to make, run and join a task.
 fn of_tasks(times: u32) {
     let per_one = |took: Duration| took.as_nanos() / u128::from(times / BATCH * BATCH);
     for (name, builder) in [("closures", Pool::builder()), ("fibers", of_fibers())] {
@@ -73,7 +73,7 @@ fn of_tasks(times: u32) {
     }
 }
 
-/// Times a wake from one fiber to another, and back.
+/// Measures the time of a wake-up from one fiber to another, and back.
 fn events(pool: &Pool, times: u32) {
     let (ping, pong) = (Event::new(), Event::new());
     let began = Instant::now();
@@ -102,7 +102,7 @@ fn of_fibers() -> Builder {
     unsafe { Pool::builder().fibers(fiber::STACK_BYTES) }
 }
 
-/// Times the yields of `times` fibers, one after the other.
+/// Measures the time of a yield, with several numbers of fibers.
 fn yields(pool: &Pool, name: &str, times: u32, yields: impl Fn() + Send + Copy) {
     for count in [1, 2, 100, BATCH] {
         let began = Instant::now();
@@ -116,7 +116,7 @@ fn yields(pool: &Pool, name: &str, times: u32, yields: impl Fn() + Send + Copy) 
     }
 }
 
-/// Measures the memory of `fibers` fibers that wait.
+/// Measures the memory of `fibers` waiting fibers.
 fn wait(fibers: usize) {
     let pool = of_fibers().threads(2).room(1 << 20).build();
     let pool = pool.expect("a pool");
@@ -148,7 +148,7 @@ fn wait(fibers: usize) {
     println!("all have gone on after {:?}", began.elapsed());
 }
 
-/// Bytes of memory that the process has.
+/// Returns the resident memory of the process, in bytes.
 fn resident() -> usize {
     let told = fs::read_to_string("/proc/self/statm").expect("a file of the kernel's");
     let pages = told.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok());

@@ -1,5 +1,5 @@
-//! A pool's report of tasks that are too long: on a pool of fibers with one that sums and never
-//! lets others run, and one that waits beside it.
+//! A pool's report of hogs: a pool of fibers, with one fiber that computes a sum and never lets
+//! others run, and one that waits beside it.
 //!
 //! `cargo run --release -p antiphon --features name_hogs --example hog_names`
 

@@ -1,5 +1,5 @@
-//! How long short tasks wait in a pool of two while none, one or all workers are in tasks of a
-//! second, with spare threads and without; and the cost of a task that does nothing.
+//! Measures how long short tasks wait in a pool of two threads while none, one or all workers are
+//! in tasks of a second, with backup threads and without; and the cost of an empty task.
 //!
 //! `cargo run --release -p antiphon --example hogs`
 
@@ -13,7 +13,7 @@ const HOG: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_millis(10);
 const PACE: Duration = Duration::from_micros(100);
 
-/// The times from spawn to begin, of a task each `PACE` for as long as a hog runs; sorted.
+/// Returns the sorted times from spawn to begin of tasks spawned each `PACE` while the hogs run.
 fn waits(spares: usize, hogs: usize) -> std::io::Result<Vec<Duration>> {
     let pool = Pool::builder().threads(2).spares(spares).patience(PATIENCE).build()?;
     let (began, begun) = mpsc::channel();
@@ -41,7 +41,7 @@ fn waits(spares: usize, hogs: usize) -> std::io::Result<Vec<Duration>> {
     Ok(waits)
 }
 
-/// The cost of spawning, running and joining a task: the best of some rounds.
+/// Returns the cost of spawning, running and joining a task: the best of several rounds.
 fn cost() -> std::io::Result<Duration> {
     const TASKS: u32 = 1_000;
     let pool: &'static Pool = Box::leak(Box::new(Pool::new(1)?));

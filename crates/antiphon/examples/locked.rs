@@ -1,5 +1,6 @@
-//! Threads that wait for a mutex and for a readers-writer lock, for a debugger to look at: with the
-//! script that `antiphon locks --gdb` prints, `antiphon mutex locked::NUMBER` shows the queue.
+//! Threads that wait for a mutex and for a readers-writer lock, to be inspected with a debugger:
+//! with the script that `antiphon locks --gdb` prints, `antiphon mutex locked::NUMBER` shows the
+//! queue.
 //!
 //! ```text
 //! gdb -x antiphon.py -ex 'break all_rust_threads_wait' -ex run target/debug/examples/locked
@@ -11,7 +12,7 @@ use std::time::Duration;
 static NUMBER: antiphon::Mutex<u64> = antiphon::Mutex::new(4711);
 static TABLE: antiphon::RwLock<u32> = antiphon::RwLock::new(12);
 
-/// The place for a breakpoint: all threads wait.
+/// A function for a breakpoint, called when all threads wait.
 // SAFETY: no other function in the program has this name.
 #[unsafe(no_mangle)]
 #[inline(never)]
@@ -33,7 +34,7 @@ fn main() {
             while COMING.load(Ordering::Relaxed) <= nth {
                 std::thread::yield_now();
             }
-            // The writer comes before the reader, and all sleep.
+            // Time for the writer to arrive before the reader, and for all to sleep.
             std::thread::sleep(Duration::from_millis(300));
         }
         all_rust_threads_wait();

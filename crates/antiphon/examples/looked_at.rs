@@ -1,5 +1,5 @@
-//! A program to look at while it runs: requests that wait for one of two connections, and a report
-//! that now and then sums for long, on the threads of them all.
+//! A program to inspect while it runs: requests that wait for one of two connections, and a report
+//! that now and then computes a long sum, all on the same threads.
 //!
 //! `cargo run --release -p antiphon --features name_hogs --example looked_at -- 60` runs for that
 //! number of seconds; meanwhile run `antiphon top`.

@@ -1,8 +1,9 @@
-//! Cost of receiving a message by a select: from one channel alone, from two that both have a
-//! message, and from two where the receiver has to wait for each message. Compared with crossbeam.
+//! Measures the cost of receiving a message with a select: from one channel, from two that both
+//! have a message, and from two if the receiver has to wait for each message. Compares with
+//! crossbeam.
 //!
-//! `cargo run --release -p antiphon --example select`: median of 9 rounds in turn, of nanoseconds
-//! for a message. `threads` are two; `fibers` are two of one thread.
+//! `cargo run --release -p antiphon --example select` prints the median of 9 interleaved rounds, in
+//! nanoseconds per message. `threads` uses two threads; `fibers` uses two fibers of one thread.
 
 use std::thread;
 use std::time::Instant;
@@ -57,12 +58,12 @@ fn timed(run: impl FnOnce()) -> f64 {
     begun.elapsed().as_nanos() as f64
 }
 
-/// One thread sends into both, and receives.
+/// One thread sends to both channels, and receives.
 fn ready(receive: impl Fn(&Receiver<usize>, &Receiver<usize>)) -> f64 {
     let ends: Ends = [0, 1].map(|_| channel::bounded(ROOM));
     timed(|| {
         for number in 0..MESSAGES {
-            // Both have something: where one is received from alone, it is put in there.
+            // Fill both channels. If only one is received from, the other stays filled.
             while ends[0].1.is_empty() {
                 ends[0].0.send(number).expect("a receiver");
             }
@@ -91,7 +92,7 @@ fn ready_crossbeam() -> f64 {
     })
 }
 
-/// One thread sends into the first, and another receives.
+/// One thread sends to the first channel, and another receives.
 fn threads(room: usize, receive: impl Fn(&Receiver<usize>, &Receiver<usize>)) -> f64 {
     let ends: Ends = [0, 1].map(|_| channel::bounded(room));
     timed(|| {
@@ -119,7 +120,7 @@ fn threads_crossbeam(room: usize) -> f64 {
     })
 }
 
-/// A fiber sends, and another one receives.
+/// One fiber sends, and another receives.
 fn between_fibers(
     pool: &Pool,
     room: usize,

@@ -1,7 +1,7 @@
-//! A soak: tasks of each kind on a pool, as many as are asked for. That each has run, once, is seen
-//! by how many there were and by the sum of their numbers; that memory comes back, by how much the
-//! process has after each tenth. Fails if either is wrong. Without arguments a million closures and
-//! forks, and a tenth of that of handles and futures.
+//! A soak test: runs a given number of tasks of each kind on a pool. Their count and the sum of
+//! their numbers show that each has run once; the process's memory after each tenth shows that
+//! memory is given back. Fails if either is wrong. Without arguments, runs a million closures and
+//! forks, and a tenth as many handles and futures.
 //!
 //! `cargo run --release -p antiphon --example soak -- closures=1000000000 futures=100000000`
 
@@ -16,12 +16,12 @@ use std::time::Instant;
 
 use antiphon::pool::{self, Pool};
 
-/// The number of tasks that exist at a time for each worker that spawns some.
+/// The number of tasks that exist at a time for each worker that spawns tasks.
 const BATCH: u64 = 1_000;
-/// The most that memory may grow after the first tenth.
+/// Maximum growth of memory after the first tenth.
 const SLACK_KIB: u64 = 16 << 10;
 
-/// Runs the tasks of these numbers.
+/// Runs the tasks with these numbers.
 type Kind = fn(&Pool, Range<u64>);
 
 const KINDS: [(&str, Kind); 4] =
@@ -29,7 +29,7 @@ const KINDS: [(&str, Kind); 4] =
 
 /// The arguments if none are given.
 const USUAL: [&str; 4] = ["closures=1000000", "handles=100000", "futures=100000", "forks=1000000"];
-/// More would take centuries.
+/// Maximum number of tasks: more would take centuries.
 const MOST: u64 = 1_000_000_000_000_000_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -37,14 +37,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     if arguments.is_empty() {
         arguments = USUAL.map(str::to_owned).to_vec();
     }
-    // Checked before the first of them runs for hours.
+    // All arguments are checked before the first kind runs for hours.
     let soaks: Vec<_> = arguments.iter().map(|text| asked(text)).collect::<Result<_, _>>()?;
     let pool = Pool::builder().build()?;
     println!("{} workers", pool.threads());
     soaks.into_iter().try_for_each(|(name, kind, tasks)| soak(&pool, name, kind, tasks))
 }
 
-/// A kind of tasks, and how many.
+/// Parses an argument: a kind of tasks, and their number.
 fn asked(text: &str) -> Result<(&str, Kind, u64), String> {
     let right = || {
         let kinds = KINDS.map(|(name, _)| name).join(", ");
@@ -83,7 +83,7 @@ fn soak(pool: &Pool, name: &str, kind: Kind, tasks: u64) -> Result<(), Box<dyn E
     Ok(())
 }
 
-/// Each worker takes a batch, and another.
+/// Each worker takes one batch after the other.
 fn all(pool: &Pool, kind: Kind, tasks: Range<u64>) {
     let next = AtomicU64::new(tasks.start);
     pool.scope(|scope| {
@@ -110,7 +110,7 @@ fn handles(pool: &Pool, tasks: Range<u64>) {
     handles.into_iter().for_each(|handle| run(handle.join().expect("it returns")));
 }
 
-/// Each is woken once.
+/// Runs futures that are woken once each.
 fn futures(pool: &Pool, tasks: Range<u64>) {
     let future = async |task| {
         let mut woken = false;
@@ -164,13 +164,13 @@ fn run(task: u64) {
     });
 }
 
-/// The counts of all threads, summed up.
+/// Returns the sums of the counts of all threads.
 fn seen() -> [u64; 2] {
     let all = ALL.lock().expect("nobody panics");
     [0, 1].map(|at| all.iter().fold(0, |sum, ran| ran[at].load(Relaxed).wrapping_add(sum)))
 }
 
-/// The resident memory of the process.
+/// Returns the resident memory of the process, in KiB.
 fn resident_kib() -> Result<u64, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

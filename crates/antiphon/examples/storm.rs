@@ -1,5 +1,5 @@
-//! A hundred thousand fibers wait by one token, each by a child of its own or by the token itself;
-//! then it is cancelled, and each is notified once.
+//! A hundred thousand fibers wait with one token, each with its own child of it or with the token
+//! itself. Then the token is cancelled, and each fiber is notified once.
 //!
 //! `cargo run --release -p antiphon --example storm [FIBERS]`
 
@@ -45,7 +45,7 @@ fn storm(fibers: usize, of_children: bool, what: &str) {
     while here.load(Relaxed) < fibers {
         thread::yield_now();
     }
-    // The last of them are about to wait.
+    // The last fibers may only be about to wait.
     thread::sleep(Duration::from_millis(10));
     let begun = Instant::now();
     token.cancel();

@@ -1,5 +1,5 @@
-//! Fibers beside Tokio: a fiber waits for Tokio's futures, a task of Tokio's waits for fibers, and
-//! both send through one channel. And what each of these costs.
+//! Fibers beside Tokio: a fiber waits for Tokio's futures, a Tokio task waits for fibers, and both
+//! send through one channel. Measures the cost of each.
 //!
 //! `cargo run --release -p antiphon --example tokio`
 
@@ -16,15 +16,15 @@ use antiphon::pool::Pool;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc;
 
-/// Does something many times, and waits for that.
+/// Performs an operation many times, and waits until all are done.
 type Measured = fn(&Runtime, &Pool);
 
-/// The messages of each measurement.
+/// Number of messages in each measurement.
 const MESSAGES: u32 = 20_000;
 const ROUNDS: usize = 9;
 
-/// Polls the future within the runtime. The guard of `enter` is the thread's, and so it goes before
-/// the fiber is suspended.
+/// Polls the future within the runtime. The guard of `enter` belongs to the thread, so it is
+/// dropped before the fiber is suspended.
 async fn within<F: Future>(handle: &Handle, future: F) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|context| {
@@ -34,7 +34,7 @@ async fn within<F: Future>(handle: &Handle, future: F) -> F::Output {
     .await
 }
 
-/// The work of a service of Tokio's.
+/// The work of a Tokio service.
 async fn look_up(number: u32) -> u32 {
     tokio::time::sleep(Duration::from_millis(1)).await;
     number * number
@@ -49,12 +49,12 @@ fn main() -> io::Result<()> {
     // A fiber that waits for Tokio: the future runs there, and the fiber waits for its handle.
     let handle = runtime.handle().clone();
     let spawned = pool.spawn(move || block_on(handle.spawn(look_up(6))).expect("no panic"));
-    // Otherwise the future is polled here, in the fiber; it may borrow then.
+    // Otherwise the future is polled here, in the fiber, and may borrow.
     let handle = runtime.handle().clone();
     let polled = pool.spawn(move || block_on(within(&handle, look_up(7))));
     println!("fibers that wait for Tokio: {:?}, {:?}", spawned.join().ok(), polled.join().ok());
 
-    // A task of Tokio's that waits for a fiber, and gives up: so the fiber is told to end.
+    // A Tokio task that waits for a fiber, and gives up: the fiber's token is then cancelled.
     let work = fiber_behind(pool.clone(), |token| token.sleep(Duration::from_secs(3600)));
     let gave_up = runtime.block_on(async { tokio::time::timeout(MS, work).await.is_err() });
     println!("a task that waits for a fiber: gave up after {MS:?}: {gave_up}");
@@ -83,7 +83,8 @@ fn main() -> io::Result<()> {
 
 const MS: Duration = Duration::from_millis(5);
 
-/// Work in a fiber, as a future: dropped before it is ready, the work's token is cancelled.
+/// Runs work in a fiber, as a future. If it is dropped before it is ready, the work's token is
+/// cancelled.
 async fn fiber_behind<T, F>(pool: Arc<Pool>, work: F) -> T
 where
     T: Send + 'static,
@@ -135,7 +136,7 @@ fn task_to_fiber(runtime: &Runtime, pool: &Pool) {
 fn task_to_task(runtime: &Runtime, _: &Pool) {
     let (sender, mut receiver) = mpsc::channel(128);
     let receives = runtime.spawn(async move { while receiver.recv().await.is_some() {} });
-    // On this thread.
+    // The sender runs on this thread.
     runtime.block_on(async move {
         for number in 0..MESSAGES {
             sender.send(number).await.expect("a receiver");

@@ -1,6 +1,6 @@
-//! A file is sent to a server whose disk is slow, and then fast: a slow last stage holds up those
-//! before it, stage by stage, and the sender by its window, so that no more is in memory than there
-//! is room for.
+//! Sends a file to a server whose disk is slow, and then fast. A slow last stage slows down the
+//! stages before it, one by one, and the sender by its TCP window, so that no more is in memory
+//! than there is room for.
 //!
 //! `cargo run --release -p antiphon --example upload -- [FILE]`
 
@@ -20,7 +20,7 @@ use antiphon::stage::{Inlet, Stage, Stats};
 use antiphon::{Mutex, fiber};
 
 const BLOCK: usize = 64 << 10;
-/// The speed of the disk at first, and for how long it is slow.
+/// The speed of the disk at first, and how long it is slow.
 const SLOW_BYTES_PER_S: u64 = 4 << 20;
 const SLOW_FOR: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(250);
@@ -31,7 +31,7 @@ struct Progress {
     sent: AtomicU64,
     received: AtomicU64,
     written: AtomicU64,
-    /// The window of the sender, as the receiver's system has told it last.
+    /// The window of the sender, as last advertised by the receiver's system.
     window: AtomicU64,
     over: AtomicBool,
 }
@@ -54,7 +54,7 @@ fn upload(file: &Path) -> io::Result<()> {
     let pool = Arc::new(pool);
 
     let (write, writes) = writer(&pool, File::create(&target)?, &progress);
-    // The work of a server on the blocks: here it adds up.
+    // The work of a server on the blocks: here, a sum.
     let sum = Arc::new(AtomicU64::new(0));
     let sums = sum.clone();
     let check = Stage::builder("check").room(8).width(1).on(&pool, move |block: Vec<u8>| {
@@ -87,7 +87,8 @@ fn upload(file: &Path) -> io::Result<()> {
     if same { Ok(()) } else { Err(io::Error::other("the copy differs")) }
 }
 
-/// One writes at a time, in order; a disk that is slow is waited for in a sleep.
+/// Starts the stage that writes blocks, one at a time and in order. A sleep simulates the slow
+/// disk.
 fn writer(pool: &Arc<Pool>, file: File, progress: &Arc<Progress>) -> (Inlet<Vec<u8>>, Stage) {
     let (file, progress, began) = (Mutex::new(file), progress.clone(), Instant::now());
     Stage::builder("write").room(8).width(1).on(pool, move |block: Vec<u8>| {
@@ -97,14 +98,14 @@ fn writer(pool: &Arc<Pool>, file: File, progress: &Arc<Progress>) -> (Inlet<Vec<
         }
         let written = blocking(|| file.lock().write_all(&block));
         if let Err(error) = written {
-            // The panic is its item's, and the stage's `join` returns it.
+            // The item has panicked, and the stage's `join` returns the panic.
             panic!("not written: {error}");
         }
         progress.written.fetch_add(block.len() as u64, Relaxed);
     })
 }
 
-/// Reads what comes, and sends it on: where there is no room it waits, and reads no more.
+/// Reads blocks, and passes them on. If there is no room, it waits, and reads no more.
 fn receive(listener: &TcpListener, check: &Inlet<Vec<u8>>, progress: &Progress) -> io::Result<()> {
     let (mut stream, _) = listener.accept()?;
     loop {
@@ -125,7 +126,7 @@ fn send(mut stream: net::TcpStream, content: &[u8], progress: &Progress) -> io::
         progress.window.store(window(&stream)?, Relaxed);
     }
     stream.shutdown(net::Shutdown::Write)?;
-    // Sent bytes have a window still while they are on their way.
+    // Bytes that are still on their way count in the window.
     while progress.received.load(Relaxed) < content.len() as u64 {
         progress.window.store(window(&stream)?, Relaxed);
         thread::sleep(LOOK / 10);
@@ -133,8 +134,8 @@ fn send(mut stream: net::TcpStream, content: &[u8], progress: &Progress) -> io::
     Ok(())
 }
 
-/// The number of bytes that the other side has room for: `tcpi_snd_wnd` of `struct tcp_info` in
-/// `linux/tcp.h`, from Linux 5.4 on; 0 before.
+/// Returns the number of bytes that the other side has room for: `tcpi_snd_wnd` of `struct
+/// tcp_info` in `linux/tcp.h`, from Linux 5.4 on; 0 before.
 fn window(stream: &net::TcpStream) -> io::Result<u64> {
     const AT: usize = 228;
     let mut info = [0_u8; 256];
@@ -156,7 +157,7 @@ fn window(stream: &net::TcpStream) -> io::Result<u64> {
     Ok(window.into())
 }
 
-/// Prints one line for each look, until all is written.
+/// Prints one line each `LOOK`, until all is written.
 fn report(progress: &Progress, stages: &[Stage; 2], all: u64) {
     println!("   time     sent received  written   inside  window  check  write");
     let began = Instant::now();

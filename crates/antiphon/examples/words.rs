@@ -1,5 +1,5 @@
-//! The words of all files below a directory, by stages: one finds files, one reads them, one counts
-//! the words of each, and one adds up. Then the same in a loop, and whether both say the same.
+//! Counts the words of all files below a directory, in stages: one finds files, one reads them, one
+//! counts the words of each, and one adds up. Then counts in a loop, and compares the results.
 //!
 //! `cargo run --release -p antiphon --example words -- DIRECTORY [THREADS]`
 
@@ -50,14 +50,14 @@ fn staged(directory: &Path, threads: usize) -> io::Result<Words> {
     let (count, counts) = Stage::builder("count").room(16).on(&pool, move |text: String| {
         add.send(words(&text));
     });
-    // While a stage waits for the disk, another thread goes on.
+    // While a stage waits for the disk, another thread continues.
     let (read, reads) = Stage::builder("read").room(64).width(4).on(&pool, move |path: PathBuf| {
         if let Some(text) = blocking(|| text(&path)) {
             count.send(text);
         }
     });
-    // This thread waits where there is no room; so there are never more names, nor texts, in memory
-    // than the stages have room for.
+    // This thread waits if there is no room; so memory never holds more names or texts than the
+    // stages have room for.
     find(directory, &mut |path| read.send(path))?;
     drop(read);
     println!("{:8} {:>8} {:>8}", "stage", "served", "was full");
@@ -80,7 +80,7 @@ fn looped(directory: &Path) -> io::Result<Words> {
     Ok(all)
 }
 
-/// Finds all files below it, but not those that links lead to.
+/// Finds all files below a directory, without following links.
 fn find(directory: &Path, found: &mut impl FnMut(PathBuf)) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -93,7 +93,7 @@ fn find(directory: &Path, found: &mut impl FnMut(PathBuf)) -> io::Result<()> {
     Ok(())
 }
 
-/// `None`: it is no text, or can't be read, which both ways leave out.
+/// Reads a text. Returns `None` if the file is not text or can't be read; both ways leave it out.
 fn text(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }

@@ -1,4 +1,4 @@
-//! A work notification as in Legion: workers sleep, a task is broadcast, one of them claims it.
+//! A work notification as in Legion: workers sleep, a task is broadcast, one worker claims it.
 //!
 //! `cargo run --release -p antiphon --example work_notification`
 
@@ -10,15 +10,15 @@ use antiphon::Broadcast;
 const WORKERS: usize = 8;
 const TASKS: u32 = 100;
 
-/// Something has changed that workers look at.
+/// Sent when the counts below have changed.
 static WORK: Broadcast = Broadcast::new();
-/// Tasks that were made, and those that were claimed.
+/// The number of tasks that were made, and that were claimed.
 static MADE: AtomicU32 = AtomicU32::new(0);
 static CLAIMED: AtomicU32 = AtomicU32::new(0);
 
-/// The number of a task that is now the caller's, if there is one that no thread has.
+/// Claims a task for the caller, and returns its number, if there is an unclaimed task.
 fn claim() -> Option<u32> {
-    // Relaxed: `now` and `wait` order what was done before a send.
+    // Relaxed: `now` and `wait` order all operations before a send.
     let made = MADE.load(Relaxed);
     CLAIMED.fetch_update(Relaxed, Relaxed, |next| (next < made).then_some(next + 1)).ok()
 }
@@ -26,12 +26,12 @@ fn claim() -> Option<u32> {
 fn worker() -> u32 {
     let mut done = 0;
     loop {
-        // Before the look: a task that is made behind it ends the wait.
+        // Called before the check: a task that is made later ends the wait.
         let seen = WORK.now();
         if claim().is_some() {
             done += 1;
         } else if CLAIMED.load(Relaxed) == TASKS {
-            // The others sleep, and no more tasks will come.
+            // The other workers sleep, and no more tasks will come.
             WORK.send();
             return done;
         } else {

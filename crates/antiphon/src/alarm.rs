@@ -1,7 +1,7 @@
-//! Deadlines of futures' waits: a thread that wakes them, started with the first.
+//! Deadlines of waiting futures: one thread wakes them, started with the first deadline.
 //!
-//! A child of a fork has no such thread, and perhaps a lock whose owner is not there: it begins
-//! anew, and the parent's alarms are left as they were.
+//! A child of a fork has no such thread, and perhaps a lock whose owner does not exist: it starts
+//! with new alarms, and the parent's alarms are left as they were.
 
 use std::collections::BTreeMap;
 use std::mem::forget;
@@ -20,10 +20,11 @@ use antiphon_runtime::select;
 
 use crate::unpoisoned::lock;
 
-/// When, in nanoseconds of the monotonic clock, and a number, as several may have that.
+/// The time of an alarm, in nanoseconds of the monotonic clock, and a number that tells alarms of
+/// the same time apart.
 type At = (u64, u64);
 
-/// The alarms of a process: never freed.
+/// The alarms of a process. Never freed.
 struct Process {
     epoch: u32,
     alarms: Mutex<Alarms>,
@@ -37,7 +38,7 @@ struct Alarms {
     started: bool,
 }
 
-/// The last that there was, or null.
+/// The alarms of this process or, after a fork, of a parent; null before the first alarm.
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(ptr::null_mut());
 
 /// An alarm that is set. Dropping it removes it.
@@ -56,8 +57,7 @@ impl select::Alarm<Linux> for Alarm {
         }
         if !alarms.started {
             drop(alarms);
-            // Without a thread that waits, the future is polled again at once, and looks at the
-            // time itself.
+            // Without the thread, the future is polled again at once, and checks the time itself.
             waker.wake();
             return Self(at, process);
         }
@@ -71,7 +71,7 @@ impl select::Alarm<Linux> for Alarm {
 
 impl Drop for Alarm {
     fn drop(&mut self) {
-        // A parent's is left.
+        // An alarm of the parent process is left alone.
         if self.1.epoch == Linux::epoch() {
             let waker = self.1.lock().set.remove(&self.0);
             // A value that the waker drops may set another alarm.
@@ -84,9 +84,9 @@ impl Process {
     /// The alarms of the calling process.
     fn current() -> &'static Self {
         let epoch = Linux::epoch();
-        // Acquire: what it is made of; pairs with the release of the exchange.
+        // Acquire: the fields of the value; pairs with the release of the exchange.
         let known = PROCESS.load(Acquire);
-        // SAFETY: null, or one that was made below, and is never freed.
+        // SAFETY: the pointer is null, or was made below and is never freed.
         if let Some(process) = unsafe { known.as_ref() }
             && process.epoch == epoch
         {
@@ -94,7 +94,8 @@ impl Process {
         }
         let (alarms, changed) = (Mutex::default(), Condvar::new());
         let made = Box::into_raw(Box::new(Self { epoch, alarms, changed }));
-        // Release: what it is made of; pairs with the acquires, also of the one that fails.
+        // Release: the fields of the value; pairs with both acquires, including that of a failed
+        // exchange.
         match PROCESS.compare_exchange(known, made, AcqRel, Acquire) {
             // SAFETY: made above, and never freed from now on.
             Ok(_) => unsafe { &*made },
@@ -111,7 +112,7 @@ impl Process {
         lock(&self.alarms)
     }
 
-    /// Wakes whose time has come, for good.
+    /// Wakes the wakers of alarms that are due. Never returns.
     fn serve(&self) {
         let mut alarms = self.lock();
         loop {
@@ -128,7 +129,7 @@ impl Process {
             }
             let waker = first.remove();
             drop(alarms);
-            // A waker that panics does not keep the other alarms from theirs.
+            // A waker that panics must not stop the other alarms.
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
                 forget(panic);
             }

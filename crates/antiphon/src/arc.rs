@@ -1,4 +1,4 @@
-//! Guards that keep an `Arc` of their lock.
+//! Guards that own an `Arc` of their lock.
 
 use crate::mutex::RawMutex;
 use crate::reentrant::ThreadIdentity;

@@ -1,4 +1,5 @@
-//! The way in which fibers wait for sockets, and event loops for files; decided once per process.
+//! The back end by which fibers wait for sockets, and event loops for files; chosen once per
+//! process.
 
 use std::fmt;
 
@@ -8,7 +9,7 @@ use std::fmt;
 pub enum Backend {
     /// `epoll`: the fiber is resumed when a socket is ready, and then reads it by a system call.
     Epoll,
-    /// `io_uring`: the kernel reads for the fiber, and one system call serves many.
+    /// `io_uring`: the kernel reads for the fiber, and one system call serves many fibers.
     IoUring,
 }
 
@@ -25,8 +26,8 @@ impl fmt::Display for Backend {
 /// `io_uring` if this crate has the feature of that name, the kernel has rings that it can use
 /// (Linux 6.1) and lets this process have them (`kernel.io_uring_disabled`, the filters of
 /// containers), and the environment variable `ANTIPHON_IO_URING` is not `0`; otherwise `epoll`. The
-/// first call, or the first wait, decides once for the process. A thread or a loop that is refused
-/// a ring later uses `epoll`.
+/// first call, or the first wait, decides for the whole process. A thread or a loop for which the
+/// kernel later refuses a ring uses `epoll`.
 #[must_use]
 pub fn backend() -> Backend {
     #[cfg(feature = "io_uring")]

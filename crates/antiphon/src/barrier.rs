@@ -1,4 +1,4 @@
-//! The barrier, as in the standard library.
+//! The barrier: blocks threads until a given number have arrived, as in the standard library.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use antiphon_sync::wait;
 use crate::budget::may_be_ready;
 use crate::deadline::deadline_after;
 
-/// Blocks threads until a given number have arrived, any number of times. It takes 32 bytes. If a
-/// thread was in a call while another one forked, make a new barrier in the child; see
-/// [`Event`](crate::Event).
+/// Blocks threads until a given number have arrived; can be used any number of times. It takes 32
+/// bytes. If a thread was in a call while another thread forked, make a new barrier in the child;
+/// see [`Event`](crate::Event).
 ///
 /// ```
 /// static ALL: antiphon::Barrier = antiphon::Barrier::new(3);
@@ -45,15 +45,15 @@ impl Barrier {
         Self(wait::Barrier::new(threads as u32))
     }
 
-    /// Blocks until as many threads have arrived as the barrier is for, the caller included. What
-    /// each did before happens before what any of them does afterwards.
+    /// Blocks until all threads that the barrier is for have arrived, including the caller. All
+    /// their earlier operations happen before the return of each of these calls.
     pub fn wait(&self) -> BarrierWaitResult {
         may_be_ready();
         BarrierWaitResult(self.0.wait())
     }
 
-    /// Waits like [`wait`](Self::wait), but gives up after `timeout`: then it is as if the caller
-    /// had not arrived.
+    /// Waits like [`wait`](Self::wait), but gives up after `timeout` and returns `None`: then it is
+    /// as if the caller had not arrived.
     pub fn wait_for(&self, timeout: Duration) -> Option<BarrierWaitResult> {
         may_be_ready();
         self.0.wait_until(deadline_after(timeout)).map(BarrierWaitResult)
@@ -61,7 +61,7 @@ impl Barrier {
 }
 
 impl BarrierWaitResult {
-    /// Whether the caller is the leader of its round: exactly one thread of each round is.
+    /// Returns whether the caller is the leader of its round. Each round has exactly one leader.
     #[must_use]
     pub fn is_leader(&self) -> bool {
         self.0

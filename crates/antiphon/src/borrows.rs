@@ -1,14 +1,13 @@
-//! Programs that the compiler must refuse: a borrow that outlives its variable, by way of anything
-//! here that runs or keeps values of others. For tests of documentation only.
+//! Programs that the compiler must refuse, in which a borrow would outlive its variable through a
+//! type of this crate that runs or keeps a caller's values. For documentation tests only.
 //!
-//! Each program that is refused stands below its twin, which differs in the place of a line or a
-//! word and is accepted, and run: so it is refused for that difference, and not for a slip. The
-//! codes are those that compilers give for it today; a stable one looks only whether there is an
-//! error.
+//! Each refused program stands below its twin, which differs in the place of a line or a word, and
+//! which compiles and runs: so the refusal is due to that difference, and not to a slip. The error
+//! codes are those of current compilers; a stable compiler only checks that there is an error.
 
 mod waits;
 
-/// A task of a scope borrows what outlives the scope.
+/// A task of a scope may borrow only values that outlive the scope.
 ///
 /// ```
 /// # let pool = antiphon::pool::Pool::new(1)?;
@@ -36,7 +35,7 @@ mod waits;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// Nor is it enough that another task outlives it.
+/// Nor is it enough that the borrowed variable belongs to another task of the scope.
 ///
 /// ```compile_fail,E0373
 /// # let pool = antiphon::pool::Pool::new(1)?;
@@ -50,7 +49,7 @@ mod waits;
 /// ```
 struct TasksOfAScope;
 
-/// A scope is for its body and its tasks.
+/// Only the body of a scope and its tasks can use the scope.
 ///
 /// ```
 /// # let pool = antiphon::pool::Pool::new(1)?;
@@ -69,8 +68,8 @@ struct TasksOfAScope;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// Nor can an outer scope be used instead: it may spawn no task that borrows from data inside the
-/// inner one.
+/// Nor can an outer scope be used instead: it may spawn no task that borrows data of the inner
+/// scope.
 ///
 /// ```compile_fail,E0597
 /// # let pool = antiphon::pool::Pool::new(1)?;
@@ -83,7 +82,7 @@ struct TasksOfAScope;
 /// ```
 struct ScopesThatAreKept;
 
-/// No other code uses a variable that a task writes to before the scope ends.
+/// No other code may use a variable that a task writes to before the scope ends.
 ///
 /// ```
 /// # let pool = antiphon::pool::Pool::new(1)?;
@@ -118,7 +117,7 @@ struct ScopesThatAreKept;
 /// ```
 struct WhatATaskWrites;
 
-/// A task of a scope may run on another thread.
+/// A task of a scope may run on another thread, so its closure must be `Send`.
 ///
 /// ```
 /// # let pool = antiphon::pool::Pool::new(1)?;
@@ -135,8 +134,8 @@ struct WhatATaskWrites;
 /// ```
 struct WhatIsOfAThread;
 
-/// A handle may be dropped or forgotten, and its task goes on: so the task borrows nothing, and
-/// returns no borrow.
+/// A handle may be dropped or forgotten, and its task continues: so the task must borrow nothing,
+/// and return no borrow.
 ///
 /// ```
 /// # let pool = antiphon::pool::Pool::new(1)?;
@@ -164,7 +163,7 @@ struct WhatIsOfAThread;
 /// ```
 struct Handles;
 
-/// A future that a pool drives borrows nothing.
+/// A future that a pool polls must borrow nothing.
 ///
 /// ```
 /// # let pool = antiphon::pool::Pool::new(1)?;
@@ -183,7 +182,7 @@ struct Handles;
 /// ```
 struct Futures;
 
-/// The two closures of a join may run at once.
+/// The two closures of a join may run at the same time.
 ///
 /// ```
 /// let (mut one, mut other) = (0, 0);
@@ -198,7 +197,7 @@ struct Futures;
 /// ```
 struct Joins;
 
-/// The caller that asks for fibers promises something.
+/// Asking for fibers is `unsafe`: the caller makes a promise.
 ///
 /// ```
 /// # use antiphon::{fiber, pool::Pool};
@@ -217,7 +216,7 @@ struct Joins;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// Their scopes are no others: a task that has a stack of its own borrows no more.
+/// Scopes work the same with fibers: a task on its own stack may borrow no more than another.
 ///
 /// ```compile_fail,E0597
 /// # use antiphon::{fiber, pool::Pool};

@@ -1,4 +1,4 @@
-//! The broadcast.
+//! The broadcast: wakes all waiting threads at once.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,13 +10,12 @@ pub use antiphon_sync::wait::Generation;
 use crate::budget::may_be_ready;
 use crate::deadline::deadline_after;
 
-/// Tells all waiting threads that something has happened. Sleepers of one NUMA node are woken by
-/// one system call. Where more than eight sleepers are on several nodes, the sender wakes eight,
-/// and each of these wakes eight more, so that all are back at about the same time. It takes 1152
-/// bytes.
+/// Notifies all waiting threads at once. Sleepers of one NUMA node are woken by one system call. If
+/// more than eight sleepers are on several nodes, the sender wakes eight, and each of these wakes
+/// eight more, so that all return at about the same time. It takes 1152 bytes.
 ///
-/// A thread calls [`now`](Self::now), checks whether it has to wait, and waits with the generation
-/// it got: a send in between is not lost. For threads that need a mutex next, use a
+/// A thread calls [`now`](Self::now), checks whether it has to wait, and waits with the returned
+/// generation: a send in between is not lost. For threads that need a mutex next, use a
 /// [`Condvar`](crate::Condvar), which hands them the mutex one after the other. For signal handlers
 /// and forks see [`Event`](crate::Event); the broadcast of the crate `antiphon-shared` has no lock.
 ///
@@ -50,8 +49,8 @@ impl Broadcast {
         Self(wait::Broadcast::NEW)
     }
 
-    /// The current generation, to [wait](Self::wait) with. What was done before each send so far
-    /// happens before the return.
+    /// Returns the current generation, to [wait](Self::wait) with. All operations before the sends
+    /// so far happen before the return.
     #[inline]
     #[must_use]
     pub fn now(&self) -> Generation {
@@ -59,13 +58,13 @@ impl Broadcast {
     }
 
     /// Releases all threads that wait with the current generation. Makes system calls only if
-    /// threads sleep, or slept in the generation before: one, or one per NUMA node.
+    /// threads sleep, or slept in the generation before: one call, or one per NUMA node.
     #[inline]
     pub fn send(&self) {
         self.0.send();
     }
 
-    /// Blocks until a send that `seen` does not count; returns the generation then. Spins for a
+    /// Blocks until there was a send after `seen`; returns the current generation then. Spins for a
     /// while, then sleeps. `seen` must come from this broadcast. Exactly 2³² sends between two
     /// calls look like none.
     #[inline]

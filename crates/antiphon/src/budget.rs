@@ -1,8 +1,8 @@
-//! How long a fiber may run without a break, for fibers that compute, and for fibers that never
-//! have to wait.
+//! The budget of a fiber: how long it may run without a break, if it computes, or if its waits are
+//! always over at once.
 //!
-//! Locks, events and channels count their steps here, and know nothing else of fibers. The runtime
-//! of fibers [registers](register) what is done when the budget of one is used up.
+//! Locks, events and channels count their steps here, and need to know nothing else about fibers.
+//! The fiber runtime [registers](register) the function to call when a fiber's budget is used up.
 
 use std::cell::Cell;
 use std::ptr;
@@ -16,36 +16,36 @@ use antiphon_runtime::flight::Pace;
 use crate::local;
 
 /// How long a fiber may run before a [checkpoint](crate::fiber::checkpoint) lets others run, in
-/// nanoseconds: many times the cost of a turn, and as little as a deadline may be late.
+/// nanoseconds: many times the cost of a turn, and no more than a deadline may be late.
 pub(crate) const SLICE_NS: u64 = 100_000;
-/// Time between two looks at the clock, in nanoseconds, about.
+/// Approximate time between two readings of the clock, in nanoseconds.
 const LOOK_NS: u64 = SLICE_NS / 4;
-/// The greatest number of checkpoints between two looks at the clock.
+/// Maximum number of checkpoints between two readings of the clock.
 const LOOK_EVERY: u32 = 1024;
-/// Steps that may have been ready, of fibers of the thread, of which the last lets others run.
-/// Tokio's number.
+/// Number of possibly ready steps, by the fibers of the thread, after which others run. Tokio's
+/// number.
 const TIRING: u32 = 128;
 
 /// The slice of the fiber that runs on the thread.
 #[derive(Clone, Copy)]
 struct Slice {
     pace: Pace,
-    /// Checkpoints from one look to the next.
+    /// Number of checkpoints from one reading of the clock to the next.
     turns: u32,
-    /// The turn of the fiber at the last look, and when it was first seen.
+    /// The turn of the fiber at the last reading, and when that turn was first seen.
     turn: u32,
     began_ns: u64,
 }
 
 /// The functions of the fiber runtime that the budget calls. Both are called rarely.
 pub(crate) struct Fibers {
-    /// The number of the turn that the calling fiber has; `None` if the caller is no fiber.
+    /// Returns the number of the calling fiber's turn; `None` if the caller is not a fiber.
     pub(crate) turn: fn() -> Option<u32>,
     /// Lets other fibers of the thread run.
     pub(crate) yield_now: fn(),
 }
 
-/// The runtime of fibers. Null until it is registered, which is before the first fiber runs.
+/// The fiber runtime. Null until it is registered, which is before the first fiber runs.
 static FIBERS: AtomicPtr<Fibers> = AtomicPtr::new(ptr::null_mut());
 
 thread_local! {
@@ -54,7 +54,8 @@ thread_local! {
     };
 }
 
-/// Registers the runtime of fibers. A store, so that the child of a fork never finds it half done.
+/// Registers the fiber runtime. A single store, so that the child of a fork never finds it half
+/// done.
 pub(crate) fn register(fibers: &'static Fibers) {
     // Release: pairs with the acquire in `fibers`.
     FIBERS.store(ptr::from_ref(fibers).cast_mut(), Release);
@@ -63,13 +64,13 @@ pub(crate) fn register(fibers: &'static Fibers) {
 fn fibers() -> Option<&'static Fibers> {
     // Acquire: pairs with the release in `register`.
     let fibers = FIBERS.load(Acquire);
-    // SAFETY: null, or a reference that is good for ever; nothing writes through it.
+    // SAFETY: null, or a `'static` reference; nothing writes through it.
     unsafe { fibers.as_ref() }
 }
 
 /// A [checkpoint](crate::fiber::checkpoint) before a step that may not have to wait; also lets
-/// others run at each 128th such step. It is called before the step, so what the step takes is not
-/// held while others run.
+/// others run at each 128th such step. It is called before the step, so that a lock or value which
+/// the step takes is not held while others run.
 #[doc(hidden)] // Public for `antiphon-capi`.
 #[inline]
 pub fn may_be_ready() {
@@ -87,7 +88,8 @@ fn others_go_on() {
     }
 }
 
-/// Whether the calling fiber has run for longer than its slice, as far as it was looked.
+/// Returns whether the calling fiber has run for longer than its slice, at the last reading of the
+/// clock.
 #[inline]
 pub(crate) fn is_over() -> bool {
     let left = local::with(|own| {
@@ -98,9 +100,10 @@ pub(crate) fn is_over() -> bool {
     left.is_none() && look()
 }
 
-/// As [`is_over`], of a fiber that may not have had to wait; or it is time for others by the count:
-/// a fiber whose steps are always ready would have the thread for the whole of each slice. On a
-/// thread that runs no fiber it is a look at one word.
+/// Returns whether a fiber that may not have had to wait should let others run: because
+/// [`is_over`], or by the count of its steps. Without the count, a fiber whose steps are always
+/// ready would keep the thread for the whole of each slice. On a thread that runs no fiber, costs
+/// one load.
 #[inline]
 pub(crate) fn is_tiring() -> bool {
     let ready = local::with(|own| {
@@ -112,7 +115,7 @@ pub(crate) fn is_tiring() -> bool {
     ready.is_some_and(|ready| is_over() || ready == TIRING)
 }
 
-/// Not inlined, so that it runs on one thread from its beginning to its end.
+/// Not inlined, so that it runs on one thread from beginning to end.
 #[cold]
 #[inline(never)]
 fn look() -> bool {
@@ -121,7 +124,8 @@ fn look() -> bool {
         return false;
     };
     let (mut slice, now_ns) = (SLICE.get(), Linux::now(Clock::Monotonic));
-    // Where others have run meanwhile, not all of the time was its own: the next look is earlier.
+    // If others have run meanwhile, not all of the time was the fiber's: the next reading is
+    // earlier.
     slice.turns = slice.pace.look(now_ns, slice.turns);
     if turn != slice.turn {
         (slice.turn, slice.began_ns) = (turn, now_ns);

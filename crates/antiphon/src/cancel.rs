@@ -27,25 +27,24 @@
 //! [checks](Token::check) it or passes it to a wait, and gets an error that `?` passes on. A wait
 //! with a cancelled token ends at once, whatever else is ready.
 //!
-//! A section that must not be cut short gets another token: [`Token::shielded`] makes one. A token
-//! is an argument, not a state of the thread. So a signature shows what can be cancelled by what,
-//! and the token of one fiber is not mixed up with that of another.
+//! A section that must not be cut short gets another token, made by [`Token::shielded`]. A token is
+//! an argument, not a state of the thread. So a signature shows which token can cancel a function,
+//! and the tokens of two fibers are not mixed up.
 //!
 //! A socket is given its token by [`Async::set_token`](crate::net::Async::set_token).
 //!
-//! Children that are gone leave nothing in their parent. Cancelling takes time in proportion to the
+//! Dropped children take no memory in their parent. Cancelling takes time in proportion to the
 //! number of children; each waiter is woken once. Deadlines need no thread: a thread or fiber that
 //! waits with a token wakes itself at the deadline.
 //!
 //! # Locks
 //!
 //! No token ends a wait for a lock. The owner of a lock holds it for a short time, or waits with
-//! its own token meanwhile, and so lets go. If a waiter left the queue of a lock when it is
-//! cancelled, it would have a second wake-up beside the one that hands it the lock, and the
-//! unlocking thread would have to find out which came first. To wait no longer than the deadline of
-//! a token, use `try_lock_for` with the time that is [left](Token::left). For something that is
-//! held long while other waiters may be cancelled, put a value in a channel: the receiver of the
-//! value holds it.
+//! its own token meanwhile, and so releases it. If a cancelled waiter left the queue of a lock, it
+//! would have a second wake-up beside the one that hands it the lock, and the unlocking thread
+//! would have to find out which came first. To wait no longer than the deadline of a token, use
+//! `try_lock_for` with the time that is [left](Token::left). For a resource that is held long while
+//! other waiters may be cancelled, put a value in a channel: the receiver of the value holds it.
 //!
 //! ```
 //! use antiphon::cancel::{Cancelled, Token};
@@ -87,7 +86,7 @@ use crate::deadline::deadline_after;
 use crate::event::{Event, Latch};
 use crate::select::{And, Select, Then, as_inner, polled};
 
-/// A token that says whether its work is to stop. Clones are the same token.
+/// A token that tells its holders whether to stop. Clones are the same token.
 #[derive(Clone)]
 pub struct Token(cancel::Token<Linux>);
 
@@ -116,7 +115,8 @@ impl Drop for Guard {
 pub struct Cancelled;
 
 impl Cancelled {
-    /// Whether `error`, of a file of [`net`](crate::net), says that its token was cancelled.
+    /// Returns whether `error`, from a file of [`net`](crate::net), means that the file's token was
+    /// cancelled.
     ///
     /// ```
     /// use antiphon::cancel::Cancelled;
@@ -138,7 +138,7 @@ impl From<Cancelled> for io::Error {
     }
 }
 
-/// Why a value was not sent; holds the value.
+/// The reason why a value was not sent, with the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum NotSent<T> {
     /// The token was cancelled.
@@ -148,43 +148,44 @@ pub enum NotSent<T> {
 }
 
 impl Token {
-    /// A token without a parent and without a deadline.
+    /// Creates a token without a parent and without a deadline.
     #[must_use]
     pub fn new() -> Self {
         Self(cancel::Token::new(None))
     }
 
-    /// A child: it is cancelled with this token, but cancelling it does not cancel this one.
+    /// Creates a child, which is cancelled with this token. Cancelling the child does not cancel
+    /// this token.
     #[must_use]
     pub fn child(&self) -> Self {
         Self(self.0.child(None))
     }
 
-    /// Like [`child`](Self::child), and cancelled at `deadline` at the latest.
+    /// Creates a [`child`](Self::child) that is cancelled at `deadline` at the latest.
     #[must_use]
     pub fn child_until(&self, deadline: Instant) -> Self {
         self.child_for(deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Like [`child`](Self::child), and cancelled after `time` at the latest.
+    /// Creates a [`child`](Self::child) that is cancelled after `time` at the latest.
     #[must_use]
     pub fn child_for(&self, time: Duration) -> Self {
         Self(self.0.child(Some(deadline_after(time))))
     }
 
-    /// Cancels the token and all its descendants. If two threads cancel at once, each returns when
-    /// it has cancelled those that the other has not reached.
+    /// Cancels the token and all its descendants. If two threads cancel at the same time, each
+    /// returns when it has cancelled the tokens that the other has not reached.
     pub fn cancel(&self) {
         self.0.cancel();
     }
 
-    /// Whether the token is cancelled. It stays so.
+    /// Returns whether the token is cancelled. A cancelled token stays cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.is_cancelled()
     }
 
-    /// Like [`is_cancelled`](Self::is_cancelled), as a result for `?`.
+    /// Checks [`is_cancelled`](Self::is_cancelled), as a result for `?`.
     ///
     /// # Errors
     ///
@@ -199,8 +200,8 @@ impl Token {
         while !self.0.wait_until(None) {}
     }
 
-    /// Waits like [`wait`](Self::wait), as a future: beside others, or in a `select!`. A deadline
-    /// then needs a thread: one for the whole process, started with the first.
+    /// Waits like [`wait`](Self::wait), as a future: together with others, or in a `select!`. A
+    /// deadline then needs a thread: one for the whole process, started with the first deadline.
     pub async fn wait_async(&self) {
         polled(self).await;
     }
@@ -227,7 +228,7 @@ impl Token {
     }
 
     /// Runs `section` with a token that this token does not cancel, so that the section runs to its
-    /// end. Afterwards this token still says whether it was cancelled.
+    /// end. Afterwards this token still shows whether it was cancelled.
     ///
     /// ```
     /// use antiphon::cancel::{Cancelled, Token};
@@ -274,7 +275,7 @@ impl Token {
         let sent = self.check().and_then(|()| {
             self.or_cancelled().send(sender, &mut value, |sent| Ok(sent.is_ok())).wait()
         });
-        // A value that was sent is gone.
+        // `None`: the value was sent.
         let Some(value) = value else { return Ok(()) };
         Err(if sent.is_err() { NotSent::Cancelled(value) } else { NotSent::Disconnected(value) })
     }
@@ -305,14 +306,14 @@ impl Token {
         Select::new().cancelled(self, || Err(Cancelled))
     }
 
-    /// The time until the deadline of the token, if it has one.
+    /// Returns the time until the deadline of the token, if it has one.
     #[must_use]
     pub fn left(&self) -> Option<Duration> {
         let left = |it: Deadline| it.ns.saturating_sub(deadline_after(Duration::ZERO).ns);
         self.0.deadline().map(|deadline| Duration::from_nanos(left(deadline)))
     }
 
-    /// How much room it has for those that come of it: as many as there were at once.
+    /// Returns the capacity for children: the largest number that existed at the same time.
     #[doc(hidden)]
     #[must_use]
     pub fn places(&self) -> usize {

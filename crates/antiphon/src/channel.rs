@@ -16,13 +16,13 @@
 //! ```
 //!
 //! Any number of threads and fibers may use both ends, and both can be cloned. Values are received
-//! in the order in which they were sent, each once. Once all senders are gone, the values in the
-//! channel are still received, and then the channel has ended. Once all receivers are gone, the
-//! values left are dropped with the channel.
+//! in the order in which they were sent, each once. When all senders are dropped, the values in the
+//! channel are still received, and then the channel has ended. When all receivers are dropped, the
+//! remaining values are dropped with the channel.
 //!
-//! A thread that waits sleeps. A [fiber](crate::fiber) that waits is suspended, and a fiber that
-//! has not had to wait for a while lets others run. The bound is what makes senders wait for
-//! receivers; so there are no unbounded channels, and no channels of capacity zero.
+//! A waiting thread sleeps. A waiting [fiber](crate::fiber) is suspended, and a fiber that has not
+//! had to wait for a while lets others run. The bound makes senders wait for receivers; so there
+//! are no unbounded channels, and no channels of capacity zero.
 
 use std::fmt;
 use std::sync::Arc;
@@ -45,10 +45,11 @@ struct Shared<T: Send> {
     receivers: AtomicUsize,
 }
 
-/// The sending end; clones send to the same channel.
+/// The sending end of a channel. Clones send to the same channel.
 pub struct Sender<T: Send>(Arc<Shared<T>>);
 
-/// The receiving end. Clones receive from the same channel, and each value goes to one of them.
+/// The receiving end of a channel. Clones receive from the same channel, and each value goes to one
+/// of them.
 pub struct Receiver<T: Send>(Arc<Shared<T>>);
 
 /// An iterator over the values received until there are no senders: see [`Receiver::iter`].
@@ -75,7 +76,7 @@ impl<T: Send> Sender<T> {
     ///
     /// # Errors
     ///
-    /// If there are no receivers: the value.
+    /// The value, if there are no receivers.
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         may_be_ready();
         self.0.channel.send(value, None).map_err(|error| match error {
@@ -98,7 +99,7 @@ impl<T: Send> Sender<T> {
     ///
     /// # Errors
     ///
-    /// If there are no receivers: the value.
+    /// The value, if there are no receivers.
     pub async fn send_async(&self, value: T) -> Result<(), SendError<T>> {
         let mut value = Some(value);
         polled(Sends::new(self.channel(), &mut value)).await;
@@ -127,7 +128,7 @@ impl<T: Send> Receiver<T> {
     ///
     /// # Errors
     ///
-    /// If there is none, and there are no senders.
+    /// If the channel is empty and there are no senders.
     pub fn recv(&self) -> Result<T, RecvError> {
         may_be_ready();
         self.0.channel.recv(None).map_err(|_| RecvError)
@@ -148,12 +149,12 @@ impl<T: Send> Receiver<T> {
 
     /// Receives like [`recv`](Self::recv), as a future. The future stands in the same queue as
     /// threads and fibers. If it is dropped before it is ready, it has received nothing. It is
-    /// ready as long as there are values; but a task that receives many at once lets other tasks of
-    /// its executor run now and then.
+    /// ready as long as there are values; but a task that receives many values in a row lets other
+    /// tasks of its executor run now and then.
     ///
     /// # Errors
     ///
-    /// If there is none, and there are no senders.
+    /// If the channel is empty and there are no senders.
     pub async fn recv_async(&self) -> Result<T, RecvError> {
         let received = polled(Receives::new(self.channel())).await.into_received();
         received.expect("it was chosen").map_err(|_| RecvError)
@@ -172,7 +173,8 @@ impl<T: Send> Receiver<T> {
         })
     }
 
-    /// An iterator that waits for each value, and ends when there are no senders.
+    /// Returns an iterator that waits for each value, and ends when the channel is empty and there
+    /// are no senders.
     pub fn iter(&self) -> Iter<'_, T> {
         Iter(self)
     }
@@ -282,19 +284,19 @@ macro_rules! end {
                 &self.0.channel
             }
 
-            /// The number of values in the channel. It may be out of date at once.
+            /// Returns the number of values in the channel. It may be out of date at once.
             #[must_use]
             pub fn len(&self) -> usize {
                 self.0.channel.len()
             }
 
-            /// Whether the channel is empty. The answer may be out of date at once.
+            /// Returns whether the channel is empty. The answer may be out of date at once.
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
 
-            /// How many values the channel has room for.
+            /// Returns the capacity of the channel, in values.
             #[must_use]
             pub fn room(&self) -> usize {
                 self.0.channel.room()
@@ -303,7 +305,7 @@ macro_rules! end {
 
         impl<T: Send> Clone for $name<T> {
             fn clone(&self) -> Self {
-                // Relaxed: the caller has one.
+                // Relaxed: the caller holds an end, so the count is not 0.
                 self.0.$count.fetch_add(1, Relaxed);
                 Self(self.0.clone())
             }
@@ -311,8 +313,8 @@ macro_rules! end {
 
         impl<T: Send> Drop for $name<T> {
             fn drop(&mut self) {
-                // Release, Acquire: what all of them have done comes before the end; pairs with
-                // itself.
+                // Release, Acquire: the operations through all ends happen before the close; pairs
+                // with itself.
                 if self.0.$count.fetch_sub(1, AcqRel) == 1 {
                     self.0.channel.close();
                 }

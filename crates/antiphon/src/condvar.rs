@@ -14,8 +14,8 @@ use crate::mutex::RawMutex;
 
 /// The raw form of [`Condvar`](crate::Condvar), 16 bytes.
 ///
-/// Waiters are notified in the order of their arrival. A wait may end without a notification
-/// (seldom: when a million others wait), so the notify functions return no counts.
+/// Waiters are notified in the order of their arrival. A wait may end without a notification (in
+/// rare cases, when a million others wait), so the notify functions return no counts.
 #[repr(transparent)]
 pub struct RawCondvar<Q: Policy = Chosen>(wait::Condvar<Linux>, PhantomData<Q>);
 
@@ -29,7 +29,7 @@ impl<Q: Policy> RawCondvar<Q> {
 // SAFETY: the caller is on the list before it unlocks the mutex, and locks it before it returns;
 // nothing on the way panics, and `GuardSend` has no state.
 unsafe impl<Q: Policy> lock_api::RawCondvar for RawCondvar<Q> {
-    // Each use is one of its own, as `lock_api` wants it.
+    // Each use creates a new value, as `lock_api` requires.
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self = Self(wait::Condvar::NEW, PhantomData);
     type RawMutex = RawMutex<Q>;
@@ -49,7 +49,7 @@ unsafe impl<Q: Policy> lock_api::RawCondvar for RawCondvar<Q> {
     }
 }
 
-// SAFETY: as above.
+// SAFETY: as for `RawCondvar`: on the list before the unlock, and locked before the return.
 unsafe impl<Q: Policy> lock_api::RawCondvarTimed for RawCondvar<Q> {
     fn checked_duration_to_instant(timeout: &Duration) -> Option<Instant> {
         Instant::now().checked_add(*timeout)

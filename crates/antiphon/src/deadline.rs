@@ -1,20 +1,20 @@
-//! Deadlines from durations.
+//! Conversion of durations to deadlines and nanoseconds.
 
 use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Deadline};
 
-/// A time that is over: a wait until then is a look.
+/// A deadline in the past: a wait with it only polls.
 pub(crate) const PAST: Option<Deadline> = Some(Deadline { clock: Clock::Monotonic, ns: 0 });
 
-/// The time `timeout` from now. What is too far to be counted is for ever.
+/// Returns the time `timeout` from now. A time that can't be represented counts as never.
 #[must_use]
 pub(crate) fn deadline_after(timeout: Duration) -> Deadline {
     Deadline::after::<Linux>(timeout)
 }
 
-/// The time in nanoseconds, or the most that can be counted.
+/// Converts to nanoseconds; `u64::MAX` if there are more.
 pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The event and the latch, and the event count.
+//! The event, the latch and the event count.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use crate::budget::may_be_ready;
 use crate::deadline::deadline_after;
 use crate::select::{And, Select, Then, as_inner, polled};
 
-/// Tells one thread that something has happened, and resets itself (an auto-reset event). It takes
-/// 192 bytes, so that the two sides do not share a cache line.
+/// Wakes one thread, and resets itself (an auto-reset event). It takes 192 bytes, so that the two
+/// sides do not share a cache line.
 ///
 /// A [set](Self::set) releases one waiter or, if there is none, the next thread that arrives. Sets
-/// that happen while no thread waits count as one: the thread that takes the event sees everything
-/// that was done before each of them.
+/// that happen while no thread waits count as one: the thread that takes the event sees all writes
+/// from before each of them.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -42,10 +42,10 @@ use crate::select::{And, Select, Then, as_inner, polled};
 ///
 /// The list of sleepers is guarded by a lock. So no method may be called **in a signal handler**:
 /// if the handler has interrupted the owner of that lock, the call never returns.
-/// The event of the crate `antiphon-shared` has no such lock, and may be set there. And if a thread
-/// was in a call while another one **forked**, the next call in the child may never return: make a
-/// new event in the child, or fork while no thread is in a call. The same holds for [`Latch`],
-/// [`EventCount`], [`Broadcast`](crate::Broadcast) and [`Barrier`](crate::Barrier).
+/// The event of the crate `antiphon-shared` has no such lock, and may be set in a handler. And if a
+/// thread was in a call while another thread **forked**, the next call in the child may never
+/// return: make a new event in the child, or fork while no thread is in a call. The same holds for
+/// [`Latch`], [`EventCount`], [`Broadcast`](crate::Broadcast) and [`Barrier`](crate::Barrier).
 #[repr(transparent)]
 pub struct Event(wait::Event<Linux>);
 
@@ -57,7 +57,7 @@ impl Event {
     }
 
     /// Releases one waiter (the nearest of the first few), or leaves the event set for the next
-    /// one. Makes a system call only if that waiter sleeps.
+    /// thread that waits. Makes a system call only if the waiter sleeps.
     #[inline]
     pub fn set(&self) {
         self.0.set();
@@ -95,7 +95,7 @@ impl Event {
         self.0.reset();
     }
 
-    /// Whether the event is set. The answer may be out of date at once.
+    /// Returns whether the event is set. The answer may be out of date at once.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.0.is_set()
@@ -118,9 +118,9 @@ impl fmt::Debug for Event {
     }
 }
 
-/// Opens once, when it has been counted down to zero, and then stays open. It takes 24 bytes. A
-/// latch that counts from 1 is an event that is set once. For signal handlers and forks see
-/// [`Event`]; the latch of the crate `antiphon-shared` has no lock.
+/// A latch opens once, when it has been counted down to zero, and then stays open. It takes 24
+/// bytes. A latch that counts from 1 is an event that is set once. For signal handlers and forks
+/// see [`Event`]; the latch of the crate `antiphon-shared` has no lock.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -181,7 +181,7 @@ impl Latch {
         self.is_open() || self.0.wait_until(Some(deadline_after(timeout)))
     }
 
-    /// Whether the latch is open. If it is, everything done before the counts is visible.
+    /// Returns whether the latch is open. If so, all writes from before the counts are visible.
     #[inline]
     #[must_use]
     pub fn is_open(&self) -> bool {
@@ -202,7 +202,7 @@ impl fmt::Debug for Latch {
 /// Waits for a condition that is stored elsewhere, for example in a queue without locks (an event
 /// count). It takes 16 bytes.
 ///
-/// The waiter prepares, checks the condition once more, and then waits or cancels. The thread that
+/// The waiter prepares, checks the condition again, and then waits or cancels. The thread that
 /// makes the condition true notifies afterwards; if there is no waiter, this costs a fence and a
 /// load. For signal handlers and forks see [`Event`]; the broadcast of the crate `antiphon-shared`
 /// also serves for conditions, and has no lock.
@@ -230,8 +230,8 @@ impl fmt::Debug for Latch {
 #[repr(transparent)]
 pub struct EventCount(wait::EventCount<Linux>);
 
-/// A wait that was prepared at an [`EventCount`]; dropping it cancels the wait. If it is forgotten
-/// ([`std::mem::forget`]), it stays prepared for ever, and takes a notification from another
+/// A wait that was prepared at an [`EventCount`]; dropping it cancels the wait. A key that is
+/// forgotten ([`std::mem::forget`]) stays prepared for ever, and takes a notification from another
 /// waiter.
 #[must_use = "a prepared wait takes notifications: wait by it, or cancel it"]
 pub struct EventKey<'a>(wait::Key<'a, Linux>);
@@ -243,8 +243,8 @@ impl EventCount {
         Self(wait::EventCount::NEW)
     }
 
-    /// Begins a wait. From now on a notification may be for the caller, which checks its condition
-    /// next.
+    /// Begins a wait. From now on a notification may go to the caller, which must check its
+    /// condition next.
     pub fn prepare(&self) -> EventKey<'_> {
         EventKey(self.0.prepare())
     }
@@ -273,7 +273,7 @@ impl EventCount {
 }
 
 impl EventKey<'_> {
-    /// Blocks until notified, or (seldom) returns without a reason: the caller must check its
+    /// Blocks until notified. In rare cases it returns spuriously: the caller must check its
     /// condition.
     pub fn wait(self) {
         may_be_ready();
@@ -330,8 +330,8 @@ impl<'a, R, C> Select<'a, R, C> {
     }
 
     /// Adds a case that waits until `condition` returns `true`. The thread that makes it true must
-    /// notify `changed`. If the condition returns `true`, this case is chosen: so the condition may
-    /// take something.
+    /// notify `count`. If the condition returns `true`, this case is chosen: so the condition may
+    /// take a value or a permit.
     ///
     /// ```
     /// use antiphon::{EventCount, select::Select};

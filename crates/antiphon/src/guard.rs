@@ -1,4 +1,4 @@
-//! Types of what calls return, for a signature or a field: guards of a part of a value, of a
+//! Types that calls return, to name in a signature or a field: guards of a part of a value, of a
 //! spinlock and of an upgradable reader; permits, and results of waits. With the feature
 //! `arc_lock`, guards that own an `Arc` of their lock.
 

@@ -15,7 +15,7 @@
 //!
 //! # Map
 //!
-//! Locks and what threads wait for are on this page. All else has a module.
+//! Locks and the objects that threads wait for are on this page. All else is in modules.
 //!
 //! | you want | see |
 //! |---|---|
@@ -29,7 +29,7 @@
 //! | tasks that wait without a thread | [`fiber`]; their sockets: [`net`] |
 //! | values between tasks | [`channel`], [`promise`], [`select`]; pipelines: [`stage`] |
 //! | to end a wait | [`cancel`] |
-//! | memory that one thread fills and another is done with | [`recycle`] |
+//! | memory that one thread fills and another releases | [`recycle`] |
 //! | another thread to run something | the crate `antiphon-message` |
 //! | timers on time | the crate `antiphon-coop`: event loops, also beside other programs |
 //! | timestamps | the crate `antiphon-clock` |
@@ -37,10 +37,10 @@
 //! | to name a guard, a result, or a raw lock | [`guard`], [`raw`] |
 //! | the locks on other platforms | the crates `antiphon-sync` and `antiphon-platform` |
 //!
-//! A free lock owns nothing but its words, and none is ever poisoned. All locks are [`lock_api`]
+//! A free lock owns nothing but its words, and no lock is ever poisoned. All locks are [`lock_api`]
 //! types: timed locks, mapped guards, downgrade and upgrade work. All constructors are `const`.
 //! Futures and fibers wait for the same objects as threads do ([`fiber::block_on`]).
-//! [`enable_light`] makes unlocking a [`Mutex`] cheaper, where the machine can do it; off by
+//! [`enable_light`] makes unlocking a [`Mutex`] cheaper, where the machine supports it; off by
 //! default.
 //!
 //! # What to know
@@ -48,11 +48,11 @@
 //! - **No poison.** A panic while a guard is alive unlocks the lock; the value is as the panic left
 //!   it.
 //! - **Guards may be sent** to another thread and dropped there, if the value allows it: these
-//!   locks don't know their owners. [`ReentrantMutex`] does; its guards stay on their thread.
-//! - **A guard may be forgotten**, and a locked lock moved or dropped. It stays locked.
+//!   locks don't record their owners. [`ReentrantMutex`] does; its guards stay on their thread.
+//! - **A guard may be forgotten**, and a locked lock moved or dropped. The lock stays locked.
 //! - **No fair unlock.** `lock_api`'s `RawMutexFair` and `RawRwLockFair` promise that no thread
-//!   takes the lock in between, and here a `try_lock` always may. A waiter that is overtaken for
-//!   long gets the lock reserved without asking: after 50 µs or more, depending on the machine.
+//!   takes the lock in between, and here a `try_lock` always may. For a waiter that is overtaken
+//!   for long, the lock is reserved automatically: after 50 µs or more, depending on the machine.
 //! - **No timed spinlock.** For waits long enough to give up, use a [`Mutex`].
 //! - A lock must be used through one copy of this crate in a process, not by a program and a plugin
 //!   that have each linked their own.
@@ -62,9 +62,10 @@
 //! - `arc_lock`: guards that own an `Arc` of their lock and borrow nothing, such as
 //!   `ArcMutexGuard`.
 //! - `deterministic`: pools for tests, on a simulated machine: one seed, one schedule.
-//! - `io_uring`: fibers wait for sockets by a ring, where the kernel permits it: [`net::backend`].
+//! - `io_uring`: fibers wait for sockets through an `io_uring` ring, where the kernel permits it:
+//!   [`net::backend`].
 //! - `migrating`: for experiments, pools whose fibers move between threads. It makes yields, waits
-//!   of fibers and spawns in all pools 2 to 5 % slower, and a fork 0.3 ns.
+//!   of fibers and spawns in all pools 2 to 5 % slower, and a fork 0.3 ns slower.
 
 mod alarm;
 #[cfg(feature = "arc_lock")]
@@ -117,7 +118,7 @@ pub use once::{LazyLock, Once, OnceLock};
 pub use reentrant::ReentrantMutex;
 pub use semaphore::Semaphore;
 
-/// The raw forms of the locks, for types of [`lock_api`] of your own.
+/// The raw forms of the locks, for your own [`lock_api`] types.
 pub mod raw {
     pub use crate::condvar::RawCondvar;
     pub use crate::mutex::{RawMutex, RawSpin};

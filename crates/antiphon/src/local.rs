@@ -1,8 +1,8 @@
-//! The state that this crate keeps for each thread, and that code on a fiber's stack asks for:
-//! where fibers may move, anew each time (MIGRATE-3).
+//! The thread-local state of this crate. Code on a fiber's stack asks for it; if fibers may move,
+//! anew each time (MIGRATE-3).
 //!
-//! This is the lowest module: it names no fiber, pool or event loop. What belongs to these is an
-//! address here. One module sets and follows it, and knows the type.
+//! This is the lowest module: it names no fiber, pool or event loop. Their objects are addresses
+//! here. For each address, one module sets and follows it, and knows the type.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -10,26 +10,26 @@ use std::ptr::NonNull;
 use antiphon_linux::Linux;
 use antiphon_runtime::fork::Forks;
 
-/// The address of something of a layer above.
+/// The address of an object of a higher layer.
 pub(crate) type Address = Cell<Option<NonNull<()>>>;
 
-/// Touched by its own thread, and the signal handlers on it.
+/// The state of a thread. Accessed only by that thread, and the signal handlers on it.
 pub(crate) struct Thread {
-    /// The fiber that runs on it: a control block of `fiber::control`.
+    /// The pool's fiber that runs on it: a control block of `fiber::control`.
     pub(crate) fiber: Address,
-    /// The fiber of something else than a pool that runs on it: a `fiber::external::Header`.
+    /// The external fiber that runs on it: a `fiber::external::Header`.
     pub(crate) external: Address,
-    /// The host of its fibers, if it is a thread of a pool that has some: a `fiber::Host`.
+    /// The host of its fibers, if it is a thread of a pool with fibers: a `fiber::Host`.
     pub(crate) host: Address,
-    /// The worker that it is, in a form without a type: a `worker::Known`.
+    /// Its worker, in a form without a type: a `worker::Known`.
     pub(crate) here: Address,
-    /// The forks that it has made, and not begun.
+    /// The forks that it has made and not begun.
     pub(crate) forks: Forks<Linux>,
-    /// The number of tasks that it runs where they were made, one inside of the other.
+    /// The number of nested tasks that it runs where they were spawned.
     pub(crate) nested: Cell<u32>,
-    /// How many tasks it makes before one that is recorded.
+    /// The number of tasks that it makes ready before the next recorded one.
     pub(crate) unrecorded: Cell<u32>,
-    /// Checkpoints until its fiber looks at the clock; and how many steps were ready.
+    /// The number of checkpoints until its fiber reads the clock, and of steps that were ready.
     pub(crate) left: Cell<u32>,
     pub(crate) ready: Cell<u32>,
     /// Its free blocks.
@@ -38,11 +38,11 @@ pub(crate) struct Thread {
 
 /// Two lists of free blocks of memory for tasks. See `pool::blocks`.
 pub(crate) struct Lists {
-    /// The list that blocks are taken from, and put on while there is room.
+    /// The list that blocks are taken from and, while there is room, put on.
     pub(crate) loaded: Cell<Option<NonNull<u8>>>,
-    /// Empty, or as many as a list has room for.
+    /// A full list, or empty.
     pub(crate) full: Cell<Option<NonNull<u8>>>,
-    /// The number of blocks for which the first has room.
+    /// The number of blocks for which `loaded` has room.
     pub(crate) room: Cell<u32>,
     /// Whether the lists are in use: not before the thread's first block, nor after its end.
     pub(crate) is_open: Cell<bool>,
@@ -81,7 +81,7 @@ impl Thread {
     }
 }
 
-/// Runs `f` on the state of the calling thread. It does not wait.
+/// Runs `f` on the state of the calling thread. `f` must not wait.
 #[inline(always)]
 pub(crate) fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
     storage::with(f)

@@ -1,4 +1,4 @@
-//! The locks of the first page, as types of `lock_api`.
+//! The locks of the crate's first page, as types of `lock_api`.
 
 use antiphon_sync::lock::Recursive;
 
@@ -48,8 +48,8 @@ pub type RwLock<T> = lock_api::RwLock<RawRwLock, T>;
 pub type RwLockReadGuard<'a, T> = lock_api::RwLockReadGuard<'a, RawRwLock, T>;
 /// The guard that [`RwLock::write`] returns; unlocks when dropped.
 pub type RwLockWriteGuard<'a, T> = lock_api::RwLockWriteGuard<'a, RawRwLock, T>;
-/// A readers-writer lock that a thread may read-lock again while it holds it for reading, a writer
-/// waiting or not. In return, readers that overlap without end keep writers out.
+/// A readers-writer lock that a thread may read-lock again while it holds it for reading, even if a
+/// writer waits. In return, readers that overlap without a gap keep writers out.
 ///
 /// ```
 /// use antiphon::RecursiveRwLock;

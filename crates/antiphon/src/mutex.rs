@@ -1,4 +1,4 @@
-//! The raw locks that [`lock_api`] wraps.
+//! The raw mutex and spinlock that [`lock_api`] wraps.
 
 use std::time::{Duration, Instant};
 
@@ -21,14 +21,14 @@ pub struct RawSpin(ShflSpin<Linux>);
 
 const _: () = assert!(size_of::<RawMutex>() == 8 && size_of::<RawSpin>() == 4);
 
-/// Implements `lock_api`'s trait by the lock's own methods of the same names. A thread that locks
-/// does `before` first.
+/// Implements `lock_api`'s trait with the lock's own methods of the same names. `lock` runs
+/// `before` first.
 macro_rules! raw_mutex {
     ([$($policy:ident)?] $raw:ty, $lock:ty, $before:block) => {
         // SAFETY: both locks are mutexes with acquire and release semantics, which may be moved or
         // dropped while they are locked: their waiters' nodes don't point back at them.
         unsafe impl$(<$policy: Policy>)? lock_api::RawMutex for $raw {
-            // Each use is a lock of its own, as `lock_api` wants it.
+            // Each use creates a new lock, as `lock_api` requires.
             #[allow(clippy::declare_interior_mutable_const)]
             const INIT: Self = Self(<$lock>::NEW);
             type Guard = GuardSend;
@@ -47,7 +47,7 @@ macro_rules! raw_mutex {
 
             #[inline]
             unsafe fn unlock(&self, _: GuardSend) {
-                // SAFETY: the guard says that the caller owns the lock.
+                // SAFETY: the guard proves that the caller owns the lock.
                 unsafe { self.0.unlock() }
             }
 

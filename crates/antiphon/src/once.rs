@@ -32,7 +32,7 @@ impl Once {
         Self(wait::Once::NEW)
     }
 
-    /// Runs `f` if no call has completed, or blocks until the call in progress has.
+    /// Runs `f` if no call has completed. Blocks while another call is in progress.
     #[inline]
     pub fn call_once(&self, f: impl FnOnce()) {
         self.0.call_once(f);
@@ -48,7 +48,7 @@ impl Once {
         self.0.try_call_once(f)
     }
 
-    /// Whether a call has completed. If so, its effects are visible.
+    /// Returns whether a call has completed. If so, its effects are visible.
     #[inline]
     #[must_use]
     pub fn is_completed(&self) -> bool {
@@ -68,7 +68,7 @@ impl fmt::Debug for Once {
     }
 }
 
-/// A value that is set once, by the first thread that needs it. It takes 4 bytes beside the value.
+/// A value that is set once, by the first thread that needs it. It takes 4 bytes besides the value.
 ///
 /// ```
 /// static HOME: antiphon::OnceLock<String> = antiphon::OnceLock::new();
@@ -82,10 +82,10 @@ pub struct OnceLock<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: threads share `&T`, and the one that sets the value may be another than the one that
-// drops it; it is written by one thread, before any other sees that it is there.
+// SAFETY: threads share `&T`, hence `Sync`; one thread may set the value and another drop it, hence
+// `Send`. The value is written by one thread, before any other can see that it is set.
 unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
-// A run that panics has set nothing.
+// A run that panics sets no value.
 impl<T: RefUnwindSafe + UnwindSafe> RefUnwindSafe for OnceLock<T> {}
 
 impl<T> OnceLock<T> {
@@ -95,21 +95,21 @@ impl<T> OnceLock<T> {
         Self { once: Once::new(), value: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 
-    /// The value, if it has been set. Never blocks.
+    /// Returns the value, if it has been set. Never blocks.
     #[inline]
     pub fn get(&self) -> Option<&T> {
-        // SAFETY: completed, so the value was written, which happens before; and no thread writes
-        // it again.
+        // SAFETY: `once` is completed, so the write of the value happens before; and no thread
+        // writes it again.
         self.once.is_completed().then(|| unsafe { (*self.value.get()).assume_init_ref() })
     }
 
-    /// The value, if it was set.
+    /// Returns the value, if it has been set.
     pub fn get_mut(&mut self) -> Option<&mut T> {
-        // SAFETY: as above; the borrow is the only one.
+        // SAFETY: `once` is completed, so the value was written; the borrow is the only one.
         self.once.is_completed().then(|| unsafe { self.value.get_mut().assume_init_mut() })
     }
 
-    /// Sets the value if there is none. Blocks while another thread sets it.
+    /// Sets the value if it is not set. Blocks while another thread sets it.
     ///
     /// # Errors
     ///
@@ -118,7 +118,7 @@ impl<T> OnceLock<T> {
         let mut value = Some(value);
         self.once.call_once(|| {
             if let Some(value) = value.take() {
-                // SAFETY: one thread at a time runs this, and no thread looks before it is
+                // SAFETY: one thread at a time runs this, and no thread reads before it is
                 // completed.
                 unsafe { (*self.value.get()).write(value) };
             }
@@ -126,8 +126,8 @@ impl<T> OnceLock<T> {
         value.map_or(Ok(()), Err)
     }
 
-    /// The value; if there is none, calls `make` for it. Blocks while another thread makes it. If
-    /// `make` panics, the cell stays empty.
+    /// Returns the value; if it is not set, sets it to the result of `make`. Blocks while another
+    /// thread makes it. If `make` panics, the cell stays empty.
     #[inline]
     pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
         let Ok(value) = self.get_or_try_init(|| Ok::<T, Infallible>(make()));
@@ -154,11 +154,11 @@ impl<T> OnceLock<T> {
     /// Takes the value out, and leaves the cell empty.
     pub fn take(&mut self) -> Option<T> {
         let set = std::mem::take(&mut self.once).is_completed();
-        // SAFETY: it was written, and the new `once` says that it is there no more.
+        // SAFETY: the value was written, and the new `once` marks it as not set.
         set.then(|| unsafe { self.value.get_mut().assume_init_read() })
     }
 
-    /// The value, if it was set.
+    /// Returns the value, if it has been set.
     pub fn into_inner(mut self) -> Option<T> {
         self.take()
     }
@@ -193,7 +193,7 @@ impl<T: fmt::Debug> fmt::Debug for OnceLock<T> {
 /// A value that is made at the first use.
 ///
 /// If the closure panics, there is no value, and the next use calls it again. So the closure must
-/// be one that can be called more than once.
+/// be callable more than once (`Fn`).
 ///
 /// ```
 /// static WORDS: antiphon::LazyLock<Vec<&str>> =
@@ -212,7 +212,7 @@ impl<T, F: Fn() -> T> LazyLock<T, F> {
         Self { value: OnceLock::new(), make }
     }
 
-    /// The value. Makes it at the first use; blocks while another thread makes it.
+    /// Returns the value. Makes it at the first use; blocks while another thread makes it.
     #[inline]
     pub fn force(this: &Self) -> &T {
         this.value.get_or_init(&this.make)

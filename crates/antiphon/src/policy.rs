@@ -1,5 +1,5 @@
-//! Lock policies: the order in which a lock serves its waiters. A policy is chosen by name, or is a
-//! type of your own.
+//! Lock policies: the order in which a lock serves its waiters. A policy is chosen by name, or is
+//! your own type.
 //!
 //! ```
 //! use antiphon::policy::{Chosen, set_policy, set_priority};
@@ -29,14 +29,14 @@ use crate::mutex::RawMutex;
 /// A blocking mutex whose waiters are ordered by `Q`; otherwise like [`crate::Mutex`].
 pub type Mutex<Q, T> = lock_api::Mutex<RawMutex<Q>, T>;
 
-/// A condition variable for such a [`Mutex`].
+/// A condition variable for a [`Mutex`] with the policy `Q`.
 pub type Condvar<Q> = lock_api::Condvar<RawCondvar<Q>>;
 
 /// A blocking mutex that records its owner, for policies that need it ([`Boost`], [`Scl`]).
 pub type OwnedMutex<Q, T> = lock_api::Mutex<RawOwnedMutex<Q>, T>;
 
 /// The raw form of [`OwnedMutex`], 16 bytes. The thread that locked it must unlock it, because
-/// unlocking takes back the priority that the owner was lent.
+/// unlocking takes back the priority that was lent to the owner.
 #[repr(transparent)]
 pub struct RawOwnedMutex<Q: Policy>(ShflOwned<Linux, Q>);
 
@@ -45,7 +45,7 @@ const _: () = assert!(size_of::<RawMutex<None>>() == 8 && size_of::<RawOwnedMute
 // SAFETY: a mutex with acquire and release semantics, which may be moved or dropped while it is
 // locked: its waiters' nodes don't point back at it.
 unsafe impl<Q: Policy> lock_api::RawMutex for RawOwnedMutex<Q> {
-    // Each use is a lock of its own, as `lock_api` wants it.
+    // Each use creates a new lock, as `lock_api` requires.
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self = Self(ShflOwned::NEW);
     type Guard = GuardNoSend;
@@ -63,7 +63,7 @@ unsafe impl<Q: Policy> lock_api::RawMutex for RawOwnedMutex<Q> {
 
     #[inline]
     unsafe fn unlock(&self, _: GuardNoSend) {
-        // SAFETY: the guard says that the caller owns the lock.
+        // SAFETY: the guard proves that the caller owns the lock.
         unsafe { self.0.unlock() }
     }
 
@@ -90,8 +90,8 @@ impl<Q: Policy> RawMutex<Q> {
 }
 
 /// Orders the waiters of `mutex` by `policy` from now on. Never blocks. The lock may be held, and
-/// threads may be waiting for it: they keep what they recorded when they began to wait, and are put
-/// in the new order.
+/// threads may be waiting for it: they keep the data that they recorded when they began to wait,
+/// and are put in the new order.
 pub fn set_policy<T: ?Sized>(mutex: &crate::Mutex<T>, policy: Chosen) {
     // SAFETY: the lock is neither acquired nor released.
     unsafe { mutex.raw() }.0.set_policy(policy);

@@ -14,8 +14,8 @@
 //!
 //! A promise is fulfilled once, and has one waiter: a thread, which sleeps; a
 //! [fiber](crate::fiber), which is suspended; or a future, which is woken. A worker of a
-//! [pool](crate::pool) runs other tasks meanwhile, as it does when it joins a task. If the waiting
-//! end is gone, the value is dropped.
+//! [pool](crate::pool) runs other tasks meanwhile, as when it joins a task. If the waiting side was
+//! dropped, the value is dropped, too.
 
 use std::error::Error;
 use std::fmt;
@@ -38,11 +38,12 @@ use crate::worker::wait_for;
 #[must_use = "a promise that is dropped is broken: fulfil it"]
 pub struct Promise<T: Send + 'static>(task::Promise<Linux, T>);
 
-/// The side that waits for the value. If it is dropped, the value will be dropped, too.
+/// The side that waits for the value. If it is dropped, the value will be dropped when it is
+/// provided.
 #[must_use = "the promised value is not waited for: join it"]
 pub struct Awaited<T>(task::Handle<Linux, T>);
 
-/// The promise was dropped without a value: there will be none.
+/// The error of a wait whose promise was dropped without a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
 
@@ -60,7 +61,7 @@ impl<T: Send + 'static> Promise<T> {
 }
 
 impl<T> Awaited<T> {
-    /// Waits for the value. Blocks until it is there, or until the promise is dropped.
+    /// Waits for the value. Blocks until the promise is fulfilled or dropped.
     ///
     /// # Errors
     ///
@@ -82,21 +83,21 @@ impl<T> Awaited<T> {
         if self.is_ready() { Ok(self.wait()) } else { Err(self) }
     }
 
-    /// Whether the value is there or the promise was dropped: [`wait`](Self::wait) does not block
-    /// then.
+    /// Returns whether the promise was fulfilled or dropped: then [`wait`](Self::wait) does not
+    /// block.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.0.is_done()
     }
 
-    /// The representation, for the C API.
+    /// Returns the representation, for the C API.
     #[doc(hidden)]
     pub fn handle(&mut self) -> &mut task::Handle<Linux, T> {
         &mut self.0
     }
 }
 
-/// The value, or [`Broken`] if the promise was dropped.
+/// Resolves to the value, or to [`Broken`] if the promise was dropped.
 impl<T> Future for Awaited<T> {
     type Output = Result<T, Broken>;
 
@@ -106,8 +107,8 @@ impl<T> Future for Awaited<T> {
 }
 
 impl<'a, R, C> Select<'a, R, C> {
-    /// Adds a case that waits for a promise. If it is chosen, the closure gets the value or the
-    /// error, and there is nothing left to wait for.
+    /// Adds a case that waits for a promise. If it is chosen, the closure receives the value or the
+    /// error, and `awaited` is used up.
     pub fn promise<T, F>(
         self,
         awaited: &mut Awaited<T>,

@@ -1,9 +1,9 @@
-//! Values that are used again: memory which one thread fills and another one is done with.
+//! Recycling of values, for memory that one thread fills and another releases.
 //!
-//! An allocator gives each thread memory of its own. Where one task makes buffers and other workers
-//! free them, each buffer goes back to the thread that it came from, under a lock, and out of one
-//! CPU's cache into the other's. A [`Recycler`] keeps what is done with where it was done, and
-//! moves it between threads in batches.
+//! An allocator gives each thread its own memory. If one task makes buffers and other workers free
+//! them, each buffer goes back to the thread that it came from, under a lock, and from one CPU's
+//! cache to the other's. A [`Recycler`] keeps released values on the thread that released them, and
+//! moves them between threads in batches.
 //!
 //! ```
 //! use antiphon::pool::Pool;
@@ -23,7 +23,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! After the magazines of Bonwick and Adams (USENIX ATC 2001), which are of CPUs there and of
+//! After the magazines of Bonwick and Adams (USENIX ATC 2001), which belong to CPUs there and to
 //! threads here.
 
 use std::fmt;
@@ -35,12 +35,12 @@ use antiphon_platform::Platform as _;
 
 use crate::{Mutex, MutexGuard};
 
-/// Keeps values that are done with, for the next users. Meant for a `static`.
+/// Keeps released values for their next users. Meant for a `static`.
 ///
-/// | field | used by | what |
+/// | field | used by | content |
 /// |---|---|---|
-/// | `shelves` | threads of one number modulo 64 | some 64 spare values, the last at the end |
-/// | `depot` | all | batches of 32 spare values |
+/// | `shelves` | threads with one number modulo 64 | about 64 spare values, the last at the end |
+/// | `depot` | all threads | batches of 32 spare values |
 ///
 /// It keeps as many values as were ever in use at the same time, until it is
 /// [trimmed](Self::trim) or dropped.
@@ -51,37 +51,37 @@ pub struct Recycler<T> {
     depot: Mutex<Vec<Vec<T>>>,
 }
 
-/// Apart from the others, so that threads don't share its lines.
+/// Aligned, so that threads with different shelves don't share cache lines.
 #[repr(align(128))]
 struct Shelf<T>(Mutex<Vec<T>>);
 
-/// A value of a [`Recycler`], which gets it back when this is dropped, on whichever thread.
+/// A value of a [`Recycler`]. It goes back when this is dropped, on any thread.
 pub struct Recycled<'a, T> {
     value: ManuallyDrop<T>,
     of: &'a Recycler<T>,
 }
 
 const SHELVES: usize = 64;
-/// The number of values that move between a shelf and the depot at a time. A shelf that has twice
-/// as many gives some away.
+/// The number of values that move between a shelf and the depot at a time. A shelf with twice as
+/// many gives a batch away.
 const BATCH: usize = 32;
 
 impl<T> Recycler<T> {
-    /// Creates one that has nothing to spare. `make` makes a value where there is none, and `reset`
-    /// prepares one that is done with for its next user: `Recycler::new(Vec::new, Vec::clear)`. A
-    /// value whose `reset` panics is dropped.
+    /// Creates a recycler without spare values. `make` makes a value if there is no spare one, and
+    /// `reset` prepares a released value for its next user: `Recycler::new(Vec::new, Vec::clear)`.
+    /// A value whose `reset` panics is dropped.
     #[must_use]
     pub const fn new(make: fn() -> T, reset: fn(&mut T)) -> Self {
         let shelves = [const { Shelf(Mutex::new(Vec::new())) }; SHELVES];
         Self { make, reset, shelves, depot: Mutex::new(Vec::new()) }
     }
 
-    /// Takes the spare value that the calling thread was done with last, or another one, or makes
-    /// one. Waits for other threads only while one of them puts a value there or takes one.
+    /// Takes the spare value that the calling thread released last, or another spare value, or
+    /// makes one. Waits for other threads only while one of them puts or takes a value.
     ///
     /// # Panics
     ///
-    /// If `make` does.
+    /// If `make` panics.
     pub fn take(&self) -> Recycled<'_, T> {
         let value = self.take_spare().unwrap_or_else(self.make);
         Recycled { value: ManuallyDrop::new(value), of: self }
@@ -103,7 +103,7 @@ impl<T> Recycler<T> {
         let full = {
             let mut shelf = self.shelf();
             shelf.push(value);
-            // The oldest go: what was used last stays where it was used.
+            // The oldest values go: the last used ones stay where they were used.
             (shelf.len() >= 2 * BATCH).then(|| shelf.drain(..BATCH).collect())
         };
         if let Some(batch) = full {
@@ -111,19 +111,19 @@ impl<T> Recycler<T> {
         }
     }
 
-    /// The calling thread's shelf.
+    /// Locks the calling thread's shelf.
     fn shelf(&self) -> MutexGuard<'_, Vec<T>> {
         self.shelves[Linux::thread().0 as usize % SHELVES].0.lock()
     }
 
-    /// How many values it keeps. They may be fewer or more at once.
+    /// Returns the number of spare values. It may be out of date at once.
     #[must_use]
     pub fn spare(&self) -> usize {
         let on_shelves: usize = self.shelves.iter().map(|shelf| shelf.0.lock().len()).sum();
         on_shelves + self.depot.lock().iter().map(Vec::len).sum::<usize>()
     }
 
-    /// Drops the values that it keeps.
+    /// Drops all spare values.
     pub fn trim(&self) {
         for shelf in &self.shelves {
             let values = std::mem::take(&mut *shelf.0.lock());
@@ -135,18 +135,18 @@ impl<T> Recycler<T> {
 }
 
 impl<T> Recycled<'_, T> {
-    /// The value, which does not come back.
+    /// Returns the value, which does not go back to the recycler.
     #[must_use]
     pub fn into_inner(self) -> T {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: the only time, as this is not dropped.
+        // SAFETY: it is taken only here, because `this` is not dropped.
         unsafe { ManuallyDrop::take(&mut this.value) }
     }
 }
 
 impl<T> Drop for Recycled<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: the only time: nothing uses it behind its end.
+        // SAFETY: it is taken only here, and not used after the drop.
         let value = unsafe { ManuallyDrop::take(&mut self.value) };
         self.of.give_back(value);
     }

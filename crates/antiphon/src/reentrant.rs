@@ -37,16 +37,16 @@ pub type ReentrantMutexGuard<'a, T> =
 
 /// Identifies owners for [`ReentrantMutex`]. A thread is identified by the address of its
 /// thread-local state. A task that is a [fiber](crate::fiber) is identified by a number that no
-/// other task ever has, so that a guard which was forgotten has no later owner. Fibers of another
-/// runtime on one thread count as one owner.
+/// other task ever has, so that the lock of a forgotten guard never gets another owner. Fibers of
+/// another runtime on one thread count as one owner.
 ///
-/// The kernel's thread id would not do: the thread that survives a fork gets a new one, and must
-/// still own what it has locked.
+/// The kernel's thread id can't be used: the thread that survives a fork gets a new id, and must
+/// still own its locks.
 #[derive(Debug)]
 pub struct ThreadIdentity(());
 
-// SAFETY: threads that are alive have each their own state, at a place that stays and is even; a
-// number of a task's is odd, and is that task's for good, on whichever thread.
+// SAFETY: each live thread has its own state, at a constant, even address; the number of a task is
+// odd, and belongs to that task for ever, on any thread.
 unsafe impl lock_api::GetThreadId for ThreadIdentity {
     const INIT: Self = Self(());
 

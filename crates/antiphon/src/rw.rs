@@ -13,9 +13,9 @@ use crate::deadline::deadline_after;
 /// The raw form of [`RwLock`](crate::RwLock), 16 bytes; with [`Recursive`](crate::raw::Recursive)
 /// as its form, that of [`RecursiveRwLock`](crate::RecursiveRwLock). Any thread may unlock it.
 ///
-/// In the standard form readers wait behind a waiting writer. So a thread that holds the lock for
-/// reading, and reads again, may deadlock. In the recursive form it does not wait; then readers
-/// that overlap without a gap keep writers out.
+/// In the standard form, readers wait behind a waiting writer. So a thread that holds the lock for
+/// reading, and reads again, may deadlock. In the recursive form, readers don't wait for waiting
+/// writers; so readers that overlap without a gap keep writers out.
 ///
 /// # Panics
 ///
@@ -27,20 +27,20 @@ pub struct RawRwLock<F: RwForm = Standard>(ShflRwLock<Linux, Numa, F>);
 const _: () = assert!(size_of::<RawRwLock>() == 16);
 
 impl<F: RwForm> Drop for RawRwLock<F> {
-    /// Gives back the memory that it has taken to count readers by socket.
+    /// Gives back the memory that was taken to count readers by socket.
     #[inline]
     fn drop(&mut self) {
         self.0.gather();
     }
 }
 
-/// A guard, if the lock was had.
+/// Returns a guard if the lock was acquired. Panics if there are too many readers.
 fn shared(had: Result<(), Refused>) -> Option<GuardSend> {
     assert!(had != Err(Refused::TooManyReaders), "too many readers");
     had.is_ok().then_some(GuardSend::new())
 }
 
-/// As [`shared`], of a read without a deadline, which ends only with the lock.
+/// As [`shared`], for a read without a deadline, which fails only if there are too many readers.
 fn shared_at_last(had: Result<(), Refused>) -> GuardSend {
     assert!(had.is_ok(), "too many readers");
     GuardSend::new()
@@ -66,7 +66,7 @@ unsafe impl<F: RwForm> lock_api::RawRwLock for RawRwLock<F> {
 
     #[inline]
     unsafe fn unlock_shared(&self, _: GuardSend) {
-        // SAFETY: the guard says that the caller owns the lock so; here and below.
+        // SAFETY: here and below, the guard proves that the caller owns the lock in this mode.
         unsafe { self.0.unlock_read() }
     }
 
@@ -84,7 +84,7 @@ unsafe impl<F: RwForm> lock_api::RawRwLock for RawRwLock<F> {
 
     #[inline]
     unsafe fn unlock_exclusive(&self, _: GuardSend) {
-        // SAFETY: as above.
+        // SAFETY: the guard proves that the caller owns the lock in this mode.
         unsafe { self.0.unlock_write() }
     }
 
@@ -99,10 +99,10 @@ unsafe impl<F: RwForm> lock_api::RawRwLock for RawRwLock<F> {
     }
 }
 
-// SAFETY: no writer comes in between.
+// SAFETY: no writer can take the lock in between.
 unsafe impl<F: RwForm> lock_api::RawRwLockDowngrade for RawRwLock<F> {
     unsafe fn downgrade(&self, guard: GuardSend) -> GuardSend {
-        // SAFETY: as above.
+        // SAFETY: as in `unlock_exclusive`.
         unsafe { self.0.downgrade() }
         guard
     }
@@ -147,38 +147,38 @@ unsafe impl<F: RwForm> lock_api::RawRwLockUpgrade for RawRwLock<F> {
     }
 
     unsafe fn unlock_upgradable(&self, _: GuardSend) {
-        // SAFETY: as above.
+        // SAFETY: the guard proves that the caller owns the lock in this mode.
         unsafe { self.0.unlock_upgradable() }
     }
 
     unsafe fn upgrade(&self, guard: GuardSend) -> GuardSend {
-        // SAFETY: as above.
+        // SAFETY: as in `unlock_upgradable`.
         unsafe { self.0.upgrade() }
         guard
     }
 
     unsafe fn try_upgrade(&self, guard: GuardSend) -> Result<GuardSend, GuardSend> {
-        // SAFETY: as above.
+        // SAFETY: as in `unlock_upgradable`.
         if unsafe { self.0.try_upgrade() } { Ok(guard) } else { Err(guard) }
     }
 }
 
-// SAFETY: as above.
+// SAFETY: no writer can take the lock in between.
 unsafe impl<F: RwForm> lock_api::RawRwLockUpgradeDowngrade for RawRwLock<F> {
     unsafe fn downgrade_upgradable(&self, guard: GuardSend) -> GuardSend {
-        // SAFETY: as above.
+        // SAFETY: as in `unlock_upgradable`.
         unsafe { self.0.downgrade_upgradable() }
         guard
     }
 
     unsafe fn downgrade_to_upgradable(&self, guard: GuardSend) -> GuardSend {
-        // SAFETY: as above.
+        // SAFETY: as in `unlock_exclusive`.
         unsafe { self.0.downgrade_to_upgradable() }
         guard
     }
 }
 
-// SAFETY: as above.
+// SAFETY: a timed lock or upgrade either succeeds or leaves the ownership unchanged.
 unsafe impl<F: RwForm> lock_api::RawRwLockUpgradeTimed for RawRwLock<F> {
     fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<GuardSend> {
         may_be_ready();
@@ -194,7 +194,7 @@ unsafe impl<F: RwForm> lock_api::RawRwLockUpgradeTimed for RawRwLock<F> {
         guard: GuardSend,
         timeout: Duration,
     ) -> Result<GuardSend, GuardSend> {
-        // SAFETY: as above.
+        // SAFETY: as in `unlock_upgradable`.
         let upgraded = unsafe { self.0.upgrade_until(deadline_after(timeout)) };
         if upgraded { Ok(guard) } else { Err(guard) }
     }
@@ -205,7 +205,7 @@ unsafe impl<F: RwForm> lock_api::RawRwLockUpgradeTimed for RawRwLock<F> {
         timeout: Instant,
     ) -> Result<GuardSend, GuardSend> {
         let timeout = timeout.saturating_duration_since(Instant::now());
-        // SAFETY: as above.
+        // SAFETY: as in `unlock_upgradable`.
         unsafe { self.try_upgrade_for(guard, timeout) }
     }
 }

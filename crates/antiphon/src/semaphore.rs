@@ -1,4 +1,4 @@
-//! The semaphore, with permits that are given back when dropped.
+//! The semaphore, with permits that are released when dropped.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,10 +10,10 @@ pub use antiphon_sync::wait::TooManyPermits;
 use crate::budget::may_be_ready;
 use crate::deadline::deadline_after;
 
-/// A number of permits, which threads acquire and release. It takes 16 bytes.
+/// A counting semaphore: a number of permits, which threads acquire and release. It takes 16 bytes.
 ///
 /// Waiters are served in the order of their arrival. An arriving thread takes a free permit ahead
-/// of them, but a waiter that has been signalled is not overtaken for long.
+/// of waiters, but a waiter that has been signalled is not overtaken for long.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -35,7 +35,7 @@ use crate::deadline::deadline_after;
 #[repr(transparent)]
 pub struct Semaphore(wait::Semaphore<Linux>);
 
-/// Permits that were acquired; dropping them releases them.
+/// Permits that were acquired. Dropping the guard releases them.
 #[must_use = "a permit that is dropped at once is given back at once"]
 pub struct SemaphorePermit<'a> {
     semaphore: &'a Semaphore,
@@ -56,13 +56,13 @@ impl Semaphore {
         Self(wait::Semaphore::new(permits))
     }
 
-    /// Acquires a permit. Blocks until there is one.
+    /// Acquires a permit. Blocks until a permit is free.
     pub fn acquire(&self) -> SemaphorePermit<'_> {
         self.acquire_many(1)
     }
 
-    /// Acquires `permits` permits together. Blocks until there are enough. While they gather,
-    /// threads that want fewer may overtake; after a while they may not.
+    /// Acquires `permits` permits together. Blocks until enough are free. Meanwhile, threads that
+    /// want fewer may overtake; after a while they may not.
     ///
     /// # Panics
     ///
@@ -92,7 +92,7 @@ impl Semaphore {
     ///
     /// # Panics
     ///
-    /// As [`acquire_many`](Self::acquire_many).
+    /// If `permits` is above [`MAX_PERMITS`](Self::MAX_PERMITS).
     pub fn try_acquire_many_for(
         &self,
         permits: u32,
@@ -103,18 +103,18 @@ impl Semaphore {
         taken.then(|| self.permit(permits))
     }
 
-    /// Adds permits, either new ones or in place of permits that were
+    /// Adds permits: new ones, or in place of permits that were
     /// [forgotten](SemaphorePermit::forget). Never blocks.
     ///
     /// # Errors
     ///
-    /// [`TooManyPermits`] if there would be more than [`MAX_PERMITS`](Self::MAX_PERMITS); then
-    /// none is added.
+    /// [`TooManyPermits`] if there would be more than [`MAX_PERMITS`](Self::MAX_PERMITS); then no
+    /// permit is added.
     pub fn add_permits(&self, permits: u32) -> Result<(), TooManyPermits> {
         self.0.release(permits)
     }
 
-    /// The number of free permits. It may be out of date at once.
+    /// Returns the number of free permits. It may be out of date at once.
     #[must_use]
     pub fn available_permits(&self) -> u32 {
         self.0.permits()
@@ -127,12 +127,12 @@ impl Semaphore {
 
 impl SemaphorePermit<'_> {
     /// Forgets the permits: they are not released. Any thread may [add](Semaphore::add_permits)
-    /// others in their place.
+    /// new permits in their place.
     pub fn forget(mut self) {
         self.permits = 0;
     }
 
-    /// How many permits this guard holds.
+    /// Returns the number of permits that this guard holds.
     #[must_use]
     pub fn num_permits(&self) -> u32 {
         self.permits
@@ -144,10 +144,11 @@ impl Drop for SemaphorePermit<'_> {
     ///
     /// # Panics
     ///
-    /// If the permits that were added meanwhile leave no room for these in the semaphore.
+    /// If the semaphore would exceed [`MAX_PERMITS`](Semaphore::MAX_PERMITS), because permits were
+    /// added meanwhile.
     fn drop(&mut self) {
         let given = self.semaphore.0.release(self.permits);
-        // Not a second panic, which would end the process.
+        // No second panic while unwinding, which would abort the process.
         assert!(
             given.is_ok() || std::thread::panicking(),
             "a semaphore would have more than `MAX_PERMITS` permits"

@@ -1,5 +1,5 @@
-//! Stages: the steps in which a program processes its items. Each stage has a bounded queue, and
-//! all run on a pool of fibers that they share, or on several pools.
+//! Stages of a pipeline: the steps in which a program processes its items. Each stage has a bounded
+//! queue, and all run on a pool of fibers that they share, or on several pools.
 //!
 //! ```
 //! use antiphon::{fiber, pool::Pool, stage::Stage};
@@ -26,9 +26,10 @@
 //!
 //! Stages form a graph: the closure of a stage owns the inlets of the stages that it sends to. A
 //! stage may send to several stages, and several may send to one. A stage ends when all its inlets
-//! are gone, so the graph ends from its beginning to its end. A stage that owns an inlet of itself,
-//! also by way of other stages, never ends. A stage must not [send](Inlet::send) to itself if all
-//! its servers may do so at once: when its queue is full, they wait for each other.
+//! are dropped, so the graph ends from its beginning to its end. A stage that owns an inlet of
+//! itself, even indirectly through other stages, never ends. A stage must not [send](Inlet::send)
+//! to itself if all its servers may do so at the same time: when its queue is full, they wait for
+//! each other.
 //!
 //! # Order of service
 //!
@@ -36,19 +37,19 @@
 //!   thread runs others; a thread sleeps. So a slow stage slows down the stages before it, back to
 //!   the source of the items, and no more items are in memory than there is room for.
 //! - **Width**: the largest number of items that a stage serves at a time; a stage of width 1
-//!   serves them in order. The length of the queue decides how many serve at the moment: one while
-//!   few items wait, all when half of the room is taken. A stage has no threads of its own: the
-//!   workers of the pool take turns at the stages that have items. So workers move from stages with
-//!   little to do to stages with much.
+//!   serves them in order. The length of the queue decides how many servers run: one while few
+//!   items wait, all when half of the room is taken. A stage has no threads: the workers of the
+//!   pool take turns at the stages that have items. So workers move from stages with little work to
+//!   stages with much.
 //! - **Weight**: a turn lasts `weight` times 100 µs, and serves at least `weight` items. After each
-//!   turn (or after eight, if the policy runs the newest task first) other stages have theirs. If a
-//!   pool has more to do than its workers can, and runs tasks in order of arrival
+//!   turn (or after eight, if the policy runs the newest task first), other stages have theirs. If
+//!   a pool has more work than its workers can do, and runs tasks in order of arrival
 //!   ([`Fifo`](crate::pool::policy::Fifo)), stages share its time by their weights.
 //!   [`Builder::rank`] is for policies that use ranks, such as
 //!   [`Staged`](crate::pool::policy::Staged) and [`Ranked`](crate::pool::policy::Ranked).
-//! - **Pools**: a stage that must not wait for others gets a pool of its own; the others send to it
-//!   as to any stage. Ten pools of ten threads, each with all the stages, are no harder: keep an
-//!   inlet for each.
+//! - **Pools**: a stage that must not wait for others gets its own pool; the others send to it as
+//!   to any stage. Ten pools of ten threads, each with all the stages, are no harder: keep an inlet
+//!   for each.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -71,8 +72,8 @@ use crate::deadline::deadline_after;
 use crate::pool::{Pool, policy::Policy};
 use crate::{Latch, Mutex};
 
-/// The handle of a stage: its figures, and a way to wait for its end. If it is dropped, the stage
-/// goes on.
+/// The handle of a stage: returns its figures, and waits for its end. If the handle is dropped, the
+/// stage continues.
 pub struct Stage(Arc<dyn Watched>);
 
 /// Builds a stage: see [`Stage::builder`].
@@ -85,24 +86,24 @@ pub struct Builder {
     rank: Option<u64>,
 }
 
-/// Sends items to a stage, and keeps the stage alive; so do clones.
+/// Sends items to a stage, and keeps the stage alive, as do its clones.
 pub struct Inlet<T: Send + 'static>(Arc<Shared<T>>);
 
-/// The figures of a stage: what it has done, and what waits.
+/// The figures of a stage: counts of its work so far, and its present queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// How many items were served, those that panicked included.
+    /// Number of items that were served, including those that panicked.
     pub served: u64,
-    /// How many of the [`served`](Self::served) items panicked.
+    /// Number of the [`served`](Self::served) items that panicked.
     pub panicked: u64,
-    /// How often a sender had to wait because the queue was full: then this stage, or one behind
-    /// it, is the bottleneck.
+    /// Number of times that a sender had to wait because the queue was full. If it grows, this
+    /// stage, or one behind it, is the bottleneck.
     pub full: u64,
-    /// How many items wait.
+    /// Number of items that wait.
     pub waiting: usize,
-    /// How many items there is room for.
+    /// Capacity of the queue, in items.
     pub room: usize,
-    /// How many servers run, or are about to.
+    /// Number of servers that run, or are about to.
     pub servers: usize,
 }
 
@@ -111,16 +112,16 @@ struct Shared<T: Send> {
     line: line::Stage<Linux, T>,
     /// `Some` until the stage is over.
     serve: UnsafeCell<Option<Box<Serve<T>>>>,
-    /// Puts a server of the stage on the pool.
+    /// Spawns a server of the stage on the pool.
     begin: Box<Begin<T>>,
     weight: u32,
-    /// How many turns were over.
+    /// Number of turns that ended with items left.
     turns: AtomicU32,
     inlets: AtomicUsize,
     served: AtomicU64,
     full: AtomicU64,
     panicked: AtomicU64,
-    /// The value of the first panic.
+    /// The payload of the first panic.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     over: Latch,
 }
@@ -133,16 +134,16 @@ type Work<T> = fn(&Arc<Shared<T>>);
 enum At {
     /// The place that the policy chooses.
     Its,
-    /// Behind the tasks that the thread has.
+    /// Behind the tasks of the thread.
     End,
 }
 
-// SAFETY: items, and the closure that serves them, are `Send`, and that closure is `Sync`. It is
-// taken out by a thread that has seen that none serves, nor will (STAGE-2), and until then it is
-// shared.
+// SAFETY: items, and the closure that serves them, are `Send`, and the closure is `Sync`. It is
+// taken out by a thread that has seen that no thread serves or will serve (STAGE-2), and until then
+// it is only shared.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
-/// A stage, whatever its items are.
+/// A stage with any type of items.
 trait Watched: Send + Sync {
     fn name(&self) -> &str;
     fn stats(&self) -> Stats;
@@ -152,36 +153,36 @@ trait Watched: Send + Sync {
 
 /// Length of a turn of weight 1, in nanoseconds.
 const TURN_NS: u64 = 100_000;
-/// After this number of turns of a stage on end, one is behind the others that wait.
+/// One in this number of a stage's turns is queued behind all tasks that wait.
 const BEHIND_EVERY: u32 = 8;
-/// For how many items there is room by default.
+/// Default capacity of the queue, in items.
 const ROOM: usize = 128;
 
 impl Stage {
-    /// A stage called `name`, with room for 128 items, as wide as its pool has threads, and of
-    /// weight 1.
+    /// Starts the settings of a stage called `name`, with room for 128 items, as wide as its pool
+    /// has threads, and of weight 1.
     pub fn builder(name: impl Into<String>) -> Builder {
         Builder { name: name.into(), room: ROOM, width: None, weight: 1, rank: None }
     }
 
-    /// The name of the stage.
+    /// Returns the name of the stage.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.name()
     }
 
-    /// The figures of the stage. They may be out of date at once.
+    /// Returns the figures of the stage. They may be out of date at once.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.0.stats()
     }
 
-    /// Waits until all inlets are gone and all items have been served. The closure that served them
-    /// is dropped then.
+    /// Waits until all inlets are dropped and all items have been served. The stage's closure was
+    /// dropped by then.
     ///
     /// # Errors
     ///
-    /// The payload of the first panic, if items panicked. All other items were served all the same.
+    /// The payload of the first panic, if items panicked. All other items were still served.
     pub fn join(self) -> thread::Result<Stats> {
         self.0.over().wait();
         self.0.take_panic().map_or_else(|| Ok(self.stats()), Err)
@@ -202,8 +203,8 @@ impl Builder {
         Self { width: Some(width), ..self }
     }
 
-    /// Sets the weight: how many turns the stage gets for one of a stage of weight 1, if there is
-    /// more to do than there are workers.
+    /// Sets the weight: the stage's share of time relative to a stage of weight 1, if there is more
+    /// work than the workers can do.
     #[must_use]
     pub fn weight(self, weight: u32) -> Self {
         Self { weight, ..self }
@@ -221,7 +222,7 @@ impl Builder {
     /// # Panics
     ///
     /// If the tasks of the pool are not [fibers](crate::pool::Builder::fibers): a sender that waits
-    /// for room would block the thread that is to make it. Also if room, width or weight is 0, if
+    /// for room would block the thread that must make room. Also if room, width or weight is 0, if
     /// room is above 2³¹, or if width is above 2³⁰ − 1.
     #[track_caller]
     pub fn on<T, Y>(
@@ -240,7 +241,7 @@ impl Builder {
         let pool = pool.clone();
         let caller = Location::caller();
         let begin = move |shared, work: Work<T>, at| {
-            // Whatever the policy prefers, the worker's own tasks come first.
+            // At the end: under any policy, the worker's own tasks come first.
             let outside = rank.is_none() && matches!(at, At::End);
             let how = Put { rank, room: Room::Make, outside, ..Put::PLAIN };
             pool.begin(how, caller, move || work(&shared));
@@ -269,8 +270,8 @@ impl<T: Send + 'static> Shared<T> {
         (self.begin)(self.clone(), Self::take_turn, At::Its);
     }
 
-    /// Serves items until there are none, or it is the turn of others; then another server goes on,
-    /// on whichever thread is free.
+    /// Serves items until there are none, or it is the turn of other stages; then another server
+    /// continues, on any free thread.
     fn take_turn(self: &Arc<Self>) {
         let until = now().saturating_add(TURN_NS * u64::from(self.weight));
         for served in 1.. {
@@ -285,10 +286,10 @@ impl<T: Send + 'static> Shared<T> {
         }
     }
 
-    /// Lets another server go on. A policy may prefer what was made ready last, as that server is,
-    /// for good: so now and then it is behind all.
+    /// Spawns another server to continue. A policy may always prefer the newest task, which this
+    /// server is: so now and then the server is queued behind all others.
     fn go_on(self: &Arc<Self>) {
-        // Relaxed: a count.
+        // Relaxed: only a count.
         let turns = self.turns.fetch_add(1, Relaxed);
         let at = if turns % BEHIND_EVERY == BEHIND_EVERY - 1 { At::End } else { At::Its };
         (self.begin)(self.clone(), Self::take_turn, at);
@@ -296,7 +297,7 @@ impl<T: Send + 'static> Shared<T> {
 
     /// Serves an item, on a server.
     fn serve(&self, item: T) {
-        // SAFETY: STAGE-2, the caller serves, so it is not over, and no thread writes to it.
+        // SAFETY: STAGE-2: the caller serves, so the stage is not over, and no thread writes to it.
         let serve = unsafe { &*self.serve.get() };
         let serve = serve.as_ref().expect("it is there until the stage is over");
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| serve(item))) {
@@ -314,20 +315,20 @@ impl<T: Send + 'static> Shared<T> {
             return;
         }
         drop(first);
-        // Dropping the value of a panic may panic in turn.
+        // Dropping the payload of a panic may panic, too.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
             forget(panic);
         }
     }
 
-    /// Called by the server that has seen that the stage is over, as a task of the pool: the
-    /// closure that served has the inlets of others, and those of yet others, and not all of these
-    /// can end on one stack.
+    /// Called when the stage is over, as a task of the pool: the stage's closure owns inlets of
+    /// other stages, whose closures own inlets of yet others, and not all of these can end on one
+    /// stack.
     fn end(self: &Arc<Self>) {
-        // SAFETY: STAGE-2, no thread serves, nor will, and this is called once.
+        // SAFETY: STAGE-2: no thread serves or will serve, and this is called once.
         let serve = unsafe { (*self.serve.get()).take() };
-        // The inlets of other stages go with it; a panic of anything else in it is kept like that
-        // of an item.
+        // The inlets of other stages are dropped with it. A panic of another value in it is kept
+        // like that of an item.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(serve))) {
             self.keep_first(panic);
         }
@@ -398,7 +399,7 @@ impl<T: Send + 'static> Inlet<T> {
         self.0.sent(self.0.line.try_send(item))
     }
 
-    /// The figures of the stage. They may be out of date at once.
+    /// Returns the figures of the stage. They may be out of date at once.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.0.stats()
@@ -407,7 +408,7 @@ impl<T: Send + 'static> Inlet<T> {
 
 impl<T: Send + 'static> Clone for Inlet<T> {
     fn clone(&self) -> Self {
-        // Relaxed: the caller has one.
+        // Relaxed: the caller holds an inlet, so the count is not 0.
         self.0.inlets.fetch_add(1, Relaxed);
         Self(self.0.clone())
     }
@@ -415,7 +416,7 @@ impl<T: Send + 'static> Clone for Inlet<T> {
 
 impl<T: Send + 'static> Drop for Inlet<T> {
     fn drop(&mut self) {
-        // Release, Acquire: all sends come before the end; pairs with itself.
+        // Release, Acquire: all sends happen before the close; pairs with itself.
         if self.0.inlets.fetch_sub(1, AcqRel) == 1 && self.0.line.close() {
             (self.0.begin)(self.0.clone(), Shared::end, At::Its);
         }

@@ -1,9 +1,9 @@
-//! Mutexes of `std` that are not poisoned for their users here: the values that they guard are
-//! whole between any two steps, even if a thread has panicked with one.
+//! Locking of `std` mutexes without poisoning: the guarded values are consistent after each step,
+//! even if a thread has panicked with a guard.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks it. Blocks the thread, of a fiber, too.
+/// Locks a mutex. Blocks the thread, also if the caller is a fiber.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,8 @@
-//! The worker that the calling thread is, whatever its pool and the policy of that: how tasks and
-//! forks get to it, and how a wait for a task goes on in other tasks.
+//! The calling thread's worker, without the type of its pool's policy: how tasks and forks reach
+//! it, and how it runs other tasks while it waits for a task.
 //!
-//! A worker [shows](Known) itself here while it runs. Promises, joins and fibers need this much of
-//! a pool and no more.
+//! A worker [registers](Known) itself here while it runs. Promises, joins and fibers need no more
+//! of a pool than this.
 
 use std::marker::PhantomData;
 use std::mem::forget;
@@ -20,29 +20,29 @@ use antiphon_sync::queue::{Full, Item};
 use crate::budget::may_be_ready;
 use crate::local;
 
-/// A worker, whatever the type of its policy.
+/// A worker with any type of policy.
 pub(crate) trait AnyWorker {
     /// Runs tasks until `awaited` is done, or the worker has lost its seat.
     fn help(&self, awaited: &Awaited<'_, Linux>);
 
-    /// Puts the item of a task in that the worker has made, for all workers to find. Hands it back
-    /// if there is no room, or the policy is being asked.
+    /// Queues the item of a task that the worker has made, for all workers to find. Hands it back
+    /// if there is no room, or the policy is deciding.
     fn put(&self, item: Item) -> Result<(), Full>;
 
-    /// Whether a worker of the pool has nothing to do; may be stale at once.
+    /// Returns whether a worker of the pool is idle. May be stale at once.
     fn has_idle(&self) -> bool;
 
     /// Lets another thread take the seat, if there is another.
     fn leave(&self);
 
-    /// Records what the worker has done.
+    /// Records an event of the worker.
     fn record(&self, event: Event);
 
-    /// Notes that the fibers of the worker went on, and that the clock was read between two.
+    /// Records that fibers of the worker have run, and that the clock was read between two of them.
     fn passes(&self, now_ns: u64);
 }
 
-/// The worker that a thread is: on the stack of that thread.
+/// The worker of a thread, kept on the stack of that thread.
 pub(crate) struct Known<'a> {
     /// The address of its crew. Crews with the same address have workers of the same type.
     pub(crate) crew: *const (),
@@ -50,7 +50,7 @@ pub(crate) struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// Makes the calling thread this worker until the result is dropped, though the policy panics.
+    /// Makes the calling thread this worker until the result is dropped, even if the policy panics.
     ///
     /// # Safety
     ///
@@ -65,7 +65,7 @@ impl Known<'_> {
     }
 }
 
-/// The calling thread is a worker.
+/// Keeps the calling thread a worker until dropped.
 pub(crate) struct Shown<'a>(PhantomData<&'a Known<'a>>);
 
 impl Drop for Shown<'_> {
@@ -74,32 +74,33 @@ impl Drop for Shown<'_> {
     }
 }
 
-/// The worker that the calling thread is known as.
+/// Returns the worker of the calling thread, if it is one.
 #[inline]
 pub(crate) fn known<'a>(own: &local::Thread) -> Option<&'a Known<'a>> {
-    // SAFETY: on the stack of the worker, below us, or below the fiber that we are; `Shown` ends
-    // it. The user of the reference does not wait as a fiber, and so is on that thread.
+    // SAFETY: it is on the stack of the worker, below us, or below the fiber that we are; `Shown`
+    // clears it. The user of the reference does not wait as a fiber, and so stays on that thread.
     own.here.get().map(|known| unsafe { known.cast().as_ref() })
 }
 
-/// Records what the calling thread has done, if it is a worker of the crew that is there.
+/// Records an event of the calling thread, if it is a worker of the crew at that address.
 pub(crate) fn note(crew: *const (), event: Event) {
     if let Some(known) = local::with(known).filter(|known| ptr::eq(known.crew, crew)) {
         known.worker.record(event);
     }
 }
 
-/// The calling thread, whose fibers went on, has looked at the clock between two of them.
+/// Records that fibers of the calling thread have run, and that it has read the clock between two
+/// of them.
 pub(crate) fn passes(now_ns: u64) {
     if let Some(known) = local::with(known) {
         known.worker.passes(now_ns);
     }
 }
 
-/// Blocks until `awaited` is done. A worker, of whichever pool, runs other tasks of its own pool
-/// while it waits; if the caller is a fiber, the worker under it does. If the fiber is unwinding, a
-/// backup thread takes over the worker's seat first. `awaited` is done on return even if that
-/// pool's policy panics.
+/// Blocks until `awaited` is done. A worker of any pool runs other tasks of its own pool while it
+/// waits; if the caller is a fiber, the worker under it does. If the fiber is unwinding, a backup
+/// thread takes over the worker's seat first. `awaited` is done on return even if that pool's
+/// policy panics.
 pub(crate) fn wait_for(awaited: &Awaited<'_, Linux>) {
     may_be_ready();
     if awaited.is_over() {
@@ -116,7 +117,8 @@ pub(crate) fn wait_for(awaited: &Awaited<'_, Linux>) {
     }
 }
 
-/// Lets another thread take the seat of the calling one, if this is a worker, and there is another.
+/// Lets another thread take the seat of the calling thread, if that is a worker and there is
+/// another thread.
 pub(crate) fn leave() {
     if let Some(known) = local::with(|own| known(own).filter(|_| !on_fiber(own))) {
         known.worker.leave();
@@ -131,26 +133,26 @@ impl Drop for Waits<'_, '_> {
     }
 }
 
-/// The task that a policy was given as `item`, if it was refused. What was handed back is a task
-/// that has not begun.
+/// Returns the task that a policy was given as `item`, as an error, if it was refused. An item that
+/// was handed back must be a task that has not begun.
 #[inline]
 pub(crate) fn refused(item: Item, put: Result<(), Full>) -> Result<(), Task<Linux>> {
     let Err(Full(back)) = put else {
         return Ok(());
     };
-    // SAFETY: the policy was given it, and hands it back: it was made of a task.
+    // SAFETY: the policy hands back an item that it was given, which was made of a task.
     let task = unsafe { Task::from_item(back) };
     if back == item {
         return Err(task);
     }
-    // A policy may make room by giving back another task: that one has nowhere else to go.
+    // A policy may make room by handing back another task, which has no other place to go.
     run(task);
     Ok(())
 }
 
-/// Gives a policy a task. If the policy panics, it is unknown where the task is: a waiter for it
-/// might wait for ever, and a variable that it borrows might go before it is run. So the process
-/// ends.
+/// Gives a task to a policy. If the policy panics, it is unknown where the task is: a waiter for it
+/// might wait for ever, and a variable that it borrows might be dropped before it runs. So the
+/// process is aborted.
 #[inline(always)]
 pub(crate) fn surely<R>(give: impl FnOnce() -> R) -> R {
     let ends = Ends;
@@ -167,18 +169,19 @@ impl Drop for Ends {
     }
 }
 
-/// A task that is run where it was made, inside of others: not as deep as the stack.
+/// Counts a task that is run where it was spawned, inside of others. The depth is limited, because
+/// the stack is.
 pub(crate) struct Nested;
 
-/// How many at the most.
+/// Maximum depth of nested tasks.
 const DEPTH: u32 = 64;
 
 impl Nested {
-    /// `None`: it is to be run elsewhere, as there are too many; or as the caller is a fiber, the
-    /// stack of which is short, and which may end it on another thread.
+    /// Returns `None` if the task must run elsewhere: because too many are nested, or because the
+    /// caller is a fiber, whose stack is short, and which may end the task on another thread.
     pub(crate) fn new() -> Option<Self> {
         let depth = local::with(|own| own.nested.get());
-        // No fiber may wait on a word.
+        // A fiber must not wait on a word.
         (depth < DEPTH && Linux::waits_on_words()).then(|| {
             local::with(|own| own.nested.set(depth + 1));
             Self
@@ -192,18 +195,18 @@ impl Drop for Nested {
     }
 }
 
-/// Whether the caller is a fiber of another runtime, which may move: it is no worker, though its
-/// thread is.
+/// Returns whether the caller is a fiber of another runtime, which may move: it is not a worker,
+/// although its thread is.
 pub(crate) fn on_fiber(own: &local::Thread) -> bool {
-    // A fiber may not: it would block the thread under it.
+    // A fiber must not wait on words: it would block the thread under it.
     own.fiber.get().is_none() && !Linux::waits_on_words()
 }
 
-/// The forks that the calling fiber has made and not begun, until it goes on.
+/// The forks that the calling fiber has made and not begun, set aside until it continues.
 pub(crate) struct Notes(Option<Aside>);
 
 impl Notes {
-    /// Takes it away, before others run here.
+    /// Takes the forks away before others run on the thread. They are put back on drop.
     pub(crate) fn set_aside() -> Self {
         Self(local::with(|own| own.forks.set_aside()))
     }
@@ -217,18 +220,18 @@ impl Drop for Notes {
     }
 }
 
-/// Runs a task on the stack that the caller is on.
+/// Runs a task on the caller's stack.
 pub(crate) fn run(task: Task<Linux>) {
-    // Panics of the task were caught, but not one of a value that the task has to drop.
+    // Panics of the task were caught, but not a panic of a value that the task has to drop.
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task.run())) {
         forget(panic);
     }
 }
 
-/// The calling thread, of whichever pool it is a worker, as the code that forks knows it.
+/// The calling thread, a worker of any pool, as an implementation of [`Forker`].
 pub(crate) struct Forking;
 
-// SAFETY: a static of the thread.
+// SAFETY: the forks are in a thread-local.
 unsafe impl Forker for Forking {
     type Platform = Linux;
     type Outcome<T> = thread::Result<T>;

@@ -1,4 +1,4 @@
-//! In a process of its own, which forks.
+//! Timed waits of futures in the child of a fork. In a separate process, because it forks.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use antiphon::fiber;
 use antiphon::select::Select;
 
 const IN_CHILD: i32 = 7;
-/// Longer than any wait of a child that is woken, in seconds.
+/// Longer than any wait of a child that works, in seconds.
 const LONG: u32 = 60;
 
 fn waits_for_a_time() {
@@ -14,14 +14,14 @@ fn waits_for_a_time() {
     fiber::block_on(Select::new().timer(soon, || ()).wait_async());
 }
 
-/// A child has no thread that wakes futures: it starts one, whatever its parent had done.
+/// A child has no thread that wakes futures, and must start one, even if its parent had one.
 #[test]
 fn a_child_wakes_its_own_futures() {
     waits_for_a_time();
-    // SAFETY: the child waits by functions of this crate, and ends by itself.
+    // SAFETY: the child only uses waits of this crate, and ends by itself.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // SAFETY: has a signal end the process then.
+        // SAFETY: only lets a signal end the process after that time.
         unsafe { libc::alarm(LONG) };
         waits_for_a_time();
         // SAFETY: ends the process.

@@ -1,4 +1,4 @@
-//! Tokens that are cancelled: by others, with their parents, at their deadlines.
+//! Cancellation of tokens: by other threads, with their parents, at their deadlines.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
@@ -46,7 +46,7 @@ fn a_deadline_bounds_what_comes_of_it() {
     assert_eq!(child.sleep(LONG), Err(Cancelled));
 }
 
-/// Each kind of wait ends, and takes nothing with it.
+/// Each kind of wait ends early, and loses nothing.
 #[test]
 fn waits_end_early_and_lose_nothing() {
     let (sender, receiver) = bounded::<u32>(1);
@@ -107,7 +107,7 @@ fn a_tree_may_be_deep() {
     drop((last, top));
 }
 
-/// All waiters are notified, by whatever they wait.
+/// All waiters are notified, in any kind of wait.
 #[test]
 fn a_storm_reaches_all() {
     const FIBERS: usize = 10_000;
@@ -139,7 +139,7 @@ fn a_storm_reaches_all() {
     assert_eq!(ended.filter(Result::is_err).count(), FIBERS);
 }
 
-/// Children are made, wait and go while their parent is cancelled.
+/// Children are made, wait and are dropped while their parent is cancelled.
 #[test]
 fn no_child_is_missed() {
     for _ in 0..300 {

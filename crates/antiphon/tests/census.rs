@@ -1,4 +1,4 @@
-//! Reports of fibers, as their threads tell.
+//! The census of a pool: the answers of threads about their fibers.
 
 use std::hint::black_box;
 use std::mem::ManuallyDrop;
@@ -12,7 +12,7 @@ use antiphon::fiber::{STACK_BYTES, sleep, yield_now};
 use antiphon::pool::{Builder, Pool};
 use antiphon::{Latch, Mutex, channel};
 
-/// Longer than a thread takes that answers at all.
+/// Longer than any thread takes to answer.
 const LONG: Duration = Duration::from_secs(60);
 
 fn fibers(threads: usize) -> Builder {
@@ -20,7 +20,7 @@ fn fibers(threads: usize) -> Builder {
     unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES).name("told") }
 }
 
-// Each does something at last: a call in its place would have no frame.
+// Each function ends with another operation: the frame of a tail call would be missing.
 
 #[inline(never)]
 fn waits_at_the_gate(gate: &Latch) {
@@ -39,7 +39,7 @@ fn sleeps_until_then() {
     black_box(());
 }
 
-/// Calls it with bigger and bigger frames below.
+/// Calls `at_last` with `levels` KiB of frames below it.
 #[inline(never)]
 fn deep(levels: u32, at_last: &dyn Fn()) -> u8 {
     let mut frame = [levels as u8; 1024];
@@ -53,8 +53,8 @@ fn deep(levels: u32, at_last: &dyn Fn()) -> u8 {
 
 #[test]
 fn places_are_named_and_counted() {
-    // Not dropped: one fiber sleeps for an hour; and the drop would wait for the others where this
-    // fails.
+    // Not dropped: one fiber sleeps for an hour; and if the test fails, the drop would wait for the
+    // others.
     let pool = ManuallyDrop::new(fibers(2).build().expect("fibers"));
     let gate = Arc::new(Latch::new(1));
     let (sender, receiver) = channel::bounded(1);
@@ -76,13 +76,13 @@ fn places_are_named_and_counted() {
     assert!(census.threads.iter().all(|thread| thread.thread.starts_with("told-")));
     let text = census.to_string();
     let at = |place: &str| text.find(place).unwrap_or_else(|| panic!("no {place} in {text}"));
-    // The most frequent one first.
+    // The most frequent place is first.
     let gates = at("100 wait:");
     assert!(gates < at("waits_at_the_gate") && at("waits_at_the_gate") < at("1 wait:"), "{text}");
     assert!(at("receives") > gates, "{text}");
     assert!(at("1 wait, until a time") < at("sleeps_until_then"), "{text}");
     assert!(!text.contains("corosensei"), "{text}");
-    // Whose they are is known where names have no modules, too: as in a release.
+    // The owner of a function is known even if names have no modules, as in a release build.
     let named = |frame: Option<&Frame>| frame.map(|frame| frame.name.clone()).unwrap_or_default();
     let places = census.places();
     let users: Vec<_> = places.iter().map(|place| named(place.user())).collect();
@@ -94,12 +94,12 @@ fn places_are_named_and_counted() {
         assert!(by.iter().any(|name| name.starts_with(module)), "{by:?}");
     }
     assert!(!text.contains("suspend") && !text.contains("/crates/linux/"), "{text}");
-    // Not more fibers than were asked for are listed, and all are counted.
+    // No more fibers than asked for are listed, but all are counted.
     let few = pool.fibers(3, LONG);
     assert_eq!(few.waiting(), 102);
     let told = few.threads.into_iter().filter_map(|thread| thread.answer);
     assert!(told.into_iter().all(|answer| answer.waits.len() <= 3));
-    // They go on as if no census had been taken.
+    // The fibers continue as if no census had been taken.
     gate.count_down(1);
     sender.send(42).expect("it is awaited");
     assert_eq!(received.join().expect("no panic"), 42);
@@ -112,7 +112,7 @@ fn who_is_deep_on_its_stack_is_counted() {
     let gate = Arc::new(Latch::new(1));
     let waits = {
         let gate = gate.clone();
-        // A fiber of some 70 KiB, of which it uses some 60.
+        // The fiber uses about 60 of its about 70 KiB of stack.
         pool.spawn(move || deep(56, &|| gate.wait()))
     };
     let census = loop {
@@ -151,7 +151,7 @@ fn a_thread_that_hogs_does_not_answer_and_is_named() {
     assert_eq!(pool.fibers(10, LONG).waiting(), 0);
 }
 
-/// Of several that ask before the thread comes to answer each has an answer.
+/// If several callers ask before the thread can answer, each gets an answer.
 #[test]
 fn who_asks_takes_no_answer_from_another() {
     let pool = fibers(1).build().expect("fibers");
@@ -186,7 +186,7 @@ fn who_asks_takes_no_answer_from_another() {
     [waits, hog].into_iter().for_each(|fiber| fiber.join().expect("no panic"));
 }
 
-/// From a fiber of the pool, and from many threads, while others come and go.
+/// A fiber of the pool and many threads ask, while fibers begin and end.
 #[test]
 fn all_may_ask_at_any_time() {
     let pool = Arc::new(fibers(2).build().expect("fibers"));
@@ -198,7 +198,7 @@ fn all_may_ask_at_any_time() {
             let mut asked = 0;
             while !over.load(Relaxed) {
                 let Some(pool) = weak.upgrade() else { break };
-                // It counts itself, at least: unless another caller has asked meanwhile.
+                // It counts at least itself, unless another caller has asked meanwhile.
                 asked += usize::from(pool.fibers(2, Duration::from_millis(1)).waiting() > 0);
             }
             asked

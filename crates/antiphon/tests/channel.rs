@@ -23,7 +23,7 @@ fn one_thread_sends_and_receives() {
         let (sender, receiver) = bounded(room);
         assert_eq!(sender.room(), room.next_power_of_two());
         let mut model = VecDeque::new();
-        // From one end of its numbers to the other: each slot, and several laps.
+        // Enough numbers for each slot, and several laps.
         for number in 0..100 {
             if number % 7 < 4 {
                 match sender.try_send(number) {
@@ -40,7 +40,7 @@ fn one_thread_sends_and_receives() {
     }
 }
 
-/// Passes all values, each once, and those of each sender in order.
+/// Checks that all values arrive once, and those of each sender in order.
 fn pass(senders: Vec<Sender<(usize, u64)>>, receiver: Receiver<(usize, u64)>, each: u64) {
     let count = senders.len();
     let received: Vec<Vec<(usize, u64)>> = thread::scope(|scope| {
@@ -75,7 +75,7 @@ fn threads_send_to_threads() {
     }
 }
 
-/// A chain on one thread and on two, of which a thread is the end.
+/// A chain of fibers, on one thread and on two, with a thread at its end.
 #[test]
 fn fibers_send_to_fibers_and_to_threads() {
     const LINKS: u64 = 50;
@@ -99,8 +99,8 @@ fn fibers_send_to_fibers_and_to_threads() {
     }
 }
 
-/// A sender that is faster than the receivers waits: so no more is under way than there is room
-/// for.
+/// A sender that is faster than the receivers waits: so no more values are in flight than there is
+/// room for.
 #[test]
 fn room_is_what_bounds_what_is_under_way() {
     let pool = fibers(1);
@@ -166,7 +166,7 @@ fn who_has_waited_long_enough_goes_on() {
     assert_eq!(receiver.recv_timeout(wait), Err(RecvTimeoutError::Disconnected));
 }
 
-/// Values that are there when both ends are gone are dropped, once.
+/// Values that remain when both ends are gone are dropped, once.
 #[test]
 fn what_nobody_receives_is_dropped() {
     let counted = Arc::new(());

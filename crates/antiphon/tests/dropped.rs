@@ -1,4 +1,4 @@
-//! Pools that are dropped while tasks block or hog: they are at an end, and nothing was left.
+//! Pools that are dropped while tasks block or hog: all their tasks run, and the drop ends.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use antiphon::pool::{self, Pool};
 
-/// Time that the thread that drops a pool is given to begin with that.
+/// Time given to the thread that drops a pool to begin the drop.
 const BEGUN: Duration = Duration::from_millis(50);
-/// Longer than anything takes that is meant to end.
+/// Longer than any operation that should end.
 const FOR_EVER: Duration = Duration::from_secs(60);
 
-/// Drops the pool; fails if that does not end.
+/// Drops the pool; fails if the drop does not end.
 fn dropped<T: Send + 'static>(pool: T) {
     let (says, said) = mpsc::channel();
     thread::spawn(move || {
@@ -23,7 +23,7 @@ fn dropped<T: Send + 'static>(pool: T) {
     said.recv_timeout(FOR_EVER).expect("the pool is at its end");
 }
 
-/// Tasks that are there are run, and those that the hog makes when all others have ended.
+/// Queued tasks run, and also those that the hog spawns when all others have ended.
 #[test]
 fn a_pool_may_be_dropped_while_a_hog_has_no_seat() {
     let pool = Arc::new(Pool::new(1).unwrap());
@@ -74,7 +74,7 @@ fn who_has_no_seat_may_wait_for_its_pool() {
     assert_eq!(blocks.join().unwrap(), 42);
 }
 
-/// The tasks that wait behind it are run, too.
+/// The tasks that wait behind the blocked one also run.
 #[test]
 fn who_blocks_gives_its_seat_away_though_the_pool_is_dropped() {
     let pool = Pool::new(1).unwrap();
@@ -89,7 +89,7 @@ fn who_blocks_gives_its_seat_away_though_the_pool_is_dropped() {
     assert_eq!(waits.join().unwrap(), Ok(42));
 }
 
-/// The hog waits for a task behind it, and never asks the pool: the watchdog is there to the end.
+/// The hog waits for a task behind it, and never calls the pool: the watchdog must run to the end.
 #[test]
 fn a_hog_is_seen_though_the_pool_is_dropped() {
     let pool = Pool::builder().threads(1).patience(2 * BEGUN).build().unwrap();
@@ -108,7 +108,7 @@ fn a_hog_is_seen_though_the_pool_is_dropped() {
     assert!(hog.join().unwrap(), "what was behind the hog was run after it");
 }
 
-/// The last that has it is a task of its own, which has no seat.
+/// The last owner of the pool is one of its own tasks, which has no seat.
 #[test]
 fn a_task_that_blocks_may_drop_its_pool() {
     let pool = Arc::new(Pool::new(2).unwrap());

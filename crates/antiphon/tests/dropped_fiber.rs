@@ -1,6 +1,6 @@
-//! A fiber that is unwound while it waits, as dropping a suspended coroutine does, aborts the
-//! process: its waiter would be left on a list, with the address of a mutex that may go. No unsafe
-//! code is needed to write such a runtime.
+//! A fiber that is unwound while it waits, as by dropping a suspended coroutine, aborts the
+//! process: otherwise its waiter would stay on a list, with the address of a mutex that may be
+//! dropped. No unsafe code is needed to write such a runtime.
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
@@ -12,7 +12,7 @@ use std::process::Command;
 use antiphon::{Condvar, Mutex};
 use antiphon_linux::fiber::{Hooks, Sleep, install};
 
-/// Set in the process that is to be aborted.
+/// Set in the process that must be aborted.
 const CHILD: &str = "ANTIPHON_TEST_DROPPED_FIBER";
 const SIGABRT: i32 = 6;
 

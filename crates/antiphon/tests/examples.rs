@@ -1,5 +1,5 @@
-//! The examples, as their users run them, with small numbers: that they end well, print the
-//! expected text, and refuse wrong arguments in one line.
+//! Runs the examples with small numbers, as users run them: they must succeed, print the expected
+//! text, and refuse wrong arguments in one line.
 
 #[path = "support/example.rs"]
 mod example;
@@ -16,14 +16,14 @@ use example::{example, refuses, succeeds};
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// A server that has said where it listens; ended when this is dropped.
+/// A server that has printed its address; ended when this is dropped.
 struct Server {
     child: Child,
     address: String,
 }
 
 impl Server {
-    /// `None`: there is no such example.
+    /// Returns `None` if there is no such example.
     fn begin(name: &str, more: &[&str]) -> Option<Self> {
         let mut command = example(name)?;
         command.arg("127.0.0.1:0").args(more).stdout(Stdio::piped());
@@ -84,7 +84,7 @@ fn http_answers_on_connections_that_are_kept() {
     refuses("http", &["127.0.0.1:0", "2", "0"], 2, "usage: http");
 }
 
-/// A directory with two files, which is gone when this is dropped.
+/// A directory with two files, which is removed when this is dropped.
 struct Files(PathBuf);
 
 impl Files {
@@ -123,7 +123,7 @@ fn words_counts_what_a_loop_counts() {
 
 #[test]
 fn upload_writes_what_was_sent() {
-    // Some blocks of 64 KiB, and a part of one.
+    // Several blocks of 64 KiB, and a part of a block.
     let content = (0..250_u8).collect::<Vec<_>>().repeat(1500);
     let files = Files::new("upload", [&content, b""]);
     for name in ["one", "inner/other"] {
@@ -134,7 +134,7 @@ fn upload_writes_what_was_sent() {
     refuses("upload", &["/no/such/file"], 1, "/no/such/file: No such file");
 }
 
-/// The example fails by itself if a sample that was heard is wrong.
+/// The example itself fails if a received sample is wrong.
 #[test]
 fn conference_has_each_hear_the_sum_of_the_others() {
     let Some(said) = succeeds("conference", &["3", "3", "1", "2"]) else { return };

@@ -1,4 +1,4 @@
-//! Code as a Rust user writes it.
+//! Locks and events, used as a Rust user does.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -46,7 +46,7 @@ fn timed_locks_and_waits_end() {
     });
     assert!(condvar.wait_for(&mut guard, Duration::from_millis(5)).timed_out());
     assert!(begun.elapsed() >= Duration::from_millis(10));
-    // The far future is not the past.
+    // A timeout in the far future must not be taken for the past.
     thread::scope(|scope| {
         let waiter = scope.spawn(|| mutex.try_lock_for(Duration::MAX).is_some());
         thread::sleep(Duration::from_millis(5));
@@ -55,7 +55,7 @@ fn timed_locks_and_waits_end() {
     });
 }
 
-/// A queue of one, by many on both sides.
+/// A queue of one element, with many threads on both sides.
 #[test]
 fn a_channel_of_one_loses_nothing() {
     const EACH: u64 = 2_000;
@@ -129,8 +129,8 @@ fn a_readers_writer_lock_in_all_its_ways() {
     assert_eq!(lock.into_inner(), 1);
 }
 
-/// A value that threads may send but not share needs exclusion, so a lock of it may not be shared;
-/// guards go where references go.
+/// A value that threads may send but not share needs exclusion, so a readers-writer lock of it may
+/// not be shared; guards may be sent where references may.
 #[test]
 fn guards_are_sent_and_shared_as_their_values_allow() {
     fn is_send<T: Send>() {}

@@ -46,7 +46,7 @@ fn as_many_wait_on_one_thread_as_there_are() {
     assert_eq!(sum, FIBERS * (FIBERS - 1) / 2);
 }
 
-/// A task that a thread spawns beyond the room that there is waits for the thread's next acts.
+/// A task that a thread spawns when there is no room waits for something that the thread does next.
 #[test]
 fn a_thread_runs_no_fiber_though_there_is_no_room() {
     const FIBERS: usize = 100;
@@ -64,7 +64,7 @@ fn a_thread_runs_no_fiber_though_there_is_no_room() {
     let all: Vec<_> = (0..FIBERS).map(spawn).collect();
     open.count_down(1);
     all.into_iter().for_each(|fiber| fiber.join().expect("on a thread of the pool"));
-    // The same for spawns, scopes, many tasks, and ranks.
+    // This also holds for scopes, many tasks, and ranks.
     let (me, away) = (thread::current().id(), AtomicUsize::new(0));
     pool.scope(|scope| {
         for _ in 0..FIBERS {
@@ -80,7 +80,7 @@ fn a_thread_runs_no_fiber_though_there_is_no_room() {
     }
 }
 
-/// Fibers and threads in one queue, of each kind of wait.
+/// Fibers and threads stand in one queue, in each kind of wait.
 #[test]
 fn fibers_and_threads_wait_for_each_other() {
     const EACH: u32 = 200;
@@ -182,8 +182,7 @@ fn what_one_waits_for_by_yielding_gets_its_turn() {
     }
 }
 
-/// The task that a fiber waits for by yielding is in the queue of a worker that does not look at
-/// it.
+/// The task that a fiber waits for by yielding is in the queue of a worker that does not run it.
 #[test]
 fn one_that_yields_takes_from_others_in_the_end() {
     let pool = Arc::new(pool(2));
@@ -235,8 +234,8 @@ fn panics_stay_in_their_fibers() {
     }
 }
 
-/// A value that is dropped in a panic waits for a thread, and blocks the fiber's own meanwhile:
-/// another fiber would be taken to panic.
+/// A value that is dropped in a panic waits for a thread, and blocks the fiber's own thread
+/// meanwhile: otherwise another fiber would be considered panicking.
 #[test]
 fn a_fiber_that_unwinds_does_not_leave_its_thread() {
     struct Waits<'a>(&'a Event, &'a AtomicBool);
@@ -297,7 +296,7 @@ fn deadlines_pass_and_wakes_come_before_them() {
     assert!(waits.join().expect("no panic"));
 }
 
-/// If turns are long, deadlines are looked at after each.
+/// If turns are long, deadlines are checked after each.
 #[test]
 fn deadlines_pass_beside_long_turns() {
     const SLEEPS: u32 = 20;
@@ -317,7 +316,7 @@ fn deadlines_pass_beside_long_turns() {
             (0..3).for_each(|_| scope.spawn(computes));
             for _ in 0..SLEEPS {
                 let before = turns.load(Relaxed);
-                // Over when one turn is.
+                // Over after one turn.
                 fiber::sleep(Duration::from_micros(500));
                 late += turns.load(Relaxed) - before;
             }
@@ -337,7 +336,7 @@ fn scopes_borrow_and_their_fibers_wait() {
             let gate = &gate;
             scope.spawn(move || {
                 gate.count_down(1);
-                // All fibers are on their stacks at once.
+                // All fibers have stacks at the same time.
                 gate.wait();
                 *slot = number as u64;
             });
@@ -346,7 +345,7 @@ fn scopes_borrow_and_their_fibers_wait() {
     assert_eq!(numbers.iter().sum::<u64>(), 499 * 500 / 2);
 }
 
-/// A fiber in a scope of its own, of another pool, and of its pool.
+/// A fiber joins tasks and waits in scopes, of its own pool and of another pool.
 #[test]
 fn fibers_wait_for_tasks_of_their_own_and_of_other_pools() {
     let (one, other) = (Arc::new(pool(1)), Arc::new(Pool::new(1).expect("a pool")));
@@ -382,7 +381,7 @@ fn forks_of_fibers_that_wait_are_their_own() {
     }
 }
 
-/// If there is no room, a fiber waits for some, and does not run out of its stack.
+/// If there is no room, a fiber waits for room, and does not run out of its stack.
 #[test]
 fn a_fiber_that_makes_more_than_there_is_room_for_waits() {
     let policy: BoxedPolicy<_> = "lifo".parse().expect("a policy");
@@ -456,7 +455,7 @@ fn identities_are_those_of_fibers() {
     let takes = || {
         let guard = lock.lock();
         let before = guard.get();
-        // The others come here, too, and have to wait.
+        // The other fibers arrive here, too, and have to wait.
         while tries.fetch_add(1, Relaxed) < 40 {
             yield_now();
         }
@@ -469,7 +468,7 @@ fn identities_are_those_of_fibers() {
     assert_eq!(lock.lock().get(), 4);
 }
 
-/// The fiber's stack is another task's, then.
+/// Another task uses the fiber's stack afterwards.
 #[test]
 fn what_a_fiber_has_locked_and_forgotten_stays_locked() {
     let pool = pool(1);
@@ -495,14 +494,14 @@ fn outside_of_fibers_these_are_calls_for_threads() {
 fn sizes_of_stacks_that_cannot_be_are_refused() {
     // The third size is possible, but there is no memory for a single stack of it.
     for bytes in [0, 100, 1 << 50, usize::MAX] {
-        // SAFETY: as above.
+        // SAFETY: no pool is built, so no fiber runs.
         let refused = unsafe { Pool::builder().threads(1).fibers(bytes) }.build();
         let told = refused.expect_err("no such stack").to_string();
         assert!(told.contains("stack"), "{told}");
     }
 }
 
-/// Threads of pools come and go, and the places where their fibers are posted go to the next.
+/// Threads of pools come and go, and their mailboxes go to the next threads.
 #[test]
 fn pools_come_and_go() {
     let seen: HashSet<u64> = (0..50)
@@ -521,7 +520,7 @@ fn pools_come_and_go() {
     assert_eq!(seen.len(), 50);
 }
 
-/// A burst's memory does not stay.
+/// The memory of a burst of fibers is given back.
 #[test]
 fn stacks_of_a_burst_are_given_back() {
     const FIBERS: usize = 20_000;
@@ -538,18 +537,18 @@ fn stacks_of_a_burst_are_given_back() {
             pool.spawn(move || open.wait())
         })
         .collect();
-    // The last to begin: the others wait, or are about to.
+    // The last fiber to begin: the others wait, or are about to.
     pool.spawn(yield_now).join().expect("no panic");
     let most = resident();
     open.count_down(1);
     all.into_iter().for_each(|fiber| fiber.join().expect("no panic"));
-    // At least three quarters of the memory that they had is given back, in the end.
+    // At least three quarters of their memory is given back eventually.
     while resident() + 4 * FIBERS * 3 / 4 > most {
         thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// A fiber that is in a long task keeps its worker, and not its seat.
+/// A fiber in a long task keeps its worker, but not its seat.
 #[test]
 fn what_has_not_begun_is_run_though_fibers_hog() {
     let builder = fibers(1).spares(1).patience(Duration::from_millis(2));
@@ -570,7 +569,7 @@ fn what_has_not_begun_is_run_though_fibers_hog() {
     waiting.join().expect("no panic");
 }
 
-/// A fiber that computes lets others run that may, and no more often than it has to.
+/// A fiber that computes lets runnable fibers run, and no more often than necessary.
 #[test]
 fn a_fiber_that_computes_has_others_run() {
     let pool = pool(1);
@@ -594,6 +593,6 @@ fn a_fiber_that_computes_has_others_run() {
     others.join().expect("no panic");
     let (steps, turns) = computes.join().expect("no panic");
     assert!(turns == 20 && steps > 20, "{steps} steps in {turns} turns");
-    // No fiber: nothing happens.
+    // Not a fiber: nothing happens.
     (0..5_000).for_each(|_| fiber::checkpoint());
 }

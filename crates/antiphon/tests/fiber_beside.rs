@@ -1,4 +1,4 @@
-//! Fibers where another runtime has the waits of the process.
+//! Fibers are refused if another fiber runtime has installed its hooks in the process.
 
 use antiphon::fiber::STACK_BYTES;
 use antiphon::pool::Pool;

@@ -1,4 +1,4 @@
-//! Fibers where something comes to an end before its time: by a panic, or with its pool.
+//! Fibers when a task, a worker or a pool ends early, by a panic or a drop.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
@@ -48,7 +48,7 @@ unsafe impl Policy<Linux> for Fails {
     }
 }
 
-/// Another thread that had them go on would have their thread-locals be its own.
+/// On another thread, they would use that thread's thread-locals.
 #[test]
 fn fibers_go_on_where_they_began_though_the_policy_panics() {
     let fails = Arc::new(AtomicBool::new(false));
@@ -68,12 +68,12 @@ fn fibers_go_on_where_they_began_though_the_policy_panics() {
         .collect();
     began.wait();
     fails.store(true, Release);
-    // Until the fiber is asked: by the wake of the first.
+    // Until the policy is asked, after the wake-up of the first fiber.
     while waiting.iter().all(|fiber| !fiber.is_finished()) {
         event.set();
         thread::yield_now();
     }
-    // Threads that come later must not have the fibers of those before.
+    // Later threads must not get the fibers of earlier ones.
     let other = fibers(1).build().expect("fibers");
     let last = other.spawn(yield_now);
     while waiting.iter().any(|fiber| !fiber.is_finished()) {
@@ -96,7 +96,7 @@ impl<F: FnMut()> Drop for Then<F> {
     }
 }
 
-/// A fiber that unwinds may not leave its thread to others, which would make room.
+/// A fiber that unwinds can't let other fibers run, which would make room.
 #[test]
 fn one_that_unwinds_makes_more_than_there_is_room_for() {
     const TASKS: usize = 1_000;
@@ -140,7 +140,7 @@ fn one_that_drops_another_pool_lets_others_run() {
     let event = Event::new();
     pool.scope(|scope| {
         scope.spawn(|| {
-            // Both have begun before the other pool goes.
+            // Both have begun before the other pool is dropped.
             let (begun, told) = (Latch::new(1), Arc::new(Event::new()));
             pool.scope(|scope| {
                 let (other, ends) = (fibers(1).build().expect("fibers"), told.clone());
@@ -160,7 +160,7 @@ fn one_that_drops_another_pool_lets_others_run() {
     });
 }
 
-/// A panic's value that waits when it is dropped.
+/// The payload of a panic waits when it is dropped.
 #[test]
 fn what_is_dropped_of_a_panic_waits() {
     struct Waits(Arc<Event>);
@@ -182,7 +182,7 @@ fn what_is_dropped_of_a_panic_waits() {
                 panic!("the first");
             });
             scope.spawn(|| {
-                // Both others are over, but for the values that are dropped.
+                // Both other tasks are over, except for the drops of their values.
                 (0..8).for_each(|_| yield_now());
                 event.set();
             });

@@ -1,4 +1,4 @@
-//! Fibers that move between threads when they have waited, where a pool is asked for that.
+//! Fibers that move between threads after a wait, in pools built with `migrating`.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,17 +23,17 @@ fn fibers(threads: usize) -> Builder {
 }
 
 fn moving(threads: usize) -> Builder {
-    // SAFETY: over waits there is nothing of a thread's: that is asked for by `here`.
+    // SAFETY: no fiber keeps thread-local state across a wait: `here` asks for it each time.
     unsafe { fibers(threads).migrating() }
 }
 
-/// The thread that a fiber of these tests runs on.
+/// Returns the thread that the calling fiber runs on.
 #[inline(never)]
 fn here() -> ThreadId {
     thread::current().id()
 }
 
-/// Numbers by a seed.
+/// Random numbers from a seed.
 struct Lot(u64);
 
 impl Lot {
@@ -51,7 +51,7 @@ const KINDS: u64 = 15;
 const SEEDS: u64 = 3;
 const POLICIES: [&str; 6] = ["lifo", "fifo", "lifo-slot", "stochastic", "adaptive", "fifo/blocks"];
 
-/// Waits, and panics. Of its own: what catches has a thread-local.
+/// Waits, and panics. A separate function, because catching panics uses a thread-local.
 #[inline(never)]
 fn panics(value: u64, after: Duration) {
     let panicked = catch_unwind(AssertUnwindSafe(|| {
@@ -65,7 +65,7 @@ fn panics(value: u64, after: Duration) {
 /// The objects that fibers of a run share.
 struct Common {
     pool: AnyPool,
-    /// Room for one of each fiber: a fiber that has put one in takes one.
+    /// Room for one value of each fiber: a fiber that has sent a value receives one.
     channel: (Sender<u64>, Receiver<u64>),
     count: Mutex<u64>,
     changed: Condvar,
@@ -91,7 +91,7 @@ impl Common {
         }
     }
 
-    /// One step of a fiber, with each kind of wait; returns its addition to `count`.
+    /// Runs one step of a fiber, a random kind of wait; returns its addition to `count`.
     fn step(&self, lot: &mut Lot) -> u64 {
         let (kind, value) = (lot.draw(KINDS), lot.draw(1 << 20));
         let short = Duration::from_micros(lot.draw(40));
@@ -101,7 +101,7 @@ impl Common {
                 self.channel.1.recv().expect("one for each that was sent");
             }
             1 => {
-                // A guard goes with its fiber.
+                // A guard moves with its fiber.
                 let mut count = self.count.lock();
                 yield_now();
                 *count += 1;
@@ -122,7 +122,7 @@ impl Common {
             5 => {
                 let _outer = self.again.lock();
                 fiber::sleep(short);
-                // The fiber holds it, on whatever thread it is.
+                // The fiber holds it, on any thread.
                 drop(self.again.lock());
             }
             6 => {
@@ -165,7 +165,7 @@ impl Common {
     }
 }
 
-/// Runs fibers by a seed; the threads that each has seen.
+/// Runs fibers with a seed; returns the threads that each has run on.
 fn run(builder: Builder, policy: &str, seed: u64) -> Vec<HashSet<ThreadId>> {
     let policy: BoxedPolicy<_> = policy.parse().expect("a policy");
     let common = Arc::new(Common::new(builder.build_with(policy).expect("fibers")));
@@ -191,7 +191,7 @@ fn run(builder: Builder, policy: &str, seed: u64) -> Vec<HashSet<ThreadId>> {
     assert_eq!(*common.count.lock(), added);
     assert!(common.channel.1.is_empty());
     assert_eq!(common.permits.available_permits(), 2);
-    // Fibers that have ended are not in it.
+    // Fibers that have ended are not in the census.
     let census = common.pool.fibers(10, Duration::from_secs(10));
     let answers: Vec<_> = census.threads.iter().filter_map(|it| it.answer.as_ref()).collect();
     assert_eq!(answers.len(), census.threads.len(), "{census}");
@@ -216,7 +216,7 @@ fn fibers_of_other_pools_stay() {
     }
 }
 
-/// One thread sets the fibers free, the other is the one that they were all on.
+/// One thread sets the fibers free; the other is the thread that all of them were on.
 #[test]
 fn one_goes_on_elsewhere_while_its_thread_is_busy() {
     let pool = moving(2).build().expect("fibers");
@@ -227,7 +227,7 @@ fn one_goes_on_elsewhere_while_its_thread_is_busy() {
             scope.spawn(|| {
                 let before = here();
                 free.wait();
-                // Until another thread has one: both threads are sure to take some.
+                // Until another thread has run one: then both threads take some.
                 let began = Instant::now();
                 while moved.load(Relaxed) == 0 && began.elapsed() < Duration::from_secs(60) {
                     yield_now();
@@ -241,7 +241,7 @@ fn one_goes_on_elsewhere_while_its_thread_is_busy() {
     assert!(busy.is_set() && moved.load(Relaxed) > 0);
 }
 
-/// A fiber that yields so is in the line of its thread.
+/// A fiber that yields softly is in the run queue of its thread.
 #[test]
 fn one_that_yields_softly_stays_for_that() {
     let pool = moving(2).build().expect("fibers");
@@ -259,7 +259,7 @@ fn one_that_yields_softly_stays_for_that() {
     });
 }
 
-/// By a policy that runs the last one first, the fiber itself would go on for ever.
+/// Under a policy that runs the newest task first, the fiber itself would run for ever.
 #[test]
 fn what_one_waits_for_by_yielding_gets_its_turn() {
     for threads in [1, 2] {
@@ -283,8 +283,7 @@ fn what_one_waits_for_by_yielding_gets_its_turn() {
     }
 }
 
-/// The fiber's thread has no seat any more when the fiber waits, and another thread goes on with
-/// it.
+/// The fiber's thread has lost its seat when the fiber waits, and another thread resumes the fiber.
 #[test]
 fn one_that_blocks_goes_on_where_there_is_a_seat() {
     let pool = moving(1).spares(1).patience(Duration::from_millis(1)).build().expect("fibers");
@@ -324,11 +323,11 @@ fn a_dropped_pool_waits_for_fibers_that_are_queued_or_wait() {
     }
 }
 
-/// Stacks so large that there are a few of them: fibers that have begun need no other.
+/// Stacks are so large that there are only a few: fibers that have begun need no new one.
 #[test]
 fn where_stacks_are_few_those_that_have_begun_go_on() {
     const HUGE: usize = 1 << 44;
-    // SAFETY: as of `moving`.
+    // SAFETY: as in `moving`.
     let builder = unsafe { Pool::builder().threads(2).fibers(HUGE).migrating() };
     let policy: BoxedPolicy<_> = "lifo".parse().expect("a policy");
     let pool = builder.build_with(policy).expect("one, at least");
@@ -346,15 +345,15 @@ fn where_stacks_are_few_those_that_have_begun_go_on() {
     assert_eq!(ended.load(Relaxed), 60);
 }
 
-/// The reactor is its thread's.
+/// The reactor belongs to the thread.
 #[test]
 fn one_that_waits_for_a_socket_goes_on_on_its_thread() {
     let moved: usize = (0..16).map(|_| moved_while_they_read()).sum();
     assert_eq!(moved, 0);
 }
 
-/// The number of times that a fiber was on another thread after it had waited for a socket. All of
-/// them together accept, meet and read less often than the number of ready steps after which a
+/// Returns how many times a fiber was on another thread after it had waited for a socket. All
+/// fibers together accept, meet and read less often than the number of ready steps after which a
 /// fiber yields (128).
 fn moved_while_they_read() -> usize {
     use std::io::{Read, Write};
@@ -398,12 +397,12 @@ fn moved_while_they_read() -> usize {
 
 #[test]
 fn what_is_no_fiber_does_not_move() {
-    // SAFETY: there will be no such pool.
+    // SAFETY: no pool is built.
     let error = unsafe { Pool::builder().threads(1).migrating() }.build().expect_err("no fibers");
     assert!(error.to_string().contains("fibers"), "{error}");
 }
 
-/// Wherever they are.
+/// Each waiting fiber is reported once, on any thread.
 #[test]
 fn each_that_waits_is_told_once() {
     const WAIT: usize = 50;
@@ -427,7 +426,7 @@ fn each_that_waits_is_told_once() {
                 break census;
             }
         };
-        // A failure before that would be waited for.
+        // Opened before the checks: if one failed, the pool's drop would wait for the fibers.
         open.count_down(1);
         let places = census.places();
         assert_eq!(places.iter().map(|place| place.count).sum::<usize>(), WAIT, "{census}");

@@ -1,4 +1,4 @@
-//! Fibers whose waits are over at once: they let others of their thread run by the count.
+//! Fibers whose waits are always over at once: after a number of them they let others run.
 
 use std::collections::BTreeSet;
 use std::future::ready;
@@ -18,12 +18,12 @@ use antiphon::{
 use antiphon_linux::Linux;
 use antiphon_platform::Hints as _;
 
-/// The number of such waits of which the last lets others run.
+/// The number of such waits after which others run.
 const EACH: u32 = 128;
-/// The number of steps that are made where none of them lets others run.
+/// The number of steps that are made if none of them lets others run.
 const MOST: u32 = 20 * EACH;
 
-/// The number of steps that a fiber makes before another one goes on, on the only worker.
+/// Returns the number of steps that a fiber makes before another runs, on the only worker.
 fn steps_in_a_turn(mut step: impl FnMut() + Send + 'static) -> u32 {
     // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(1).fibers(STACK_BYTES) }.build().expect("fibers");
@@ -49,7 +49,7 @@ fn steps_in_a_turn(mut step: impl FnMut() + Send + 'static) -> u32 {
     other.join().expect("no panic")
 }
 
-/// A fiber of such steps, and how many they are in a turn: at least the first.
+/// Checks the number of steps that a fiber makes in a turn: at least one.
 fn is_fair(what: &str, step: impl FnMut() + Send + 'static) {
     let steps = steps_in_a_turn(step);
     assert!((1..=EACH + 1).contains(&steps), "{what}: {steps} steps in a turn");
@@ -129,7 +129,7 @@ fn tasks_that_have_ended_are_steps() {
 #[test]
 fn channels_times_and_tokens_are_steps() {
     let (sender, receiver) = bounded(1);
-    // Two steps in one.
+    // This closure makes two steps.
     is_fair("a channel", move || {
         sender.send(1).expect("a receiver");
         assert_eq!(receiver.recv(), Ok(1));
@@ -142,7 +142,7 @@ fn channels_times_and_tokens_are_steps() {
     is_fair("a token", move || token.wait());
 }
 
-/// The change that a fiber polls for in this way comes, though the fiber has its thread to itself.
+/// The change that a fiber polls for happens, although the fiber could keep its thread.
 #[test]
 fn who_looks_again_and_again_lets_that_come() {
     // SAFETY: no fiber waits while it makes a thread-local.
@@ -156,7 +156,7 @@ fn who_looks_again_and_again_lets_that_come() {
     while !looks.load(Relaxed) {
         thread::yield_now();
     }
-    // This task is behind the fiber, from outside.
+    // This task comes from outside, and is queued behind the fiber.
     pool.spawn(move || *there.lock() = true).join().expect("no panic");
     looker.join().expect("no panic");
 }
@@ -196,7 +196,7 @@ fn a_fiber_gives_way_to_those_of_its_thread_that_may_go_on() {
     };
     let both = [play('a'), play('b')].map(|fiber| fiber.join().expect("it ends"));
     let turns = turns.lock();
-    // The first lets the second go on, whose own turn finds the first.
+    // The first fiber lets the second run, whose own call lets the first run.
     assert_eq!(both, [true, true]);
     assert_eq!(turns[..2].iter().collect::<BTreeSet<_>>().len(), 2, "{turns:?}");
 }

@@ -1,5 +1,5 @@
-//! Threads with fibers that lose their seats, end, or have no stacks left: their tasks are run by
-//! others, or by them again.
+//! Threads with fibers that lose their seats, end, or have no stacks left: their tasks run on other
+//! threads, or later on these.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Arc, mpsc};
@@ -15,17 +15,17 @@ fn fibers(threads: usize, stack_bytes: usize) -> Builder {
     unsafe { Pool::builder().threads(threads).fibers(stack_bytes) }
 }
 
-/// The fibers block one after the other, and wait then; there are two threads for all of them.
+/// The fibers block one after the other, and then wait; there are two threads for all of them.
 #[test]
 fn a_thread_whose_fibers_wait_has_another_seat() {
-    // Patience: the other may be on its way to its wait when one blocks.
+    // With patience, because the other thread may be about to wait when one blocks.
     let pool = fibers(1, STACK_BYTES).spares(1).patience(Duration::from_millis(1));
     let pool = pool.build().expect("fibers");
     let (go_on, mut waiting) = (Arc::new(Latch::new(1)), Vec::new());
     for _ in 0..10 {
         let ((ask, asked), go_on) = (mpsc::channel(), go_on.clone());
         waiting.push(pool.spawn(move || {
-            // No other can be run by this thread.
+            // This thread can run no other fiber meanwhile.
             let said = blocking(|| asked.recv());
             go_on.wait();
             said
@@ -38,7 +38,7 @@ fn a_thread_whose_fibers_wait_has_another_seat() {
     }
 }
 
-/// The tasks that it forks then are run by the other thread, or never.
+/// Only the other thread can run the tasks that the fiber forks then.
 #[test]
 fn the_threads_of_a_closed_pool_stay_for_fibers_that_wait() {
     for _ in 0..10 {
@@ -51,7 +51,7 @@ fn the_threads_of_a_closed_pool_stay_for_fibers_that_wait() {
                 event.wait();
                 let ran = AtomicBool::new(false);
                 let until_it_ran = || {
-                    // Each time another worker is seen that rests, it has the oldest that is here.
+                    // Each time that another worker is seen resting, it gets the oldest fork.
                     while !ran.load(Relaxed) {
                         join(|| (), || ());
                     }
@@ -61,7 +61,7 @@ fn the_threads_of_a_closed_pool_stay_for_fibers_that_wait() {
         };
         began.wait();
         let drops = thread::spawn(move || drop(pool));
-        // Time for the other thread to come to its end, if it would.
+        // Time for the other thread to end, if it were to.
         thread::sleep(Duration::from_millis(5));
         event.set();
         waits.join().expect("no panic");
@@ -69,7 +69,7 @@ fn the_threads_of_a_closed_pool_stay_for_fibers_that_wait() {
     }
 }
 
-/// Stacks so large that there are a few of them.
+/// Stacks are so large that there are only a few.
 #[test]
 fn where_stacks_are_few_tasks_wait_for_one() {
     const HUGE: usize = 1 << 44;
@@ -89,6 +89,6 @@ fn where_stacks_are_few_tasks_wait_for_one() {
         }
     });
     assert_eq!(ended.load(Relaxed), TASKS);
-    // Only where another thread had all of them.
+    // Tasks run on the thread's own stack only if another thread had all stacks.
     assert!(on_threads.load(Relaxed) < TASKS);
 }

@@ -1,4 +1,4 @@
-//! Fibers that a signal handler lets go on, on their own thread. In a process of its own.
+//! A signal handler wakes fibers of the interrupted thread. In a separate process.
 
 use std::future::poll_fn;
 use std::hint::black_box;
@@ -18,7 +18,7 @@ const FOR_EVER: Duration = Duration::from_secs(60);
 static WAKER: OnceLock<Waker> = OnceLock::new();
 static HANDLED: AtomicU32 = AtomicU32::new(0);
 static OVER: AtomicBool = AtomicBool::new(false);
-/// The pool's.
+/// The pool's thread.
 static THREAD: AtomicUsize = AtomicUsize::new(0);
 
 extern "C" fn wakes(_: libc::c_int) {
@@ -28,16 +28,17 @@ extern "C" fn wakes(_: libc::c_int) {
     HANDLED.fetch_add(1, Release);
 }
 
-/// The handler comes wherever the thread is: in the account of the fiber that it lets go on, too.
+/// The handler may interrupt the thread anywhere, even in the account of the fiber that it wakes.
 #[test]
 fn a_timed_fiber_goes_on_while_its_account_is_read() {
     let handler = wakes as extern "C" fn(_) as libc::sighandler_t;
-    // SAFETY: it wakes a fiber of a thread that may be in the middle of anything, and counts.
+    // SAFETY: the handler only wakes a fiber, which is allowed at any point of its thread, and
+    // counts.
     assert_ne!(unsafe { libc::signal(libc::SIGUSR1, handler) }, libc::SIG_ERR);
     let builder = Pool::builder().threads(1);
     // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { builder.fibers(STACK_BYTES) }.build().expect("fibers");
-    // Not dropped: the drop would wait for the fibers where this fails.
+    // Not dropped: if the test fails, the drop would wait for the fibers.
     let pool: &'static Pool = Box::leak(Box::new(pool));
     let waits = || {
         block_on(poll_fn(|context| {
@@ -48,7 +49,7 @@ fn a_timed_fiber_goes_on_while_its_account_is_read() {
     // The first task that a thread makes is timed.
     let waits = thread::spawn(move || pool.spawn(waits)).join().expect("it spawns");
     let reads = pool.spawn(move || {
-        // SAFETY: takes nothing.
+        // SAFETY: it has no arguments.
         THREAD.store(unsafe { libc::pthread_self() } as usize, Release);
         while HANDLED.load(Acquire) < SIGNALS {
             black_box(pool.recording());

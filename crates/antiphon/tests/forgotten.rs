@@ -1,6 +1,6 @@
-//! A guard or future that is forgotten has no destructor, and what others borrow by it must stay
-//! all the same: scopes wait, tasks go on, and queues have no waiter in them that is gone.
-//! `src/borrows.rs` has what the compiler refuses.
+//! The destructor of a forgotten guard or future never runs, and yet values that others borrow
+//! through it must stay: scopes wait, tasks continue, and queues contain no waiter that is gone.
+//! `src/borrows.rs` has the programs that the compiler refuses.
 
 use std::future::Future;
 use std::mem::forget;
@@ -15,19 +15,19 @@ use antiphon::pool::Pool;
 use antiphon::select::Select;
 use antiphon::{Event, Latch, channel, fiber, promise};
 
-/// A pool whose tasks block their threads, and one whose tasks are fibers.
+/// Returns a pool whose tasks block their threads, and a pool whose tasks are fibers.
 fn pools() -> [Pool; 2] {
     // SAFETY: no fiber waits while it makes a thread-local.
     let fibers = unsafe { Pool::builder().threads(2).fibers(fiber::STACK_BYTES) };
     [Pool::new(2).unwrap(), fibers.build().unwrap()]
 }
 
-/// How many have ended.
+/// The number of tasks that have ended.
 #[derive(Default)]
 struct Ended(AtomicUsize);
 
 impl Ended {
-    /// Is dropped by the task that ends.
+    /// Returns a value that counts a task as ended when the task drops it.
     fn one(self: &Arc<Self>) -> One {
         One(self.clone())
     }
@@ -45,7 +45,7 @@ impl Drop for One {
     }
 }
 
-/// Opens when it is dropped.
+/// Opens the latch when dropped.
 struct Opens<'a>(&'a Latch);
 
 impl Drop for Opens<'_> {
@@ -82,7 +82,7 @@ fn a_scope_that_is_forgotten_waits_for_its_tasks() {
     }
 }
 
-/// The task runs on, with its own values, which are dropped where it ends.
+/// The task continues with its own values, which are dropped when it ends.
 #[test]
 fn a_handle_that_is_forgotten_leaves_its_task_alone() {
     for pool in pools() {
@@ -96,13 +96,13 @@ fn a_handle_that_is_forgotten_leaves_its_task_alone() {
         }
         assert_eq!(ended.count(), 0);
         gate.count_down(1);
-        // Waits for them.
+        // The drop waits for the tasks.
         drop(pool);
         assert_eq!(ended.count(), 4);
     }
 }
 
-/// Counts how often it was woken.
+/// A waker that counts its wake-ups.
 struct Woken(AtomicUsize);
 
 impl Wake for Woken {
@@ -111,8 +111,8 @@ impl Wake for Woken {
     }
 }
 
-/// A future that was polled is forgotten: the thread that comes up with the value wakes by the
-/// state that was left, and the value stays.
+/// A polled future is forgotten: the thread that provides the value uses the remaining state to
+/// wake, and the value stays.
 #[test]
 fn an_awaited_value_that_is_forgotten_may_come() {
     let (woken, ended) = (Arc::new(Woken(AtomicUsize::new(0))), Arc::new(Ended::default()));
@@ -124,7 +124,7 @@ fn an_awaited_value_that_is_forgotten_may_come() {
     assert_eq!((woken.0.load(Relaxed), ended.count()), (1, 0));
 }
 
-/// A select that is forgotten before it waits is in no queue: what comes is another's.
+/// A select that is forgotten before it waits is in no queue: values go to others.
 #[test]
 fn a_select_that_is_forgotten_takes_nothing() {
     let (sender, receiver) = channel::bounded(1);
@@ -139,8 +139,8 @@ fn a_select_that_is_forgotten_takes_nothing() {
     assert_eq!((receiver.recv(), had.len()), (Ok(5), 0));
 }
 
-/// A select that is forgotten as it waits has left its name with its sources; the next waiter does
-/// not take that for a waker.
+/// A select that is forgotten while it waits has left its name with its sources; the next waiter
+/// must not mistake that for a waker.
 #[test]
 fn a_select_that_is_forgotten_as_it_waits_is_nobody() {
     let woken = Arc::new(Woken(AtomicUsize::new(0)));
@@ -156,7 +156,7 @@ fn a_select_that_is_forgotten_as_it_waits_is_nobody() {
     assert_eq!(pin!(&mut awaited).poll(&mut context), Poll::Ready(Ok(7)));
 }
 
-/// A token that is forgotten can't be cancelled by itself any more: its parent still cancels it.
+/// A forgotten token can't be cancelled directly any more, but its parent still cancels it.
 #[test]
 fn a_token_that_is_forgotten_is_cancelled_with_its_parent() {
     let parent = Token::new();
@@ -167,7 +167,7 @@ fn a_token_that_is_forgotten_is_cancelled_with_its_parent() {
     assert!(same.is_cancelled());
 }
 
-/// The ends of a channel that are forgotten close nothing, and its values stay.
+/// Forgotten ends of a channel close nothing, and its values stay.
 #[test]
 fn a_sender_that_is_forgotten_closes_nothing() {
     let ended = Arc::new(Ended::default());

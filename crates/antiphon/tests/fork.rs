@@ -1,4 +1,4 @@
-//! Fork and join on pools: all of it is done once, by one thread or several.
+//! Fork and join on pools: each closure runs once, on one thread or several.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,7 +21,7 @@ fn fibonacci(n: u32) -> u64 {
     one + other
 }
 
-/// The number of leaves of a tree, each of which runs `leaf`.
+/// Runs `leaf` on each leaf of a tree, and returns the number of leaves.
 fn tree(depth: u32, leaf: &(impl Fn(u32) + Sync)) -> u32 {
     if depth == 0 {
         leaf(depth);
@@ -46,7 +46,7 @@ fn leaves_that_take_long_are_run_by_several() {
     are_run_by_several(Pool::new(4).unwrap());
 }
 
-/// A task that is forked is not kept in a block that is being filled.
+/// A forked task is not kept back in a block that is being filled.
 #[test]
 fn leaves_are_run_by_several_where_tasks_are_in_blocks() {
     let policy = Scheme::new(Lifo, Steal { share: Share::Half }).queues(InBlocks::<16>::default());
@@ -123,12 +123,12 @@ fn a_panic_comes_out_of_the_fork() {
         let ran = catch_unwind(AssertUnwindSafe(|| pool.run(|| fragile(4, at, 0, &done))));
         let panic = ran.unwrap_err();
         assert_eq!(panic.downcast_ref::<String>(), Some(&format!("leaf {at}")));
-        // None of it is going on: no task counts any more.
+        // No task is still running: the count stays.
         let count = done.load(Relaxed);
         assert!(count < 16);
         thread::sleep(Duration::from_millis(1));
         assert_eq!(done.load(Relaxed), count);
-        // The workers are there still.
+        // The workers still exist.
         assert_eq!(pool.run(|| fibonacci(10)), 55);
     }
 }

@@ -1,5 +1,5 @@
-//! Futures on pools: each is polled when it was woken, by one worker at a time, and its handle has
-//! what it returns.
+//! Futures on pools: each is polled after a wake-up, by one worker at a time, and its handle
+//! returns its output.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -54,7 +54,7 @@ fn futures_await_tasks_and_each_other() {
     }
 }
 
-/// Counts those that poll at the same time.
+/// Counts the workers that poll at the same time.
 #[test]
 fn one_polls_at_a_time_and_no_wake_is_lost() {
     const WAKES: u32 = 20_000;
@@ -89,7 +89,7 @@ fn one_polls_at_a_time_and_no_wake_is_lost() {
     handle.join().unwrap();
 }
 
-/// Wakes are never refused, though next to nothing has room.
+/// Wake-ups are never refused, although the queues have almost no room.
 #[test]
 fn a_small_pool_drives_many() {
     let policy = Scheme::new(Fifo, Steal { share: Share::Half }).capacity(2, 2);
@@ -148,7 +148,7 @@ fn a_handle_can_be_polled_and_then_waited_for() {
     drop(handle);
 }
 
-/// Whether it was dropped.
+/// Records that it was dropped.
 struct Dropped(Arc<AtomicBool>);
 
 impl Drop for Dropped {

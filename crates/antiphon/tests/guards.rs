@@ -1,4 +1,5 @@
-//! Where locks and guards may go, said to the compiler; and guards that keep an `Arc`.
+//! Which locks and guards are `Send` and `Sync`, checked by the compiler; and guards that own an
+//! `Arc`.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -22,7 +23,7 @@ macro_rules! is {
     };
 }
 
-/// Fails to compile if the type has the trait: then it is ambiguous whose `item` is meant.
+/// Fails to compile if the type has the trait: then `item` is ambiguous.
 macro_rules! is_not {
     ($type:ty: $trait:ident) => {
         const _: fn() = || {
@@ -36,9 +37,9 @@ macro_rules! is_not {
     };
 }
 
-/// May be sent, and used from one thread at a time.
+/// A type that is `Send`, but not `Sync`.
 type Sent = Cell<u32>;
-/// May be shared and not sent.
+/// A type that is `Sync`, but not `Send`.
 type Shared = std::sync::MutexGuard<'static, u32>;
 
 is!(Mutex<Sent>: Send, Sync);
@@ -54,8 +55,7 @@ is!(RwLock<Sent>: Send);
 is_not!(RwLock<Sent>: Sync);
 is_not!(RwLock<Shared>: Sync);
 
-// The only holder of a guard may hand it on with the value; the lock doesn't mind which thread
-// unlocks it.
+// The holder of an exclusive guard may send it with the value; any thread may unlock the lock.
 is!(MutexGuard<'static, Sent>: Send);
 is!(SpinMutexGuard<'static, Sent>: Send);
 is!(MappedMutexGuard<'static, Sent>: Send);
@@ -72,12 +72,12 @@ is_not!(RwLockWriteGuard<'static, Shared>: Send);
 is_not!(RwLockReadGuard<'static, Sent>: Send);
 is_not!(RwLockReadGuard<'static, Sent>: Sync);
 is_not!(RwLockUpgradableReadGuard<'static, Sent>: Send);
-// The reentrant mutex knows its owner.
+// The reentrant mutex records its owner.
 is_not!(ReentrantMutexGuard<'static, u32>: Send);
 is!(ReentrantMutexGuard<'static, u32>: Sync);
 is_not!(ReentrantMutexGuard<'static, Sent>: Sync);
 
-/// All constructors are `const`, and nothing is stored beside the words and the value.
+/// All constructors are `const`, and locks store only their words and the value.
 #[test]
 fn constants_of_the_promised_size() {
     static REENTRANT: ReentrantMutex<Cell<u32>> = ReentrantMutex::new(Cell::new(1));
@@ -88,14 +88,14 @@ fn constants_of_the_promised_size() {
     assert_eq!(size_of::<MutexGuard<'_, u64>>(), size_of::<usize>());
 }
 
-/// A thread that reads gets in again though a writer waits.
+/// A reader can read again although a writer waits.
 #[test]
 fn a_recursive_reader_passes_a_writer() {
     let lock = RecursiveRwLock::new(());
     std::thread::scope(|scope| {
         let first = lock.read();
         let writer = scope.spawn(|| drop(lock.write()));
-        // Until the writer waits as the head, the reader would be let in anyhow.
+        // Until the writer waits as the head, any reader would be let in.
         std::thread::sleep(std::time::Duration::from_millis(20));
         let patience = std::time::Duration::from_secs(5);
         assert!(lock.try_read_for(patience).is_some());

@@ -1,4 +1,4 @@
-//! The functions that hogs are in the middle of.
+//! Traces of hogs: the functions that they are in.
 
 use std::hint::black_box;
 use std::io::{self, Read as _, Write as _};
@@ -25,7 +25,7 @@ fn fibers(builder: Builder) -> Builder {
     unsafe { builder.fibers(STACK_BYTES) }
 }
 
-// Each does something at last: a call in its place would have no frame.
+// Each function ends with another operation: the frame of a tail call would be missing.
 
 #[inline(never)]
 fn spins_until(over: &AtomicBool) -> bool {
@@ -36,7 +36,7 @@ fn spins_until(over: &AtomicBool) -> bool {
     black_box(over.load(Relaxed))
 }
 
-/// Sleeps in a system call, and in that again when it was interrupted.
+/// Sleeps in a system call, and calls it again when it was interrupted.
 #[inline(never)]
 fn sleeps_until(over: &AtomicBool) -> bool {
     let begun = Instant::now();
@@ -63,7 +63,7 @@ fn begin(pool: &Pool, hog: fn(&AtomicBool) -> bool) -> Running {
 }
 
 impl Running {
-    /// Ends the hog, which was there all the time.
+    /// Ends the hog; checks that it has run until now.
     fn end(self) {
         self.over.store(true, Relaxed);
         assert!(self.task.join().expect("no panic"), "it was not named in time");
@@ -74,7 +74,7 @@ impl Running {
     }
 }
 
-/// The first hog that has a name.
+/// Returns the first hog with a trace.
 fn first_named(pool: &Pool, running: &Running) -> Hog {
     loop {
         if let Some(hog) = pool.hogs().into_iter().find(|hog| hog.trace.is_some()) {
@@ -85,7 +85,7 @@ fn first_named(pool: &Pool, running: &Running) -> Hog {
     }
 }
 
-/// Innermost first, each calls the one before.
+/// Returns whether the text contains all names, in this order: each function calls the one before.
 fn are_in_order(text: &str, names: &[&str]) -> bool {
     let found: Vec<_> = names.iter().map(|name| text.find(name)).collect();
     found.iter().all(Option::is_some) && found.is_sorted()
@@ -112,7 +112,7 @@ fn one_that_waits_in_the_kernel_is_named_and_goes_on() {
     is_named(&named(1).spares(0).build().expect("a pool"), sleeps_until, "sleeps_until");
 }
 
-/// Its frames go up to its first function: those below are its thread's.
+/// The frames go up to the fiber's first function; those below belong to its thread.
 #[test]
 fn a_fiber_that_spins_is_named() {
     let pool = fibers(named(1)).spares(0).build().expect("fibers");
@@ -173,7 +173,7 @@ fn who_looks_at_the_program_is_told_of_hogs() {
     while looks().contains("\"ago_ms\":null") {}
 }
 
-/// Wherever it is interrupted: in the middle of a switch, too.
+/// A thread may be interrupted anywhere, even in the middle of a switch.
 #[test]
 fn threads_that_switch_may_be_looked_at_at_any_time() {
     let pool = fibers(named(2)).build().expect("fibers");
@@ -194,8 +194,8 @@ fn threads_that_switch_may_be_looked_at_at_any_time() {
     let glances = antiphon_linux::glance::Glances::new().expect("a signal");
     assert!(glances.signal() >= libc::SIGRTMIN());
     let (mut asked, mut looks) = (0, 0);
-    // A thread that does not answer within no time is looked at: all are, except while this thread
-    // is stopped.
+    // A thread that does not answer within the time, zero, is looked at: all are, unless this
+    // thread is preempted.
     while asked < 20 || looks == 0 {
         let census = pool.fibers(1, Duration::ZERO);
         looks += census.threads.iter().filter(|thread| thread.busy.is_some()).count();

@@ -1,4 +1,4 @@
-//! Tasks that are long, or wait for something else: others are run meanwhile, and nothing is lost.
+//! Tasks that are long, or block: others run meanwhile, and nothing is lost.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, mpsc};
@@ -15,10 +15,11 @@ use antiphon_runtime::sched::{Others, Own};
 use antiphon_sync::queue::{Blocks, Item, Stolen};
 
 const PATIENCE: Duration = Duration::from_millis(10);
-/// Longer than any task takes that is meant to end sooner.
+/// Longer than any task that should end sooner.
 const FOR_EVER: Duration = Duration::from_secs(60);
 
-/// A hog in each worker of the pool until it is told to go on. If that never comes, the test fails.
+/// Hogs on the workers of the pool, until they are told to end. If that never comes, the test
+/// fails.
 struct Hogs {
     over: Arc<AtomicBool>,
     handles: Vec<JoinHandle<bool>>,
@@ -53,7 +54,7 @@ impl Hogs {
         Self { over, handles }
     }
 
-    /// They were there all the time.
+    /// Ends the hogs; checks that they have run until now.
     fn end(self) {
         self.over.store(true, Relaxed);
         for hog in self.handles {
@@ -72,7 +73,7 @@ fn short_tasks_are_done<Y: Policy<Linux> + 'static>(pool: &Pool<Y>, tasks: u64) 
 fn short_tasks_are_done_while_all_workers_are_in_long_ones() {
     let pool = patient(2).build().unwrap();
     let hogs = Hogs::new(&pool, 2);
-    // They would be run here if there were no room.
+    // They would run on this thread if there were no room.
     for _ in 0..10 {
         short_tasks_are_done(&pool, 1_000);
     }
@@ -82,7 +83,7 @@ fn short_tasks_are_done_while_all_workers_are_in_long_ones() {
     short_tasks_are_done(&pool, 1_000);
 }
 
-/// A hog that has lost its seat, which no thread looks after any more; and a hog that is a fiber.
+/// A hog that has lost its seat, which no thread watches any more; and a hog that is a fiber.
 #[test]
 fn a_hog_is_seen_for_as_long_as_it_lasts() {
     // SAFETY: no fiber waits while it makes a thread-local.
@@ -110,7 +111,8 @@ fn a_hog_is_seen_for_as_long_as_it_lasts() {
     }
 }
 
-/// Two by two, more than there are spare threads: the thread that is back is the next spare.
+/// Two hogs at a time, more than there are backup threads: a thread that returns is the next backup
+/// thread.
 #[test]
 fn threads_change_places_again_and_again() {
     let pool = Pool::builder().threads(2).patience(Duration::from_millis(1)).build().unwrap();
@@ -121,7 +123,7 @@ fn threads_change_places_again_and_again() {
     }
 }
 
-/// The tasks that the hog itself has made are in a queue that is its own.
+/// The tasks that the hog itself has spawned are in its own queue.
 fn what_a_hog_has_made_is_done<Y: Policy<Linux> + 'static>(policy: Y, name: &str) {
     let pool = patient(2).build_with(policy).unwrap();
     let pool: &'static Pool<Y> = Box::leak(Box::new(pool));
@@ -213,7 +215,7 @@ fn a_hog_may_panic() {
     }
 }
 
-/// Each link waits for the next, outside of the pool's knowledge; of three there are threads.
+/// Each link waits for the next without the pool's knowledge; there are three threads.
 #[test]
 fn who_blocks_gives_its_seat_away() {
     let pool = Pool::builder().threads(1).spares(2).build().unwrap();
@@ -221,7 +223,7 @@ fn who_blocks_gives_its_seat_away() {
     let (second, seconds) = mpsc::channel();
     let outer = pool.spawn(move || pool::blocking(move || firsts.recv().unwrap()));
     let inner = pool.spawn(move || {
-        // Once more inside of itself: it has no seat to give then.
+        // The inner call has no seat to give away.
         let told: u32 = pool::blocking(|| pool::blocking(|| seconds.recv().unwrap()));
         first.send(told + 1).unwrap();
     });
@@ -232,7 +234,7 @@ fn who_blocks_gives_its_seat_away() {
     assert_eq!(pool::blocking(|| 5), 5, "no worker");
 }
 
-/// The default pool has no more threads, too.
+/// The default pool has no more threads, either.
 #[test]
 fn without_spares_or_patience_a_pool_has_no_more_threads() {
     tasks_wait(patient(1).spares(0).build().unwrap());

@@ -38,8 +38,8 @@ fn tasks(pool: &Pool) -> Vec<Timed> {
     pool.recording().tasks
 }
 
-/// The times when `count` tasks are over: a waiter for a task is notified before its account is
-/// closed.
+/// Returns the times once `count` tasks are over: a waiter for a task is notified before the task's
+/// account is closed.
 fn tasks_over(pool: &Pool, count: usize) -> Vec<Timed> {
     loop {
         let tasks = tasks(pool);
@@ -77,7 +77,7 @@ fn a_fiber_that_sleeps_waits_and_one_that_spins_runs() {
     assert!(latency.to_string().contains("waiting"), "{latency}");
 }
 
-/// Tasks are spawned in each way.
+/// Tasks are spawned with each method.
 #[test]
 fn fibers_know_the_line_that_has_spawned_them() {
     type Spawns = fn(&Arc<Pool>) -> u32;
@@ -114,11 +114,11 @@ fn fibers_know_the_line_that_has_spawned_them() {
     assert_eq!(places.iter().map(|place| place.places).collect::<Vec<_>>(), [1, 1, 1, 5]);
 }
 
-/// The fiber may go on, because its deadline is over or because it was notified, while another task
-/// has the thread.
+/// The fiber may continue, because its deadline has passed or it was notified, while another task
+/// occupies the thread.
 #[test]
 fn a_fiber_beside_a_hog_is_hogged() {
-    // Where the thread had no CPU for long, the sleeping fiber was awake before the hog came.
+    // If the thread had no CPU for long, the sleeping fiber was awake before the hog began.
     let tasks = (0..50).find_map(|_| beside_a_hog()).expect("a hog comes while the other sleeps");
     let [waits, sleeps, hogs] = &tasks[..] else { panic!("three were timed: {tasks:?}") };
     for beside in [waits, sleeps] {
@@ -130,7 +130,7 @@ fn a_fiber_beside_a_hog_is_hogged() {
     assert!(hogs.running_ns >= ns(LONG + HOG), "{tasks:?}");
 }
 
-/// A fiber that waits, one that sleeps, and the hog, if that came in time.
+/// Returns the times of a fiber that waits, one that sleeps, and the hog, if the hog began in time.
 fn beside_a_hog() -> Option<Vec<Timed>> {
     let pool = fibers(1).patience(LONG / 4).spares(0).build().expect("fibers");
     let (event, asleep) = (Arc::new(Event::new()), Arc::new(AtomicBool::new(false)));
@@ -162,7 +162,7 @@ fn beside_a_hog() -> Option<Vec<Timed>> {
     in_time.then(|| tasks_over(&pool, 3))
 }
 
-/// This holds also where all fibers yield, of which few are timed.
+/// This also holds if all fibers yield, when few yields are timed.
 #[test]
 fn who_yields_beside_a_hog_is_hogged_and_the_hog_runs() {
     let pool = fibers(1).patience(HOG / 40).spares(0).build().expect("fibers");
@@ -223,8 +223,8 @@ fn who_is_long_itself_among_many_that_yield_runs() {
     assert!(others.map(|task| task.hogged_ns).max() > Some(ns(HOG) / 2), "{tasks:?}");
 }
 
-/// Two fibers, the one of which sends the other messages, which there is room for one of; before
-/// each it does something else.
+/// Runs two fibers: one sends messages to the other, with room for one message; before each it
+/// does something else.
 fn messages(
     pool: &Pool,
     count: usize,
@@ -238,13 +238,13 @@ fn messages(
     [sends, receives]
 }
 
-/// Nothing is counted twice, nor lost.
+/// Checks that no time is counted twice or lost.
 fn parts_are_all(task: &Timed) {
     let parts = task.running_ns + task.waiting_ns + task.runnable_ns;
     assert_eq!(parts, task.until_ns - task.began_ns, "{task:?}");
 }
 
-/// Few quick waits are timed; the time of the others is the fiber's, too.
+/// Few quick waits are timed; the time of the others is accounted for, too.
 #[test]
 fn quick_waits_and_runs_are_all_of_a_fibers_time() {
     for (threads, count) in [(1, 1), (1, 2), (1, 30), (2, 1000), (1, 100_000)] {
@@ -261,7 +261,7 @@ fn quick_waits_and_runs_are_all_of_a_fibers_time() {
     }
 }
 
-/// Though it comes among quick waits, which are not timed.
+/// The long wait is among quick waits, which are not timed.
 #[test]
 fn a_long_wait_among_quick_ones_waits() {
     let pool = fibers(1).build().expect("fibers");
@@ -284,14 +284,14 @@ fn a_long_wait_among_quick_ones_waits() {
     }
 }
 
-/// One of the two fibers is in line when the hog is long, and many turns were short before.
+/// One of the two fibers is in the run queue during the hog, after many short turns.
 #[test]
 fn who_waits_quickly_beside_a_hog_is_hogged() {
     let pool = fibers(1).patience(HOG / 40).spares(0).build().expect("fibers");
     let over = Arc::new(AtomicBool::new(false));
     let handles = messages(&pool, usize::MAX, {
         let over = over.clone();
-        // Relaxed: it ends some time.
+        // Relaxed: the loop only has to end eventually.
         move |_| !over.load(Relaxed)
     });
     let hogs = timed(&pool, move || {
@@ -319,12 +319,12 @@ fn many_that_yield_are_nobodys_hogs() {
     let tasks = tasks(&pool);
     let share = |of: fn(&Timed) -> u64| tasks.iter().map(of).sum::<u64>();
     assert!(!tasks.is_empty());
-    // Each has the thread for a twentieth of the time, about.
+    // Each fiber has the thread for about a twentieth of the time.
     let (runs, others) = (share(|task| task.running_ns), share(|task| task.runnable_ns));
     assert!(others > 2 * runs, "{runs} {others} {tasks:?}");
 }
 
-/// A task that lasts is there: a fiber that waits.
+/// A task that has not ended is reported: a fiber that waits.
 #[test]
 fn a_fiber_that_has_not_ended_is_told() {
     let pool = fibers(1).build().expect("fibers");
@@ -371,7 +371,7 @@ fn without_a_recorder_nothing_is_timed() {
     assert!(tasks(&pool).is_empty());
 }
 
-/// The latest stay, and a panic ends the account of its task.
+/// The latest tasks are kept, and a panic ends the account of its task.
 #[test]
 fn as_many_stay_as_there_is_room_for() {
     let pool = fibers(1).recorder(4).build().expect("fibers");

@@ -1,5 +1,5 @@
-//! The promises of lock_api to its users, tried on our locks; and on those of parking_lot, so that
-//! a test which asks for more than lock_api promises is noticed.
+//! The promises of lock_api to its users, tested on our locks; and on those of parking_lot, so that
+//! a test that requires more than lock_api promises is noticed.
 
 #[path = "lock_api/mutex.rs"]
 mod mutex;
@@ -11,15 +11,15 @@ mod rw;
 use std::thread;
 use std::time::Duration;
 
-/// Longer than any operation here that is not to wait, and short enough to wait for.
+/// Longer than any operation here that must not wait, and short enough to wait for.
 const SHORT: Duration = Duration::from_millis(5);
 
-/// The result of `f` on another thread.
+/// Runs `f` on another thread, and returns its result.
 fn elsewhere<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(f).join().expect("a panic in the other thread"))
 }
 
-/// Makes the tests of a module, each for several locks.
+/// Defines the tests of a module, each for several locks.
 macro_rules! for_each_lock {
     ($module:ident: $($lock:ident = $raw:ty),*; $tests:tt) => {
         $(mod $lock {
@@ -28,7 +28,7 @@ macro_rules! for_each_lock {
     };
 }
 
-/// Makes the tests of a module for one lock.
+/// Defines the tests of a module for one lock.
 macro_rules! tests {
     ($module:ident, $raw:ty, [$($name:ident),*]) => {
         $(#[test]
@@ -62,7 +62,7 @@ mod further {
     use antiphon::policy::{Condvar, Mutex, Priority};
     use antiphon::raw::{RawMutex, RawSpin};
 
-    /// parking_lot's may not: its mutex may look for deadlocks, by owners.
+    /// parking_lot's guards may not: its mutex may detect deadlocks, by owners.
     #[test]
     fn our_guards_may_be_dropped_elsewhere() {
         a_guard_may_be_dropped_elsewhere::<RawMutex>();

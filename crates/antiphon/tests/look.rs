@@ -1,4 +1,4 @@
-//! Programs that show their pools: the answers, and which users get them.
+//! Introspection of pools: the answers, and which users get them.
 
 use std::io::{Read, Write};
 use std::mem::ManuallyDrop;
@@ -20,7 +20,7 @@ fn socket() -> UnixStream {
     UnixStream::connect_addr(&address).expect("somebody listens")
 }
 
-/// The answer to this request.
+/// Returns the answer to this request.
 fn told(request: &[u8]) -> String {
     let mut socket = socket();
     socket.write_all(request).expect("it is read");
@@ -29,16 +29,16 @@ fn told(request: &[u8]) -> String {
     answer
 }
 
-/// The part of the answer that is of the pool of that name.
+/// Returns the part of the answer about the pool of that name.
 fn pool_of(answer: &str, name: &str) -> Option<String> {
     let begin = answer.find(&format!("{{\"name\":\"{name}\",\"threads\""))?;
     let rest = &answer[begin..];
-    // The next has threads, too.
+    // The next pool has `threads`, too.
     let next = rest.match_indices(",\"threads\":").nth(1).map_or(rest.len(), |(at, _)| at);
     Some(rest[..next].to_owned())
 }
 
-/// Looks until `is` is so.
+/// Asks until `is` returns true, and returns the pool's part of the answer.
 fn seen(name: &str, is: impl Fn(&str) -> bool) -> String {
     loop {
         let answer = told(REQUEST);
@@ -91,11 +91,11 @@ fn a_long_task_and_what_waits_behind_it_are_seen() {
         })
     };
     let behind: Vec<_> = (0..3).map(|_| pool.spawn(|| ())).collect();
-    // The first look may have seen it begin.
+    // The first request may have seen the task begin.
     let runs =
         |pool: &str| pool.contains("\"state\":\"runs\"") && !pool.contains("\"for_ms\":null");
     let told = seen("long", runs);
-    // First: what fails drops the pool, which waits for it.
+    // Set before the checks: if one fails, the pool is dropped, and waits for the task.
     end.store(true, Release);
     assert!(told.contains("\"shared\":3"), "{told}");
     assert!(told.contains("\"fibers\":false") && told.contains("\"hosts\":[]"), "{told}");
@@ -107,14 +107,13 @@ fn a_long_task_and_what_waits_behind_it_are_seen() {
     assert_eq!(pool_of(&self::told(REQUEST), "long"), None);
 }
 
-/// The number behind a key, where it is first.
+/// Returns the number after the first occurrence of a key.
 fn number(text: &str, key: &str) -> Option<u128> {
     let rest = text.split_once(&format!("\"{key}\":"))?.1;
     rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// Its seat was taken from it before any program looked, and no thread has looked after it from
-/// then on.
+/// The worker's seat was taken before any request, and no thread has watched it from then on.
 #[test]
 fn who_is_away_is_in_its_task_since_that_was_seen() {
     let patience = Duration::from_millis(10);
@@ -140,13 +139,13 @@ fn who_is_away_is_in_its_task_since_that_was_seen() {
     assert!(number(away, "for_ms") >= Some(least.as_millis()), "{answer}");
     assert!(number(&answer, "longest_ns") >= Some(least.as_nanos()), "{answer}");
     assert_eq!(number(away, "seat"), Some(0), "{answer}");
-    // Another sits there, and has a number of its own.
+    // Another worker has the seat, with a different number.
     let numbers: Vec<_> = answer.match_indices("\"worker\":").collect();
     assert_eq!(numbers.len(), 2, "{answer}");
     assert!(answer.contains("\"worker\":0") && answer.contains("\"worker\":1"), "{answer}");
 }
 
-/// A program that looks takes the times out of the usual records, and these may be empty.
+/// The answer takes the times from the usual recording, which may be off or empty.
 #[test]
 fn times_are_told_of_pools_that_record() {
     let off = Pool::builder().threads(1).recorder(0).name("off").build().expect("a pool");
@@ -161,7 +160,7 @@ fn times_are_told_of_pools_that_record() {
     assert!(told.contains("\"is_fiber\":false,\"is_over\":true"), "{told}");
 }
 
-/// However many tasks are timed, some are reported one by one.
+/// The number of tasks reported one by one is bounded, even if many are timed.
 #[test]
 fn what_is_told_of_time_is_bounded() {
     const TASKS: usize = 100;
@@ -200,7 +199,7 @@ fn garbage_and_other_versions_are_refused() {
     }
 }
 
-/// Whether a program asks and reads nothing, goes away, or says nothing: the next one has an
+/// If a client asks and reads nothing, goes away, or sends nothing, the next client still gets an
 /// answer.
 #[test]
 fn lookers_that_go_or_stay_silent_are_left() {

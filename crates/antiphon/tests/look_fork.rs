@@ -1,4 +1,4 @@
-//! In a process of its own, which forks.
+//! Introspection in the child of a fork. In a separate process, because it forks.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,13 +15,13 @@ fn told(process: u32) -> Option<String> {
     Some(answer)
 }
 
-/// A child does not show its parent's pools, nor answers for them; and shows its own.
+/// A child does not show its parent's pools or answer for them, but shows its own.
 #[test]
 fn a_child_shows_its_own_pools() {
     look::open().expect("a socket");
     let _pool = Pool::builder().threads(1).name("parents").build().expect("a thread");
     let (mut ours, mut theirs) = UnixStream::pair().expect("a pair");
-    // SAFETY: the child builds a pool, which the C library and ours allow for, and ends by itself.
+    // SAFETY: the child builds a pool, which the C library and ours allow, and ends by itself.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let mut step = [0];

@@ -1,4 +1,4 @@
-//! By what fibers wait for sockets: in processes of their own, that may do less and less.
+//! The choice between `epoll` and `io_uring`, in child processes that lack some system calls.
 
 use std::env;
 use std::fs;
@@ -13,11 +13,11 @@ use antiphon::fiber::STACK_BYTES;
 use antiphon::net::{Backend, TcpListener, TcpStream, backend};
 use antiphon::pool::Pool;
 
-/// Set in a child: what it may not have.
+/// Set in a child: the system call that it may not use.
 const CHILD: &str = "ANTIPHON_TEST_NET_BACKEND";
 const RINGS: &str = "ANTIPHON_IO_URING";
 
-/// Fibers echo; whether this process has a ring meanwhile.
+/// Lets fibers echo, and returns whether this process has a ring meanwhile.
 fn serves() -> bool {
     // SAFETY: no fiber waits while it makes a thread-local.
     let pool = unsafe { Pool::builder().threads(1).fibers(STACK_BYTES) }.build().expect("fibers");
@@ -28,7 +28,7 @@ fn serves() -> bool {
     let server = pool.spawn(move || {
         let (stream, _) = listener.accept().expect("a connection");
         let mut buffer = [0; 8];
-        // Once at least, however soon the other answers.
+        // Waits at least once, however soon the other side answers.
         stream.set_read_timeout(Some(Duration::from_millis(1))).expect("a time");
         let error = (&stream).read(&mut buffer).expect_err("nobody writes");
         assert_eq!(error.kind(), ErrorKind::WouldBlock);
@@ -52,7 +52,7 @@ fn serves() -> bool {
     has_rings
 }
 
-/// Whether this process has a ring.
+/// Returns whether this process has a ring.
 fn has_rings() -> bool {
     fs::read_dir("/proc/self/fd").expect("files").any(|file| {
         let file = fs::read_link(file.expect("a file").path());
@@ -60,7 +60,7 @@ fn has_rings() -> bool {
     })
 }
 
-/// From now on the kernel refuses this call to this thread, and to those that it makes.
+/// Makes the kernel refuse this call to this thread, and to threads that it starts.
 fn refuse(call: libc::c_long) {
     let op = |code: u32, jt, k| libc::sock_filter { code: code as u16, jt, jf: 0, k };
     let load = op(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0);
@@ -74,7 +74,7 @@ fn refuse(call: libc::c_long) {
         op(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
     ];
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: a program of that length, there for the calls.
+    // SAFETY: the filter has that length, and outlives the calls.
     unsafe {
         assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
         let set = libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter);
@@ -82,7 +82,7 @@ fn refuse(call: libc::c_long) {
     }
 }
 
-/// Runs this test in a child that may not make that call.
+/// Runs this test in a child process that may not make that call.
 fn child(test: &str, without: &str, rings: Option<&str>) {
     let mut command = Command::new(env::current_exe().expect("a path"));
     command.args(["--exact", test]).env(CHILD, without).env_remove(RINGS);
@@ -109,7 +109,7 @@ fn a_process_that_is_told_to_uses_no_rings() {
     assert_eq!((backend(), serves()), (Backend::Epoll, false));
 }
 
-/// Rings are refused as by containers.
+/// Rings are refused as containers do.
 #[test]
 fn a_process_that_may_have_no_rings_goes_without() {
     let Some(without) = env::var_os(CHILD) else {
@@ -122,14 +122,14 @@ fn a_process_that_may_have_no_rings_goes_without() {
     assert_eq!((backend(), serves()), (Backend::Epoll, false));
 }
 
-/// The process has rings by then, and its next thread gets none.
+/// The process already has a ring, and its next thread gets none.
 #[test]
 fn a_thread_that_may_have_no_ring_goes_without() {
     if env::var_os(CHILD).is_none() {
         return child("a_thread_that_may_have_no_ring_goes_without", "later", None);
     }
     assert_eq!(serves(), backend() == Backend::IoUring);
-    // The thread that had one ends.
+    // Wait until the thread with the ring has ended.
     while has_rings() {
         thread::yield_now();
     }

@@ -1,4 +1,4 @@
-//! In a process of its own, which forks.
+//! Sockets in the child of a fork. In a separate process, because it forks.
 
 use std::io::{Read, Write};
 use std::thread;
@@ -8,7 +8,7 @@ use antiphon::fiber::{STACK_BYTES, sleep};
 use antiphon::net::{TcpListener, TcpStream};
 use antiphon::pool::Pool;
 
-/// A child goes on with the fibers of the thread that has forked, and has their files.
+/// A child continues the fibers of the thread that has forked, and has their files.
 #[test]
 fn a_child_takes_nothing_from_its_parent() {
     // SAFETY: no fiber waits while it makes a thread-local.
@@ -31,8 +31,7 @@ fn a_child_takes_nothing_from_its_parent() {
     // The thread waits for files from now on.
     assert!(answers());
     let fork = pool.spawn(|| {
-        // SAFETY: the child goes on with the state of its one thread, and ends by itself or is
-        // killed.
+        // SAFETY: the child only uses the state of its one thread, and ends by itself or is killed.
         let child = unsafe { libc::fork() };
         if child == 0 {
             (0..10_000).for_each(|_| sleep(Duration::from_millis(1)));
@@ -43,7 +42,7 @@ fn a_child_takes_nothing_from_its_parent() {
     });
     let child = fork.join().expect("no panic");
     assert!(child > 0, "a child");
-    // Long enough: nothing comes where the child has taken what tells of it.
+    // A long timeout: no answer comes if the child has taken the event.
     one.set_read_timeout(Some(Duration::from_secs(10))).expect("a time");
     let answered = (0..200).take_while(|_| {
         thread::sleep(Duration::from_micros(500));
@@ -56,6 +55,6 @@ fn a_child_takes_nothing_from_its_parent() {
         libc::waitpid(child, std::ptr::null_mut(), 0);
     }
     drop(one);
-    // All were answered by the parent, and none by the child's copy of the fiber.
+    // The parent has answered all messages, and the child's copy of the fiber none.
     assert_eq!((answered, echo.join().expect("no panic")), (200, 201));
 }

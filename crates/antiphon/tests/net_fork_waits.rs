@@ -1,4 +1,4 @@
-//! In a process of its own, which forks.
+//! Waits for sockets in the child of a fork. In a separate process, because it forks.
 
 use std::io::{ErrorKind, Read, Write};
 use std::process;
@@ -10,8 +10,8 @@ use antiphon::pool::Pool;
 
 const IN_CHILD: i32 = 7;
 
-/// A child has copies of fibers that wait, and no kernel that does anything for these: they wait
-/// until their time is over. What comes is the parent's.
+/// A child has copies of waiting fibers, for which the kernel does nothing: they wait until their
+/// timeouts. The data goes to the parent.
 #[test]
 fn a_copy_of_a_wait_is_over_in_time_and_takes_nothing() {
     // SAFETY: no fiber waits while it makes a thread-local.
@@ -27,7 +27,7 @@ fn a_copy_of_a_wait_is_over_in_time_and_takes_nothing() {
             let waited = (&other).read(&mut read);
             if process::id() != parent {
                 let late = waited.is_err_and(|it| it.kind() == ErrorKind::WouldBlock);
-                // No copy of a thread waits for files again.
+                // A copy of a thread can't wait for files again.
                 let refused = (&other).read(&mut read).is_err_and(|it| it.raw_os_error().is_none());
                 // SAFETY: ends the process.
                 unsafe { libc::_exit(if late && refused { IN_CHILD } else { 1 }) }
@@ -39,9 +39,9 @@ fn a_copy_of_a_wait_is_over_in_time_and_takes_nothing() {
         }
     });
     let fork = pool.spawn(|| {
-        // The other waits by then.
+        // Time for the other fiber to begin its wait.
         sleep(Duration::from_millis(5));
-        // SAFETY: the child goes on with the state of its one thread, and ends by itself.
+        // SAFETY: the child only uses the state of its one thread, and ends by itself.
         let child = unsafe { libc::fork() };
         if child == 0 {
             loop {

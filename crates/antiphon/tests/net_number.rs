@@ -1,4 +1,4 @@
-//! In a process of its own: others would take the number.
+//! Reuse of a file descriptor's number. In a separate process: other tests would take the number.
 
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd};

@@ -1,4 +1,4 @@
-//! Pools: a spawned task is run once, and its waiter goes on.
+//! Pools: a spawned task runs once, and its waiter continues.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -55,7 +55,7 @@ fn full_queues_slow_down_who_spawns() {
     assert_eq!(handles.into_iter().map(|handle| handle.join().unwrap()).sum::<u64>(), 49_995_000);
 }
 
-/// The only worker of a small pool is kept busy until a task without room was refused.
+/// The only worker of a small pool is busy until a task was refused because there was no room.
 #[test]
 fn a_task_that_has_no_room_comes_back() {
     let pool = Pool::with_policy(1, small()).unwrap();
@@ -89,7 +89,7 @@ fn a_task_that_has_no_room_comes_back() {
     }
 }
 
-/// Waiters are outside, a worker of the pool, and one of another pool.
+/// The waiters are a thread outside, a worker of the pool, and a worker of another pool.
 #[test]
 fn who_waits_for_room_runs_nothing_out_of_turn() {
     static POOL: std::sync::OnceLock<Pool<Scheme<Fifo, Steal>>> = std::sync::OnceLock::new();
@@ -110,7 +110,7 @@ fn who_waits_for_room_runs_nothing_out_of_turn() {
     assert_eq!(pool.spawn(move || put(20_000)).join().unwrap().0, 199_990_000);
 }
 
-/// More than there is room for, too, and from inside.
+/// Also more tasks than there is room for, and spawned from inside the pool.
 #[test]
 fn many_are_spawned_together() {
     static POOL: std::sync::OnceLock<Pool<Scheme<Fifo, Steal>>> = std::sync::OnceLock::new();
@@ -126,7 +126,7 @@ fn many_are_spawned_together() {
     }
 }
 
-/// Room for one task, the last: for a new one the one before comes back.
+/// A policy with room for one task, the newest: for each new task it hands back the one before.
 struct Latest;
 
 // SAFETY: tasks go into the worker's queue, and come out of it.
@@ -163,7 +163,7 @@ unsafe impl Policy<Linux> for Latest {
     }
 }
 
-/// Each task is run where it is made, but for those too deep.
+/// Each task runs where it is spawned, unless it is nested too deep.
 #[test]
 fn a_chain_of_short_tasks_needs_no_deep_stack() {
     fn link(pool: &'static Pool<Lazy<Scheme<Lifo, Steal>>>, left: u32, done: &'static AtomicU64) {
@@ -191,7 +191,7 @@ fn a_policy_may_give_back_another_task() {
     assert_eq!(sum.join().unwrap(), 45);
 }
 
-/// One worker, which is busy while tasks of several levels are put in.
+/// The only worker is busy while tasks of several levels are queued.
 #[test]
 fn the_most_urgent_is_run_first() {
     let policy = Ranked::new(Aging { usual: 1, level_ns: 60_000_000_000 }, 1, 64);
@@ -266,7 +266,7 @@ fn scopes_nest_in_tasks() {
     assert_eq!(leaves.load(Relaxed), 2048);
 }
 
-/// A task that waits by other means than the pool's for one that it has made.
+/// A task waits without the pool's knowledge for a task that it has spawned.
 #[test]
 fn what_is_shared_is_run_by_another() {
     let policy = Scheme::new(Lifo, HALF).queues(InBlocks::<16>::default());
@@ -331,7 +331,7 @@ fn a_dropped_pool_runs_what_is_there() {
     assert_eq!(Arc::strong_count(&ran), 1, "no task is left");
 }
 
-/// The last reference to a pool may be a task's.
+/// A task may own the last reference to its pool.
 #[test]
 fn a_worker_may_drop_its_own_pool() {
     let pool = Arc::new(Pool::new(2).unwrap());

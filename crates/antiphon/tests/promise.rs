@@ -1,4 +1,4 @@
-//! Promises, of threads, fibers and futures.
+//! Promises between threads, fibers and futures.
 
 use std::sync::Arc;
 use std::thread;

@@ -1,4 +1,4 @@
-//! A pool's recording of itself.
+//! The recordings of pools without fibers.
 
 use std::sync::mpsc;
 use std::thread;
@@ -14,7 +14,7 @@ fn all(recording: &Recording) -> Vec<What> {
     recording.workers.iter().flat_map(|one| &one.events).map(|event| event.what).collect()
 }
 
-/// The only worker has a task ready, and is long in another.
+/// The only worker has a task ready, and is in another task for long.
 #[test]
 fn a_task_behind_a_long_one_was_hogged() {
     let pool = Pool::builder().threads(1).name("one").build().unwrap();
@@ -35,13 +35,13 @@ fn a_task_behind_a_long_one_was_hogged() {
     assert_eq!(recording.latency(100 * LONG).hogged.max_ns, 0);
 }
 
-/// The number of tasks is right, though few are recorded; and no task is reported before its end.
+/// The number of tasks is right, although few are recorded; and no task is reported before its end.
 #[test]
 fn events_tile_the_time_of_a_worker_and_count_its_tasks() {
     const TASKS: u64 = 1_000;
     let pool = Pool::builder().threads(2).recorder(1 << 16).build().unwrap();
     pool.scope(|scope| (0..TASKS).for_each(|_| scope.spawn(|| ())));
-    // Workers say so when they find nothing more.
+    // Workers record it when they find no more tasks and rest.
     while pool.stats().tasks < TASKS || pool.stats().rests < 2 {
         thread::yield_now();
     }
@@ -63,12 +63,12 @@ fn events_tile_the_time_of_a_worker_and_count_its_tasks() {
     }
 }
 
-/// Tasks from outside are recorded, the workers that took them have searched for them, and the end
-/// is reported.
+/// A task from outside is recorded, the worker that took it has searched for it, and the result of
+/// the search is reported.
 #[test]
 fn a_task_from_outside_is_found_by_a_search() {
     let pool = Pool::new(1).unwrap();
-    // A worker looks there before it searches when it comes.
+    // A new worker checks that queue before it searches.
     while pool.stats().rests == 0 {
         thread::yield_now();
     }
@@ -92,7 +92,7 @@ fn the_latest_events_are_there_or_none() {
     assert_eq!(pool.recording().latency(KEPT).queued.tasks, 0);
 }
 
-/// A panic of a task that is recorded is its handle's, and a task that was refused is whole.
+/// The handle of a recorded task returns its panic, and a refused task is intact.
 #[test]
 fn a_recorded_task_is_as_any_other() {
     let pool = Pool::new(1).unwrap();
@@ -104,7 +104,7 @@ fn a_recorded_task_is_as_any_other() {
     assert_eq!(numbers, [1; 3]);
 }
 
-/// Each time that it is tried, and one of them is recorded.
+/// It may be recorded at any of many tries, but only once.
 #[test]
 fn a_task_that_is_refused_is_recorded_once() {
     const TRIES: u32 = 20_000;

@@ -1,4 +1,4 @@
-//! Waiting for the first of several things, of threads, fibers and both.
+//! Selects on threads, fibers and both.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
@@ -50,7 +50,7 @@ fn each_kind_is_had_when_it_is_there() {
     assert_eq!(one(false).as_deref(), Some("count"));
     go.send(()).expect("a receiver");
     while one(false).as_deref() != Some("Some(7)") {}
-    // Done is done.
+    // A case that was taken is not taken again.
     assert_eq!(one(false).as_deref(), Some("None"));
     assert!(!event.is_set() && receiver.is_empty());
 }
@@ -92,7 +92,7 @@ fn nothing_comes_until_the_deadline() {
     assert!(began.elapsed() >= 2 * SOON);
 }
 
-/// Both always ready: each is chosen half of the time.
+/// All cases are always ready: each is chosen equally often.
 #[test]
 fn the_choice_is_fair() {
     const TURNS: usize = 4_000;
@@ -102,7 +102,7 @@ fn the_choice_is_fair() {
         ends.iter().for_each(|(sender, _)| _ = sender.try_send(()));
         chosen[Select::new().recv_each(ends.iter().map(|ends| &ends.1), |at, _| at).wait()] += 1;
     }
-    // A greater difference comes once in a great many years.
+    // A greater difference is extremely improbable.
     let fair = TURNS / 3 - TURNS / 12..TURNS / 3 + TURNS / 12;
     assert!(chosen.iter().all(|times| fair.contains(times)), "{chosen:?}");
 }
@@ -137,7 +137,7 @@ fn more_than_a_few_are_waited_for() {
     assert!(all.iter().map(|&(_, turn)| turn).eq(0..400));
 }
 
-/// Each value once, though all are sent and received by selects that want other things, too.
+/// Each value arrives once, although all are sent and received by selects with other cases.
 fn exchange(run: impl Fn(Box<dyn FnOnce() + Send>), each: usize) -> usize {
     let (ends, stop) = ([0, 1].map(|_| bounded::<usize>(2)), Arc::new(Latch::new(1)));
     let (sum, sent) = (Arc::new(AtomicUsize::new(0)), Arc::new(Latch::new(2)));
@@ -176,7 +176,7 @@ fn exchange(run: impl Fn(Box<dyn FnOnce() + Send>), each: usize) -> usize {
                     None => patient = false,
                 }
             }
-            // The values that are left when it is told to stop.
+            // The values that are left when the receiver is told to stop.
             for receiver in &receivers {
                 while let Ok(value) = receiver.try_recv() {
                     sum.fetch_add(value, Relaxed);
@@ -218,7 +218,7 @@ fn no_value_is_lost_between_threads_and_fibers() {
     assert_eq!(exchange(run, 2_000), (1..=4_000).sum());
 }
 
-/// Waiters for either, and waiters for one alone, have as many sets as there were.
+/// Waiters for either event, and waiters for one, together receive all sets.
 #[test]
 fn a_set_that_is_not_used_is_another_waiters() {
     const TURNS: u32 = 2_000;
@@ -254,7 +254,7 @@ fn a_set_that_is_not_used_is_another_waiters() {
     assert!(!both.iter().any(Event::is_set));
 }
 
-/// Values come until the deadlines pass, now and then before and now and then after.
+/// Values arrive around the deadlines, sometimes before and sometimes after.
 #[test]
 fn what_comes_at_the_deadline_is_had_or_there() {
     const TURNS: usize = 500;
@@ -303,7 +303,7 @@ fn a_task_that_ends_is_had_by_one_of_many_waits() {
     }
 }
 
-/// One source is always ready, and one is notified by a task that has to run on the same thread.
+/// One source is always ready; another is notified by a task that must run on the same thread.
 #[test]
 fn what_is_always_ready_lets_others_run() {
     let pool = fibers(1);
@@ -350,7 +350,7 @@ fn who_is_always_served_lets_others_run_by_the_count() {
     });
     let served = waits.join().expect("no panic");
     others.join().expect("no panic");
-    // Each time is two steps, and each 128 steps are a turn of the other.
+    // Each round is two steps, and each 128 steps give the other task a turn.
     assert!(served <= 64 * (TURNS as usize + 2), "{served} steps for {TURNS} turns");
 }
 
@@ -367,7 +367,7 @@ fn a_time_comes_beside_others() {
     assert_eq!(next(Instant::now() + Duration::from_secs(3600)).wait(), Some(7));
     let late = Instant::now() + Duration::from_secs(3600);
     assert_eq!(next(late).wait_for(Duration::from_millis(1)), None, "the wait is over first");
-    // Both are ready: each is chosen now and then.
+    // Both are ready: each is chosen sometimes.
     let chosen = |_| {
         said.try_send(7).ok();
         next(begun).wait().is_some()
@@ -384,7 +384,7 @@ fn a_fiber_is_suspended_until_the_first_of_two_times() {
         let (soon, late) = (begun + Duration::from_millis(10), begun + Duration::from_secs(3600));
         Select::new().timer(late, || "late").timer(soon, || "soon").wait()
     });
-    // This wait does not keep its thread.
+    // This wait does not block its thread.
     assert_eq!(pool.spawn(|| 6 * 7).join().ok(), Some(42));
     assert_eq!(waits.join().ok(), Some("soon"));
     assert!(begun.elapsed() >= Duration::from_millis(10));

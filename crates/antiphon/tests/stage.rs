@@ -1,4 +1,4 @@
-//! Stages: each item is served once, no more are there than there is room for, and they end.
+//! Stages: each item is served once, no more items exist than there is room for, and stages end.
 
 use std::mem::forget;
 use std::panic::panic_any;
@@ -84,8 +84,7 @@ fn one_that_is_one_wide_keeps_the_order() {
     assert!(order.lock().unwrap().iter().copied().eq(0..5_000));
 }
 
-/// A slow stage at the end holds up the items that come in; as many as there is room for are
-/// inside.
+/// A slow stage at the end slows down the sender; no more items are inside than there is room for.
 #[test]
 fn what_is_slow_is_waited_for_up_to_the_beginning() {
     const BOUND: usize = (4 + 1) + (2 + 2);
@@ -110,7 +109,7 @@ fn what_is_slow_is_waited_for_up_to_the_beginning() {
     assert_eq!(lasts.join().expect("no panic").served, 500);
 }
 
-/// As many servers as it is wide, though there is one thread: they wait for each other.
+/// The servers wait for each other, on one thread: as many must run as the stage is wide.
 #[test]
 fn it_serves_as_many_at_a_time_as_it_is_wide() {
     const WIDTH: usize = 8;
@@ -174,7 +173,7 @@ fn a_panic_is_its_items() {
     assert!(panic.downcast::<String>().expect("a message").starts_with("odd: "));
 }
 
-/// The first panic is kept, and no other; each panics when it is dropped, too.
+/// Only the first panic is kept; the payload of each panics when it is dropped, too.
 #[test]
 fn what_others_have_panicked_with_is_dropped() {
     const ITEMS: usize = 10;
@@ -196,22 +195,23 @@ fn what_others_have_panicked_with_is_dropped() {
     });
     (0..ITEMS).for_each(|_| inlet.send(()));
     drop(inlet);
-    // The stage ends, though its closure panics when it is dropped.
+    // The stage ends, although its closure panics when it is dropped.
     forget(stage.join().expect_err("all have panicked"));
-    // All panics but the first were dropped, and the closure.
+    // All payloads but the first were dropped, and the closure.
     assert_eq!(dropped.load(Relaxed), ITEMS);
 }
 
-/// Both have more to do than the one thread can.
+/// Both stages together have more work than the one thread can do.
 #[test]
 fn by_their_weights_they_have_shares() {
     const ITEMS: usize = 400;
     let policy = Scheme::new(Fifo, Steal { share: Share::Half });
-    // No seat changes hands: what a thread without one makes ready is from outside.
+    // Without backup threads, no seat changes hands: tasks that a thread without a seat makes ready
+    // would come from outside.
     let pool = Arc::new(fibers(1).spares(0).build_with(policy).expect("fibers"));
     // A task from outside waits for 61 tasks of the worker's own.
     let (both_began, go_on) = (Arc::new(Latch::new(2)), Arc::new(Latch::new(1)));
-    // How many of each were served when all of one were.
+    // The number of items of each stage served when all items of one were.
     let counts: Arc<[AtomicUsize; 2]> = Arc::default();
     let first: Arc<Mutex<Option<[usize; 2]>>> = Arc::default();
     let stages = [("light", 1), ("heavy", 4)].map(|(name, weight)| {
@@ -241,8 +241,8 @@ fn by_their_weights_they_have_shares() {
     assert!(2 * light < heavy, "{light} and {heavy}");
 }
 
-/// Where the policy prefers what was made ready last: that is the next turn of the stage that had
-/// the last.
+/// Under a policy that prefers the newest task: that is the next turn of the stage whose turn has
+/// just ended.
 #[test]
 fn one_that_has_always_items_leaves_others_their_turns() {
     const ITEMS: usize = 400;
@@ -270,7 +270,7 @@ fn one_that_has_always_items_leaves_others_their_turns() {
     assert!(seen.load(Relaxed) < ITEMS, "the other had no turn before");
 }
 
-/// Ten stages, each with a pool of its own; and one pool for the stage that they have in common.
+/// Ten stages with a pool each, and one pool for the stage that they share.
 #[test]
 fn pools_are_joined_by_stages() {
     let common = pool(1);
@@ -282,7 +282,7 @@ fn pools_are_joined_by_stages() {
     let silos: Vec<(Inlet<usize>, Stage)> = (0..10)
         .map(|_| {
             let add = add.clone();
-            // The stage has it, and no other code.
+            // Only the stage owns this pool.
             Stage::builder("silo").room(4).on(&pool(1), move |number| add.send(number))
         })
         .collect();
@@ -319,7 +319,7 @@ fn what_serves_is_dropped_when_it_is_over() {
     }
 }
 
-/// Each has the inlet of the next, and they end one after the other: not one in the other.
+/// Each stage owns the inlet of the next, and they end one after the other, not nested.
 #[test]
 fn a_long_line_of_stages_ends() {
     const STAGES: usize = 3_000;

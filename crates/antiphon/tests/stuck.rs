@@ -1,4 +1,4 @@
-//! Pools in which all fibers wait: the reports about them, and when there is none.
+//! Reports of stuck pools, in which all fibers wait; and cases without a report.
 
 use std::hint::black_box;
 use std::io::Read;
@@ -16,7 +16,7 @@ use antiphon::pool::{Pool, Stuck};
 use antiphon::{Latch, Mutex};
 
 const AFTER: Duration = Duration::from_millis(20);
-/// Longer than any wait of a thread that is right.
+/// Longer than any wait in a passing test.
 const LONG: Duration = Duration::from_secs(60);
 
 /// The parts of a report.
@@ -31,7 +31,7 @@ fn fibers(threads: usize) -> (Pool, Receiver<Report>) {
     let tell = move |stuck: &Stuck| {
         assert_eq!(stuck.pool, "bank");
         let (text, waiting) = (stuck.to_string(), stuck.census.waiting());
-        // The listener may have gone.
+        // The receiver may be gone.
         let _ = sender.send(Report { text, waiting, still_for: stuck.still_for });
     };
     let builder = Pool::builder().threads(threads).name("bank").on_stuck(AFTER, tell);
@@ -39,7 +39,7 @@ fn fibers(threads: usize) -> (Pool, Receiver<Report>) {
     (unsafe { builder.fibers(STACK_BYTES) }.build().expect("fibers"), reports)
 }
 
-/// Many times as long as the report takes to come.
+/// Checks that no report comes, for many times as long as a report takes.
 fn nothing_comes(reports: &Receiver<Report>) {
     let told = reports.recv_timeout(AFTER * 20).map(|report| report.text);
     assert_eq!(told, Err(RecvTimeoutError::Timeout));
@@ -124,14 +124,14 @@ fn without_fibers_that_wait_nothing_is_said() {
     nothing_comes(&reports);
     pool.spawn(yield_now).join().expect("no panic");
     nothing_comes(&reports);
-    // Nor where one computes, and the others wait for it.
+    // There is no report either if one fiber computes, and the others wait for it.
     let gate = Arc::new(Latch::new(1));
     let ((begins, began), (end, ends)) = (channel(), channel::<()>());
     let computes = {
         let gate = gate.clone();
         pool.spawn(move || {
             begins.send(()).expect("it is awaited");
-            // The fiber waits as a thread does.
+            // The fiber blocks its thread.
             ends.recv().expect_err("nothing is sent");
             gate.count_down(1);
         })
@@ -161,13 +161,13 @@ fn a_pool_that_waits_for_a_time_or_a_socket_is_not_stuck() {
     while pool.fibers(0, LONG).waiting() == 0 {}
     let waits = {
         let gate = gate.clone();
-        // A deadline that is too far to be counted is no time that comes.
+        // A deadline that can't be represented never comes.
         pool.spawn(move || _ = gate.wait_for(Duration::MAX))
     };
     nothing_comes(&reports);
     over.store(true, Relaxed);
     sleeps.join().expect("no panic");
-    // Now it is.
+    // Now the pool is stuck.
     assert_eq!(reports.recv_timeout(LONG).expect("a report").waiting, 1);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
@@ -184,7 +184,7 @@ fn a_pool_that_waits_for_a_time_or_a_socket_is_not_stuck() {
     waits.join().expect("no panic");
 }
 
-/// A fiber that unwinds waits without leaving its stack, and answers there.
+/// A fiber that unwinds waits without switching away from its stack, and answers there.
 #[test]
 fn one_that_waits_while_it_unwinds_says_where() {
     struct Locks(Arc<Mutex<u32>>, Arc<Latch>);
@@ -223,7 +223,7 @@ fn one_that_waits_while_it_unwinds_says_where() {
     assert_eq!(*lock.lock(), 1);
 }
 
-/// Stacks so large that there are a few of them.
+/// A size of stacks of which there can be only a few.
 const HUGE: usize = 1 << 44;
 
 #[test]
@@ -245,7 +245,7 @@ fn fibers_that_wait_for_a_task_without_a_stack_are_reported() {
     assert!((1..most).contains(&waiting), "{text}");
     assert!(text.contains("can't begin: no address space for more stacks"), "{text}");
     assert!(text.contains("and tasks wait for a stack"), "{text}");
-    // No task is begun in vain.
+    // No task is begun while no stack is available.
     let began = pool.stats().tasks;
     thread::sleep(AFTER * 5);
     assert_eq!(pool.stats().tasks, began);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use antiphon::pool::Pool;
 
-/// Counts the bytes that are allocated, and how often some are.
+/// Counts the allocated bytes, and the number of allocations.
 struct Counting;
 
 static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
@@ -14,27 +14,27 @@ static TIMES: AtomicUsize = AtomicUsize::new(0);
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-// SAFETY: all that it does is the system's.
+// SAFETY: all calls are passed on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATED.fetch_add(layout.size(), Relaxed);
         TIMES.fetch_add(1, Relaxed);
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         ALLOCATED.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         unsafe { System.dealloc(block, layout) }
     }
 }
 
 const TASKS: usize = 100_000;
-/// The most bytes of a task, with its place in the queue.
+/// Maximum size of a task in bytes, with its place in the queue.
 const MOST: usize = 128;
 
-/// Bytes of one of the `TASKS` tasks that `spawn_all` spawns as the only worker.
+/// Returns the bytes of each of the `TASKS` tasks that `spawn_all` spawns on the only worker.
 fn bytes_each(spawn_all: impl FnOnce()) -> usize {
     let before = ALLOCATED.load(Relaxed);
     spawn_all();
@@ -72,14 +72,14 @@ fn a_queued_task_takes_up_128_bytes_at_most() {
             with_handle = bytes_each(|| {
                 handles.extend((0..TASKS).map(|number| pool.spawn(move || number)));
             });
-            // The memory of those is in use still.
+            // The memory of the earlier tasks is still in use.
             pool.scope(|scope| {
                 borrowing = bytes_each(|| (0..TASKS).for_each(|_| scope.spawn(|| ())));
             });
             assert!(handles.into_iter().enumerate().all(|(n, handle)| handle.join().unwrap() == n));
         });
     });
-    // More than a word, or nothing was counted.
+    // Must be more than a word; otherwise the memory was not counted.
     assert!((9..=MOST).contains(&with_handle), "{with_handle} bytes with a handle");
     assert!((9..=MOST).contains(&borrowing), "{borrowing} bytes in a scope");
 }

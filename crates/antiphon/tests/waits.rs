@@ -1,4 +1,4 @@
-//! Barrier, semaphore, and once-calls, as a Rust user writes them.
+//! Barriers, semaphores and once cells, used as a Rust user does.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
@@ -132,7 +132,7 @@ fn a_value_whose_making_panics_is_made_by_the_next() {
     assert_eq!((*VALUE, *VALUE, TRIES.load(Relaxed)), (1, 1, 2));
 }
 
-/// As those of the standard library: a value that only one thread may have is not shared.
+/// As in the standard library: a cell of a value that only one thread may use is not shared.
 #[test]
 fn they_are_sent_and_shared_as_their_values_allow() {
     fn is_send<T: Send>() {}

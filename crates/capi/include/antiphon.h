@@ -20,13 +20,13 @@
  *	antiphon_coop.h		event loops that share a CPU
  *	antiphon_clock.h	timestamps without a shared counter
  *
- * All types: an object of zero bytes is a free one, so static and calloc'ed objects need no
- * initialiser. An object allocates nothing and need not be destroyed. A free lock without waiters
- * may be copied and moved as bytes. All types except antiphon_pshared_ ones are for the threads of
- * one process. A forked child may use the objects that it has inherited, and owns the locks that
- * the forking thread owned. Exception: if another thread was in a call on a barrier, event, latch,
- * event count or broadcast at the time of the fork, the child must initialise that object again;
- * otherwise the next call may wait for ever (README.md, "fork").
+ * All types: an object whose bytes are all zero is valid and free, so static and calloc'ed objects
+ * need no initialiser. An object allocates nothing and need not be destroyed. A free lock without
+ * waiters may be copied and moved as bytes. All types except antiphon_pshared_ ones are for the
+ * threads of one process. A forked child may use the objects that it has inherited, and owns the
+ * locks that the forking thread owned. Exception: if another thread was in a call on a barrier,
+ * event, latch, event count or broadcast at the time of the fork, the child must initialise that
+ * object again; otherwise the next call may wait for ever (README.md, "fork").
  *
  * All functions: arguments are valid pointers, never null. Functions that return int return 0 or an
  * error number of <errno.h>, never EINTR; the others can't fail. errno is not changed. No function
@@ -36,8 +36,8 @@
  * a handler that waits for a lock of the interrupted thread waits for ever.
  *
  * Time: `clock` is CLOCK_REALTIME or CLOCK_MONOTONIC of <time.h>. `until` is a point in time of
- * that clock, not a duration. EINVAL if `clock` is another one or the nanoseconds are not below
- * 10^9, even if the call would not have waited. A lock that is free is acquired even if `until` has
+ * that clock, not a duration. EINVAL if `clock` is another clock or the nanoseconds are not below
+ * 10^9, even if the call would not have waited. A free lock is acquired even if `until` has
  * passed. */
 
 #ifndef ANTIPHON_H
@@ -135,7 +135,7 @@ typedef struct antiphon_pshared_barrier {
 #define ANTIPHON_COND_INIT   { { 0, 0, 0, 0 } }
 #define ANTIPHON_ONCE_INIT   { { 0 } }
 #define ANTIPHON_PSHARED_RWLOCK_INIT { { 0 } }
-/* `parties` threads, at least 1; `permits` permits, at most ANTIPHON_SEM_MAX. */
+/* For `parties` threads, at least 1; with `permits` permits, at most ANTIPHON_SEM_MAX. */
 #define ANTIPHON_BARRIER_INIT(parties) { { 0 }, { 0, (parties) }, { 0 } }
 #define ANTIPHON_SEM_INIT(permits)     { { 0 }, { 0, (permits) } }
 /* clang-format on */
@@ -144,7 +144,7 @@ typedef struct antiphon_pshared_barrier {
 #define ANTIPHON_SEM_MAX 2147483647u
 #define ANTIPHON_LATCH_MAX 2147483647u
 
-/* The version of the library that was loaded, in the form of ANTIPHON_VERSION. */
+/* Returns the version of the loaded library, in the form of ANTIPHON_VERSION. */
 const char *antiphon_version(void) ANTIPHON_NOEXCEPT;
 
 /* Types, as arguments of antiphon_layout. */
@@ -312,15 +312,15 @@ ANTIPHON_MUST_USE
 int antiphon_rwlock_timedupgrade(antiphon_rwlock_t *lock, int clock,
 				 const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* Writer to reader; writer to upgradable reader; upgradable reader to reader. They never wait, and
- * no writer comes in between. */
+/* Writer to reader; writer to upgradable reader; upgradable reader to reader. These functions never
+ * wait, and no writer comes in between. */
 void antiphon_rwlock_downgrade(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 void antiphon_rwlock_downgrade_to_upgradable(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 void antiphon_rwlock_downgrade_upgradable(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
 /* --- condition variable: 32 bytes. All threads that wait at the same time must use the same mutex.
- * They are notified in the order in which they came. A wait may end without a notification, though
- * seldom: wait in a loop. --- */
+ * They are notified in order of arrival. A wait may rarely end without a notification: wait in a
+ * loop. --- */
 
 void antiphon_cond_init(antiphon_cond_t *cond) ANTIPHON_NOEXCEPT;
 
@@ -338,8 +338,8 @@ ANTIPHON_MUST_USE
 int antiphon_cond_timedwait(antiphon_cond_t *cond, antiphon_mutex_t *mutex, int clock,
 			    const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* Notifies the waiter with the highest real-time priority, or else the one that has waited longest.
- * Does nothing if no thread waits. The caller need not own the mutex. */
+/* Notifies the waiter with the highest real-time priority, or else the waiter that has waited
+ * longest. Does nothing if no thread waits. The caller need not own the mutex. */
 void antiphon_cond_signal(antiphon_cond_t *cond) ANTIPHON_NOEXCEPT;
 
 /* Notifies all waiters. */
@@ -358,7 +358,7 @@ void antiphon_barrier_destroy(antiphon_barrier_t *barrier) ANTIPHON_NOEXCEPT;
 /* Waits until `parties` threads have come. Returns 1 to one of them, and 0 to the others. */
 int antiphon_barrier_wait(antiphon_barrier_t *barrier) ANTIPHON_NOEXCEPT;
 
-/* Same as wait. ETIMEDOUT: the caller is not counted any more. EINVAL: it was not counted. */
+/* Same as wait. ETIMEDOUT: the caller is no longer counted. EINVAL: it was not counted. */
 ANTIPHON_MUST_USE
 int antiphon_barrier_timedwait(antiphon_barrier_t *barrier, int clock,
 			       const struct timespec *until) ANTIPHON_NOEXCEPT;
@@ -388,7 +388,7 @@ int antiphon_sem_timedwait(antiphon_sem_t *sem, int clock,
  * The semaphore is not touched after another thread could have taken the permits. */
 int antiphon_sem_post(antiphon_sem_t *sem, uint32_t permits) ANTIPHON_NOEXCEPT;
 
-/* The number of permits, which may be out of date at once. */
+/* Returns the number of permits, which may be out of date at once. */
 uint32_t antiphon_sem_value(const antiphon_sem_t *sem) ANTIPHON_NOEXCEPT;
 
 /* --- once: 4 bytes --- */
@@ -404,8 +404,8 @@ int antiphon_once(antiphon_once_t *once, int (*run)(void *argument),
 
 /* --- readers-writer lock for processes: 4 bytes, in memory that they share, at any address. All
  * processes must be in one PID namespace, so that they see the same thread numbers. Writers are
- * preferred; readers wait behind a waiting writer, but only for a while. The thread that has locked
- * for writing must unlock.
+ * preferred; readers wait behind a waiting writer, but only for a limited time. The thread that has
+ * locked for writing must unlock.
  *
  * If a writer is killed, a waiter finds out and acquires the lock with EOWNERDEAD. So do all later
  * callers, until one calls antiphon_pshared_rwlock_recovered. A reader that is killed stays
@@ -446,13 +446,13 @@ void antiphon_pshared_rwlock_wrunlock(antiphon_pshared_rwlock_t *lock) ANTIPHON_
 /* Called by the writer: the data that the lock guards is consistent again. */
 void antiphon_pshared_rwlock_recovered(antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
-/* Called by a reader or writer. 0 if a writer has died with the lock and
+/* Called by a reader or writer. Returns 0 if a writer has died while it held the lock and
  * antiphon_pshared_rwlock_recovered was not called afterwards, else 1. */
 int antiphon_pshared_rwlock_is_whole(const antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
 
-/* --- barrier for processes: 8 bytes, in memory that they share, as above. All bytes zero: for one
- * thread. A thread that is killed before it has come is waited for in vain. A process may unmap the
- * barrier when its own threads have returned. --- */
+/* --- barrier for processes: 8 bytes, in memory that they share, at any address, in one PID
+ * namespace. All bytes zero: for one thread. If a thread is killed before it has come, the others
+ * wait for ever. A process may unmap the barrier when its own threads have returned. --- */
 
 /* EINVAL: `parties` is 0 or more than 65535. */
 ANTIPHON_MUST_USE
@@ -462,7 +462,7 @@ int antiphon_pshared_barrier_init(antiphon_pshared_barrier_t *barrier,
 /* Waits until `parties` threads have come. Returns 1 to one of them, and 0 to the others. */
 int antiphon_pshared_barrier_wait(antiphon_pshared_barrier_t *barrier) ANTIPHON_NOEXCEPT;
 
-/* Same as wait. ETIMEDOUT: the caller is not counted any more. EINVAL: it was not counted. */
+/* Same as wait. ETIMEDOUT: the caller is no longer counted. EINVAL: it was not counted. */
 ANTIPHON_MUST_USE
 int antiphon_pshared_barrier_timedwait(antiphon_pshared_barrier_t *barrier, int clock,
 				       const struct timespec *until) ANTIPHON_NOEXCEPT;
@@ -477,15 +477,15 @@ int antiphon_rwlock_set_policy(antiphon_rwlock_t *lock, const char *policy) ANTI
 int antiphon_spin_set_policy(antiphon_spin_t *spin, const char *policy) ANTIPHON_NOEXCEPT;
 
 /* Sets the urgency of the calling thread for locks with "priority", from its next wait on: 0 to
- * 255, larger goes first. -1, the default: the kernel's value (20 - nice, or 100 + the real-time
- * priority). EINVAL: another number. */
+ * 255, larger numbers go first. -1, the default: the kernel's value (20 - nice, or 100 + the
+ * real-time priority). EINVAL: another number. */
 int antiphon_set_priority(int rank) ANTIPHON_NOEXCEPT;
 
 #if defined(__cplusplus)
 }
 #endif
 
-/* Checks of the ABI, for all headers; the library asserts the same. */
+/* Checks of the ABI, for all headers; the library asserts the same numbers. */
 #if defined(__cplusplus)
 #define ANTIPHON_ASSERT_LAYOUT(type, size, align) \
 	static_assert(sizeof(type) == (size) && alignof(type) == (align), #type)

@@ -6,18 +6,18 @@
  *		…
  *		if (antiphon_clock_compare(&clock, one, other) == ANTIPHON_BEFORE)
  *
- * A stamp is a reading of the counter of the caller's CPU; it takes some 20 ns, however many
- * threads take stamps. Counters of two CPUs differ by a little, which is measured; stamps that are
+ * A stamp is a reading of the counter of the caller's CPU; it takes about 20 ns, whatever the
+ * number of threads. Counters of two CPUs differ slightly, which is measured; stamps that are
  * closer than that have no certain order (Kashyap, Min, Kim and Kim, "A scalable ordering primitive
  * for multicore machines", EuroSys 2018).
  *
- * A clock may be copied as bytes, and used by any number of threads. All bytes zero: it was not
- * measured, and no order is certain. It covers the CPUs that the process could use when it was
- * measured. Measure again when CPUs come online, or when the virtual machine was suspended or moved
- * to another host, which antiphon_clock_verify finds out.
+ * A clock may be copied as bytes, and used by any number of threads. All bytes zero: not measured,
+ * and no order is certain. It covers the CPUs that the process could use when it was measured.
+ * Measure again when CPUs come online, or when the virtual machine was suspended or moved to
+ * another host, which antiphon_clock_verify finds out.
  *
- * The rules of antiphon.h hold, but measuring, and asking for the source, allocate, and must not be
- * done in signal handlers. */
+ * The rules of antiphon.h hold, but measuring and asking for the source allocate memory, and must
+ * not be done in signal handlers. */
 
 #ifndef ANTIPHON_CLOCK_H
 #define ANTIPHON_CLOCK_H
@@ -41,23 +41,23 @@ enum antiphon_order {
 	ANTIPHON_AFTER = 1
 };
 
-/* The clock of this process. The first call measures it, and so blocks; others wait for that.
- * EAGAIN, EPERM, EBUSY: see antiphon_clock_measure; nothing was written, and the next call tries
- * again. */
+/* Stores the clock of this process. The first call measures it, and so blocks; concurrent calls
+ * wait for that. EAGAIN, EPERM, EBUSY: see antiphon_clock_measure; nothing was written, and the
+ * next call tries again. */
 ANTIPHON_MUST_USE
 int antiphon_clock_shared(antiphon_clock_t *clock) ANTIPHON_NOEXCEPT;
 
 /* Measures how far the counters of all CPUs that this process may use are apart. Two threads of the
- * library pass a word to and fro: a few milliseconds on two idle CPUs, at most some 30 ms more, or
- * 16 exchanges with each CPU if those take longer; on a busy machine up to four times. Waits for
- * its turn on each CPU, which may be long if a real-time thread has it.
- * EAGAIN: no thread could be made. EPERM: sched_setaffinity is refused. EBUSY: a CPU was taken
- * away, or the machine is too busy: measure again. Nothing was written then. */
+ * library exchange a word repeatedly. That takes a few milliseconds on two idle CPUs, at most about
+ * 30 ms more, or 16 exchanges with each CPU if those take longer; on a busy machine up to four
+ * times. Waits for its turn on each CPU, which may be long if a real-time thread has it. EAGAIN: no
+ * thread could be made. EPERM: sched_setaffinity is refused. EBUSY: a CPU was taken away, or the
+ * machine is too busy: measure again. Nothing was written then. */
 ANTIPHON_MUST_USE
 int antiphon_clock_measure(antiphon_clock_t *clock) ANTIPHON_NOEXCEPT;
 
-/* A stamp of this moment. No memory access is moved across it, except that earlier plain stores may
- * still be on their way. 0 is before all stamps. */
+/* Returns a stamp of this moment. No memory access is moved across it, except that earlier plain
+ * stores may still be on their way. 0 is before all stamps. */
 uint64_t antiphon_clock_now(void) ANTIPHON_NOEXCEPT;
 
 /* Compares two stamps; returns an enum antiphon_order. */
@@ -80,15 +80,15 @@ int antiphon_clock_new_time(const antiphon_clock_t *clock, uint64_t after,
 ANTIPHON_MUST_USE
 int antiphon_clock_verify(const antiphon_clock_t *clock) ANTIPHON_NOEXCEPT;
 
-/* The uncertainty: stamps that were taken within this many nanoseconds may have no certain order.
- * UINT64_MAX: the clock was not measured. */
+/* Returns the uncertainty: stamps that were taken within this many nanoseconds may have no certain
+ * order. UINT64_MAX: the clock was not measured. */
 uint64_t antiphon_clock_uncertainty_ns(const antiphon_clock_t *clock) ANTIPHON_NOEXCEPT;
 
-/* The number of CPUs that were measured. */
+/* Returns the number of CPUs that were measured. */
 uint32_t antiphon_clock_cpus(const antiphon_clock_t *clock) ANTIPHON_NOEXCEPT;
 
-/* 1 if stamps are made of the CPUs' counters; 0 if of CLOCK_MONOTONIC, because the counters can't
- * be trusted. */
+/* Returns 1 if stamps are made of the CPUs' counters; 0 if of CLOCK_MONOTONIC, because the counters
+ * cannot be trusted. */
 int antiphon_clock_has_counters(void) ANTIPHON_NOEXCEPT;
 
 /* Writes a text for people that says what stamps are made of, and why. Like snprintf: writes at

@@ -1,8 +1,8 @@
 /* antiphon_coop.h: threads that share a CPU fairly, and are on time while the machine is busy.
  *
- * Each member says when its next timer is due and how important the rest of its work is, learns the
- * same of the others, and gives the CPU away when they are due. An event loop of antiphon_loop.h
- * does that by itself (antiphon_loop_cooperate); a loop of your own does this:
+ * Each member announces when its next timer is due and how important the rest of its work is,
+ * learns the same of the others, and gives the CPU away when their timers are due. An event loop of
+ * antiphon_loop.h does that by itself (antiphon_loop_cooperate); your own loop does this:
  *
  *	antiphon_coop_t part = { .domain = "players" };
  *	antiphon_coop_join(&member, &part);
@@ -92,7 +92,7 @@ typedef struct antiphon_coop {
 	uint64_t kept;
 } antiphon_coop_t;
 
-/* What a member learns of the others; ANTIPHON_COOP_NEVER: none. */
+/* What a member learns about the others; ANTIPHON_COOP_NEVER: none. */
 typedef struct antiphon_coop_answer {
 	/* The earliest release of all others. */
 	uint64_t release_ns;
@@ -128,7 +128,7 @@ typedef struct antiphon_coop_status {
 /* A thread's membership in a domain. */
 typedef struct antiphon_coop_member antiphon_coop_member_t;
 
-/* The tiers that are available, joined by |. They are tried out, on a thread of the library. Unless
+/* Returns the available tiers, joined by |. They are tried out, on a thread of the library. Unless
  * `report` is NULL, writes a table of all tiers that says why the others are not available, cut to
  * `bytes` including the final zero. */
 int antiphon_coop_available(char *report, size_t bytes) ANTIPHON_NOEXCEPT;
@@ -136,26 +136,25 @@ int antiphon_coop_available(char *report, size_t bytes) ANTIPHON_NOEXCEPT;
 /* Joins a domain by ANTIPHON_COOP_BATON. From now on the thread runs on that CPU and must poll; its
  * timer slack is a nanosecond. A thread has one membership in a domain: the latest. `part` may be
  * NULL. EINVAL: a number or the name is wrong, or the thread may not run on that CPU. ENOSPC: 64
- * threads have joined.
- * EAGAIN: for a second, others kept the thread from running while it tried. EPROTO: the members use
- * another version of this library or another PID namespace. EBUSY: a program that initialises the
- * domain does not go on. EACCES: the file or its folder does not belong to the user alone. Or
- * another error of the system. */
+ * threads have joined. EAGAIN: other threads kept this thread from running for a second while it
+ * tried to join. EPROTO: the members use another version of this library or another PID namespace.
+ * EBUSY: a program that initialises the domain does not finish. EACCES: the file or its folder does
+ * not belong to the user alone. Other errors of the system. */
 ANTIPHON_MUST_USE
 int antiphon_coop_join(antiphon_coop_member_t **member,
 		       const antiphon_coop_t *part) ANTIPHON_NOEXCEPT;
 
 /* Publishes when the caller's next timer is due and the least user virtual time of its work, each
  * or ANTIPHON_COOP_NEVER; lets others run, and returns when it is the caller's turn. Without work
- * it sleeps until the release. EINVAL: there is neither, or the caller is between the halves.
- * EPERM: the caller is not the thread that has joined, or is its forked child. */
+ * it sleeps until the release. EINVAL: there is neither a timer nor work, or the caller is between
+ * the halves of a poll. EPERM: the caller is not the thread that has joined, or is its forked
+ * child. */
 int antiphon_coop_poll(antiphon_coop_member_t *member, uint64_t release_ns, uint64_t importance,
 		       antiphon_coop_answer_t *answer) ANTIPHON_NOEXCEPT;
 
-/* A poll in two halves, for callers that wait for files too: between the halves the caller waits
+/* A poll in two halves, for callers that also wait for files: between the halves the caller waits
  * for its files until `until_ns` (ANTIPHON_COOP_NEVER: without a limit), and only checks them if
- * that has passed.
- * EINVAL: the halves were not called in turn. EPERM. */
+ * that has passed. EINVAL: the halves were not called in turn. EPERM. */
 int antiphon_coop_before(antiphon_coop_member_t *member, uint64_t release_ns, uint64_t importance,
 			 uint64_t *until_ns) ANTIPHON_NOEXCEPT;
 int antiphon_coop_after(antiphon_coop_member_t *member,
@@ -165,8 +164,9 @@ int antiphon_coop_after(antiphon_coop_member_t *member,
 int antiphon_coop_status(const antiphon_coop_member_t *member,
 			 antiphon_coop_status_t *status) ANTIPHON_NOEXCEPT;
 
-/* Leaves the domain, and frees the member. A forked child frees its copy so, and any thread may
- * free the member of a thread that has ended. EPERM: it belongs to another thread, and stays. */
+/* Leaves the domain, and frees the member. A forked child also frees its copy by this, and any
+ * thread may free the member of a thread that has ended. EPERM: it belongs to another thread, and
+ * stays. */
 int antiphon_coop_leave(antiphon_coop_member_t *member) ANTIPHON_NOEXCEPT;
 
 #if defined(__cplusplus)

@@ -16,14 +16,14 @@
  *
  * - No function may be called in signal handlers: sleepers are listed under a lock, and a handler
  *   that has interrupted its owner waits for ever. A handler may set, count down and send the
- *   objects of antiphon_pshared_event.h, which work for the threads of one process too.
+ *   objects of antiphon_pshared_event.h, which also work for the threads of one process.
  * - If a process forks while another thread is in a call on an object, the object may be locked in
  *   the child, where the next call waits for ever. The child initialises the object again, or the
  *   parent forks while no thread is in a call.
  * - malloc does not align memory enough for events and broadcasts; aligned_alloc does.
  *
  * What was done before a set, count down, notification or send happens before the return of the
- * wait that it ends. A waiter first spins for as long as a sleep costs, if there are CPUs enough,
+ * wait that it ends. A waiter first spins for as long as a sleep costs, if enough CPUs are idle,
  * and then sleeps; the signalling thread makes a system call only if a thread sleeps.
  *
  * Memory may be reused once all waits have returned, even if the call that ended them has not. */
@@ -100,7 +100,7 @@ ANTIPHON_MUST_USE
 int antiphon_event_timedwait(antiphon_event_t *event, int clock,
 			     const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* 1 if the event is set, else 0; may be out of date at once. */
+/* Returns 1 if the event is set, else 0; may be out of date at once. */
 int antiphon_event_is_set(const antiphon_event_t *event) ANTIPHON_NOEXCEPT;
 
 /* --- latch: opens once and stays open. A latch that counts down from 1 is an event that is set
@@ -119,7 +119,7 @@ void antiphon_latch_count_down(antiphon_latch_t *latch, uint32_t step) ANTIPHON_
 /* Waits until the latch is open. */
 void antiphon_latch_wait(antiphon_latch_t *latch) ANTIPHON_NOEXCEPT;
 
-/* 0 if the latch is open, EBUSY if not. Never waits. */
+/* Returns 0 if the latch is open, EBUSY if not. Never waits. */
 ANTIPHON_MUST_USE
 int antiphon_latch_trywait(antiphon_latch_t *latch) ANTIPHON_NOEXCEPT;
 
@@ -128,7 +128,7 @@ ANTIPHON_MUST_USE
 int antiphon_latch_timedwait(antiphon_latch_t *latch, int clock,
 			     const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* The count that is left; may be out of date at once. */
+/* Returns the remaining count; may be out of date at once. */
 uint32_t antiphon_latch_left(const antiphon_latch_t *latch) ANTIPHON_NOEXCEPT;
 
 /* --- event count: waits for a condition in the caller's data, such as a lock-free queue.
@@ -155,7 +155,7 @@ int antiphon_event_count_destroy(antiphon_event_count_t *count) ANTIPHON_NOEXCEP
 void antiphon_event_count_prepare(antiphon_event_count_t *count,
 				  antiphon_event_key_t *key) ANTIPHON_NOEXCEPT;
 
-/* Waits until notified, or (seldom) for no reason. */
+/* Waits until notified; may rarely return spuriously. */
 void antiphon_event_count_wait(antiphon_event_key_t *key) ANTIPHON_NOEXCEPT;
 
 /* ETIMEDOUT: not notified in time. EINVAL: the wait was cancelled. The key has ended in all
@@ -194,8 +194,8 @@ int antiphon_broadcast_init(antiphon_broadcast_t *broadcast) ANTIPHON_NOEXCEPT;
 /* EBUSY: a thread sleeps that was not signalled. */
 int antiphon_broadcast_destroy(antiphon_broadcast_t *broadcast) ANTIPHON_NOEXCEPT;
 
-/* The present generation. Ask for it before you check your condition: any later send ends a wait
- * with this generation. */
+/* Returns the present generation. Call this before you check your condition: any later send ends a
+ * wait with this generation. */
 uint64_t antiphon_broadcast_now(const antiphon_broadcast_t *broadcast) ANTIPHON_NOEXCEPT;
 
 /* Ends all waits with the present generation. */

@@ -8,21 +8,21 @@
  * processes share: mutexes, readers-writer locks, condition variables, barriers, semaphores,
  * events, latches, event counts, broadcasts, task groups, and the objects of this header,
  * antiphon_stage.h and antiphon_net.h. Threads and fibers wait in the same queues, and each wakes
- * the other. All objects except the pools may be used by threads, too, which sleep.
+ * the other. All objects except the pools may also be used by threads, which sleep.
  *
  * Rules for code in fibers, which the compiler cannot check:
  *
  * - A fiber must not wait while it initialises a thread-local (in the initialiser of a C++
  *   thread_local or of a static in a function), nor in a scope that sets a thread-local and
- *   restores its former value at the end: other fibers run on the same thread meanwhile, and do the
- *   same.
+ *   restores its former value at the end: other fibers run on the same thread meanwhile, and may do
+ *   the same.
  * - A fiber that has begun stays on its thread. errno belongs to the thread: after a wait it has
  *   the value that others have left.
- * - Other ways to wait block the thread with all its fibers: files, sockets that are not of
+ * - Other ways to wait block the thread with all its fibers: files, sockets other than those of
  *   antiphon_net.h, pthread locks. antiphon_pool_blocking helps tasks that have not begun. Two
  *   fibers of a thread that lock a pthread mutex, and wait while they own it, block the thread for
  *   ever.
- * - A fiber that computes for long should call antiphon_fiber_checkpoint now and then.
+ * - A fiber that computes for long should call antiphon_fiber_checkpoint regularly.
  * - The stack does not grow: a fiber that needs more ends the process by SIGSEGV. Put large arrays
  *   on the heap.
  *
@@ -47,26 +47,26 @@ typedef struct antiphon_channel antiphon_channel_t;
 typedef struct antiphon_promise antiphon_promise_t;
 typedef struct antiphon_awaited antiphon_awaited_t;
 
-/* Says whether work should end. */
+/* Tells whether work should end. */
 typedef struct antiphon_token antiphon_token_t;
 
 /* --- fibers --- */
 
 /* Makes a pool as antiphon_pool_create does, whose tasks are fibers with stacks of `stack_bytes`;
- * 0: 64 KiB. EINVAL: also if there can be no such stacks. EAGAIN: also if there is no memory for
- * one, or fibers of another runtime wait by this library. */
+ * 0: 64 KiB. EINVAL: also if stacks of that size are impossible. EAGAIN: also if there is no memory
+ * for one, or fibers of another runtime wait by this library. */
 ANTIPHON_MUST_USE
 int antiphon_fiber_pool_create(antiphon_pool_t **pool, size_t threads, const char *policy,
 			       size_t stack_bytes) ANTIPHON_NOEXCEPT;
 
-/* 1 if the caller is a fiber, else 0. */
+/* Returns 1 if the caller is a fiber, else 0. */
 int antiphon_fiber_is_fiber(void) ANTIPHON_NOEXCEPT;
 
 /* Lets other fibers of this thread run, and after every fourth turn a task that has not begun. If
  * the caller is not a fiber, lets other threads run. */
 void antiphon_fiber_yield(void) ANTIPHON_NOEXCEPT;
 
-/* Lets other fibers of this thread run, and begins tasks only now and then. Costs less than
+/* Lets other fibers of this thread run, and begins tasks only rarely. Costs less than
  * antiphon_fiber_yield. */
 void antiphon_fiber_yield_soft(void) ANTIPHON_NOEXCEPT;
 
@@ -128,8 +128,8 @@ int antiphon_channel_timedrecv(antiphon_channel_t *channel, void *item, int cloc
  * Never waits. */
 void antiphon_channel_close(antiphon_channel_t *channel) ANTIPHON_NOEXCEPT;
 
-/* The number of items, which may be out of date at once; the number of items for which there is
- * room. */
+/* Return the number of items in the channel, which may be out of date at once; and the number of
+ * items for which there is room. */
 size_t antiphon_channel_len(const antiphon_channel_t *channel) ANTIPHON_NOEXCEPT;
 size_t antiphon_channel_room(const antiphon_channel_t *channel) ANTIPHON_NOEXCEPT;
 
@@ -141,7 +141,7 @@ void antiphon_promise_create(antiphon_promise_t **promise,
 /* Delivers the value, and frees the promise. Never waits. */
 void antiphon_promise_fulfil(antiphon_promise_t *promise, void *value) ANTIPHON_NOEXCEPT;
 
-/* Says that there will be no value, and frees the promise. Never waits. */
+/* Announces that there will be no value, and frees the promise. Never waits. */
 void antiphon_promise_break(antiphon_promise_t *promise) ANTIPHON_NOEXCEPT;
 
 /* Waits for the value. EPIPE: the promise was broken. Later calls return the same. A worker of a
@@ -161,8 +161,8 @@ int antiphon_awaited_timedwait(antiphon_awaited_t *awaited, void **value, int cl
 /* A value that was not taken is lost; the program still owns the memory that it points to. */
 void antiphon_awaited_destroy(antiphon_awaited_t *awaited) ANTIPHON_NOEXCEPT;
 
-/* --- tokens: tell work to end, which it does by itself. A token is cancelled once and for all, by
- * antiphon_token_cancel, at its deadline, or with its parent. --- */
+/* --- tokens: tell work to end; the work checks them and ends by itself. A token is cancelled once
+ * and for all, by antiphon_token_cancel, at its deadline, or with its parent. --- */
 
 /* `parent` is NULL or a token, which may be destroyed before this one. */
 void antiphon_token_create(antiphon_token_t **token,
@@ -180,7 +180,7 @@ void antiphon_token_destroy(antiphon_token_t *token) ANTIPHON_NOEXCEPT;
  * waits. */
 void antiphon_token_cancel(antiphon_token_t *token) ANTIPHON_NOEXCEPT;
 
-/* 1 if the token is cancelled, else 0. */
+/* Returns 1 if the token is cancelled, else 0. */
 int antiphon_token_is_cancelled(const antiphon_token_t *token) ANTIPHON_NOEXCEPT;
 
 /* Waits until the token is cancelled. */
@@ -201,7 +201,7 @@ int antiphon_token_timedwait(const antiphon_token_t *token, int clock,
  *
  * Of several ready cases one is chosen at random, each as likely as the others. The others are left
  * as they are: an item that was not sent stays with the caller, an event that was not taken stays
- * set. An event may be handed to a waiting select that takes another case; it is set again then. A
+ * set. An event may be handed to a waiting select that takes another case; it is then set again. A
  * closed channel is always ready: give its case the kind ANTIPHON_CASE_KIND_NEVER. Up to eight
  * cases need no allocation. --- */
 

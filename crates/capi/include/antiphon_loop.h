@@ -1,5 +1,6 @@
-/* antiphon_loop.h: an event loop for programs that have deadlines and compute all the time: timers
- * when they are due, and then the most important work, in steps that end when something is due.
+/* antiphon_loop.h: an event loop for programs that have deadlines and compute all the time. It runs
+ * timers when they are due, and otherwise the most important work, in steps that end when a timer
+ * is due.
  *
  *	static int beat(antiphon_loop_t *loop, void *data, uint64_t *when)
  *	{
@@ -15,8 +16,8 @@
  *
  * A loop belongs to the thread that has made it: only that thread calls its functions, except those
  * of handles and lookouts, which are for all threads. Times are nanoseconds of CLOCK_MONOTONIC. No
- * callback is preempted by another one. docs/event-loop.md has the order of calls, and what only
- * Rust has. */
+ * callback is preempted by another one. docs/event-loop.md has the order of calls, and features
+ * that only Rust has. */
 
 #ifndef ANTIPHON_LOOP_H
 #define ANTIPHON_LOOP_H
@@ -152,8 +153,8 @@ typedef struct antiphon_loop_stats {
 	uint64_t ran_max_ns;
 } antiphon_loop_stats_t;
 
-/* A bucket of a histogram: `count` times were at most `upto_ns`, and above that of the bucket
- * before. */
+/* A bucket of a histogram: `count` times were at most `upto_ns`, and above the limit of the
+ * previous bucket. */
 typedef struct antiphon_loop_bucket {
 	uint64_t upto_ns;
 	uint64_t count;
@@ -184,9 +185,9 @@ void antiphon_loop_destroy(antiphon_loop_t *loop) ANTIPHON_NOEXCEPT;
  * callback. The former tier is left. Call it when the loop is about to run: a member that has
  * joined and does not poll delays others. `part` is NULL, or what the loop wants;
  * ANTIPHON_COOP_BOOST uses its domain only in a group. EINVAL: also no such tier. EPERM: a right is
- * missing, see antiphon_coop_available. EAGAIN: no thread could be made for the helper. Else as
- * antiphon_coop_join. If it fails, the loop goes on as before, or in no tier if joining failed,
- * which comes last.
+ * missing, see antiphon_coop_available. EAGAIN: no thread could be made for the helper. Other
+ * errors are those of antiphon_coop_join. If it fails, the loop goes on as before, or in no tier if
+ * joining, the last step, has failed.
  *
  * Before the program calls exec, a boosted loop must go back to ANTIPHON_COOP_ALONE: the next
  * program might stay raised. A loop inside another one polls in antiphon_loop_turn only, and sleeps
@@ -196,7 +197,7 @@ ANTIPHON_MUST_USE
 int antiphon_loop_cooperate(antiphon_loop_t *loop, int tier,
 			    const antiphon_coop_t *part) ANTIPHON_NOEXCEPT;
 
-/* The loop's tier, and its state there. */
+/* Writes the loop's tier, and its state there. */
 void antiphon_loop_coop_status(const antiphon_loop_t *loop,
 			       antiphon_coop_status_t *status) ANTIPHON_NOEXCEPT;
 
@@ -206,15 +207,14 @@ ANTIPHON_MUST_USE
 int antiphon_loop_submit(antiphon_loop_t *loop, const antiphon_loop_event_t *event,
 			 uint64_t *id) ANTIPHON_NOEXCEPT;
 
-/* Submits an event for a file, which the caller keeps open until the event is over. EINVAL: as
- * above, or wrong `ways`. After other errors of the system `end` was called: EPERM: the file is
- * always ready;
- * EEXIST: it belongs to another event already. */
+/* Submits an event for a file, which the caller keeps open until the event is over. EINVAL: see
+ * antiphon_loop_submit, or wrong `ways`. After other errors of the system `end` was called: EPERM:
+ * the file is always ready; EEXIST: it belongs to another event already. */
 ANTIPHON_MUST_USE
 int antiphon_loop_watch(antiphon_loop_t *loop, int fd, int ways,
 			const antiphon_loop_event_t *event, uint64_t *id) ANTIPHON_NOEXCEPT;
 
-/* Cancels an event. ENOENT: there is no such event any more. */
+/* Cancels an event. ENOENT: the event no longer exists. */
 int antiphon_loop_cancel(antiphon_loop_t *loop, uint64_t id) ANTIPHON_NOEXCEPT;
 
 /* Wakes an event: it is called as work, unless it is due to be already. ENOENT. */
@@ -227,37 +227,37 @@ void antiphon_loop_stop(antiphon_loop_t *loop) ANTIPHON_NOEXCEPT;
  * EDEADLK if the caller is in a callback. */
 int antiphon_loop_run(antiphon_loop_t *loop) ANTIPHON_NOEXCEPT;
 
-/* Calls up to `most` callbacks that are to be called now, and does not wait: for a loop inside
- * another one. EDEADLK. */
+/* Calls up to `most` callbacks that are due now, and does not wait: for a loop inside another one.
+ * EDEADLK. */
 ANTIPHON_MUST_USE
 int antiphon_loop_turn(antiphon_loop_t *loop, uint32_t most,
 		       antiphon_loop_turn_t *turn) ANTIPHON_NOEXCEPT;
 
-/* A file that is readable, after a turn, when there is something to do; it belongs to the loop. An
- * outer loop that reports readiness only once takes turns until one has called nothing. -1: the
- * caller is in a callback. */
+/* Returns a file that is readable, after a turn, when there is something to do; it belongs to the
+ * loop. An outer loop that reports readiness only once takes turns until one has called nothing.
+ * -1: the caller is in a callback. */
 int antiphon_loop_fd(const antiphon_loop_t *loop) ANTIPHON_NOEXCEPT;
 
-/* In a callback: the readiness of its file, ANTIPHON_LOOP_READ and ANTIPHON_LOOP_WRITE. */
+/* In a callback: returns the readiness of its file, ANTIPHON_LOOP_READ and ANTIPHON_LOOP_WRITE. */
 int antiphon_loop_ready(const antiphon_loop_t *loop) ANTIPHON_NOEXCEPT;
 
-/* In a callback: until when it may go on. */
+/* In a callback: returns the time until which it may go on. */
 uint64_t antiphon_loop_until_ns(const antiphon_loop_t *loop) ANTIPHON_NOEXCEPT;
 
-/* In a callback: 1 if it should return soon, because its time is over or something more important
- * is there. Costs a clock reading. */
+/* In a callback: returns 1 if it should return soon, because its time is over or something more
+ * important is there. Costs a clock reading. */
 int antiphon_loop_is_over(antiphon_loop_t *loop) ANTIPHON_NOEXCEPT;
 
-/* The time, in nanoseconds of CLOCK_MONOTONIC. */
+/* Returns the time, in nanoseconds of CLOCK_MONOTONIC. */
 uint64_t antiphon_loop_now_ns(void) ANTIPHON_NOEXCEPT;
 
-/* The counts of the events of one name. ENOENT: there was no event of that name. */
+/* Writes the counts of the events of one name. ENOENT: there was no event of that name. */
 ANTIPHON_MUST_USE
 int antiphon_loop_stats(const antiphon_loop_t *loop, const char *name,
 			antiphon_loop_stats_t *stats) ANTIPHON_NOEXCEPT;
 
-/* The histogram of the events of one name: the buckets that are not empty, the shortest times
- * first, within 3 %. `of` is ANTIPHON_LOOP_LATE or ANTIPHON_LOOP_RAN. Writes at most `room`
+/* Writes the histogram of the events of one name: the buckets that are not empty, the shortest
+ * times first, within 3 %. `of` is ANTIPHON_LOOP_LATE or ANTIPHON_LOOP_RAN. Writes at most `room`
  * buckets, and stores their full number in `count`. ENOENT. EINVAL: wrong `of`. */
 ANTIPHON_MUST_USE
 int antiphon_loop_buckets(const antiphon_loop_t *loop, const char *name, int of,
@@ -267,8 +267,8 @@ int antiphon_loop_buckets(const antiphon_loop_t *loop, const char *name, int of,
 /* Resets all counts. */
 void antiphon_loop_reset_stats(antiphon_loop_t *loop) ANTIPHON_NOEXCEPT;
 
-/* A handle by which other threads, such as watchdogs, see which callback runs. The loop does not
- * wait for it. */
+/* Makes a handle by which other threads, such as watchdogs, see which callback runs. The loop does
+ * not wait for it. */
 antiphon_loop_lookout_t *
 antiphon_loop_lookout_create(antiphon_loop_t *loop) ANTIPHON_NOEXCEPT;
 
@@ -279,7 +279,8 @@ ANTIPHON_MUST_USE
 int antiphon_loop_lookout_look(const antiphon_loop_lookout_t *lookout,
 			       antiphon_loop_sighting_t *sighting) ANTIPHON_NOEXCEPT;
 
-/* A handle by which other threads submit events; the loop does not end while there is one. */
+/* Makes a handle by which other threads submit events; the loop does not end while a handle
+ * exists. */
 antiphon_loop_handle_t *antiphon_loop_handle_create(antiphon_loop_t *loop) ANTIPHON_NOEXCEPT;
 
 void antiphon_loop_handle_destroy(antiphon_loop_handle_t *handle) ANTIPHON_NOEXCEPT;
@@ -290,7 +291,7 @@ ANTIPHON_MUST_USE
 int antiphon_loop_handle_submit(const antiphon_loop_handle_t *handle,
 				const antiphon_loop_event_t *event, uint64_t *id) ANTIPHON_NOEXCEPT;
 
-/* These three: ESRCH: the loop was destroyed. */
+/* The following three: ESRCH: the loop was destroyed. */
 int antiphon_loop_handle_cancel(const antiphon_loop_handle_t *handle,
 				uint64_t id) ANTIPHON_NOEXCEPT;
 int antiphon_loop_handle_wake(const antiphon_loop_handle_t *handle, uint64_t id) ANTIPHON_NOEXCEPT;

@@ -149,8 +149,8 @@ ANTIPHON_MUST_USE
 int antiphon_mailbox_timedwait(antiphon_mailbox_t *mailbox, antiphon_delivered_t *delivered,
 			       int clock, const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* For an event loop: the file of an ANTIPHON_MAILBOX_FILE, -1 for other kinds. It belongs to the
- * mailbox: do not read, write or close it. */
+/* For an event loop: returns the file of an ANTIPHON_MAILBOX_FILE, -1 for other kinds. It belongs
+ * to the mailbox: do not read, write or close it. */
 int antiphon_mailbox_fd(const antiphon_mailbox_t *mailbox) ANTIPHON_NOEXCEPT;
 
 /* Makes the file readable when something is posted, until the next poll or wait.
@@ -223,7 +223,7 @@ size_t antiphon_group_multicast(const antiphon_group_t *group, uint32_t socket,
 				void (*missed)(void *context, size_t member, int code),
 				void *context) ANTIPHON_NOEXCEPT;
 
-/* The socket of the caller's CPU; 0 if all CPUs are on one. */
+/* Returns the socket of the caller's CPU; 0 if all CPUs are on one socket. */
 uint32_t antiphon_current_socket(void) ANTIPHON_NOEXCEPT;
 
 #if defined(__cplusplus)

@@ -6,14 +6,14 @@
  *			break;
  *	antiphon_file_destroy(stream);
  *
- * A file is anything that poll(2) takes: a socket, a pipe, an eventfd. Threads may wait for it,
- * too, and sleep; several may use one at a time. The file is set to O_NONBLOCK, and so are its
+ * A file is anything that poll(2) takes: a socket, a pipe, an eventfd. Threads may also wait for
+ * it, and sleep; several may use one file at a time. The file is set to O_NONBLOCK, and so are its
  * duplicates, also in other processes. A file on a disk is always ready, and blocks.
  *
  * Functions return 0 or an error number of the system call, and never EAGAIN or EINTR. EPERM: the
  * file cannot be waited for. A deadline of the realtime clock is converted at the call: setting the
  * clock later does not change it. errno may change. For fibers, pools and memory the rules of
- * antiphon_fiber.h hold. In a forked child, files have to be made again. */
+ * antiphon_fiber.h hold. In a forked child, files must be made again. */
 
 #ifndef ANTIPHON_NET_H
 #define ANTIPHON_NET_H
@@ -51,12 +51,12 @@ void antiphon_file_destroy(antiphon_file_t *file) ANTIPHON_NOEXCEPT;
 ANTIPHON_MUST_USE
 int antiphon_file_release(antiphon_file_t *file, int *number) ANTIPHON_NOEXCEPT;
 
-/* The descriptor, for calls that don't block: getpeername, setsockopt, shutdown. */
+/* Returns the descriptor, for calls that don't block: getpeername, setsockopt, shutdown. */
 int antiphon_file_number(const antiphon_file_t *file) ANTIPHON_NOEXCEPT;
 
-/* Waits until the file is ready in direction `way`; another thread may have used that by then.
- * EINVAL: no such direction. For calls of your own, such as recvmsg: make the call, and if it would
- * block, wait and make it again. */
+/* Waits until the file is ready in direction `way`; another thread may have used up the readiness
+ * by then. EINVAL: no such direction. For calls of your own, such as recvmsg: make the call, and if
+ * it would block, wait and make it again. */
 ANTIPHON_MUST_USE
 int antiphon_file_wait(antiphon_file_t *file, int way) ANTIPHON_NOEXCEPT;
 
@@ -90,7 +90,7 @@ int antiphon_file_timedwrite(antiphon_file_t *file, const void *bytes, size_t co
 
 /* --- stream sockets: TCP, or of the family of the address --- */
 
-/* Listens on the address, with SO_REUSEADDR. Never waits. */
+/* Makes a socket that listens on the address, with SO_REUSEADDR. Never waits. */
 ANTIPHON_MUST_USE
 int antiphon_net_listen(antiphon_file_t **listener, const struct sockaddr *address,
 			socklen_t bytes) ANTIPHON_NOEXCEPT;

@@ -13,9 +13,9 @@
  * happens before the wait for its group returns.
  *
  * A worker that waits for a group, of its pool or of another, runs other tasks of its pool while it
- * waits, on the same stack; any other thread sleeps. A task that waits for something else occupies
- * its worker, unless it does so in antiphon_pool_blocking. antiphon_fiber.h has pools whose tasks
- * are suspended where they wait.
+ * waits, on the same stack; any other thread sleeps. A task that waits for anything else occupies
+ * its worker, unless it waits in antiphon_pool_blocking. antiphon_fiber.h has pools whose tasks are
+ * suspended while they wait.
  *
  * The rules of antiphon.h hold, with these exceptions: pools are made and destroyed by functions;
  * spawns allocate (without memory, the program ends); a pool cannot be used in a forked child; no
@@ -51,10 +51,10 @@ typedef struct antiphon_task_group {
  * | lifo       | the newest, whose data is in the cache; older ones may wait for ever    |
  * | fifo       | the oldest                                                              |
  * | adaptive   | the newest, until some have waited for a millisecond                    |
- * | lifo-slot  | the newest, three in a row at most; else the oldest                     |
+ * | lifo-slot  | the newest, at most three in a row; else the oldest                     |
  * | stochastic | the oldest in 64 of 256 cases, else the newest; stochastic-10: in 10    |
- * | switch     | 16 oldest ones, then 16 newest ones; switch-4: 4                        |
- * | reverse    | the newest; each eighth time the oldest; reverse-3: each third          |
+ * | switch     | 16 oldest tasks, then 16 newest tasks; switch-4: 4                      |
+ * | reverse    | the newest; every eighth time the oldest; reverse-3: every third        |
  *
  * | spread                | a worker without tasks takes tasks                           |
  * |-----------------------|--------------------------------------------------------------|
@@ -79,7 +79,7 @@ int antiphon_pool_create(antiphon_pool_t **pool, size_t threads,
  * first. */
 void antiphon_pool_destroy(antiphon_pool_t *pool) ANTIPHON_NOEXCEPT;
 
-/* The number of threads of the pool. */
+/* Returns the number of threads of the pool. */
 size_t antiphon_pool_threads(const antiphon_pool_t *pool) ANTIPHON_NOEXCEPT;
 
 /* Puts the pool's policy of this number in charge; 0 is the first that was given to
@@ -104,12 +104,13 @@ void antiphon_pool_call(antiphon_pool_t *pool, void (*run)(void *argument),
 			void *argument) ANTIPHON_NOEXCEPT;
 
 /* Runs run(argument) on the calling thread; it may wait for anything, such as a file or a process.
- * If the caller is a worker, a backup thread takes over the tasks that have not begun; there are as
- * many backup threads as threads, and at most four. Fibers that have begun on this thread wait. */
+ * If the caller is a worker, a backup thread takes over the tasks that have not begun; a pool has
+ * as many backup threads as threads, but at most four. Fibers that have begun on this thread
+ * wait. */
 void antiphon_pool_blocking(void (*run)(void *argument), void *argument) ANTIPHON_NOEXCEPT;
 
 /* Waits until all tasks of the group are done. Only one thread may wait for a group and spawn into
- * it; tasks of the group may spawn into it, too. Afterwards the group can be used again. */
+ * it; tasks of the group may also spawn into it. Afterwards the group can be used again. */
 void antiphon_task_group_wait(antiphon_task_group_t *group) ANTIPHON_NOEXCEPT;
 
 /* Runs first(first_argument) and second(second_argument), the second perhaps on another worker of

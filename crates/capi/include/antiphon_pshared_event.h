@@ -15,9 +15,9 @@
  *
  * The rules of antiphon.h hold; the memory may be mapped at any address. None of these types has a
  * lock: functions that never wait may be called in signal handlers, also in one that interrupts a
- * call on the same object, and a fork leaves nothing locked. So they serve within one process, too,
- * where the types of antiphon_event.h do not, and are smaller. But the sender wakes all sleepers
- * itself, and they wait in the kernel in no particular order.
+ * call on the same object, and a fork leaves nothing locked. So they also serve within one process
+ * in the cases where the types of antiphon_event.h cannot be used, and are smaller. But the sender
+ * wakes all sleepers itself, and they wait in the kernel in no particular order.
  *
  * What was done before a set, count down or send happens before the return of the wait that it
  * ends. A thread whose wait has returned may reuse the memory once no other thread waits: the
@@ -91,7 +91,7 @@ void antiphon_pshared_latch_count_down(antiphon_pshared_latch_t *latch,
 /* Waits until the latch is open. */
 void antiphon_pshared_latch_wait(antiphon_pshared_latch_t *latch) ANTIPHON_NOEXCEPT;
 
-/* 0 if the latch is open, EBUSY if not. Never waits. */
+/* Returns 0 if the latch is open, EBUSY if not. Never waits. */
 ANTIPHON_MUST_USE
 int antiphon_pshared_latch_trywait(antiphon_pshared_latch_t *latch) ANTIPHON_NOEXCEPT;
 
@@ -112,9 +112,9 @@ int antiphon_pshared_latch_timedwait(antiphon_pshared_latch_t *latch, int clock,
 
 void antiphon_pshared_broadcast_init(antiphon_pshared_broadcast_t *broadcast) ANTIPHON_NOEXCEPT;
 
-/* The present generation. Ask for it before you check your condition: any later send ends a wait
- * with this generation. Generations are counted modulo 2^31: 2^31 sends during one wait look like
- * none. */
+/* Returns the present generation. Call this before you check your condition: any later send ends a
+ * wait with this generation. Generations are counted modulo 2^31: 2^31 sends during one wait look
+ * like none. */
 uint32_t antiphon_pshared_broadcast_now(const antiphon_pshared_broadcast_t *broadcast)
 	ANTIPHON_NOEXCEPT;
 

@@ -1,4 +1,4 @@
-/* antiphon_split.h: timers in a thread of their own, beside threads that work. The thread runs
+/* antiphon_split.h: timers in a separate thread, beside threads that work. The timer thread runs
  * little, so the kernel runs it at once: because of its short slice (T2) or a real-time priority
  * (T1b).
  *
@@ -7,10 +7,10 @@
  *	antiphon_split_submit(split, frame_ns, show, NULL, frame, NULL);
  *	decode(next);
  *
- * Callbacks run beside the work, at any moment of it, and must not wait for anything that a
- * worker holds. If that is too hard, antiphon_loop_cooperate keeps a loop on time with
- * everything in one thread. Times are nanoseconds of CLOCK_MONOTONIC. In the child of a fork no
- * callback is called. */
+ * Callbacks run beside the work, at any moment, and must not wait for anything that a worker holds.
+ * If that is too restrictive, antiphon_loop_cooperate keeps a loop on time with everything in one
+ * thread. Times are nanoseconds of CLOCK_MONOTONIC. In the child of a fork no callback is
+ * called. */
 
 #ifndef ANTIPHON_SPLIT_H
 #define ANTIPHON_SPLIT_H
@@ -72,7 +72,7 @@ void antiphon_split_submit(antiphon_split_t *split, uint64_t release_ns,
 /* Cancels the timer. ENOENT: too late, its callback may be running. Never waits. */
 int antiphon_split_timer_cancel(antiphon_split_timer_t *timer) ANTIPHON_NOEXCEPT;
 
-/* Frees the handle; the timer is called all the same. */
+/* Frees the handle; the timer is still called. */
 void antiphon_split_timer_destroy(antiphon_split_timer_t *timer) ANTIPHON_NOEXCEPT;
 
 /* Changes the priority at once; 0: no real-time priority. EPERM, EINVAL. */

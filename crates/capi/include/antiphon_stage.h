@@ -6,14 +6,14 @@
  *	antiphon_inlet_destroy(inlet);
  *	antiphon_stage_join(stage, NULL);
  *
- * A stage has no threads. While it has items it has servers, which are tasks of its pool, up to its
- * width when half of its room is taken. A sender to a full queue waits: a fiber is suspended, a
- * thread sleeps. So the slowest stage sets the pace of all before it. A server runs for 100
- * microseconds times the weight; then other tasks of the pool run.
+ * A stage has no threads. While it has items it has servers, which are tasks of its pool; their
+ * number reaches its width when half of its room is taken. A sender to a full queue waits: a fiber
+ * is suspended, a thread sleeps. So the slowest stage sets the pace of all before it. A server runs
+ * for 100 microseconds times the weight; then other tasks of the pool run.
  *
  * A stage is over when all its inlets are destroyed and all items are served. It keeps the inlets
- * of the next stages in its context, and destroys them in `end`: so a pipeline ends from its
- * beginning.
+ * of the next stages in its context, and destroys them in `end`: so a pipeline ends stage by stage
+ * from its beginning.
  *
  * Fibers, pools and memory are as antiphon_fiber.h says. */
 
@@ -79,18 +79,19 @@ void antiphon_stage_join(antiphon_stage_t *stage, antiphon_stage_stats_t *stats)
 /* Frees the handle; the stage goes on. */
 void antiphon_stage_detach(antiphon_stage_t *stage) ANTIPHON_NOEXCEPT;
 
-/* The counts so far; may be out of date at once. */
+/* Stores the counts so far; may be out of date at once. */
 void antiphon_stage_stats(const antiphon_stage_t *stage,
 			  antiphon_stage_stats_t *stats) ANTIPHON_NOEXCEPT;
 
-/* Another inlet of the same stage. */
+/* Makes another inlet of the same stage. */
 antiphon_inlet_t *antiphon_inlet_clone(const antiphon_inlet_t *inlet) ANTIPHON_NOEXCEPT;
 
 /* Destroys an inlet. After the last one the stage ends when all items are served. Never waits. */
 void antiphon_inlet_destroy(antiphon_inlet_t *inlet) ANTIPHON_NOEXCEPT;
 
 /* Sends the item that `item` points to; waits for room. A stage must not send to itself by this,
- * nor by way of others: if all servers wait for room in their own queue, none makes room. */
+ * directly or through other stages: if all servers wait for room in their own queue, none makes
+ * room. */
 void antiphon_inlet_send(antiphon_inlet_t *inlet, const void *item) ANTIPHON_NOEXCEPT;
 
 /* EAGAIN: there is no room. Never waits. */

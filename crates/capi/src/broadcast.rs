@@ -1,4 +1,4 @@
-//! `antiphon_broadcast_t`.
+//! The C interface of `antiphon_broadcast_t`.
 
 use core::ffi::c_int;
 
@@ -14,18 +14,18 @@ use crate::export::exports;
 pub struct Broadcast(wait::Broadcast<Linux>);
 
 exports! {
-    /// Makes a broadcast of which nothing was sent.
+    /// Makes a broadcast to which nothing was sent.
     fn antiphon_broadcast_init(broadcast: *mut Broadcast) -> c_int {
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { make(broadcast, Broadcast(wait::Broadcast::NEW)) }
     }
 
-    /// Says whether the broadcast may go.
+    /// Checks whether the broadcast may be destroyed.
     fn antiphon_broadcast_destroy(broadcast: &Broadcast) -> c_int {
         unless(!broadcast.0.has_waiters(), EBUSY)
     }
 
-    /// The present generation.
+    /// Returns the present generation.
     fn antiphon_broadcast_now(broadcast: &Broadcast) -> u64 {
         broadcast.0.now().to_bits()
     }
@@ -35,12 +35,12 @@ exports! {
         broadcast.0.send();
     }
 
-    /// Waits until something was sent after `seen`.
+    /// Waits until there was a send after `seen`.
     fn antiphon_broadcast_wait(broadcast: &Broadcast, seen: u64) {
         broadcast.0.wait(Generation::from_bits(seen));
     }
 
-    /// Waits until something was sent after `seen`, or gives up.
+    /// Waits until there was a send after `seen`, or gives up at the deadline.
     fn antiphon_broadcast_timedwait(
         broadcast: &Broadcast,
         seen: u64,

@@ -1,4 +1,4 @@
-//! `antiphon_channel_t`.
+//! The C interface of `antiphon_channel_t`.
 
 use core::ffi::{c_int, c_void};
 
@@ -32,11 +32,11 @@ impl Channel {
     /// `into` has room for an item.
     unsafe fn recv(&self, into: *mut c_void, deadline: Option<Deadline>) -> c_int {
         may_be_ready();
-        // SAFETY: the caller's.
+        // SAFETY: the caller's promise.
         unsafe { self.received(self.items.recv(deadline), into, ETIMEDOUT) }
     }
 
-    /// The code of a receive: `empty` if there was nothing. Copies the item out.
+    /// Copies the item out and returns the code of a receive: `empty` if there was no item.
     ///
     /// # Safety
     ///
@@ -49,7 +49,7 @@ impl Channel {
     ) -> c_int {
         match received {
             Ok(item) => {
-                // SAFETY: the caller's; items come in by this shape.
+                // SAFETY: the caller's promise; items were copied in by this shape.
                 unsafe { self.shape.copy_out(item, into) };
                 0
             }
@@ -59,7 +59,7 @@ impl Channel {
     }
 }
 
-/// The code of a send: `full` if there was no room.
+/// Returns the code of a send: `full` if there was no room.
 fn sent(sent: Result<(), NotSent<Item>>, full: c_int) -> c_int {
     match sent {
         Ok(()) => 0,
@@ -82,25 +82,25 @@ exports! {
         0
     }
 
-    /// Lets go of the channel, with the items in it.
+    /// Frees the channel and the items in it.
     fn antiphon_channel_destroy(channel: *mut Channel) {
-        // SAFETY: made above, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         drop(unsafe { Box::from_raw(channel) });
     }
 
     /// Sends an item; waits for room.
     fn antiphon_channel_send(channel: &Channel, item: *const c_void) -> c_int {
-        // SAFETY: the caller's item.
+        // SAFETY: the caller passes an item of this size.
         channel.send(unsafe { channel.shape.copy_in(item) }, None)
     }
 
     /// Sends an item if there is room.
     fn antiphon_channel_trysend(channel: &Channel, item: *const c_void) -> c_int {
-        // SAFETY: the caller's item.
+        // SAFETY: the caller passes an item of this size.
         sent(channel.items.try_send(unsafe { channel.shape.copy_in(item) }), EAGAIN)
     }
 
-    /// Sends an item; waits for room, or gives up.
+    /// Sends an item; waits for room, or gives up at the deadline.
     fn antiphon_channel_timedsend(
         channel: &Channel,
         item: *const c_void,
@@ -108,45 +108,45 @@ exports! {
         until: &timespec,
     ) -> c_int {
         timed(clock, until, |deadline| {
-            // SAFETY: the caller's item.
+            // SAFETY: the caller passes an item of this size.
             channel.send(unsafe { channel.shape.copy_in(item) }, Some(deadline))
         })
     }
 
     /// Receives an item; waits for one.
     fn antiphon_channel_recv(channel: &Channel, item: *mut c_void) -> c_int {
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { channel.recv(item, None) }
     }
 
     /// Receives an item if there is one.
     fn antiphon_channel_tryrecv(channel: &Channel, item: *mut c_void) -> c_int {
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { channel.received(channel.items.try_recv(), item, EAGAIN) }
     }
 
-    /// Receives an item; waits for one, or gives up.
+    /// Receives an item; waits for one, or gives up at the deadline.
     fn antiphon_channel_timedrecv(
         channel: &Channel,
         item: *mut c_void,
         clock: c_int,
         until: &timespec,
     ) -> c_int {
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         timed(clock, until, |deadline| unsafe { channel.recv(item, Some(deadline)) })
     }
 
-    /// Closes the channel: nothing is sent any more.
+    /// Closes the channel: later sends fail.
     fn antiphon_channel_close(channel: &Channel) {
         channel.items.close();
     }
 
-    /// How many items there are.
+    /// Returns the number of items.
     fn antiphon_channel_len(channel: &Channel) -> usize {
         channel.items.len()
     }
 
-    /// The number of items for which there is room.
+    /// Returns the number of items for which there is room.
     fn antiphon_channel_room(channel: &Channel) -> usize {
         channel.items.room()
     }

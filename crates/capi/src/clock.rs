@@ -13,23 +13,23 @@ use crate::cancel::uncancelled;
 use crate::code::unless;
 use crate::export::exports;
 
-/// `antiphon_clock_t`. All zero: it was not measured, and is certain of nothing.
+/// `antiphon_clock_t`. All zero: not measured, and no order is certain.
 #[repr(C)]
 pub struct Clock {
     measured: MaybeUninit<Measured>,
-    /// Whether that is there.
+    /// Whether `measured` is initialised.
     is_measured: u64,
 }
 
 impl Clock {
     fn get(&self) -> Option<&Measured> {
-        // SAFETY: it was written with the word that says so.
+        // SAFETY: `measured` was written together with `is_measured`.
         (self.is_measured != 0).then(|| unsafe { self.measured.assume_init_ref() })
     }
 
     /// # Safety
     ///
-    /// `clock` is the caller's memory for one.
+    /// `clock` is memory for one value.
     unsafe fn put(clock: *mut Self, found: Result<Measured, NotMeasured>) -> c_int {
         let measured = match found {
             Ok(measured) => MaybeUninit::new(measured),
@@ -44,19 +44,19 @@ impl Clock {
 }
 
 exports! {
-    /// The clock of the process.
+    /// Stores the clock of the process.
     fn antiphon_clock_shared(clock: *mut Clock) -> c_int {
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { Clock::put(clock, Measured::shared().cloned()) }
     }
 
     /// Measures a clock.
     fn antiphon_clock_measure(clock: *mut Clock) -> c_int {
-        // SAFETY: as above.
+        // SAFETY: the caller passes memory for one value.
         unsafe { Clock::put(clock, uncancelled(Measured::measure)) }
     }
 
-    /// A stamp of this moment.
+    /// Returns a stamp of this moment.
     fn antiphon_clock_now() -> u64 {
         Linux::counter()
     }
@@ -71,10 +71,10 @@ exports! {
         }
     }
 
-    /// A stamp that is certainly after another.
+    /// Stores a stamp that is certainly after another.
     fn antiphon_clock_new_time(clock: &Clock, after: u64, later: &mut u64) -> c_int {
         let after = Timestamp::from_bits(after);
-        // A stamp that no thread can have taken yet would be waited for.
+        // A stamp from the future would have to be waited for.
         let taken = |clock: &&Measured| clock.cmp(after, clock.now()) != Order::Greater;
         let Some(clock) = clock.get().filter(taken) else { return EINVAL };
         *later = clock.new_time(after).to_bits();
@@ -87,27 +87,27 @@ exports! {
         unless(clock.verify().is_ok(), ESTALE)
     }
 
-    /// How many nanoseconds stamps may be apart without a certain order.
+    /// Returns the uncertainty of stamps, in nanoseconds.
     fn antiphon_clock_uncertainty_ns(clock: &Clock) -> u64 {
         clock.get().map_or(u64::MAX, Measured::uncertainty_ns)
     }
 
-    /// How many CPUs were measured.
+    /// Returns the number of CPUs that were measured.
     fn antiphon_clock_cpus(clock: &Clock) -> u32 {
         clock.get().map_or(0, |clock| clock.cpus() as u32)
     }
 
-    /// Whether stamps are made of the CPUs' counters.
+    /// Returns whether stamps are made of the CPUs' counters.
     fn antiphon_clock_has_counters() -> c_int {
         c_int::from(matches!(antiphon_linux::source(), ClockSource::Counter { .. }))
     }
 
-    /// Writes which source stamps are made of, and why.
+    /// Writes the source that stamps are made of, and why.
     fn antiphon_clock_source(text: *mut c_char, size: usize) -> usize {
         let said = antiphon_linux::source().to_string();
         if let Some(most) = size.checked_sub(1) {
             let kept = min(most, said.len());
-            // SAFETY: the caller's memory of that size.
+            // SAFETY: the caller passes memory of that size.
             unsafe {
                 text.copy_from_nonoverlapping(said.as_ptr().cast(), kept);
                 text.add(kept).write(0);

@@ -1,4 +1,4 @@
-//! Error numbers and deadlines, as C has them.
+//! Error numbers and deadlines of the C interface.
 
 use core::ffi::c_int;
 use core::time::Duration;
@@ -7,16 +7,16 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Clocks as _, Deadline};
 use antiphon_sync::lock::Refused;
 
-/// 0 if it was `done`, otherwise the error.
+/// Returns 0 if it was `done`, otherwise the error.
 pub(crate) fn unless(done: bool, error: c_int) -> c_int {
     if done { 0 } else { error }
 }
 
-/// Puts a value into the caller's memory; `EINVAL` if that is not aligned for it.
+/// Writes a value to the caller's memory; returns `EINVAL` if that is not aligned for it.
 ///
 /// # Safety
 ///
-/// It is memory for one value.
+/// `at` is memory for one value.
 pub(crate) unsafe fn make<T>(at: *mut T, value: T) -> c_int {
     let aligned = at.is_aligned();
     if aligned {
@@ -26,7 +26,7 @@ pub(crate) unsafe fn make<T>(at: *mut T, value: T) -> c_int {
     unless(aligned, libc::EINVAL)
 }
 
-/// The code of a read lock, which `busy` if it was not to be had in time.
+/// Returns the code of a read lock: `busy` if it was not acquired.
 pub(crate) fn read(had: Result<(), Refused>, busy: c_int) -> c_int {
     match had {
         Ok(()) => 0,
@@ -35,7 +35,8 @@ pub(crate) fn read(had: Result<(), Refused>, busy: c_int) -> c_int {
     }
 }
 
-/// Tries until the time `until` of the clock. The code of `attempt`, or `EINVAL`.
+/// Calls `attempt` with the deadline `until` of the clock. Returns its code, or `EINVAL` for an
+/// invalid time.
 ///
 /// A time before the clock's zero has passed, and one beyond the year 2554 never comes.
 pub(crate) fn timed(
@@ -58,7 +59,7 @@ pub(crate) fn timed(
     attempt(Deadline { clock, ns })
 }
 
-/// The time from now until the deadline.
+/// Returns the time from now until the deadline.
 pub(crate) fn left(deadline: Deadline) -> Duration {
     Duration::from_nanos(deadline.ns.saturating_sub(Linux::now(deadline.clock)))
 }

@@ -2,13 +2,13 @@
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
-//! | 0–15 | `waiters` | the condition variable that Rust users have |
-//! | 16–23 | `inside` | how many waiters may touch the object still, and whose process's it is |
-//! | 24–31 | | zero: kept for kinds to come |
+//! | 0–15 | `waiters` | the condition variable of the Rust interface |
+//! | 16–23 | `inside` | how many waiters may still touch the object, and the epoch of its process |
+//! | 24–31 | | zero: reserved for later use |
 //!
-//! The object may be destroyed while waiters that were notified have not returned, and is made new
-//! in the child of a fork, at its first use there ([`Inside`]). A waiter that was moved in its
-//! sleep to the mutex's queue is counted out by the broadcast that did it.
+//! The object may be destroyed while waiters that were notified have not returned, and is
+//! reinitialised in the child of a fork, at its first use there ([`Inside`]). A waiter that a
+//! broadcast moved to the mutex's queue in its sleep is counted out by that broadcast.
 
 use core::ffi::c_int;
 
@@ -34,23 +34,23 @@ impl Cond {
         Self { waiters: Condvar::NEW, inside: Inside::NEW, kept: [0; 2] }
     }
 
-    /// Waits; returns whether it was notified before the deadline, or woken for no reason.
+    /// Waits; returns whether it was notified before the deadline, or woken spuriously.
     fn wait(&self, mutex: &Mutex, deadline: Option<Deadline>) -> bool {
         self.adopt();
-        // The thread that destroys it had the mutex later. Before the list, from which a broadcast
-        // may count us out.
+        // The thread that destroys the object owned the mutex later. Counted before we join the
+        // list, because from there a broadcast may count us out.
         let visit = self.inside.enter();
-        // SAFETY: the waiter owns the mutex, and lets it be until the wait is over: that is below.
+        // SAFETY: the waiter owns the mutex, and does not free it before the wait is over, below.
         let entry = unsafe { self.waiters.prepare_with(&mutex.0) };
         let napping = entry.naps();
         // SAFETY: the waiter owns the mutex.
         unsafe { mutex.0.unlock() };
         while !entry.sleep(deadline) {}
         let end = match entry.moved() {
-            // Counted out already: the object may be gone.
+            // Already counted out: the object may be freed.
             Ok(moved) => End::Moved(moved),
             Err(entry) => {
-                // SAFETY: prepared above.
+                // SAFETY: `entry` was prepared above.
                 let end = unsafe { self.waiters.finish(entry) };
                 self.inside.leave(visit);
                 end
@@ -58,7 +58,7 @@ impl Cond {
         };
         let gave_up = match &end {
             End::GaveUp => true,
-            // Without a node it has slept for a while and knows nothing.
+            // Without a node it has only napped, and does not know whether it was notified.
             _ => napping && deadline.is_some_and(|until| Linux::now(until.clock) >= until.ns),
         };
         match end {
@@ -76,12 +76,12 @@ impl Cond {
         }
     }
 
-    /// Makes the object new if this process has it from its parent.
+    /// Reinitialises the object if this process has it from its parent.
     fn adopt(&self) {
         self.inside.adopt(|| {
             let waiters = (&raw const self.waiters).cast_mut();
-            // SAFETY: all bytes of it are atomics, and no other thread is past this (INSIDE-2). The
-            // waiters that it names belong to the parent and are not in this process.
+            // SAFETY: all its bytes are atomics, and no other thread is past this point (INSIDE-2).
+            // The waiters that it names belong to the parent and are not in this process.
             unsafe { waiters.write(Condvar::NEW) };
         });
     }
@@ -90,11 +90,11 @@ impl Cond {
 exports! {
     /// Makes a condition variable without waiters.
     fn antiphon_cond_init(cond: *mut Cond) {
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { cond.write(Cond::new()) }
     }
 
-    /// Waits until the object may go.
+    /// Waits until the object may be freed.
     fn antiphon_cond_destroy(cond: &Cond) -> c_int {
         if cond.inside.is_used() {
             cond.adopt();
@@ -111,7 +111,7 @@ exports! {
         cond.wait(mutex, None);
     }
 
-    /// Waits until notified, or gives up.
+    /// Waits until notified, or gives up at the deadline.
     fn antiphon_cond_timedwait(
         cond: &Cond,
         mutex: &Mutex,
@@ -129,7 +129,7 @@ exports! {
         }
     }
 
-    /// Notifies all that wait.
+    /// Notifies all waiters.
     fn antiphon_cond_broadcast(cond: &Cond) {
         if cond.waiters.has_waiters() {
             cond.notify_all();

@@ -1,4 +1,4 @@
-//! `antiphon_event_t`, `antiphon_latch_t`.
+//! The C interface of `antiphon_event_t` and `antiphon_latch_t`.
 
 use core::ffi::c_int;
 
@@ -21,7 +21,7 @@ pub struct Latch(pub(crate) wait::Latch<Linux>);
 exports! {
     /// Makes an event that is not set.
     fn antiphon_event_init(event: *mut Event) -> c_int {
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { make(event, Event(wait::Event::NEW)) }
     }
 
@@ -30,7 +30,7 @@ exports! {
         unless(!event.0.has_waiters(), EBUSY)
     }
 
-    /// Lets one waiter go, or the next that comes.
+    /// Releases one waiter, or the next that comes.
     fn antiphon_event_set(event: &Event) {
         event.0.set();
     }
@@ -51,13 +51,13 @@ exports! {
         unless(event.0.try_wait(), EBUSY)
     }
 
-    /// Waits until the event is set, or gives up.
+    /// Waits until the event is set, or gives up at the deadline.
     fn antiphon_event_timedwait(event: &Event, clock: c_int, until: &timespec) -> c_int {
         may_be_ready();
         timed(clock, until, |deadline| unless(event.0.wait_until(Some(deadline)), ETIMEDOUT))
     }
 
-    /// Whether the event is set.
+    /// Returns whether the event is set.
     fn antiphon_event_is_set(event: &Event) -> c_int {
         c_int::from(event.0.is_set())
     }
@@ -67,7 +67,7 @@ exports! {
         if count > MAX_COUNT {
             return EINVAL;
         }
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { make(latch, Latch(wait::Latch::new(count))) }
     }
 
@@ -87,18 +87,18 @@ exports! {
         latch.0.wait();
     }
 
-    /// Says whether the latch is open.
+    /// Returns whether the latch is open.
     fn antiphon_latch_trywait(latch: &Latch) -> c_int {
         unless(latch.0.is_open(), EBUSY)
     }
 
-    /// Waits until the latch is open, or gives up.
+    /// Waits until the latch is open, or gives up at the deadline.
     fn antiphon_latch_timedwait(latch: &Latch, clock: c_int, until: &timespec) -> c_int {
         may_be_ready();
         timed(clock, until, |deadline| unless(latch.0.wait_until(Some(deadline)), ETIMEDOUT))
     }
 
-    /// The count that is left.
+    /// Returns the remaining count.
     fn antiphon_latch_left(latch: &Latch) -> u32 {
         latch.0.left()
     }

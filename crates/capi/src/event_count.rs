@@ -1,4 +1,4 @@
-//! `antiphon_event_count_t`, and a wait that was prepared there: `antiphon_event_key_t`.
+//! The C interface of `antiphon_event_count_t` and of a prepared wait, `antiphon_event_key_t`.
 
 use core::ffi::c_int;
 use core::mem::{self, MaybeUninit};
@@ -19,15 +19,15 @@ type Key = wait::Key<'static, Linux>;
 /// `antiphon_event_key_t`. All zero: nothing is prepared.
 #[repr(C)]
 pub struct EventKey {
-    /// Whether the key is there.
+    /// Whether `key` is initialised.
     prepared: u64,
     key: MaybeUninit<Key>,
 }
 
 impl EventKey {
-    /// The wait, if it is not over.
+    /// Takes the wait out, if it has not ended.
     fn take(&mut self) -> Option<Key> {
-        // SAFETY: it was written when it was prepared, and is read once.
+        // SAFETY: the key was written when the wait was prepared, and is read once.
         (mem::take(&mut self.prepared) != 0).then(|| unsafe { self.key.assume_init_read() })
     }
 }
@@ -35,7 +35,7 @@ impl EventKey {
 exports! {
     /// Makes an event count without waiters.
     fn antiphon_event_count_init(count: *mut EventCount) {
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { count.write(EventCount(wait::EventCount::NEW)) }
     }
 
@@ -44,12 +44,12 @@ exports! {
         unless(!count.0.has_waiters(), EBUSY)
     }
 
-    /// Begins a wait.
+    /// Prepares a wait.
     fn antiphon_event_count_prepare(count: &EventCount, key: *mut EventKey) {
-        // SAFETY: the object stays where it is until the wait is over.
+        // SAFETY: the object does not move before the wait has ended.
         let count: &'static EventCount = unsafe { &*core::ptr::from_ref(count) };
         let prepared = EventKey { prepared: 1, key: MaybeUninit::new(count.0.prepare()) };
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { key.write(prepared) }
     }
 
@@ -60,16 +60,16 @@ exports! {
         }
     }
 
-    /// Waits until notified, or gives up.
+    /// Waits until notified, or gives up at the deadline.
     fn antiphon_event_count_timedwait(key: &mut EventKey, clock: c_int, until: &timespec) -> c_int {
         let key = key.take();
-        // If the closure is not called, the key is dropped with it, and so cancelled.
+        // If the closure is not called, the key is dropped with it, which cancels the wait.
         timed(clock, until, |deadline| {
             unless(key.is_none_or(|key| key.wait(Some(deadline))), ETIMEDOUT)
         })
     }
 
-    /// Ends a wait before it has begun.
+    /// Cancels a prepared wait.
     fn antiphon_event_count_cancel(key: &mut EventKey) {
         drop(key.take());
     }
@@ -79,7 +79,7 @@ exports! {
         count.0.notify(waiters);
     }
 
-    /// Notifies all.
+    /// Notifies all waiters.
     fn antiphon_event_count_notify_all(count: &EventCount) {
         count.0.notify_all();
     }

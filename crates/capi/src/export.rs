@@ -1,4 +1,4 @@
-//! How a function becomes one of the library's.
+//! The macro that exports functions.
 
 /// Defines functions that `antiphon.h` declares.
 macro_rules! exports {
@@ -10,8 +10,8 @@ macro_rules! exports {
         ///
         /// # Safety
         ///
-        /// As `antiphon.h` says. References are to objects of the caller that are initialised, and
-        /// stay where they are for as long as any thread uses them.
+        /// As `antiphon.h` says. References are to initialised objects of the caller, which do not
+        /// move while any thread uses them.
         // SAFETY: no other library has names of this prefix.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? $body

@@ -1,4 +1,4 @@
-//! Pools whose tasks are fibers, and how those let others run.
+//! Pools whose tasks are fibers, and the calls by which fibers yield and sleep.
 
 use core::ffi::{c_char, c_int};
 use core::time::Duration;
@@ -26,19 +26,19 @@ exports! {
         if Stacks::new(bytes).is_err() {
             return EINVAL;
         }
-        // SAFETY: the caller's string, or null.
+        // SAFETY: the caller passes a string or null.
         let names = unsafe { named(policy) };
-        // SAFETY: the header has the caller promise it.
+        // SAFETY: the header requires this promise of the caller.
         let builder = unsafe { Pool::builder().fibers(bytes) };
         Pooled::create(pool, builder, threads, names)
     }
 
-    /// Whether the caller is a fiber.
+    /// Returns whether the caller is a fiber.
     fn antiphon_fiber_is_fiber() -> c_int {
         c_int::from(fiber::is_fiber())
     }
 
-    /// Lets others run.
+    /// Lets other fibers and tasks run.
     fn antiphon_fiber_yield() {
         fiber::yield_now();
     }
@@ -48,7 +48,7 @@ exports! {
         fiber::yield_soft();
     }
 
-    /// Lets others run, if the fiber has run for long.
+    /// Lets others run if the fiber has run for long.
     fn antiphon_fiber_checkpoint() {
         fiber::checkpoint();
     }
@@ -58,10 +58,10 @@ exports! {
         fiber::sleep(Duration::from_nanos(ns));
     }
 
-    /// Waits until then.
+    /// Sleeps until that time.
     fn antiphon_fiber_sleep_until(clock: c_int, until: &timespec) -> c_int {
         timed(clock, until, |deadline| {
-            // No thread opens it.
+            // No thread opens this latch.
             while Latch::<Linux>::new(1).wait_until(Some(deadline)) {}
             0
         })

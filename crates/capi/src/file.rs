@@ -15,12 +15,12 @@ use crate::export::exports;
 /// `antiphon_file_t`.
 pub struct File {
     pub(crate) file: Async<OwnedFd>,
-    /// Whether it is a socket: a write without a reader is to send no signal then.
+    /// Whether it is a socket: then a write without a reader must send no signal.
     is_socket: bool,
 }
 
 impl File {
-    /// A file that does not block already.
+    /// Wraps a file that is already non-blocking.
     pub(crate) fn new(file: OwnedFd, is_socket: bool) -> Self {
         Self { file: Async::of_nonblocking(file), is_socket }
     }
@@ -43,9 +43,9 @@ impl File {
         count: usize,
         timeout: Option<Duration>,
     ) -> io::Result<usize> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's promise.
         let read = |file: &OwnedFd| again(|| unsafe { libc::read(file.as_raw_fd(), bytes, count) });
-        // A read of fewer has had all, but one of none, which is the end.
+        // A read of fewer bytes has read everything available; a read of 0 is the end.
         self.file.until(Way::Read, timeout, read, |&read| 0 < read && read < count)
     }
 
@@ -60,7 +60,7 @@ impl File {
     ) -> io::Result<usize> {
         let write = |file: &OwnedFd| {
             let file = file.as_raw_fd();
-            // SAFETY: the caller's.
+            // SAFETY: the caller's promise.
             again(|| unsafe {
                 if self.is_socket {
                     libc::send(file, bytes, count, libc::MSG_NOSIGNAL)
@@ -73,7 +73,7 @@ impl File {
     }
 }
 
-/// Makes a call until no signal comes between.
+/// Repeats a call until it is not interrupted by a signal.
 pub(crate) fn again(call: impl Fn() -> isize) -> io::Result<usize> {
     loop {
         match usize::try_from(call()) {
@@ -86,7 +86,7 @@ pub(crate) fn again(call: impl Fn() -> isize) -> io::Result<usize> {
     }
 }
 
-/// The code of an error; that of a time that is over is `ETIMEDOUT`.
+/// Returns the code of an error; a timeout is `ETIMEDOUT`.
 pub(crate) fn code(error: &io::Error) -> c_int {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => ETIMEDOUT,
@@ -94,7 +94,7 @@ pub(crate) fn code(error: &io::Error) -> c_int {
     }
 }
 
-/// The code of a transfer; writes the number of bytes to `count`.
+/// Returns the code of a transfer; writes the number of bytes to `count`.
 fn done(result: io::Result<usize>, count: &mut usize) -> c_int {
     match result {
         Ok(done) => {
@@ -105,7 +105,7 @@ fn done(result: io::Result<usize>, count: &mut usize) -> c_int {
     }
 }
 
-/// The code; `written` says how many were, whatever that is.
+/// Writes all bytes, and returns the code; `written` is their number even after an error.
 ///
 /// # Safety
 ///
@@ -119,7 +119,7 @@ unsafe fn write_all(
 ) -> c_int {
     *written = 0;
     while *written < count {
-        // SAFETY: the caller's, and no more than there are.
+        // SAFETY: the caller's promise, and at most the remaining bytes.
         match unsafe { file.write(bytes.byte_add(*written), count - *written, timeout()) } {
             Ok(more) => *written += more,
             Err(error) => return code(&error),
@@ -142,37 +142,37 @@ fn ready(file: &File, number: c_int, timeout: Option<Duration>) -> c_int {
 }
 
 exports! {
-    /// Makes a file non-blocking, to wait for it.
+    /// Makes a file non-blocking, and takes it over.
     fn antiphon_file_create(file: &mut *mut File, number: c_int) -> c_int {
         let mut kind: c_int = 0;
         let mut bytes = size_of::<c_int>() as libc::socklen_t;
         let at = core::ptr::from_mut(&mut kind).cast();
-        // SAFETY: a number, and memory for one.
+        // SAFETY: a file number, and memory for one value.
         let is_socket = unsafe {
             libc::getsockopt(number, libc::SOL_SOCKET, libc::SO_TYPE, at, &raw mut bytes) == 0
         };
         if number < 0 {
             return EBADF;
         }
-        // SAFETY: the caller's file for this call; if there is none, the system says so.
+        // SAFETY: the caller's file for this call; if the number is not open, the call fails.
         let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
         if let Err(error) = set_nonblocking(borrowed, true) {
             return code(&error);
         }
-        // SAFETY: open, and the caller hands it over.
+        // SAFETY: the file is open, and the caller hands it over.
         *file = File::new(unsafe { OwnedFd::from_raw_fd(number) }, is_socket).hand_over();
         0
     }
 
     /// Closes the file.
     fn antiphon_file_destroy(file: *mut File) {
-        // SAFETY: made here, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         drop(unsafe { Box::from_raw(file) });
     }
 
-    /// Gives the file back, which blocks again.
+    /// Gives the file back in blocking mode.
     fn antiphon_file_release(file: *mut File, number: &mut c_int) -> c_int {
-        // SAFETY: made here, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         match unsafe { Box::from_raw(file) }.file.into_inner() {
             Ok(file) => {
                 *number = file.into_raw_fd();
@@ -182,23 +182,23 @@ exports! {
         }
     }
 
-    /// The file's number.
+    /// Returns the file's number.
     fn antiphon_file_number(file: &File) -> c_int {
         file.number()
     }
 
-    /// Reads; waits for something.
+    /// Reads; waits for at least one byte.
     fn antiphon_file_read(
         file: &File,
         bytes: *mut c_void,
         count: usize,
         read: &mut usize,
     ) -> c_int {
-        // SAFETY: the caller's memory.
+        // SAFETY: the caller passes memory of that size.
         done(unsafe { file.read(bytes, count, None) }, read)
     }
 
-    /// Reads; waits for something, or gives up.
+    /// Reads; waits for something, or gives up at the deadline.
     fn antiphon_file_timedread(
         file: &File,
         bytes: *mut c_void,
@@ -208,18 +208,18 @@ exports! {
         until: &timespec,
     ) -> c_int {
         timed(clock, until, |deadline| {
-            // SAFETY: the caller's memory.
+            // SAFETY: the caller passes memory of that size.
             done(unsafe { file.read(bytes, count, Some(left(deadline))) }, read)
         })
     }
 
-    /// Writes all; waits for room.
+    /// Writes all bytes; waits for room.
     fn antiphon_file_write(file: &File, bytes: *const c_void, count: usize) -> c_int {
-        // SAFETY: the caller's memory.
+        // SAFETY: the caller passes memory of that size.
         unsafe { write_all(file, bytes, count, &mut 0, || None) }
     }
 
-    /// Writes all; waits for room, or gives up.
+    /// Writes all; waits for room, or gives up at the deadline.
     fn antiphon_file_timedwrite(
         file: &File,
         bytes: *const c_void,
@@ -229,17 +229,17 @@ exports! {
         until: &timespec,
     ) -> c_int {
         timed(clock, until, |deadline| {
-            // SAFETY: the caller's memory.
+            // SAFETY: the caller passes memory of that size.
             unsafe { write_all(file, bytes, count, written, || Some(left(deadline))) }
         })
     }
 
-    /// Waits until there may be something to do.
+    /// Waits until the file is ready.
     fn antiphon_file_wait(file: &File, way: c_int) -> c_int {
         ready(file, way, None)
     }
 
-    /// Waits until there may be something to do, or gives up.
+    /// Waits until there may be something to do, or gives up at the deadline.
     fn antiphon_file_timedwait(
         file: &File,
         way: c_int,

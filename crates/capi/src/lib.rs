@@ -1,27 +1,27 @@
-//! Antiphon for C and C++: what the headers in `include` declare.
+//! The C interface of Antiphon: what the headers in `include` declare.
 //!
-//! `README.md` beside this crate has the ABI; the headers say what each function does. Here each is
-//! a line or two that calls what Rust users have.
+//! `README.md` beside this crate has the ABI; the headers say what each function does. Here each
+//! function is a line or two that calls the Rust interface.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `export` | how a function becomes one of the library's |
+//! | `export` | the macro that exports functions |
 //! | `abi` | sizes and alignments, the same as in the header |
-//! | `mutex`, `spin`, `rw`, `cond` | a type each |
+//! | `mutex`, `spin`, `rw`, `cond` | one type each |
 //! | `waits` | barrier, semaphore, once |
-//! | `event`, `event_count`, `broadcast` | to tell threads that something has happened |
+//! | `event`, `event_count`, `broadcast` | signals between threads |
 //! | `message/` | active messages |
 //! | `clock` | timestamps without a shared counter |
 //! | `pool` | threads that run tasks |
-//! | `fiber` | pools whose tasks are fibers, and how those let others run |
-//! | `item` | the items of channels and stages: bytes, of a fixed number |
-//! | `channel`, `promise`, `token`, `select` | what fibers and threads wait by |
+//! | `fiber` | pools whose tasks are fibers, and the calls by which fibers yield |
+//! | `item` | the items of channels and stages: a fixed number of bytes |
+//! | `channel`, `promise`, `token`, `select` | objects that fibers and threads wait for |
 //! | `stage` | stages of pipelines |
 //! | `file`, `net` | files and sockets that fibers wait for |
-//! | `event_loop/` | events that are on time |
-//! | `split` | timers in a thread of their own |
-//! | `coop/` | how loops share a CPU, and threads that have loops of their own |
-//! | `policy` | which waiter is served next |
+//! | `event_loop/` | event loops |
+//! | `split` | timers in a separate thread |
+//! | `coop/` | sharing a CPU, for our loops and for the caller's own |
+//! | `policy` | the order in which locks serve their waiters |
 //! | `pshared` | a readers-writer lock and a barrier for memory that processes share |
 //! | `pshared_event` | an event, a latch and a broadcast for such memory |
 //! | `code` | error numbers and deadlines |
@@ -65,7 +65,7 @@ use core::ffi::{c_char, c_int};
 use export::exports;
 
 exports! {
-    /// The version of the library, as "0.1.0".
+    /// Returns the version of the library, such as "0.1.0".
     fn antiphon_version() -> *const c_char {
         concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
     }

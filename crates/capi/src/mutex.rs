@@ -16,7 +16,7 @@ pub struct Mutex(pub(crate) ShflMutex<Linux>);
 exports! {
     /// Makes a free mutex.
     fn antiphon_mutex_init(mutex: *mut Mutex) {
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { mutex.write(Mutex(ShflMutex::NEW)) }
     }
 
@@ -35,7 +35,7 @@ exports! {
         unless(mutex.0.try_lock(), EBUSY)
     }
 
-    /// Acquires the mutex, or gives up.
+    /// Acquires the mutex, or gives up at the deadline.
     fn antiphon_mutex_timedlock(mutex: &Mutex, clock: c_int, until: &timespec) -> c_int {
         timed(clock, until, |deadline| unless(mutex.0.lock_until(deadline), ETIMEDOUT))
     }

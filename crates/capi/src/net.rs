@@ -12,37 +12,37 @@ use crate::code::{left, timed};
 use crate::export::exports;
 use crate::file::{File, again, code};
 
-/// The number of connections that wait to be accepted, if the system lets this many.
+/// Number of connections that may wait to be accepted, if the system allows this many.
 const BACKLOG: c_int = 4096;
 const FLAGS: c_int = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
 
-/// The result of a call that tells errors by -1 and `errno`.
+/// Returns the result of a call that reports errors by -1 and `errno`.
 fn check(returned: c_int) -> io::Result<c_int> {
     if returned == -1 { Err(io::Error::last_os_error()) } else { Ok(returned) }
 }
 
-/// A stream socket for such addresses.
+/// Creates a stream socket for the family of the address.
 ///
 /// # Safety
 ///
-/// `address` is an address.
+/// `address` points to an address.
 unsafe fn stream(address: *const sockaddr) -> io::Result<OwnedFd> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     let family = unsafe { (*address).sa_family };
-    // SAFETY: numbers.
+    // SAFETY: the arguments are numbers.
     let socket = check(unsafe { libc::socket(family.into(), libc::SOCK_STREAM | FLAGS, 0) })?;
-    // SAFETY: ours.
+    // SAFETY: the socket was created above and is ours.
     Ok(unsafe { OwnedFd::from_raw_fd(socket) })
 }
 
 /// # Safety
 ///
-/// There is an address of `bytes` bytes.
+/// `address` points to an address of `bytes` bytes.
 unsafe fn listen(address: *const sockaddr, bytes: socklen_t) -> io::Result<OwnedFd> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     let socket = unsafe { stream(address) }?;
     let (file, on) = (socket.as_raw_fd(), 1 as c_int);
-    // SAFETY: numbers of ours, and the caller's address.
+    // SAFETY: our file number, and the caller's address.
     unsafe {
         let (at, size) = ((&raw const on).cast(), size_of::<c_int>() as socklen_t);
         check(libc::setsockopt(file, SOL_SOCKET, SO_REUSEADDR, at, size))?;
@@ -61,9 +61,9 @@ unsafe fn connect(
     bytes: socklen_t,
     timeout: Option<Duration>,
 ) -> io::Result<()> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     let socket = unsafe { stream(address) }?;
-    // SAFETY: a number of ours, and the caller's address.
+    // SAFETY: our file number, and the caller's address.
     let begun = check(unsafe { libc::connect(socket.as_raw_fd(), address, bytes) });
     let stream = File::new(socket, true);
     match begun {
@@ -77,7 +77,7 @@ unsafe fn connect(
     Ok(())
 }
 
-/// The error that a socket has.
+/// Returns the pending error of a socket.
 fn failed(file: &File) -> io::Result<()> {
     let (mut error, mut size): (c_int, _) = (0, size_of::<c_int>() as socklen_t);
     let at = (&raw mut error).cast();
@@ -88,7 +88,7 @@ fn failed(file: &File) -> io::Result<()> {
 
 /// # Safety
 ///
-/// There is memory for an address of `*bytes` bytes, or both are null.
+/// There is memory for an address of `*bytes` bytes, or both pointers are null.
 unsafe fn accept(
     listener: &File,
     made: &mut *mut File,
@@ -97,12 +97,12 @@ unsafe fn accept(
     timeout: Option<Duration>,
 ) -> c_int {
     let accept = |file: &OwnedFd| {
-        // SAFETY: the caller's. Where it fails, the number of bytes is as it was.
+        // SAFETY: the caller's. If it fails, the number of bytes is unchanged.
         again(|| unsafe { libc::accept4(file.as_raw_fd(), address, bytes, FLAGS) as isize })
     };
     match listener.file.until(Way::Read, timeout, accept, |_| false) {
         Ok(socket) => {
-            // SAFETY: ours, from the call above.
+            // SAFETY: the call above returned this file, which is ours.
             let stream = File::new(unsafe { OwnedFd::from_raw_fd(socket as c_int) }, true);
             *made = stream.hand_over();
             0
@@ -122,7 +122,7 @@ exports! {
         address: *const sockaddr,
         bytes: socklen_t,
     ) -> c_int {
-        // SAFETY: the caller's address.
+        // SAFETY: the caller passes an address.
         let made = unsafe { listen(address, bytes) };
         done(made.map(|socket| *listener = File::new(socket, true).hand_over()))
     }
@@ -134,11 +134,11 @@ exports! {
         address: *mut sockaddr,
         bytes: *mut socklen_t,
     ) -> c_int {
-        // SAFETY: the caller's memory.
+        // SAFETY: the caller passes memory of that size.
         unsafe { accept(listener, stream, address, bytes, None) }
     }
 
-    /// Waits for a connection, or gives up.
+    /// Waits for a connection, or gives up at the deadline.
     fn antiphon_net_timedaccept(
         listener: &File,
         stream: &mut *mut File,
@@ -148,22 +148,22 @@ exports! {
         until: &timespec,
     ) -> c_int {
         timed(clock, until, |deadline| {
-            // SAFETY: the caller's memory.
+            // SAFETY: the caller passes memory of that size.
             unsafe { accept(listener, stream, address, bytes, Some(left(deadline))) }
         })
     }
 
-    /// Connects to an address; waits for that.
+    /// Connects to an address; waits for the connection.
     fn antiphon_net_connect(
         stream: &mut *mut File,
         address: *const sockaddr,
         bytes: socklen_t,
     ) -> c_int {
-        // SAFETY: the caller's address.
+        // SAFETY: the caller passes an address.
         done(unsafe { connect(stream, address, bytes, None) })
     }
 
-    /// Connects to an address; waits for that, or gives up.
+    /// Connects to an address; waits for the connection until the deadline.
     fn antiphon_net_timedconnect(
         stream: &mut *mut File,
         address: *const sockaddr,
@@ -172,7 +172,7 @@ exports! {
         until: &timespec,
     ) -> c_int {
         timed(clock, until, |deadline| {
-            // SAFETY: the caller's address.
+            // SAFETY: the caller passes an address.
             done(unsafe { connect(stream, address, bytes, Some(left(deadline))) })
         })
     }

@@ -1,4 +1,4 @@
-//! Which waiter is served next.
+//! The order in which locks serve their waiters.
 
 use core::ffi::{CStr, c_char, c_int};
 
@@ -15,7 +15,7 @@ use crate::spin::Spin;
 ///
 /// # Safety
 ///
-/// The name is text that ends in zero.
+/// `name` is a string.
 unsafe fn named(name: *const c_char, set: impl FnOnce(Chosen)) -> c_int {
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) }.to_str();
@@ -31,23 +31,23 @@ unsafe fn named(name: *const c_char, set: impl FnOnce(Chosen)) -> c_int {
 exports! {
     /// Sets the policy that sorts the waiters of a mutex.
     fn antiphon_mutex_set_policy(mutex: &Mutex, policy: *const c_char) -> c_int {
-        // SAFETY: a name of the caller's.
+        // SAFETY: the caller passes a string.
         unsafe { named(policy, |policy| mutex.0.set_policy(policy)) }
     }
 
     /// Sets the policy that sorts the waiters of a readers-writer lock.
     fn antiphon_rwlock_set_policy(lock: &RwLock, policy: *const c_char) -> c_int {
-        // SAFETY: a name of the caller's.
+        // SAFETY: the caller passes a string.
         unsafe { named(policy, |policy| lock.0.set_policy(policy)) }
     }
 
     /// Sets the policy that sorts the waiters of a spinlock.
     fn antiphon_spin_set_policy(spin: &Spin, policy: *const c_char) -> c_int {
-        // SAFETY: a name of the caller's.
+        // SAFETY: the caller passes a string.
         unsafe { named(policy, |policy| spin.0.set_policy(policy)) }
     }
 
-    /// Sets the rank of the calling thread: how urgent it is.
+    /// Sets the rank of the calling thread, which is its urgency.
     fn antiphon_set_priority(rank: c_int) -> c_int {
         let rank = match rank {
             -1 => None,

@@ -1,4 +1,4 @@
-//! `antiphon_pool_t`, `antiphon_task_group_t`.
+//! The C interface of `antiphon_pool_t` and `antiphon_task_group_t`.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
@@ -17,27 +17,29 @@ use crate::cancel::uncancelled;
 use crate::code::unless;
 use crate::export::exports;
 
-/// More are a mistake, such as a -1: what each takes would be gone before the system refuses one.
+/// A larger number is a mistake, such as -1, and would exhaust memory before the system refuses a
+/// thread.
 const MOST_THREADS: usize = 4_096;
 
-/// Time between two looks whether stages are over.
+/// Time between two checks whether stages are over.
 const STAGES_LOOK: Duration = Duration::from_micros(100);
 
-/// The pool behind `antiphon_pool_t`: the policy's type is known but for those that were named.
+/// The pool behind `antiphon_pool_t`: the policy's type is static, except for policies that were
+/// named.
 pub enum Pooled {
     Standard(Arc<Pool>),
     Named(Arc<Pool<BoxedPolicy<Linux>>>),
     Several(Arc<Pool<Swap<Linux>>>),
 }
 
-/// Policies by name.
+/// Policies by name, for a pool.
 pub(crate) enum Names {
     Standard,
     One(BoxedPolicy<Linux>),
     Several(Swap<Linux>),
 }
 
-/// Does the same with the pool, whatever its type.
+/// Evaluates the same expression on the pool of either type.
 macro_rules! with {
     ($pooled:expr, $pool:ident => $does:expr) => {
         match $pooled {
@@ -55,11 +57,11 @@ pub struct TaskGroup(Countdown<Linux>);
 
 type Run = unsafe extern "C" fn(*mut c_void);
 
-/// A function of the caller's, and its argument.
+/// The caller's function, and its argument.
 struct Work {
     run: Run,
     argument: *mut c_void,
-    /// Null: it is of no group.
+    /// Null: the task belongs to no group.
     group: *const TaskGroup,
 }
 
@@ -69,7 +71,7 @@ unsafe impl Send for Work {}
 impl Work {
     /// # Safety
     ///
-    /// The caller may have the function called, and the group stays until it was.
+    /// The caller may have the function called, and the group lives until it was called.
     unsafe fn new(run: Run, argument: *mut c_void, group: *const TaskGroup) -> Self {
         let work = Self { run, argument, group };
         if let Some(group) = work.group() {
@@ -79,12 +81,12 @@ impl Work {
     }
 
     fn group(&self) -> Option<&TaskGroup> {
-        // SAFETY: of `new`.
+        // SAFETY: by the promise of `new`.
         unsafe { self.group.as_ref() }
     }
 
     fn call(self) {
-        // SAFETY: of `new`.
+        // SAFETY: by the promise of `new`.
         unsafe { (self.run)(self.argument) }
         if let Some(group) = self.group() {
             group.0.done();
@@ -101,7 +103,7 @@ impl Pooled {
         }
     }
 
-    /// Makes one for the caller, with `threads` threads, or the default number for 0.
+    /// Creates a pool for the caller, with `threads` threads, or the default number for 0.
     pub(crate) fn create(
         pool: &mut *mut Self,
         builder: Builder,
@@ -119,12 +121,12 @@ impl Pooled {
         }
     }
 
-    /// Whether its tasks are fibers.
+    /// Returns whether its tasks are fibers.
     pub(crate) fn has_fibers(&self) -> bool {
         with!(self, pool => pool.has_fibers())
     }
 
-    /// Whether only its owner has it: no stage is on it.
+    /// Returns whether only its owner has it, so that no stage is on it.
     fn is_free(&self) -> bool {
         with!(self, pool => Arc::strong_count(pool) == 1)
     }
@@ -153,16 +155,16 @@ impl Pooled {
     }
 }
 
-/// The policies of these names, which commas part. `None`: there is no such.
+/// Returns the policies of these names, separated by commas; `None` if a name is unknown.
 ///
 /// # Safety
 ///
-/// Null, or a string.
+/// `names` is null, or a string.
 pub(crate) unsafe fn named(names: *const c_char) -> Option<Names> {
     if names.is_null() {
         return Some(Names::Standard);
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     let names = unsafe { CStr::from_ptr(names) }.to_str().ok()?;
     let mut policies =
         names.split(',').map(str::parse).collect::<Result<Vec<_>, _>>().ok()?.into_iter();
@@ -179,17 +181,18 @@ exports! {
         threads: usize,
         policy: *const c_char,
     ) -> c_int {
-        // SAFETY: the caller's string, or null.
+        // SAFETY: the caller passes a string or null.
         let names = unsafe { named(policy) };
         Pooled::create(pool, Pool::builder(), threads, names)
     }
 
-    /// Runs the tasks that are there, and ends the threads.
+    /// Runs the queued tasks, and ends the threads.
     fn antiphon_pool_destroy(pool: *mut Pooled) {
-        // SAFETY: made above, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         let pool = unsafe { Box::from_raw(pool) };
         uncancelled(|| {
-            // A stage that is over may have it for a moment, and would end the threads then.
+            // A stage that is over may hold the pool for a moment, and would then end the threads
+            // itself.
             while !pool.is_free() {
                 fiber::sleep(STAGES_LOOK);
             }
@@ -197,12 +200,12 @@ exports! {
         });
     }
 
-    /// How many threads there are.
+    /// Returns the number of threads.
     fn antiphon_pool_threads(pool: &Pooled) -> usize {
         pool.threads()
     }
 
-    /// Lets another of its policies decide.
+    /// Puts another of its policies in charge.
     fn antiphon_pool_put_in_charge(pool: &Pooled, policy: usize) -> c_int {
         unless(pool.put_in_charge(policy), EINVAL)
     }
@@ -228,7 +231,7 @@ exports! {
         // SAFETY: the caller's promise.
         let work = unsafe { Work::new(run, argument, group) };
         let spawned = pool.try_spawn(work).is_ok();
-        // SAFETY: null, or the caller's.
+        // SAFETY: null, or the caller's group.
         if !spawned && let Some(group) = unsafe { group.as_ref() } {
             group.0.done();
         }
@@ -241,8 +244,8 @@ exports! {
         pool.call(unsafe { Work::new(run, argument, core::ptr::null()) });
     }
 
-    /// Runs a function here, which may wait for anything; meanwhile another thread runs the tasks
-    /// of this worker.
+    /// Runs a function here that may wait for anything; meanwhile another thread runs the tasks of
+    /// this worker.
     fn antiphon_pool_blocking(run: Run, argument: *mut c_void) {
         // SAFETY: the caller's promise.
         let work = unsafe { Work::new(run, argument, core::ptr::null()) };
@@ -251,13 +254,13 @@ exports! {
 
     /// Waits until all tasks of the group are done.
     fn antiphon_task_group_wait(group: *mut TaskGroup) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's promise.
         pool::wait_all(unsafe { &(*group).0 });
-        // SAFETY: as above, and no other thread has it any more: it may be used again.
+        // SAFETY: the caller's promise, and no other thread uses the group now: it may be reused.
         unsafe { group.write(TaskGroup(Countdown::NEW)) };
     }
 
-    /// Runs both, the second perhaps on another worker meanwhile.
+    /// Runs both functions, the second perhaps on another worker at the same time.
     fn antiphon_join(
         first: Run,
         first_argument: *mut c_void,
@@ -267,7 +270,7 @@ exports! {
         let none = core::ptr::null();
         // SAFETY: the caller's promise.
         let second = unsafe { Work::new(second, second_argument, none) };
-        // SAFETY: as above.
+        // SAFETY: the caller's promise.
         let first = unsafe { Work::new(first, first_argument, none) };
         pool::join(|| first.call(), move || second.call());
     }

@@ -1,4 +1,4 @@
-//! `antiphon_promise_t`, `antiphon_awaited_t`.
+//! The C interface of `antiphon_promise_t` and `antiphon_awaited_t`.
 
 use core::ffi::{c_int, c_void};
 
@@ -9,11 +9,11 @@ use libc::{EBUSY, EPIPE, ETIMEDOUT, timespec};
 use crate::code::timed;
 use crate::export::exports;
 
-/// A value of the caller's.
+/// A value of the caller.
 #[derive(Clone, Copy)]
 pub(crate) struct Value(*mut c_void);
 
-// SAFETY: the header says that what it names is handed over.
+// SAFETY: the header says that the value is handed over.
 unsafe impl Send for Value {}
 
 /// `antiphon_promise_t`.
@@ -24,12 +24,12 @@ pub struct Awaited(State);
 
 enum State {
     Waits(promise::Awaited<Value>),
-    /// `None`: it was broken.
+    /// The value was received; `None` if the promise was broken.
     Had(Option<Value>),
 }
 
 impl Awaited {
-    /// The value to wait for, if it was not had yet.
+    /// Returns the promise to wait for, if its value was not received yet.
     pub(crate) fn waits(&mut self) -> Option<&mut promise::Awaited<Value>> {
         match &mut self.0 {
             State::Waits(awaited) => Some(awaited),
@@ -37,14 +37,14 @@ impl Awaited {
         }
     }
 
-    /// Waits, until the deadline if there is one; whether it is over.
+    /// Waits, until the deadline if there is one; returns whether the wait is over.
     fn wait_until(&mut self, deadline: Option<Deadline>) -> bool {
         let Some(awaited) = self.waits() else { return true };
         awaited.handle().awaited().wait_until(deadline);
         awaited.is_ready()
     }
 
-    /// Keeps the value, which was received in another way.
+    /// Stores the value, which was received by a select.
     pub(crate) fn had(&mut self, value: Option<Value>) {
         self.0 = State::Had(value);
     }
@@ -70,15 +70,15 @@ exports! {
         *awaited = Box::into_raw(Box::new(Awaited(State::Waits(waits))));
     }
 
-    /// Comes up with the value.
+    /// Delivers the value.
     fn antiphon_promise_fulfil(promise: *mut Promise, value: *mut c_void) {
-        // SAFETY: made above, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         unsafe { Box::from_raw(promise) }.0.fulfil(Value(value));
     }
 
     /// Breaks the promise: there will be no value.
     fn antiphon_promise_break(promise: *mut Promise) {
-        // SAFETY: made above, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         drop(unsafe { Box::from_raw(promise) });
     }
 
@@ -87,13 +87,13 @@ exports! {
         awaited.get(value)
     }
 
-    /// The value, if it is there.
+    /// Returns the value, if it is there.
     fn antiphon_awaited_trywait(awaited: &mut Awaited, value: &mut *mut c_void) -> c_int {
         let there = awaited.waits().is_none_or(|awaited| awaited.is_ready());
         if there { awaited.get(value) } else { EBUSY }
     }
 
-    /// Waits for the value, or gives up.
+    /// Waits for the value, or gives up at the deadline.
     fn antiphon_awaited_timedwait(
         awaited: &mut Awaited,
         value: &mut *mut c_void,
@@ -105,9 +105,9 @@ exports! {
         })
     }
 
-    /// Does not wait any more.
+    /// Frees the awaited value without waiting.
     fn antiphon_awaited_destroy(awaited: *mut Awaited) {
-        // SAFETY: made above, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         drop(unsafe { Box::from_raw(awaited) });
     }
 }

@@ -17,7 +17,7 @@ pub struct RwLock(SharedRwLock<Linux>);
 #[repr(transparent)]
 pub struct Barrier(SharedBarrier<Linux>);
 
-/// The code of a lock call: `busy` if it was not acquired.
+/// Returns the code of a lock call: `busy` if the lock was not acquired.
 fn code(had: Option<Acquired>, busy: c_int) -> c_int {
     match had {
         Some(Acquired::Whole) => 0,
@@ -29,7 +29,7 @@ fn code(had: Option<Acquired>, busy: c_int) -> c_int {
 exports! {
     /// Makes a free readers-writer lock.
     fn antiphon_pshared_rwlock_init(lock: *mut RwLock) {
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { lock.write(RwLock(SharedRwLock::NEW)) }
     }
 
@@ -43,7 +43,7 @@ exports! {
         code(lock.0.try_read(), EBUSY)
     }
 
-    /// Acquires the lock for reading, or gives up.
+    /// Acquires the lock for reading, or gives up at the deadline.
     fn antiphon_pshared_rwlock_timedrdlock(
         lock: &RwLock,
         clock: c_int,
@@ -52,9 +52,9 @@ exports! {
         timed(clock, until, |deadline| code(lock.0.read_until(deadline), ETIMEDOUT))
     }
 
-    /// Releases the lock, which the caller has to read.
+    /// Releases the lock, which the caller holds for reading.
     fn antiphon_pshared_rwlock_rdunlock(lock: &RwLock) {
-        // SAFETY: the caller owns it so; here and below.
+        // SAFETY: the caller holds it for reading.
         unsafe { lock.0.unlock_read() }
     }
 
@@ -68,7 +68,7 @@ exports! {
         code(lock.0.try_write(), EBUSY)
     }
 
-    /// Acquires the lock for writing, or gives up.
+    /// Acquires the lock for writing, or gives up at the deadline.
     fn antiphon_pshared_rwlock_timedwrlock(
         lock: &RwLock,
         clock: c_int,
@@ -77,18 +77,18 @@ exports! {
         timed(clock, until, |deadline| code(lock.0.write_until(deadline), ETIMEDOUT))
     }
 
-    /// Releases the lock, which the caller has to write.
+    /// Releases the lock, which the caller holds for writing.
     fn antiphon_pshared_rwlock_wrunlock(lock: &RwLock) {
-        // SAFETY: as above.
+        // SAFETY: the caller holds it for writing.
         unsafe { lock.0.unlock_write() }
     }
 
-    /// Says whether no writer has died, to a thread that has the lock.
+    /// Returns whether no writer has died; called by a thread that holds the lock.
     fn antiphon_pshared_rwlock_is_whole(lock: &RwLock) -> c_int {
         c_int::from(lock.0.is_whole())
     }
 
-    /// Says, as the writer, that what the lock guards is whole again.
+    /// Declares, as the writer, that the guarded data is consistent again.
     fn antiphon_pshared_rwlock_recovered(lock: &RwLock) {
         lock.0.recovered();
     }
@@ -98,7 +98,7 @@ exports! {
         if parties == 0 || parties > MAX_PARTIES {
             return EINVAL;
         }
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { barrier.write(Barrier(SharedBarrier::new(parties))) }
         0
     }
@@ -108,7 +108,7 @@ exports! {
         c_int::from(barrier.0.wait())
     }
 
-    /// Waits until all parties have come, or gives up.
+    /// Waits until all parties have come, or gives up at the deadline.
     fn antiphon_pshared_barrier_timedwait(
         barrier: &Barrier,
         clock: c_int,

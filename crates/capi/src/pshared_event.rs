@@ -25,11 +25,11 @@ pub struct Broadcast(SharedBroadcast<Linux>);
 exports! {
     /// Makes an event that is not set.
     fn antiphon_pshared_event_init(event: *mut Event) {
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { event.write(Event(SharedEvent::NEW)) }
     }
 
-    /// Lets one waiter go, or the next that comes.
+    /// Releases one waiter, or the next that comes.
     fn antiphon_pshared_event_set(event: &Event) {
         event.0.set();
     }
@@ -44,7 +44,7 @@ exports! {
         unless(event.0.try_wait(), EBUSY)
     }
 
-    /// Waits until the event is set, or gives up.
+    /// Waits until the event is set, or gives up at the deadline.
     fn antiphon_pshared_event_timedwait(event: &Event, clock: c_int, until: &timespec) -> c_int {
         timed(clock, until, |deadline| unless(event.0.wait_until(Some(deadline)), ETIMEDOUT))
     }
@@ -54,7 +54,7 @@ exports! {
         if count > MAX_COUNT {
             return EINVAL;
         }
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { latch.write(Latch(SharedLatch::new(count))) }
         0
     }
@@ -69,23 +69,23 @@ exports! {
         latch.0.wait();
     }
 
-    /// Says whether the latch is open.
+    /// Returns whether the latch is open.
     fn antiphon_pshared_latch_trywait(latch: &Latch) -> c_int {
         unless(latch.0.is_open(), EBUSY)
     }
 
-    /// Waits until the latch is open, or gives up.
+    /// Waits until the latch is open, or gives up at the deadline.
     fn antiphon_pshared_latch_timedwait(latch: &Latch, clock: c_int, until: &timespec) -> c_int {
         timed(clock, until, |deadline| unless(latch.0.wait_until(Some(deadline)), ETIMEDOUT))
     }
 
-    /// Makes a broadcast of which nothing was sent.
+    /// Makes a broadcast to which nothing was sent.
     fn antiphon_pshared_broadcast_init(broadcast: *mut Broadcast) {
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { broadcast.write(Broadcast(SharedBroadcast::NEW)) }
     }
 
-    /// The present generation.
+    /// Returns the present generation.
     fn antiphon_pshared_broadcast_now(broadcast: &Broadcast) -> u32 {
         broadcast.0.now().to_bits()
     }
@@ -95,12 +95,12 @@ exports! {
         broadcast.0.send();
     }
 
-    /// Waits until something was sent after `seen`.
+    /// Waits until there was a send after `seen`.
     fn antiphon_pshared_broadcast_wait(broadcast: &Broadcast, seen: u32) {
         broadcast.0.wait(SharedGeneration::from_bits(seen));
     }
 
-    /// Waits until something was sent after `seen`, or gives up.
+    /// Waits until there was a send after `seen`, or gives up at the deadline.
     fn antiphon_pshared_broadcast_timedwait(
         broadcast: &Broadcast,
         seen: u32,

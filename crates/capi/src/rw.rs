@@ -16,7 +16,7 @@ pub struct RwLock(pub(crate) ShflRwLock<Linux>);
 exports! {
     /// Makes a free readers-writer lock.
     fn antiphon_rwlock_init(lock: *mut RwLock) {
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { lock.write(RwLock(ShflRwLock::NEW)) }
     }
 
@@ -31,7 +31,7 @@ exports! {
         read(lock.0.read(), EBUSY)
     }
 
-    /// Acquires the lock for reading, once more perhaps.
+    /// Acquires the lock for reading, even if the caller already reads.
     fn antiphon_rwlock_rdlock_again(lock: &RwLock) -> c_int {
         read(lock.0.read_recursive(), EBUSY)
     }
@@ -41,14 +41,14 @@ exports! {
         read(lock.0.try_read(), EBUSY)
     }
 
-    /// Acquires the lock for reading, or gives up.
+    /// Acquires the lock for reading, or gives up at the deadline.
     fn antiphon_rwlock_timedrdlock(lock: &RwLock, clock: c_int, until: &timespec) -> c_int {
         timed(clock, until, |deadline| read(lock.0.read_until(deadline), ETIMEDOUT))
     }
 
-    /// Releases the lock, which the caller has to read.
+    /// Releases the lock, which the caller holds for reading.
     fn antiphon_rwlock_rdunlock(lock: &RwLock) {
-        // SAFETY: the caller owns it so; here and below.
+        // SAFETY: the caller holds it for reading.
         unsafe { lock.0.unlock_read() }
     }
 
@@ -62,20 +62,20 @@ exports! {
         unless(lock.0.try_write(), EBUSY)
     }
 
-    /// Acquires the lock for writing, or gives up.
+    /// Acquires the lock for writing, or gives up at the deadline.
     fn antiphon_rwlock_timedwrlock(lock: &RwLock, clock: c_int, until: &timespec) -> c_int {
         timed(clock, until, |deadline| unless(lock.0.write_until(deadline), ETIMEDOUT))
     }
 
-    /// Releases the lock, which the caller has to write.
+    /// Releases the lock, which the caller holds for writing.
     fn antiphon_rwlock_wrunlock(lock: &RwLock) {
-        // SAFETY: as above.
+        // SAFETY: the caller holds it for writing.
         unsafe { lock.0.unlock_write() }
     }
 
     /// Turns a writer into a reader.
     fn antiphon_rwlock_downgrade(lock: &RwLock) {
-        // SAFETY: as above.
+        // SAFETY: the caller holds it for writing.
         unsafe { lock.0.downgrade() }
     }
 
@@ -84,51 +84,51 @@ exports! {
         lock.0.upgradable();
     }
 
-    /// Acquires the lock so if that needs no waiting.
+    /// Acquires the lock upgradably if that needs no waiting.
     fn antiphon_rwlock_tryuplock(lock: &RwLock) -> c_int {
         unless(lock.0.try_upgradable(), EBUSY)
     }
 
-    /// Acquires the lock so, or gives up.
+    /// Acquires the lock upgradably, or gives up at the deadline.
     fn antiphon_rwlock_timeduplock(lock: &RwLock, clock: c_int, until: &timespec) -> c_int {
         timed(clock, until, |deadline| unless(lock.0.upgradable_until(deadline), ETIMEDOUT))
     }
 
-    /// Releases the lock, which the caller has by `uplock`.
+    /// Releases the lock, which the caller holds upgradably.
     fn antiphon_rwlock_upunlock(lock: &RwLock) {
-        // SAFETY: as above.
+        // SAFETY: the caller holds it upgradably.
         unsafe { lock.0.unlock_upgradable() }
     }
 
     /// Turns an upgradable reader into the writer.
     fn antiphon_rwlock_upgrade(lock: &RwLock) {
-        // SAFETY: as above.
+        // SAFETY: the caller holds it upgradably.
         unsafe { lock.0.upgrade() }
     }
 
     /// Turns an upgradable reader into the writer if no other reader is in.
     fn antiphon_rwlock_tryupgrade(lock: &RwLock) -> c_int {
-        // SAFETY: as above.
+        // SAFETY: the caller holds it upgradably.
         unless(unsafe { lock.0.try_upgrade() }, EBUSY)
     }
 
-    /// Turns an upgradable reader into the writer, or gives up.
+    /// Turns an upgradable reader into the writer, or gives up at the deadline.
     fn antiphon_rwlock_timedupgrade(lock: &RwLock, clock: c_int, until: &timespec) -> c_int {
         timed(clock, until, |deadline| {
-            // SAFETY: as above.
+            // SAFETY: the caller holds it upgradably.
             unless(unsafe { lock.0.upgrade_until(deadline) }, ETIMEDOUT)
         })
     }
 
     /// Turns an upgradable reader into a plain one.
     fn antiphon_rwlock_downgrade_upgradable(lock: &RwLock) {
-        // SAFETY: as above.
+        // SAFETY: the caller holds it upgradably.
         unsafe { lock.0.downgrade_upgradable() }
     }
 
     /// Turns a writer into an upgradable reader.
     fn antiphon_rwlock_downgrade_to_upgradable(lock: &RwLock) {
-        // SAFETY: as above.
+        // SAFETY: the caller holds it for writing.
         unsafe { lock.0.downgrade_to_upgradable() }
     }
 }

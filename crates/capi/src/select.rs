@@ -1,4 +1,4 @@
-//! `antiphon_select`: waits for the first of several things.
+//! The C interface of `antiphon_select`: waits for the first of several cases.
 
 use core::ffi::{c_int, c_void};
 
@@ -39,7 +39,7 @@ const AWAITED: c_int = 6;
 /// The number of cases that need no allocation.
 const FEW: usize = 8;
 
-/// A case, as a source to wait for.
+/// A case as a source to wait for.
 enum Each<'a> {
     Never(wait::Latch<Linux>),
     Receives(Receives<'a, Linux, Item>),
@@ -48,19 +48,19 @@ enum Each<'a> {
     Latch(&'a wait::Latch<Linux>),
     Token(&'a cancel::Token<Linux>),
     Awaits(Awaits<'a, Linux, Value>),
-    /// The awaited value was had before: the case is ready.
+    /// The awaited value was received before: the case is ready.
     Had,
 }
 
 impl<'a> Each<'a> {
-    /// `None`: there is no such kind. What is sent is in `value`.
+    /// Returns `None` for an unknown kind. An item to send is stored in `value`.
     ///
     /// # Safety
     ///
-    /// The object is of that kind, and stays for `'a`; and so is the item.
+    /// The object is of the case's kind, and object and item live for `'a`.
     unsafe fn new(case: &Case, value: &'a mut Option<Item>) -> Option<Self> {
         let Case { kind, object, item, .. } = *case;
-        // SAFETY: the caller's, of all.
+        // SAFETY: the caller's promise, for all kinds.
         Some(unsafe {
             match kind {
                 NEVER => Self::Never(wait::Latch::new(1)),
@@ -82,7 +82,7 @@ impl<'a> Each<'a> {
         })
     }
 
-    /// `None`: it is ready.
+    /// Returns `None` if the case is ready already.
     fn source(&self) -> Option<&dyn Source<Linux>> {
         Some(match self {
             Self::Never(latch) => latch,
@@ -100,9 +100,9 @@ impl<'a> Each<'a> {
     ///
     /// # Safety
     ///
-    /// It was made of that case.
+    /// `self` was made of that case.
     unsafe fn end(self, case: &Case) -> c_int {
-        // SAFETY: of `new`, of all.
+        // SAFETY: by the promise of `new`, for all kinds.
         unsafe {
             match self {
                 Self::Receives(it) => {
@@ -136,7 +136,7 @@ impl Source<Linux> for Each<'_> {
     }
 }
 
-/// Cases, by number: all are there.
+/// All cases by number; each of them is `Some`.
 struct All<'a, 'b>(&'b [Option<Each<'a>>]);
 
 impl Sources<Linux> for All<'_, '_> {
@@ -149,7 +149,7 @@ impl Sources<Linux> for All<'_, '_> {
     }
 }
 
-/// Places for `count` cases: of `few`, or, if these are fewer, of `many`.
+/// Returns places for `count` cases: in `few`, or, if that is too small, in `many`.
 fn places<'a, T>(
     few: &'a mut [Option<T>],
     many: &'a mut Vec<Option<T>>,
@@ -162,12 +162,12 @@ fn places<'a, T>(
     many
 }
 
-/// Lets `wait` choose a case; tells the caller which, and returns its code. `missed`: the code
-/// where it chooses none.
+/// Lets `wait` choose a case; stores its number, and returns its code, or `missed` if none was
+/// chosen.
 ///
 /// # Safety
 ///
-/// `count` cases are there, and are as the header has them.
+/// `cases` points to `count` cases as the header defines them.
 unsafe fn choose(
     cases: *mut Case,
     count: usize,
@@ -178,14 +178,14 @@ unsafe fn choose(
     if count == 0 {
         return EINVAL;
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     let cases = unsafe { core::slice::from_raw_parts_mut(cases, count) };
     let (mut few_values, mut many_values) = ([const { None }; FEW], Vec::new());
     let (mut few, mut many) = ([const { None }; FEW], Vec::new());
     let values = places(&mut few_values, &mut many_values, count);
     let sources = places(&mut few, &mut many, count);
     for ((case, value), source) in cases.iter().zip(values).zip(&mut *sources) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's promise.
         *source = unsafe { Each::new(case, value) };
         if source.is_none() {
             return EINVAL;
@@ -194,14 +194,14 @@ unsafe fn choose(
     let lot = Lot::new(Linux::random().into());
     let Some(number) = wait(&All(sources), &lot) else { return missed };
     let source = sources[number].take().expect("it was chosen");
-    // SAFETY: it is of that case.
+    // SAFETY: the source was made of that case.
     cases[number].code = unsafe { source.end(&cases[number]) };
     *chosen = number;
     0
 }
 
 exports! {
-    /// Waits for the first of several things.
+    /// Waits for the first of several cases.
     fn antiphon_select(cases: *mut Case, count: usize, chosen: &mut usize) -> c_int {
         may_be_ready();
         let wait = |all: &All<'_, '_>, lot: &Lot| loop {
@@ -210,17 +210,17 @@ exports! {
                 return number;
             }
         };
-        // SAFETY: the caller's cases.
+        // SAFETY: the caller passes `count` cases.
         unsafe { choose(cases, count, chosen, EAGAIN, wait) }
     }
 
-    /// Takes from one of several sources, if one is ready.
+    /// Takes a case if one is ready.
     fn antiphon_tryselect(cases: *mut Case, count: usize, chosen: &mut usize) -> c_int {
-        // SAFETY: the caller's cases.
+        // SAFETY: the caller passes `count` cases.
         unsafe { choose(cases, count, chosen, EAGAIN, |all, lot| select::try_select(all, lot)) }
     }
 
-    /// Waits for the first of several things, or gives up.
+    /// Waits for the first of several cases, or gives up at the deadline.
     fn antiphon_timedselect(
         cases: *mut Case,
         count: usize,
@@ -231,7 +231,7 @@ exports! {
         timed(clock, until, |deadline| {
             may_be_ready();
             let wait = |all: &All<'_, '_>, lot: &Lot| select::select(all, Some(deadline), lot);
-            // SAFETY: the caller's cases.
+            // SAFETY: the caller passes `count` cases.
             unsafe { choose(cases, count, chosen, ETIMEDOUT, wait) }
         })
     }

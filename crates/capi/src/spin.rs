@@ -15,7 +15,7 @@ pub struct Spin(pub(crate) ShflSpin<Linux>);
 exports! {
     /// Makes a free spinlock.
     fn antiphon_spin_init(spin: *mut Spin) {
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { spin.write(Spin(ShflSpin::NEW)) }
     }
 

@@ -1,4 +1,4 @@
-//! `antiphon_split_t`, `antiphon_split_timer_t`, `antiphon_split_worker_t`.
+//! The C interface of `antiphon_split_t`, `antiphon_split_timer_t` and `antiphon_split_worker_t`.
 
 use core::ffi::{c_int, c_void};
 
@@ -10,7 +10,7 @@ use crate::code::unless;
 use crate::coop::seat::{MOST_NS, RT_SPLIT, SPLIT};
 use crate::export::exports;
 
-/// `antiphon_split_options_t`. Zero: as the Rust default has it.
+/// `antiphon_split_options_t`. Zero fields mean the Rust defaults.
 #[repr(C)]
 pub struct Options {
     timer_slice_ns: u64,
@@ -33,7 +33,7 @@ pub struct SplitStats {
 type Call = unsafe extern "C" fn(*mut c_void, u64);
 type End = unsafe extern "C" fn(*mut c_void);
 
-/// The functions of a timer, which are the caller's.
+/// The caller's functions of a timer.
 struct Timer {
     call: Call,
     end: Option<End>,
@@ -45,7 +45,7 @@ unsafe impl Send for Timer {}
 
 impl Timer {
     fn run(self, late_ns: u64) {
-        // SAFETY: the caller's function, with the arguments that it is to have.
+        // SAFETY: the caller's function, with the arguments that the header defines.
         unsafe { (self.call)(self.data, late_ns) }
     }
 }
@@ -53,13 +53,13 @@ impl Timer {
 impl Drop for Timer {
     fn drop(&mut self) {
         if let Some(end) = self.end {
-            // SAFETY: the caller's function, with the argument that it is to have.
+            // SAFETY: the caller's function, with the argument that the header defines.
             unsafe { end(self.data) }
         }
     }
 }
 
-/// A priority; 0 is none.
+/// Converts a priority; 0 is none.
 fn priority(number: u32) -> Result<Option<u8>, c_int> {
     match number {
         0 => Ok(None),
@@ -85,7 +85,7 @@ impl Options {
 }
 
 exports! {
-    /// Starts the thread of the timers.
+    /// Starts the timer thread.
     fn antiphon_split_create(split: &mut *mut Split, options: Option<&Options>) -> c_int {
         let options = options.map_or_else(|| Ok(SplitOptions::default()), Options::options);
         let start = |options| Split::start(options).map_err(|refused| refused.errno());
@@ -98,9 +98,9 @@ exports! {
         }
     }
 
-    /// Ends it.
+    /// Ends the timer thread.
     fn antiphon_split_destroy(split: *mut Split) {
-        // SAFETY: made above, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         let split = unsafe { Box::from_raw(split) };
         uncancelled(|| drop(split));
     }
@@ -115,10 +115,10 @@ exports! {
         timer: *mut *mut SplitTimer,
     ) {
         let run = Timer { call, end, data };
-        // Timers that were cancelled are dropped now.
+        // This call also drops timers that were cancelled.
         let made = uncancelled(|| split.submit(release_ns, move |late_ns| run.run(late_ns)));
         if !timer.is_null() {
-            // SAFETY: the caller's memory for one.
+            // SAFETY: the caller passes memory for one value.
             unsafe { timer.write(Box::into_raw(Box::new(made))) }
         }
     }
@@ -128,20 +128,20 @@ exports! {
         unless(timer.cancel(), ENOENT)
     }
 
-    /// Lets go of it.
+    /// Frees the handle of a timer.
     fn antiphon_split_timer_destroy(timer: *mut SplitTimer) {
-        // SAFETY: made above, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         let timer = unsafe { Box::from_raw(timer) };
         uncancelled(|| drop(timer));
     }
 
-    /// Changes the priority of the thread.
+    /// Changes the priority of the timer thread.
     fn antiphon_split_set_priority(split: &Split, number: u32) -> c_int {
         let set = |priority| split.set_priority(priority).map_err(|refused| refused.errno());
         priority(number).and_then(set).err().unwrap_or(0)
     }
 
-    /// Writes how late its timers were.
+    /// Writes how late the timers were.
     fn antiphon_split_stats(split: &Split, stats: &mut SplitStats) {
         let late = split.tardiness();
         *stats = SplitStats {
@@ -165,9 +165,9 @@ exports! {
         }
     }
 
-    /// Gives the thread its slice from before.
+    /// Gives the thread its former slice back.
     fn antiphon_split_worker_destroy(worker: *mut Worker) {
-        // SAFETY: made above, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         drop(unsafe { Box::from_raw(worker) });
     }
 }

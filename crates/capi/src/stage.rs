@@ -1,4 +1,4 @@
-//! `antiphon_stage_t`, `antiphon_inlet_t`.
+//! The C interface of `antiphon_stage_t` and `antiphon_inlet_t`.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
@@ -21,7 +21,7 @@ pub struct Inlet {
     shape: Shape,
 }
 
-/// `antiphon_stage_options_t`. Zero: as the Rust default has it.
+/// `antiphon_stage_options_t`. Zero fields mean the Rust defaults.
 #[repr(C)]
 pub struct StageOptions {
     name: *const c_char,
@@ -46,10 +46,10 @@ pub struct StageStats {
 type Serve = unsafe extern "C" fn(*mut c_void, *mut c_void);
 type End = unsafe extern "C" fn(*mut c_void);
 
-/// The most room, and the most servers, of a stage.
+/// Maximum room and maximum number of servers of a stage.
 const MOST: usize = 1 << 20;
 
-/// The functions that serve items, which are the caller's.
+/// The caller's functions of a stage.
 struct Server {
     serve: Serve,
     end: Option<End>,
@@ -58,12 +58,12 @@ struct Server {
 
 // SAFETY: the header says that any threads may call them, several at a time.
 unsafe impl Send for Server {}
-// SAFETY: as above.
+// SAFETY: the header says that any threads may call them, several at a time.
 unsafe impl Sync for Server {}
 
 impl Server {
     fn serve(&self, mut item: Item) {
-        // SAFETY: the caller's function, with the arguments that it is to have.
+        // SAFETY: the caller's function, with the arguments that the header defines.
         unsafe { (self.serve)(self.context, item.bytes().cast()) }
     }
 }
@@ -71,7 +71,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if let Some(end) = self.end {
-            // SAFETY: the caller's function, with the argument that it is to have.
+            // SAFETY: the caller's function, with the argument that the header defines.
             unsafe { end(self.context) }
         }
     }
@@ -85,7 +85,7 @@ impl StageOptions {
         let name = if self.name.is_null() {
             "stage".into()
         } else {
-            // SAFETY: the caller's.
+            // SAFETY: the caller's promise.
             unsafe { CStr::from_ptr(self.name) }.to_string_lossy()
         };
         let mut builder = Watched::builder(name);
@@ -126,7 +126,7 @@ exports! {
         end: Option<End>,
         context: *mut c_void,
     ) -> c_int {
-        // SAFETY: the caller's string, or null.
+        // SAFETY: the caller passes a string or null.
         let builder = unsafe { options.builder() };
         let (Some(builder), Some(shape)) = (builder, Shape::new(options.item_bytes)) else {
             return EINVAL;
@@ -142,55 +142,55 @@ exports! {
         0
     }
 
-    /// Waits until the stage is over, and lets go of it.
+    /// Waits until the stage is over, and frees it.
     fn antiphon_stage_join(stage: *mut Stage, stats: *mut StageStats) {
-        // SAFETY: made above, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         let stage = unsafe { Box::from_raw(stage) }.0;
-        // The function that serves is C, and does not panic.
+        // The serving function is C, and does not panic.
         let Ok(done) = stage.join() else { return };
         if !stats.is_null() {
-            // SAFETY: the caller's memory for one.
+            // SAFETY: the caller passes memory for one value.
             unsafe { stats.write(StageStats::of(done)) }
         }
     }
 
-    /// Lets go of the stage, which goes on.
+    /// Frees the handle of the stage, which goes on.
     fn antiphon_stage_detach(stage: *mut Stage) {
-        // SAFETY: made above, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         drop(unsafe { Box::from_raw(stage) });
     }
 
     /// Writes the counts of the stage so far.
     fn antiphon_stage_stats(stage: &Stage, stats: *mut StageStats) {
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { stats.write(StageStats::of(stage.0.stats())) }
     }
 
-    /// Another inlet of the same stage.
+    /// Makes another inlet of the same stage.
     fn antiphon_inlet_clone(inlet: &Inlet) -> *mut Inlet {
         Box::into_raw(Box::new(Inlet { sends: inlet.sends.clone(), shape: inlet.shape }))
     }
 
-    /// Sends nothing more by this.
+    /// Destroys an inlet.
     fn antiphon_inlet_destroy(inlet: *mut Inlet) {
-        // SAFETY: made above, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         drop(unsafe { Box::from_raw(inlet) });
     }
 
     /// Sends an item; waits for room.
     fn antiphon_inlet_send(inlet: &Inlet, item: *const c_void) {
-        // SAFETY: the caller's item.
+        // SAFETY: the caller passes an item of this size.
         inlet.sends.send(unsafe { inlet.shape.copy_in(item) });
     }
 
     /// Sends an item if there is room.
     fn antiphon_inlet_trysend(inlet: &Inlet, item: *const c_void) -> c_int {
-        // SAFETY: the caller's item.
+        // SAFETY: the caller passes an item of this size.
         let item = unsafe { inlet.shape.copy_in(item) };
         unless(inlet.sends.try_send(item).is_ok(), EAGAIN)
     }
 
-    /// Sends an item; waits for room, or gives up.
+    /// Sends an item; waits for room, or gives up at the deadline.
     fn antiphon_inlet_timedsend(
         inlet: &Inlet,
         item: *const c_void,
@@ -198,10 +198,10 @@ exports! {
         until: &timespec,
     ) -> c_int {
         timed(clock, until, |deadline| {
-            // SAFETY: the caller's item.
+            // SAFETY: the caller passes an item of this size.
             let mut item = unsafe { inlet.shape.copy_in(item) };
             while let Err(back) = inlet.sends.send_timeout(item, left(deadline)) {
-                // A clock that is set may go back.
+                // A clock that is set may have been set back.
                 if nap::passed::<Linux>(Some(deadline)) {
                     return ETIMEDOUT;
                 }

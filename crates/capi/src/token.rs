@@ -13,13 +13,13 @@ use crate::export::exports;
 /// `antiphon_token_t`.
 pub struct Token(pub(crate) cancel::Token<Linux>);
 
-/// A token for the caller, of a parent or none.
+/// Creates a token for the caller, with or without a parent.
 ///
 /// # Safety
 ///
-/// Null, or a token.
+/// `parent` is null, or a token.
 unsafe fn create(parent: *const Token, deadline: Option<Deadline>) -> *mut Token {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     let token = match unsafe { parent.as_ref() } {
         Some(parent) => parent.0.child(deadline),
         None => cancel::Token::new(deadline),
@@ -30,7 +30,7 @@ unsafe fn create(parent: *const Token, deadline: Option<Deadline>) -> *mut Token
 exports! {
     /// Makes a token.
     fn antiphon_token_create(token: &mut *mut Token, parent: *const Token) {
-        // SAFETY: the caller's token, or null.
+        // SAFETY: the caller passes a token or null.
         *token = unsafe { create(parent, None) };
     }
 
@@ -42,34 +42,34 @@ exports! {
         until: &timespec,
     ) -> c_int {
         timed(clock, until, |deadline| {
-            // SAFETY: the caller's token, or null.
+            // SAFETY: the caller passes a token or null.
             *token = unsafe { create(parent, Some(deadline)) };
             0
         })
     }
 
-    /// Lets go of a token.
+    /// Frees a token.
     fn antiphon_token_destroy(token: *mut Token) {
-        // SAFETY: made above, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         drop(unsafe { Box::from_raw(token) });
     }
 
-    /// Cancels it, and all that come of it.
+    /// Cancels the token and all its descendants.
     fn antiphon_token_cancel(token: &Token) {
         token.0.cancel();
     }
 
-    /// Whether it is cancelled.
+    /// Returns whether the token is cancelled.
     fn antiphon_token_is_cancelled(token: &Token) -> c_int {
         c_int::from(token.0.is_cancelled())
     }
 
-    /// Waits until it is cancelled.
+    /// Waits until the token is cancelled.
     fn antiphon_token_wait(token: &Token) {
         while !token.0.wait_until(None) {}
     }
 
-    /// Waits until it is cancelled, or gives up.
+    /// Waits until the token is cancelled, or gives up at the deadline.
     fn antiphon_token_timedwait(token: &Token, clock: c_int, until: &timespec) -> c_int {
         timed(clock, until, |deadline| unless(token.0.wait_until(Some(deadline)), ETIMEDOUT))
     }

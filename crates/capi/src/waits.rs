@@ -1,4 +1,4 @@
-//! `antiphon_barrier_t`, `antiphon_sem_t`, `antiphon_once_t`.
+//! The C interface of `antiphon_barrier_t`, `antiphon_sem_t` and `antiphon_once_t`.
 
 use core::ffi::{c_int, c_void};
 
@@ -30,12 +30,12 @@ exports! {
         if parties == 0 {
             return EINVAL;
         }
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { barrier.write(Barrier(wait::Barrier::new(parties))) }
         0
     }
 
-    /// Waits until the barrier may go.
+    /// Waits until the barrier may be freed.
     fn antiphon_barrier_destroy(barrier: &Barrier) {
         barrier.0.retire();
     }
@@ -45,19 +45,19 @@ exports! {
         c_int::from(barrier.0.wait())
     }
 
-    /// Waits until all parties have come, or gives up.
+    /// Waits until all parties have come, or gives up at the deadline.
     fn antiphon_barrier_timedwait(barrier: &Barrier, clock: c_int, until: &timespec) -> c_int {
         timed(clock, until, |deadline| {
             barrier.0.wait_until(deadline).map_or(ETIMEDOUT, c_int::from)
         })
     }
 
-    /// Makes a semaphore that has `permits` permits.
+    /// Makes a semaphore with `permits` permits.
     fn antiphon_sem_init(sem: *mut Semaphore, permits: u32) -> c_int {
         if permits > MAX_PERMITS {
             return EINVAL;
         }
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { sem.write(Semaphore(wait::Semaphore::new(permits))) }
         0
     }
@@ -77,25 +77,25 @@ exports! {
         unless(sem.0.try_acquire(1), EBUSY)
     }
 
-    /// Takes a permit, or gives up.
+    /// Takes a permit, or gives up at the deadline.
     fn antiphon_sem_timedwait(sem: &Semaphore, clock: c_int, until: &timespec) -> c_int {
         timed(clock, until, |deadline| unless(sem.0.acquire_until(1, deadline), ETIMEDOUT))
     }
 
-    /// Gives permits.
+    /// Adds permits.
     fn antiphon_sem_post(sem: &Semaphore, permits: u32) -> c_int {
         unless(sem.0.release(permits).is_ok(), EOVERFLOW)
     }
 
-    /// How many permits are there.
+    /// Returns the number of permits.
     fn antiphon_sem_value(sem: &Semaphore) -> u32 {
         sem.0.permits()
     }
 
-    /// Runs `run` if it has not been, or waits for the thread that does.
+    /// Runs `run` if it has not succeeded yet, or waits for the thread that is running it.
     fn antiphon_once(once: &Once, run: Run, argument: *mut c_void) -> c_int {
         let run = || {
-            // SAFETY: the caller's function, with the argument that it is to have.
+            // SAFETY: the caller's function, with the argument that the header defines.
             match unsafe { run(argument) } {
                 0 => Ok(()),
                 code => Err(code),

@@ -1,4 +1,4 @@
-//! The library as a C programmer has it: installed under a prefix, found by pkg-config.
+//! Tests of the library as a C program uses it: installed under a prefix, found by pkg-config.
 
 #[allow(dead_code, reason = "the preload's tests need more of it")]
 #[path = "../../preload/tests/support/elf.rs"]

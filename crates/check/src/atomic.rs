@@ -1,8 +1,8 @@
 //! Atomic words of the checker.
 //!
-//! A word holds nothing: its size and address are all that matters, and what happened to it is in
-//! the execution. So a `static` lock works, and nothing of one execution is left in the next.
-//! A word must not move between its first use in an execution and its drop.
+//! A word stores no value: only its size and address matter, and the execution holds its history.
+//! So a `static` lock works, and nothing of one execution remains in the next. A word must not move
+//! between its first use in an execution and its drop.
 
 use std::sync::atomic::Ordering;
 
@@ -48,7 +48,8 @@ macro_rules! word {
         #[repr(transparent)]
         #[derive(Debug)]
         pub struct $name {
-            // Interior mutability, so that no two words share an address. Never read or written.
+            // Interior mutability, so that each word has a different address. Never read or
+            // written.
             _storage: $storage,
         }
 
@@ -61,7 +62,7 @@ macro_rules! word {
         impl Drop for $name {
             fn drop(&mut self) {
                 let address = self.address();
-                // Outside of a model there is nothing to forget.
+                // Outside a model there is nothing to forget.
                 let _ = context::try_with(|execution| {
                     execution.locations.forget(address);
                     execution.private.remove(&address);

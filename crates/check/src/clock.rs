@@ -1,8 +1,8 @@
-//! Events' names, and vector clocks over them.
+//! Names of events, and vector clocks over events.
 
 use std::fmt;
 
-/// How many threads a model has at most, the setup (thread 0) included.
+/// The largest number of threads of a model, including the setup (thread 0).
 pub(crate) const SLOTS: usize = 16;
 
 /// An event: the `index`-th visible operation of `thread`, counted from 1.
@@ -31,7 +31,7 @@ impl fmt::Display for Id {
 pub(crate) struct Clock([i16; SLOTS]);
 
 impl Clock {
-    /// All events: nothing was [restricted](Self::restrict) yet.
+    /// All events: nothing is [restricted](Self::restrict) yet.
     pub(crate) const ALL: Self = Self([i16::MAX; SLOTS]);
 
     pub(crate) fn covers(&self, id: Id) -> bool {
@@ -49,18 +49,20 @@ impl Clock {
         }
     }
 
-    /// Whether all of `other` is in this.
+    /// Returns whether this set includes all of `other`.
     pub(crate) fn includes(&self, other: &Self) -> bool {
         self.0.iter().zip(other.0).fold(true, |all, (&mine, theirs)| all & (mine >= theirs))
     }
 
-    /// Lowers the slot of the event's thread to it: of several, the first is left.
+    /// Lowers the slot of the event's thread to the event: of several events, the first one
+    /// remains.
     pub(crate) fn restrict(&mut self, id: Id) {
         let slot = &mut self.0[usize::from(id.thread)];
         *slot = (*slot).min(id.index as i16);
     }
 
-    /// Whether one of the events that this was [restricted](Self::restrict) to is in `other`.
+    /// Returns whether `other` has one of the events to which this was
+    /// [restricted](Self::restrict).
     pub(crate) fn touches(&self, other: &Self) -> bool {
         self.0.iter().zip(other.0).fold(false, |any, (&mine, theirs)| any | (mine <= theirs))
     }

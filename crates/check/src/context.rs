@@ -1,4 +1,4 @@
-//! The execution that the calling OS thread is in.
+//! The current execution of the calling OS thread.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
@@ -21,8 +21,8 @@ thread_local! {
 /// Unwinds a setup or final check whose execution has ended.
 struct Halt;
 
-/// A panic of the checker itself leaves the model here: it was kept quiet before, and is reported
-/// now.
+/// A panic of the checker itself leaves the model here: it was silent so far, and is reported when
+/// this is dropped.
 pub(crate) struct Entered;
 
 impl Drop for Entered {
@@ -34,7 +34,7 @@ impl Drop for Entered {
     }
 }
 
-/// Makes `execution` the calling OS thread's, until [`leave`].
+/// Makes `execution` current on the calling OS thread, until [`leave`].
 pub(crate) fn enter(execution: Execution) -> Entered {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -53,14 +53,14 @@ pub(crate) fn enter(execution: Execution) -> Entered {
     Entered
 }
 
-/// Takes the execution back.
+/// Ends and returns the current execution.
 pub(crate) fn leave() -> Execution {
     QUIET.set(false);
     EXECUTION.take().expect("an execution was entered")
 }
 
-/// A panic of the program under test is a finding of the execution that it is in. It is noted
-/// before anything unwinds, so that destructors don't go on with the execution.
+/// Records a panic of the program under test as a failure of its execution. It is recorded before
+/// anything unwinds, so that destructors don't continue the execution.
 fn note_panic(info: &PanicHookInfo<'_>) {
     let payload = info.payload();
     if payload.is::<Halt>() {
@@ -72,7 +72,7 @@ fn note_panic(info: &PanicHookInfo<'_>) {
     let place = info.location().map(|at| format!(" ({}:{})", at.file(), at.line()));
     let what = format!("{text}{}", place.unwrap_or_default());
     INSIDE.set(what.clone());
-    // Inside of a visible operation it can't be noted yet; `guarded` does it.
+    // Inside a visible operation it can't be recorded yet; `guarded` does that.
     let _ = try_with(|execution| execution.fail(FailureKind::Panic, what));
 }
 
@@ -85,16 +85,16 @@ pub(crate) fn guarded(part: impl FnOnce()) {
     }
 }
 
-/// Looks at the execution.
+/// Runs `look` on the current execution.
 ///
 /// # Panics
 ///
-/// If there is none: modelled state can only be used in a model.
+/// If there is no execution: modelled state can only be used in a model.
 pub(crate) fn with<R>(look: impl FnOnce(&mut Execution) -> R) -> R {
     try_with(look).expect("`Check` words can only be used while a model runs")
 }
 
-/// Accesses the execution, if there is one and it is not borrowed already.
+/// Runs `look` on the current execution, if there is one and it is not borrowed.
 pub(crate) fn try_with<R>(look: impl FnOnce(&mut Execution) -> R) -> Option<R> {
     let look = |slot: &RefCell<Option<Execution>>| {
         slot.try_borrow_mut().ok().and_then(|mut slot| slot.as_mut().map(look))
@@ -102,10 +102,11 @@ pub(crate) fn try_with<R>(look: impl FnOnce(&mut Execution) -> R) -> Option<R> {
     EXECUTION.try_with(look).ok().flatten()
 }
 
-/// Does a visible operation, however long it has to wait.
+/// Performs a visible operation, however long it must wait.
 pub(crate) fn perform(op: &Op) -> Outcome {
     if std::thread::panicking() {
-        // A destructor. The execution ends here, so that it never waits in the middle of a panic.
+        // A destructor runs. The execution ends here, so that it never waits in the middle of a
+        // panic.
         with(|execution| execution.fail(FailureKind::Panic, INSIDE.with_borrow(String::clone)));
     }
     loop {
@@ -125,7 +126,7 @@ pub(crate) fn perform(op: &Op) -> Outcome {
     }
 }
 
-/// Never lets the caller go on.
+/// Stops the caller for good.
 pub(crate) fn stop() -> ! {
     while fiber::suspend() {}
     panic::panic_any(Halt)

@@ -17,7 +17,7 @@ pub struct Data<T> {
     accesses: RefCell<Accesses>,
 }
 
-/// For each access: the first event of its thread after it.
+/// For the last write and each thread's last read: the first event of the thread after the access.
 #[derive(Default)]
 struct Accesses {
     written: Option<Id>,
@@ -25,7 +25,7 @@ struct Accesses {
 }
 
 impl<T> Data<T> {
-    /// A variable that holds `value`.
+    /// Creates a variable that holds `value`.
     pub const fn new(value: T) -> Self {
         let accesses = Accesses { written: None, read: [0; SLOTS] };
         Self { value: UnsafeCell::new(value), accesses: RefCell::new(accesses) }
@@ -33,7 +33,7 @@ impl<T> Data<T> {
 
     /// Reads the variable.
     ///
-    /// `look` must not do visible operations.
+    /// `look` must not perform visible operations.
     pub fn with<R>(&self, look: impl FnOnce(&T) -> R) -> R {
         self.check(false);
         // SAFETY: threads of a model run one at a time, on one OS thread (`Data` is not `Sync`),
@@ -43,7 +43,7 @@ impl<T> Data<T> {
 
     /// Changes the variable.
     ///
-    /// `change` must not do visible operations, nor touch this variable by another way.
+    /// `change` must not perform visible operations, nor access this variable in another way.
     pub fn with_mut<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         self.check(true);
         // SAFETY: as in `with`.
@@ -74,7 +74,7 @@ impl<T> Data<T> {
 }
 
 impl Accesses {
-    /// Notes an access of the current thread; `false` if it races.
+    /// Records an access of the current thread; returns `false` if it races.
     fn add(&mut self, execution: &mut Execution, writes: bool) -> bool {
         if execution.over {
             return true;

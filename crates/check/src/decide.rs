@@ -1,8 +1,8 @@
-//! The decider: it picks where an execution can go on in several ways.
+//! The decider: it chooses among the ways in which an execution can continue.
 
 use crate::graph::Graph;
 
-/// A small, fast, good enough generator (SplitMix64's step).
+/// A small, fast pseudo-random generator (SplitMix64's step).
 #[derive(Clone, Debug)]
 pub(crate) struct Rng(pub(crate) u64);
 
@@ -20,27 +20,28 @@ impl Rng {
     }
 }
 
-/// How alternatives are treated.
+/// The strategy for alternatives.
 #[derive(Debug)]
 pub(crate) enum Way {
     /// Take the first, and keep the others for later executions.
     Explore,
     /// Take the first; there are no later executions.
     First,
-    /// Take any. Threads go on with a chance of `sticky` in 64, so that some executions have long
-    /// runs of one thread and others change it all the time.
+    /// Take a random one. The running thread continues with a chance of `sticky` in 64, so that
+    /// some executions have long runs of one thread and others switch all the time.
     Random { rng: Rng, sticky: usize, running: usize },
     /// Random, with threads by priority; `changes` are event counts at which the running thread
-    /// falls behind all others.
+    /// gets the lowest priority.
     Pct { rng: Rng, priorities: Vec<u64>, changes: Vec<usize> },
-    /// Take them in turn, in each order of threads: (taken, of how many).
+    /// Take them in turn, for each order of threads; the path has pairs (alternative taken, number
+    /// of alternatives).
     Enumerate { path: Vec<(usize, usize)>, depth: usize },
 }
 
 #[derive(Debug)]
 pub(crate) struct Decider {
     pub(crate) way: Way,
-    /// Graphs to run along later.
+    /// Graphs to run later.
     pub(crate) later: Vec<Graph>,
     pub(crate) what_failed: Option<String>,
 }
@@ -54,25 +55,26 @@ impl Decider {
         matches!(self.way, Way::Explore)
     }
 
-    /// Whether a scheduler picks the thread of each event.
+    /// Returns whether a scheduler picks the thread of each event.
     pub(crate) fn schedules(&self) -> bool {
         !matches!(self.way, Way::Explore | Way::First)
     }
 
-    /// One of `n` ways to go on; the first is the canonical one.
+    /// Picks one of `n` ways to continue; the first is the canonical one.
     pub(crate) fn pick(&mut self, n: usize) -> usize {
         match &mut self.way {
             Way::Explore | Way::First => 0,
             _ if n == 1 => 0,
             Way::Random { rng, .. } | Way::Pct { rng, .. } => {
-                // The canonical way is the likely one on real hardware: half of the time.
+                // The canonical way is the most likely one on real hardware: taken half of the
+                // time.
                 if rng.next() % 2 == 0 { 0 } else { rng.below(n) }
             }
             Way::Enumerate { .. } => self.enumerate(n),
         }
     }
 
-    /// The thread to go on with, out of `runnable`, after `events` events.
+    /// Picks the thread of `runnable` to continue with, after `events` events.
     pub(crate) fn schedule(&mut self, runnable: &[usize], events: usize) -> usize {
         match &mut self.way {
             Way::Random { rng, sticky, running } => {
@@ -116,7 +118,7 @@ impl Decider {
         taken
     }
 
-    /// The next path of an enumeration, if there is one.
+    /// Moves to the next path of an enumeration; returns whether there is one.
     pub(crate) fn advance(&mut self) -> bool {
         let Way::Enumerate { path, depth } = &mut self.way else { return false };
         *depth = 0;

@@ -1,4 +1,5 @@
-//! One execution: the graph as far as the program has been run along it, and what follows from it.
+//! One execution: the graph, the part of it that the program has run so far, and the facts derived
+//! from it.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -12,20 +13,20 @@ use crate::model::{Config, FailureKind};
 use crate::step::Source;
 use crate::thread::{Status, Thread};
 
-/// How an execution ended, if it was not by itself.
+/// The reason for a premature end of an execution.
 pub(crate) enum Ending {
-    /// Something is wrong with the program.
+    /// The program is wrong.
     Failed(FailureKind),
-    /// The graph is not an execution, or another one stands for it.
+    /// The graph is not an execution, or another graph stands for it.
     Discarded,
 }
 
 /// The state of a run. One serves all executions of a model, one after the other.
 pub(crate) struct Execution {
     pub(crate) config: Config,
-    /// Events that the run follows, and those that it has added.
+    /// The events that the run follows, and the events that it has added.
     pub(crate) graph: Graph,
-    /// The places of the events in the graph.
+    /// The stamps of the events in the graph, by event name.
     pub(crate) index: Index,
     /// Facts about the events, by stamp.
     pub(crate) meta: Vec<Meta>,
@@ -34,30 +35,31 @@ pub(crate) struct Execution {
     pub(crate) threads: Vec<Thread>,
     /// The thread that runs now.
     pub(crate) current: usize,
-    /// The thread that may do its next new event, where a scheduler says so.
+    /// The thread that may perform its next new event, where a scheduler decides.
     pub(crate) granted: Option<usize>,
-    /// The thread whose wait ends though nothing ends it.
+    /// The thread whose wait is forced to end.
     pub(crate) force: Option<usize>,
     pub(crate) decider: Decider,
-    /// Follow the graph in the order of its stamps.
+    /// Whether the run follows the graph in the order of its stamps.
     pub(crate) scripted: bool,
-    /// The thread to go on with at the end of a script.
+    /// The thread to continue with at the end of a script.
     pub(crate) last: Option<usize>,
     pub(crate) locations: Locations,
-    /// Words that only one thread touches, and what destructors do when all threads have ended.
+    /// The values of words that only one thread accesses, and of those that destructors write when
+    /// all threads have ended.
     pub(crate) private: Addresses<u64>,
     pub(crate) probes: HashMap<&'static str, u64>,
-    /// Memory for [`sources`](Self::sources) and [`ranks`](Self::ranks).
+    /// Reusable memory for [`sources`](Self::sources) and [`ranks`](Self::ranks).
     pub(crate) spare_sources: Vec<Source>,
     pub(crate) spare_ranks: Vec<u16>,
     pub(crate) ending: Option<Ending>,
-    /// All threads have ended or will never run again: destructors only.
+    /// Whether all threads have ended or will never run again: only destructors run.
     pub(crate) over: bool,
     /// The order of the fences and sections that have taken place.
     pub(crate) fences: Fences,
-    /// Scratch space: `fences` with one event more.
+    /// Scratch space: `fences` with one more event.
     tried: Fences,
-    /// Whether the graph that the run was started with was found to be an execution.
+    /// Whether the initial graph of the run was checked to be an execution.
     checked: bool,
 }
 
@@ -111,7 +113,7 @@ impl Execution {
         self.checked = false;
     }
 
-    /// Whether all events that the run was started with have taken place.
+    /// Returns whether all events of the graph have taken place.
     pub(crate) fn caught_up(&self) -> bool {
         self.order.len() == self.graph.events.len()
     }
@@ -128,17 +130,17 @@ impl Execution {
         }
     }
 
-    /// The place of a write, given by its name, in its modification order.
+    /// The place of the write with that name in its modification order.
     pub(crate) fn rank(&self, write: Id) -> u16 {
         self.index.get(write).map_or(0, |stamp| self.graph.events[stamp].rank)
     }
 
-    /// The value that a write, given by its name, has written. Words start as zero.
+    /// The value of the write with that name. Words start as zero.
     pub(crate) fn value(&self, write: Id) -> u64 {
         self.index.get(write).map_or(0, |stamp| self.graph.events[stamp].value)
     }
 
-    /// An access of the graph, to take place now.
+    /// The access of an event of the graph that takes place now; `None` if it is no access.
     fn access(&self, stamp: usize, event: &Event) -> Option<Access> {
         let place = match event.kind {
             Kind::Read => 2 * u32::from(self.rank(event.from)) + 1,
@@ -149,7 +151,7 @@ impl Execution {
     }
 
     /// The latest place in `location`'s modification order that a thread has seen if it knows the
-    /// events of `known` and waited until those before the stamp `settled` had become visible.
+    /// events in `known` and has waited until events before the stamp `settled` became visible.
     pub(crate) fn bound(&self, location: u16, known: &Clock, settled: usize) -> u16 {
         let location = &self.locations[location];
         let most = location.latest().map_or(0, Access::rank);
@@ -166,7 +168,7 @@ impl Execution {
         bound
     }
 
-    /// The place that the current thread must not go back behind.
+    /// The earliest place from which the current thread may still read.
     pub(crate) fn bound_now(&self, location: u16) -> u16 {
         let thread = &self.threads[self.current];
         self.bound(location, &thread.before, thread.settled)
@@ -177,7 +179,7 @@ impl Execution {
         self.locations[location].latest().map_or(Id::INIT, |access| access.id)
     }
 
-    /// The exclusive write that follows `write` at once, if there is one.
+    /// The exclusive write directly after `write`, if there is one.
     pub(crate) fn successor(&self, location: u16, write: Id) -> Option<Id> {
         let place = 2 * (u32::from(self.rank(write)) + 1);
         let next = self.locations[location].accesses.iter().find(|access| access.place == place)?;
@@ -252,12 +254,12 @@ impl Execution {
         }
     }
 
-    /// Takes into the current thread what `event`, its next, tells it. Returns what a reader that
-    /// acquires will learn from the event.
+    /// Adds the knowledge that `event`, the current thread's next, brings to the thread. Returns
+    /// what an acquiring reader will learn from the event.
     fn learn(&mut self, event: &Event) -> Clock {
         let source = match event.kind {
             Kind::Read => self.index.get(event.from),
-            // A release sequence goes on through read-modify-writes.
+            // A release sequence continues through read-modify-writes.
             Kind::Write if event.exclusive => self.index.get(self.source(event)),
             _ => None,
         };
@@ -300,13 +302,13 @@ impl Execution {
         Clock::default()
     }
 
-    /// Whether the current thread's next access could break the order of the fences: only if a
-    /// fence happens before it.
+    /// Returns whether the current thread's next access could break the order of the fences: only
+    /// if a fence happens before it.
     pub(crate) fn after_node(&self) -> bool {
         self.fences.len() >= 2 && self.fences.any_in(&self.threads[self.current].before)
     }
 
-    /// Whether `event`, the current thread's next, leaves the fences in order.
+    /// Returns whether the fences stay in order with `event`, the current thread's next.
     pub(crate) fn fences_allow(&mut self, event: Event) -> bool {
         let mut before = self.threads[self.current].before;
         before.include(event.id);
@@ -330,8 +332,9 @@ impl Execution {
         allowed
     }
 
-    /// Once the run has caught up with its graph: returns whether that is an execution at all. A
-    /// read that was given another source may have learned too much for the fences to be in order.
+    /// Called when the run has caught up with its graph; returns whether the graph is an execution.
+    /// A read that was given another source may have learned too much for the fences to be in
+    /// order.
     pub(crate) fn caught_up_well(&mut self) -> bool {
         if !self.checked {
             self.checked = true;
@@ -345,7 +348,7 @@ impl Execution {
         true
     }
 
-    /// All threads' knowledge becomes the setup thread's, for the final check.
+    /// Adds the knowledge of all threads to the setup thread, for the final check.
     pub(crate) fn join_all(&mut self) {
         let (first, rest) = self.threads.split_first_mut().expect("there is a setup thread");
         for (number, thread) in rest.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! Executions, one after the other, until there are no others.
+//! The exploration: runs executions one after the other, until none is left.
 //!
-//! The search is not over interleavings but over execution graphs (`graph`): for each read the
-//! write that it reads from, for each word the order of its writes. The program is run again for
-//! each graph, from the start:
+//! The search is not over interleavings but over execution graphs (`graph`), which have for each
+//! read the write that it reads from, and for each word the order of its writes. For each graph,
+//! the program runs again from the start:
 //!
 //! ```text
 //!   later: graphs to run along       ┌───────────────────────────────────────────┐
@@ -16,19 +16,19 @@
 //!             (`revisit`)            └───────────────────────────────────────────┘
 //! ```
 //!
-//! The order of threads in a run is always the same: the first that can go on. It does not matter:
-//! a read that comes too early for a write is given that write later, by a revisit. So there is no
-//! search over schedules, and each graph is run along exactly once (`README.md` has the argument,
-//! `tests/brute.rs` the evidence).
+//! The order of threads in a run is always the same: the first thread that can continue runs. The
+//! order does not matter: a read that comes too early for a write gets that write later, by a
+//! revisit. So there is no search over schedules, and each graph is run exactly once (`README.md`
+//! has the argument, `tests/brute.rs` the evidence).
 //!
-//! A wait that nothing in the graph can end is not in the graph; its thread is passed over. A wait
-//! that something can end reads that, or reads the latest value and is *blocked* until a revisit
-//! gives it another write. When no thread can go on, and no deadline or budget is left to end a
-//! wait, that is a deadlock; unless a blocked wait has not seen the latest value: then it is no
-//! execution, only a step on the way to one.
+//! A wait that no write in the graph can end is not in the graph; its thread is passed over. A wait
+//! that a write can end reads that write, or reads the latest value and is *blocked* until a
+//! revisit gives it another write. When no thread can continue, and no deadline or budget is left
+//! to end a wait, there is a deadlock. The exception: if a blocked wait has not seen the latest
+//! value, the graph is not an execution, only a step towards one.
 //!
-//! The random modes use the same operations and the same graphs, but pick a thread for each event
-//! and one of the ways to go on, and never revisit.
+//! The random modes use the same operations and graphs, but pick a thread for each event and one of
+//! its alternatives, and never revisit.
 
 use std::time::Instant;
 
@@ -47,8 +47,8 @@ impl Model {
     ///
     /// # Panics
     ///
-    /// If a model is running on this OS thread already, if the program spawns more than 15
-    /// threads, or if the word of [`Mode::Replay`] can't be read.
+    /// If a model is running on this OS thread already, if the program spawns more than 15 threads,
+    /// or if the word of [`Mode::Replay`] can't be parsed.
     pub fn run<'env, F>(&self, program: F) -> Report
     where
         F: for<'scope> Fn(&'scope Scope<'scope, 'env>),
@@ -57,7 +57,7 @@ impl Model {
     }
 }
 
-/// Runs `program` in all the ways that `model` asks for.
+/// Runs all executions of `program` that `model` requests.
 fn explore<'env>(model: &Model, program: &Program<'_, 'env>) -> Report {
     let started = Instant::now();
     let way = first_way(&model.mode);
@@ -129,7 +129,7 @@ fn pct(mut rng: Rng, depth: usize, steps: usize) -> Way {
     Way::Pct { rng, priorities: Vec::new(), changes }
 }
 
-/// Books the execution that has just ended.
+/// Counts the execution that has just ended in the report; returns its failure, if any.
 fn count(execution: &mut Execution, report: &mut Report) -> Option<Failure> {
     report.longest = report.longest.max(execution.order.len());
     match execution.ending.take() {
@@ -152,7 +152,7 @@ fn count(execution: &mut Execution, report: &mut Report) -> Option<Failure> {
     }
 }
 
-/// The graph to run next.
+/// The graph to run next, if any.
 fn next(execution: &mut Execution, model: &Model, report: &Report) -> Option<Graph> {
     let again = match model.mode {
         Mode::Exhaustive => {
@@ -164,7 +164,7 @@ fn next(execution: &mut Execution, model: &Model, report: &Report) -> Option<Gra
             report.executions + report.discarded < executions
         }
     };
-    // Each execution by lot has its own stickiness or priorities.
+    // Each random execution has its own stickiness or priorities.
     let way = match (&model.mode, &execution.decider.way) {
         (Mode::Random { .. }, Way::Random { rng, .. }) => Some(random(rng.clone())),
         (Mode::Pct { depth, .. }, Way::Pct { rng, .. }) => {

@@ -1,20 +1,20 @@
-//! Sequentially consistent fences: is there a total order of them?
+//! Sequentially consistent fences: checks that there is a total order of them.
 //!
 //! RC11's axiom *psc*, for fences alone: fence F comes before fence G if F happens before G, or if
 //! F happens before an access A, A is ordered before an access B of the same location by
 //! coherence (reads-from, modification order, from-read), and B happens before G. This relation
 //! must have no cycle.
 //!
-//! A `heavy_fence` is such a fence. A `store_unless` section is one node too, whose accesses count
-//! as after it *and* before it, and which is ordered with heavy fences only: either the fence
-//! comes first and the section's test sees the flag, or the section comes first and its store is
-//! seen after the fence. So is a `light_fence`, without accesses of its own.
+//! A `heavy_fence` is such a fence. A `store_unless` section is also one node, whose accesses count
+//! as both after and before it. It is ordered only with heavy fences: either the fence comes first
+//! and the section's test sees the flag, or the section comes first and its store is visible after
+//! the fence. A `light_fence` is such a node without accesses.
 //!
-//! The relation is kept from event to event. Nothing happens after an event that takes place now,
-//! so a new node comes before no other, and a new access orders those nodes that happen before it
-//! before those that happen after a later access of its location. What is there already stays: the
-//! places of accesses move, but their order does not. `psc.rs` has the axiom as it is written
-//! here, and the tests compare.
+//! The relation is updated with each event. Nothing happens after an event that takes place now, so
+//! a new node comes before no other; a new access orders the nodes that happen before it before the
+//! nodes that happen after a later access of its location. Existing pairs stay: the places of
+//! accesses move, but their order does not. `psc.rs` computes the axiom directly as stated here,
+//! and the tests compare the two.
 
 use std::sync::atomic::Ordering;
 
@@ -38,10 +38,10 @@ struct Node {
     before: Clock,
 }
 
-/// Nodes, a bit each.
+/// A set of nodes, one bit each.
 type Set = Vec<u64>;
 
-/// Nodes of one strength, and those that each of them comes before.
+/// Edges from each of a set of nodes of one strength to each of another set.
 struct Edges {
     from: Set,
     to: Set,
@@ -51,7 +51,7 @@ struct Edges {
 #[derive(Clone, Copy)]
 pub(crate) struct Past<'a> {
     pub(crate) locations: &'a Locations,
-    /// Of each event, by stamp.
+    /// The facts about each event, by stamp.
     pub(crate) meta: &'a [Meta],
 }
 
@@ -59,17 +59,17 @@ pub(crate) struct Past<'a> {
 #[derive(Default)]
 pub(crate) struct Fences {
     nodes: Vec<Node>,
-    /// How many words a set has.
+    /// Number of words of a set.
     words: usize,
-    /// For each node a set: all that come after it, by way of others, too.
+    /// For each node, the set of all nodes that come after it, directly or indirectly.
     after: Vec<u64>,
-    /// Whether a node is light.
+    /// Whether any node is light.
     has_light: bool,
-    /// A node comes before itself.
+    /// Whether a node comes before itself.
     is_broken: bool,
 }
 
-/// Whether `event` takes part in the total order.
+/// Returns whether `event` is part of the total order.
 pub(crate) fn is_node(event: &Event) -> bool {
     match event.kind {
         Kind::Fence => event.order == Ordering::SeqCst,
@@ -100,7 +100,7 @@ fn meet(one: &[u64], other: &[u64]) -> bool {
 }
 
 impl Fences {
-    /// Starts anew, keeping memory.
+    /// Removes all nodes, and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.nodes.clear();
         self.words = 1;
@@ -113,17 +113,17 @@ impl Fences {
         self.nodes.len()
     }
 
-    /// Whether the nodes can't be in one order.
+    /// Returns whether there is no total order of the nodes.
     pub(crate) fn is_broken(&self) -> bool {
         self.is_broken
     }
 
-    /// Whether a node happens before what has `known` before it.
+    /// Returns whether `known` covers any node.
     pub(crate) fn any_in(&self, known: &Clock) -> bool {
         self.nodes.iter().any(|node| known.covers(node.first))
     }
 
-    /// Becomes the same as `other`, keeping memory.
+    /// Becomes a copy of `other`, and keeps the memory.
     pub(crate) fn copy(&mut self, other: &Self) {
         self.nodes.clone_from(&other.nodes);
         self.words = other.words;
@@ -132,8 +132,8 @@ impl Fences {
         self.is_broken = other.is_broken;
     }
 
-    /// Takes in `event`, which takes place now, and is not in the past yet. `access` is what will
-    /// be there, if it is one; `before` all that happens before it, itself included.
+    /// Adds `event`, which takes place now, and is not in `past` yet. `access` is its access, if it
+    /// is one; `before` has all events that happen before it, including itself.
     pub(crate) fn take(
         &mut self,
         event: &Event,
@@ -152,7 +152,8 @@ impl Fences {
         self.insert(&edges);
     }
 
-    /// Whether `event`, an access and no part of a section, leaves the nodes in order.
+    /// Returns whether the nodes stay in order with `event`, an access that is not part of a
+    /// section.
     pub(crate) fn admit(
         &self,
         event: &Event,
@@ -163,7 +164,7 @@ impl Fences {
         !self.closes(&self.edges(event.location, access, before, locations))
     }
 
-    /// A node that comes before no other: nothing happens after it yet.
+    /// Adds a node, which comes before no other: nothing happens after it yet.
     fn take_node(
         &mut self,
         event: &Event,
@@ -181,13 +182,13 @@ impl Fences {
             // The half of a section is before its own node.
             let own = access.filter(|_| usize::from(event.location) == number);
             if own.is_none() && before.includes(&location.extent) {
-                // All that is there happens before the node at any rate.
+                // All accesses of the location happen before the node anyway.
                 continue;
             }
             let there = location.accesses.iter().filter(|access| before.covers(access.id));
             let last = there.chain(own).map(|access| access.place).max().unwrap_or(0);
             for access in location.accesses.iter().filter(|access| access.place < last) {
-                // An access that is known has brought all that happens before it.
+                // A known access has already added all that happens before it.
                 if !known.covers(access.id) {
                     known.join(&past.meta[access.stamp as usize].before);
                 }
@@ -209,7 +210,7 @@ impl Fences {
         self.nodes.push(Node { strength, first: event.id, before: *before });
     }
 
-    /// The store of a section is before the section's node, as its test is.
+    /// Adds the store of a section, which is before the section's node, as its test is.
     fn end_section(&mut self, event: &Event, access: &Access, past: Past<'_>) {
         let is_own = |node: &Node| node.first == event.before();
         let own = self.nodes.iter().rposition(is_own).expect("a section begins with its test");
@@ -228,7 +229,7 @@ impl Fences {
         self.insert(&[Edges { from, to }]);
     }
 
-    /// The edges that an access adds; no event happens after it yet.
+    /// The edges that a new access adds; no event happens after it yet.
     fn edges(
         &self,
         location: u16,
@@ -236,7 +237,7 @@ impl Fences {
         before: &Clock,
         locations: &Locations,
     ) -> Vec<Edges> {
-        // A write makes room for itself: what is in its place comes behind it.
+        // A write makes room for itself: the access in its place moves behind it.
         let place = if access.is_write() { access.place } else { access.place + 1 };
         let mut later = Clock::ALL;
         let accesses = &locations[location].accesses;
@@ -254,7 +255,7 @@ impl Fences {
             let is_to = |node: &Node| ordered(strength, node.strength) && follows(node);
             Edges { from: self.select(is_from), to: self.select(is_to) }
         };
-        // Where no node is light, they are all alike.
+        // Without light nodes, strengths make no difference.
         let strengths: &[Strength] = if self.has_light {
             &[Strength::Light, Strength::Fence, Strength::Heavy]
         } else {
@@ -283,7 +284,7 @@ impl Fences {
         &self.after[node * self.words..(node + 1) * self.words]
     }
 
-    /// Those of `to`, and all that come after them.
+    /// The nodes of `to`, and all nodes that come after them.
     fn onward(&self, to: &[u64]) -> Set {
         let mut all = to.to_vec();
         for node in (0..self.nodes.len()).filter(|&node| has(to, node)) {
@@ -292,7 +293,7 @@ impl Fences {
         all
     }
 
-    /// Whether the new `edges` are part of a cycle.
+    /// Returns whether the new `edges` close a cycle.
     fn closes(&self, edges: &[Edges]) -> bool {
         match edges {
             [] => return false,
@@ -300,8 +301,8 @@ impl Fences {
             _ => {}
         }
         let onward: Vec<Set> = edges.iter().map(|edges| self.onward(&edges.to)).collect();
-        // From each node that one of them begins at one comes to each that it ends at, and from
-        // there to the beginnings of others.
+        // Each starting node of an edge set leads to all its end nodes, and from there to starting
+        // nodes of other sets.
         let leads = |one: usize, other: usize| meet(&onward[one], &edges[other].from);
         let mut reached = vec![vec![false; edges.len()]; edges.len()];
         for (one, row) in reached.iter_mut().enumerate() {
@@ -333,7 +334,7 @@ impl Fences {
         self.after = wider;
     }
 
-    /// The pairs of nodes in their order.
+    /// All pairs of nodes of which the first comes before the second.
     #[cfg(test)]
     pub(crate) fn pairs(&self) -> Vec<(Id, Id)> {
         let all = 0..self.nodes.len();
@@ -346,7 +347,7 @@ impl Fences {
     }
 }
 
-/// Whether there is an order of two nodes: light ones are ordered with heavy ones only.
+/// Returns whether two strengths are ordered: light nodes only with heavy ones.
 fn ordered(one: Strength, other: Strength) -> bool {
     match (one, other) {
         (Strength::Light, other) | (other, Strength::Light) => other == Strength::Heavy,
@@ -354,7 +355,7 @@ fn ordered(one: Strength, other: Strength) -> bool {
     }
 }
 
-/// Whether nothing reaches itself. `edges` becomes the relation's transitive closure.
+/// Returns whether no node reaches itself. `edges` becomes the relation's transitive closure.
 fn acyclic(edges: &mut [Vec<bool>]) -> bool {
     for via in 0..edges.len() {
         let onward = edges[via].clone();

@@ -18,7 +18,7 @@ pub(crate) struct Fiber {
 }
 
 impl Fiber {
-    /// A thread that will run `body`, which must not unwind.
+    /// Creates a thread that will run `body`, which must not unwind.
     pub(crate) fn new(body: impl FnOnce() + 'static) -> Self {
         let stack = POOL.with_borrow_mut(Vec::pop).unwrap_or_else(|| {
             DefaultStack::new(STACK_BYTES).expect("there is memory for one more stack")
@@ -30,7 +30,7 @@ impl Fiber {
         Self { coroutine: Some(coroutine), yielder: Cell::new(std::ptr::null()) }
     }
 
-    /// Runs the thread until it waits or ends; says whether it has ended.
+    /// Runs the thread until it waits or ends; returns whether it has ended.
     pub(crate) fn resume(&mut self) -> bool {
         let coroutine = self.coroutine.as_mut().expect("a fiber has its coroutine until dropped");
         YIELDER.set(self.yielder.get());
@@ -44,9 +44,9 @@ impl Drop for Fiber {
     fn drop(&mut self) {
         let Some(mut coroutine) = self.coroutine.take() else { return };
         if coroutine.started() && !coroutine.done() {
-            // SAFETY: the frames of this thread are never run or unwound again. What they borrow
-            // outlives them, nothing is pinned to them by address but modelled words, whose state
-            // ends with this execution; what they own is leaked.
+            // SAFETY: the frames of this thread are never run or unwound again. Their borrows
+            // outlive them, and only modelled words are pinned in them by address, whose state ends
+            // with this execution; values that they own are leaked.
             unsafe { coroutine.force_reset() };
         }
         if coroutine.done() {
@@ -55,13 +55,13 @@ impl Drop for Fiber {
     }
 }
 
-/// Gives control back to the scheduler. `false` if the caller is not on a fiber.
+/// Returns control to the scheduler. Returns `false` if the caller is not on a fiber.
 pub(crate) fn suspend() -> bool {
     let yielder = YIELDER.get();
     if yielder.is_null() {
         return false;
     }
-    // SAFETY: set by the fiber that now runs, whose yielder lives at the root of its stack.
+    // SAFETY: set by the running fiber, whose yielder lives at the root of its stack.
     unsafe { (*yielder).suspend(()) };
     true
 }

@@ -1,21 +1,22 @@
-//! An execution as a graph: events, what each read reads from, in which order writes took effect.
+//! An execution as a graph: its events, the source of each read, and the modification order of
+//! writes.
 //!
-//! Nothing else is kept of an execution: program order is in the events' names, happens-before
-//! and values follow from the graph when the program is run along it. Two interleavings with the
-//! same graph are the same execution.
+//! Nothing else of an execution is stored: program order is in the events' names; happens-before
+//! and values follow from the graph when the program runs along it. Two interleavings with the same
+//! graph are the same execution.
 //!
-//! A read-modify-write is two events in a row, a read and an *exclusive* write that takes the
-//! place right behind the read's source. A `store_unless` is a read and a write that are each
-//! marked as a *section*.
+//! A read-modify-write is two consecutive events, a read and an *exclusive* write that takes the
+//! place right after the read's source. A `store_unless` is a read and a write that are both marked
+//! as a *section*.
 
 use std::sync::atomic::Ordering;
 
 use crate::clock::{Clock, Id, SLOTS};
 
-/// A question that a thread was asked.
+/// The kind of a choice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum What {
-    /// 0: wait; 1: wake for no reason; 2: time out.
+    /// 0: wait; 1: wake spuriously; 2: time out.
     Park,
     /// 0: no; 1: yes.
     Crowded,
@@ -23,11 +24,11 @@ pub(crate) enum What {
     Move,
     /// 0: granted; 1: refused.
     Heavy,
-    /// How far the CPU's counter is ahead.
+    /// The lead of the CPU's counter.
     Ahead,
-    /// Which of the sleepers on a word that were not chosen yet is woken.
+    /// The sleeper to wake, among those on a word that were not chosen yet.
     Wake,
-    /// A choice of the model's own.
+    /// A choice of the model's program.
     Model,
 }
 
@@ -43,7 +44,7 @@ pub(crate) enum Kind {
     /// `light_fence`.
     Light,
     Choice(What),
-    /// The deadline of a wait passed because nothing else could happen any more.
+    /// The deadline of a wait passed, because nothing else could happen.
     Timeout,
 }
 
@@ -58,14 +59,14 @@ pub(crate) struct Event {
     pub(crate) from: Id,
     /// Reads: the value read. Writes: the value written. Choices: the choice.
     pub(crate) value: u64,
-    /// Writes: the place in the modification order; 0 is the initial value's.
+    /// Writes: the place in the modification order; 0 is that of the initial value.
     pub(crate) rank: u16,
-    /// A write that is the second half of a read-modify-write.
+    /// Whether this is a write that is the second half of a read-modify-write.
     pub(crate) exclusive: bool,
-    /// A half of a `store_unless`.
+    /// Whether this is a half of a `store_unless`.
     pub(crate) section: bool,
-    /// A read that ended its spin because nothing else could happen any more, or a timeout for
-    /// that reason. By then all earlier writes have become visible to the thread.
+    /// Whether this is a read that ended its spin because nothing else could happen, or a timeout
+    /// for that reason. By then all earlier writes have become visible to the thread.
     pub(crate) forced: bool,
 }
 
@@ -103,7 +104,7 @@ impl Event {
     }
 }
 
-/// Events in the order in which they were added (their *stamps* are their places here).
+/// Events in the order in which they were added (an event's *stamp* is its index here).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Graph {
     pub(crate) events: Vec<Event>,
@@ -134,7 +135,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Takes over `graph`, keeping memory.
+    /// Rebuilds the index for `graph`, and keeps the memory.
     pub(crate) fn rebuild(&mut self, graph: &Graph) {
         self.stamps.iter_mut().for_each(Vec::clear);
         for (stamp, event) in graph.events.iter().enumerate() {
@@ -165,17 +166,17 @@ impl Index {
     }
 }
 
-/// The facts about an event that running along the graph has told.
+/// The facts about an event that were derived by running along the graph.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Meta {
     pub(crate) executed: bool,
-    /// All that happens before it, itself included.
+    /// All events that happen before it, including itself.
     pub(crate) before: Clock,
-    /// All that program order and reads-from lead from to it, itself included.
+    /// All events that lead to it by program order and reads-from, including itself.
     pub(crate) causes: Clock,
-    /// Writes: what a reader that acquires learns.
+    /// Writes: the events that an acquiring reader learns.
     pub(crate) message: Clock,
-    /// Writes with smaller stamps have become visible to the thread, for the time that has passed.
+    /// Writes with smaller stamps have become visible to the thread, because time has passed.
     pub(crate) settled: usize,
     /// Logical time.
     pub(crate) time: u64,

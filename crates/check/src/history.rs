@@ -1,8 +1,8 @@
 //! Histories of models, for [`linearizability`](crate::linearizability).
 //!
-//! The order that is kept is happens-before, not time: weak memory has no other. So calls that
-//! nothing orders may be taken in any order; two owners of a lock at a time, which then touch the
-//! same data, are a data race and not a wrong answer.
+//! The recorded order is happens-before, not time: weak memory has no other order. So unordered
+//! calls may be taken in any order; two simultaneous owners of a lock that access the same data are
+//! a data race, and not a wrong answer.
 
 use std::cell::RefCell;
 use std::fmt::{self, Debug};
@@ -11,7 +11,7 @@ use crate::clock::{Clock, Id};
 use crate::context;
 use crate::linearizability::{Call, MOST, Sequential, explain};
 
-/// The calls to an object in one execution: operations `O` and their answers `A`.
+/// The calls to an object in one execution, with operations `O` and answers `A`.
 pub struct History<O, A> {
     calls: RefCell<Vec<Made<O, A>>>,
 }
@@ -19,20 +19,20 @@ pub struct History<O, A> {
 struct Made<O, A> {
     operation: O,
     answer: A,
-    /// All that happens before the call.
+    /// All events that happen before the call.
     known: Clock,
     /// The first event of the thread after the return.
     end: Id,
 }
 
 impl<O: Debug + Clone, A: Debug + Clone> History<O, A> {
-    /// A history in which nothing has happened.
+    /// Creates an empty history.
     #[must_use]
     pub const fn new() -> Self {
         Self { calls: RefCell::new(Vec::new()) }
     }
 
-    /// Runs `call`, which does `operation` to the object, and records it.
+    /// Runs `call`, which performs `operation` on the object, and records it with its answer.
     pub fn record(&self, operation: O, call: impl FnOnce() -> A) -> A {
         let known = context::with(|execution| execution.threads[execution.current].before);
         let answer = call();
@@ -64,7 +64,7 @@ impl<O: Debug + Clone, A: Debug + Clone> History<O, A> {
     ///
     /// # Panics
     ///
-    /// If there is no order of the operations with these answers, or there are too many.
+    /// If no order of the operations explains these answers, or there are too many operations.
     pub fn assert_linearizable<S>(&self, initial: &S)
     where
         S: Sequential<Operation = O, Answer = A>,

@@ -1,4 +1,4 @@
-//! A model checker as a platform: the same lock that runs on Linux runs here in every order and
+//! A model checker as a platform: a lock that runs on Linux runs here unchanged, in every order and
 //! with every value that weak memory allows.
 //!
 //! ```
@@ -21,8 +21,8 @@
 //! assert_eq!(report.assert_complete().executions, 1);
 //! ```
 //!
-//! `README.md` says what is checked, what is not, how to read a trace and why the exploration
-//! misses nothing.
+//! `README.md` describes what is checked and what is not, how to read a trace, and why the
+//! exploration is complete.
 
 mod atomic;
 mod clock;
@@ -59,7 +59,7 @@ pub use model::{Failure, FailureKind, HeavyFence, Mode, Model, Report};
 pub use platform::{Check, loans, set_urgency};
 pub use scope::Scope;
 
-/// Names a word in traces, until it is dropped.
+/// Sets the name of a word in traces, until the word is dropped.
 pub fn name<T>(word: &T, name: &'static str) {
     let address = std::ptr::from_ref(word).addr();
     context::with(|execution| execution.locations.name(address, name));
@@ -67,8 +67,8 @@ pub fn name<T>(word: &T, name: &'static str) {
 
 /// Declares the memory of `value` dead, as if it were freed here.
 ///
-/// All accesses to the words in it have to happen before, and none may come after; anything else
-/// is a [`FailureKind::UseAfterRetire`].
+/// All accesses to its words must happen before this call; any other access is a
+/// [`FailureKind::UseAfterRetire`].
 pub fn retire<T>(value: &T) {
     let from = std::ptr::from_ref(value).addr();
     let failed = context::with(|execution| {
@@ -80,23 +80,23 @@ pub fn retire<T>(value: &T) {
     }
 }
 
-/// Counts that this place was reached, for [`Report::probes`].
+/// Counts that the caller was reached, for [`Report::probes`].
 pub fn probe(name: &'static str) {
     context::with(|execution| *execution.probes.entry(name).or_default() += 1);
 }
 
-/// One of `options` numbers from 0; each is explored.
+/// Returns a number below `options`; each of them is explored.
 #[must_use]
 pub fn choose(options: u64) -> u64 {
     assert!(options > 0, "there is nothing to choose from");
     context::perform(&op::Op::Choice { what: graph::What::Model, options }).value
 }
 
-/// A number for the execution so far, for telling executions apart: the same if and only if each
-/// read reads from the same write and all writes take effect in the same order.
+/// A fingerprint of the execution so far: equal for two executions if and only if each read reads
+/// from the same write and all writes take effect in the same order.
 ///
-/// With [`Mode::Exhaustive`] no two complete executions have the same, unless a wait had to be
-/// ended because nothing else could happen.
+/// With [`Mode::Exhaustive`] no two complete executions have the same fingerprint, unless a wait
+/// was ended because nothing else could happen.
 #[must_use]
 pub fn fingerprint() -> u64 {
     context::with(|execution| execution.fingerprint())

@@ -1,4 +1,5 @@
-//! The words of the program: which address is which location of the graph, and whether it lives.
+//! The words of the program: their locations in the graph, by address, and whether their memory is
+//! alive.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -11,8 +12,8 @@ use crate::clock::{Clock, Id};
 pub(crate) struct Access {
     pub(crate) id: Id,
     pub(crate) stamp: u32,
-    /// Where it is in the coherence order of its location: after those with smaller ones. Each
-    /// write has an even place, and is followed by those that read it.
+    /// Its place in the coherence order of its location: after accesses with smaller places. Each
+    /// write has an even place, and the reads from it have the next place.
     pub(crate) place: u32,
 }
 
@@ -21,7 +22,7 @@ impl Access {
         self.place.is_multiple_of(2)
     }
 
-    /// The place in modification order of the access or of what it reads from.
+    /// The place in modification order of the write, or of the read's source.
     pub(crate) fn rank(&self) -> u16 {
         (self.place / 2) as u16
     }
@@ -34,7 +35,7 @@ pub(crate) struct Location {
     pub(crate) name: Option<&'static str>,
     /// Its accesses, in the order in which they took place.
     pub(crate) accesses: Vec<Access>,
-    /// The last of each thread.
+    /// The last access of each thread.
     pub(crate) extent: Clock,
     /// The last write in modification order, as an index of `accesses`.
     last: Option<usize>,
@@ -43,7 +44,7 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    /// Adds an access, which takes place now.
+    /// Adds an access that takes place now.
     pub(crate) fn add(&mut self, access: Access) {
         self.extent.include(access.id);
         if access.is_write() && self.latest().is_none_or(|latest| latest.place < access.place) {
@@ -62,7 +63,7 @@ impl Location {
     }
 }
 
-/// Addresses are hash enough.
+/// Hashes addresses: they are distributed well enough as they are.
 #[derive(Default)]
 pub(crate) struct AddressHasher(u64);
 
@@ -82,7 +83,7 @@ impl Hasher for AddressHasher {
 
 pub(crate) type Addresses<T> = HashMap<usize, T, BuildHasherDefault<AddressHasher>>;
 
-/// All words of an execution, by location number, and where they are.
+/// All words of an execution, by location number, and their addresses.
 #[derive(Default)]
 pub(crate) struct Locations {
     all: Vec<Location>,
@@ -90,12 +91,12 @@ pub(crate) struct Locations {
     names: Addresses<&'static str>,
     /// Regions that were declared dead: from, to, by which thread.
     retired: Vec<(usize, usize, usize)>,
-    /// Words in them that were dropped after that: what comes there is alive.
+    /// Words in these regions that were dropped afterwards: a new word there is alive.
     revived: HashSet<usize, BuildHasherDefault<AddressHasher>>,
 }
 
 impl Locations {
-    /// Starts anew with `used` locations, none of them bound to an address.
+    /// Resets to `used` locations, none of them bound to an address.
     pub(crate) fn reset(&mut self, used: usize) {
         for location in &mut self.all {
             location.address = 0;
@@ -127,17 +128,17 @@ impl Locations {
         location
     }
 
-    /// The location at `address`, if it was touched.
+    /// The location at `address`, if it was accessed.
     pub(crate) fn located(&self, address: usize) -> Option<u16> {
         self.addresses.get(&address).copied()
     }
 
-    /// The location at `address`, and how many accesses there were, if it was touched.
+    /// The location at `address` and its number of accesses, if it was accessed.
     pub(crate) fn touched(&self, address: usize) -> Option<(u16, usize)> {
         self.located(address).map(|at| (at, self[at].accesses.len()))
     }
 
-    /// The graph says which location `address` is.
+    /// Binds `address` to the location that the graph names.
     pub(crate) fn bind(&mut self, address: usize, location: u16) {
         let state = &mut self.all[usize::from(location)];
         if state.address == address {
@@ -151,7 +152,7 @@ impl Locations {
         self.addresses.insert(address, location);
     }
 
-    /// The word at `address` is gone; what comes there next is another one.
+    /// Notes that the word at `address` is gone; the next word there is a different one.
     pub(crate) fn forget(&mut self, address: usize) {
         self.addresses.remove(&address);
         self.names.remove(&address);
@@ -160,8 +161,8 @@ impl Locations {
         }
     }
 
-    /// Declares the words between two addresses dead, on behalf of a thread. Returns the stamp of
-    /// an access that is not known to have been before, if there is one.
+    /// Declares the words between two addresses dead, for the thread `by`. Returns the stamp of an
+    /// access that is not known to happen before, if there is one.
     pub(crate) fn retire(
         &mut self,
         (from, to): (usize, usize),

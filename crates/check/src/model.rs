@@ -1,4 +1,4 @@
-//! Models: a small program, what may happen to it, and how thoroughly to look.
+//! Models: a small program, the bounds of its environment, and the mode of exploration.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,33 +18,33 @@ pub enum HeavyFence {
 /// How executions are chosen.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// Each execution once.
+    /// Every execution, exactly once.
     Exhaustive,
-    /// Threads, sources and places by lot.
+    /// Threads, sources and places are chosen at random.
     Random {
-        /// Same seed, same executions.
+        /// The seed: equal seeds give equal executions.
         seed: u64,
         /// The number of executions.
         executions: u64,
     },
-    /// By lot, with threads by priority and `depth - 1` changes of priority in an execution
+    /// Random, with threads by priority and `depth - 1` changes of priority in an execution
     /// (Burckhardt, Kothari, Musuvathi, Nagarakatte: "A randomized scheduler with probabilistic
     /// guarantees of finding bugs", ASPLOS 2010).
     Pct {
-        /// Same seed, same executions.
+        /// The seed: equal seeds give equal executions.
         seed: u64,
-        /// How many ordering constraints a defect has that is to be found.
+        /// Number of ordering constraints of the defects to find.
         depth: usize,
         /// The number of executions.
         executions: u64,
     },
-    /// Each interleaving with each choice, without any reduction. To check the checker.
+    /// Every interleaving with every choice, without any reduction. For testing the checker.
     Enumerate,
-    /// The one execution that a [`Failure::replay`] stands for.
+    /// The execution that a [`Failure::replay`] stands for.
     Replay(String),
 }
 
-/// Bounds and machine, as plain values.
+/// The bounds and the machine of a model, as plain values.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) spurious: u32,
@@ -64,12 +64,11 @@ pub(crate) struct Config {
     pub(crate) steps: usize,
 }
 
-/// A model to be checked: a name, bounds, a machine.
+/// A model to check: a name, bounds, and a machine.
 ///
 /// The defaults: at most one spurious wake, one timeout, one expired spin and one `crowded()`
-/// answer a thread; one socket; counters that agree; 64 waiter
-/// nodes; no thread is known to have ended; no light mode;
-/// 5 000 steps; exhaustive, without a limit in executions or time.
+/// answer for each thread; one socket; counters that agree; 64 waiter nodes; no thread is known to
+/// have ended; no light mode; 5 000 steps; exhaustive, without a limit on executions or time.
 #[derive(Clone, Debug)]
 #[must_use = "a model does nothing until it is run"]
 pub struct Model {
@@ -81,7 +80,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// A model with the default bounds.
+    /// Creates a model with the default bounds.
     pub fn new(name: &str) -> Self {
         let config = Config {
             spurious: 1,
@@ -105,112 +104,111 @@ impl Model {
         Self { name: name.to_owned(), config, mode, executions, time }
     }
 
-    /// How often a thread's parks may return for no reason.
+    /// Sets how often a thread's parks may return spuriously.
     pub fn spurious(mut self, a_thread: u32) -> Self {
         self.config.spurious = a_thread;
         self
     }
 
-    /// How often a thread's parks with a deadline may time out though a wake is still possible.
-    /// A deadline passes at any rate once nothing else can happen.
+    /// Sets how often a thread's parks with a deadline may time out although a wake is still
+    /// possible. A deadline always passes once nothing else can happen.
     pub fn timeouts(mut self, a_thread: u32) -> Self {
         self.config.timeouts = a_thread;
         self
     }
 
-    /// How often a thread's `spin_while` may give up early. A budget is spent at any rate once
-    /// nothing else can happen; an empty budget is spent at once, always.
+    /// Sets how often a thread's `spin_while` may give up early. A budget is always spent once
+    /// nothing else can happen; an empty budget is always spent at once.
     pub fn expiries(mut self, a_thread: u32) -> Self {
         self.config.expiries = a_thread;
         self
     }
 
-    /// How often `crowded()` may say `true` to a thread.
+    /// Sets how often `crowded()` may return `true` to a thread.
     pub fn crowded(mut self, a_thread: u32) -> Self {
         self.config.crowded = a_thread;
         self
     }
 
-    /// How often a thread may be found on another socket.
+    /// Sets how often a thread may move to another socket.
     pub fn migrations(mut self, a_thread: u32) -> Self {
         self.config.migrations = a_thread;
         self
     }
 
-    /// How many sockets there are; threads are spread over them in turn. `numa()` is whether it is
-    /// more than one.
+    /// Sets the number of sockets; threads are assigned to them in turn. `numa()` returns whether
+    /// there is more than one.
     ///
     /// # Panics
     ///
-    /// If it is none.
+    /// If `sockets` is 0.
     pub fn sockets(mut self, sockets: u32) -> Self {
         assert!(sockets > 0, "a machine has a socket");
         self.config.sockets = sockets;
         self
     }
 
-    /// How many of the threads, the first ones, are fibers, which may not sleep on words
+    /// Makes the first `fibers` threads fibers, which may not sleep on words
     /// ([`waits_on_words`](antiphon_platform::WordWaits::waits_on_words)).
     pub fn fibers(mut self, fibers: u32) -> Self {
         self.config.fibers = fibers;
         self
     }
 
-    /// By how many ticks the counters of two CPUs may differ: each thread has one of its own, and
-    /// both cases are explored: that it is ahead by this much, and that it is not.
+    /// Sets by how many ticks the counters of two CPUs may differ. Each thread has its own counter,
+    /// and both cases are explored: that it is ahead by this much, and that it is not.
     ///
-    /// Time has a tick for each reading, which is where it is, as a `SeqCst` fence would be. So
-    /// more is ordered than [`counter`](antiphon_platform::Clocks::counter) promises: earlier
-    /// plain stores, too.
+    /// Each reading advances time by a tick, and acts as a `SeqCst` fence. So it orders more than
+    /// [`counter`](antiphon_platform::Clocks::counter) promises: earlier plain stores, too.
     pub fn apart(mut self, ticks: u32) -> Self {
         self.config.apart = ticks;
         self
     }
 
-    /// How many waiter nodes can be had, including number 0, which no waiter has: 1 is an exhausted
-    /// arena. At most 64.
+    /// Sets the number of waiter nodes, including number 0, which no waiter has: 1 means an
+    /// exhausted arena. At most 64.
     pub fn waiters(mut self, waiters: u32) -> Self {
         self.config.waiters = waiters.min(64);
         self
     }
 
-    /// How many nodes the arena hands out before it looks for those of dead threads: 1 024 unless
-    /// told, which no model reaches.
+    /// Sets the number of nodes that the arena hands out before it searches for nodes of dead
+    /// threads: 1 024 by default, which no model reaches.
     pub fn arena_block(mut self, nodes: u32) -> Self {
         self.config.arena_block = nodes;
         self
     }
 
-    /// Whether `alive` may say that a thread which has ended is dead. Without, it never does.
+    /// Sets whether `alive` may report that a thread has ended. By default, it never does.
     ///
-    /// The news orders nothing, as on Linux: the end of a thread is a relaxed store, and `alive` a
-    /// relaxed load of it. A late `true` is explored too.
+    /// The report orders nothing, as on Linux: the end of a thread is a relaxed store, and `alive`
+    /// a relaxed load of it. A late `true` is also explored.
     pub fn mortal(mut self, mortal: bool) -> Self {
         self.config.mortal = mortal;
         self
     }
 
-    /// The answers of `light()` and `fenced()`.
+    /// Sets the answers of `light()` and `fenced()`.
     pub fn light(mut self, light: bool) -> Self {
         self.config.light = light;
         self
     }
 
-    /// The result of `heavy_fence()`.
+    /// Sets the result of `heavy_fence()`.
     pub fn heavy_fence(mut self, heavy: HeavyFence) -> Self {
         self.config.heavy = heavy;
         self
     }
 
-    /// The answer of `unpark_asleep()`: whether all that are woken were asleep, and will run, or
+    /// Sets the answer of `unpark_asleep()`: either all woken waiters were asleep, and will run, or
     /// none was.
     pub fn asleep(mut self, asleep: bool) -> Self {
         self.config.asleep = asleep;
         self
     }
 
-    /// After how many visible operations an execution is taken for one without end. At most
-    /// 30 000.
+    /// Sets the number of visible operations after which an execution counts as endless. At most 30
+    /// 000.
     pub fn steps(mut self, steps: usize) -> Self {
         self.config.steps = steps.min(30_000);
         self
@@ -238,15 +236,15 @@ impl Model {
 /// The kind of defect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FailureKind {
-    /// Plain data was accessed by two threads in no order.
+    /// Two threads accessed plain data without an order between them, and one of them wrote.
     DataRace,
     /// An assertion of the program failed, or it panicked otherwise.
     Panic,
-    /// All threads wait for ever.
+    /// All remaining threads wait for ever.
     Deadlock,
-    /// A word was touched after, or not before, its memory was retired.
+    /// An access of a word was after, or not ordered before, the retirement of its memory.
     UseAfterRetire,
-    /// The execution did not come to an end: a livelock, or too few steps allowed.
+    /// The execution did not end: a livelock, or too few steps allowed.
     StepLimit,
 }
 
@@ -259,7 +257,7 @@ pub struct Failure {
     pub what: String,
     /// The steps of each thread, one per line; the middle of a very long list is left out.
     pub trace: String,
-    /// The execution as a word for [`Mode::Replay`].
+    /// The execution as a text for [`Mode::Replay`].
     pub replay: String,
 }
 
@@ -280,22 +278,23 @@ impl fmt::Display for Failure {
 pub struct Report {
     /// The model's name.
     pub name: String,
-    /// How many executions came to an end (or failed).
+    /// Number of executions that ended (or failed).
     pub executions: u64,
-    /// How many were given up: impossible after all, or told by another one.
+    /// Number of executions that were discarded: impossible after all, or equivalent to another
+    /// one.
     pub discarded: u64,
-    /// In how many executions a budget or a deadline had to end a wait because nothing else could
-    /// happen any more. With 0, no thread ever depended on a timeout to go on.
+    /// Number of executions in which a budget or a deadline ended a wait because nothing else could
+    /// happen. If 0, no thread ever depended on a timeout for progress.
     pub forced: u64,
-    /// Whether there is no other execution within the bounds.
+    /// Whether all executions within the bounds were explored.
     pub complete: bool,
     /// The first failure.
     pub failure: Option<Failure>,
-    /// How often each [`probe`](crate::probe) was passed.
+    /// Number of times that each [`probe`](crate::probe) was reached.
     pub probes: BTreeMap<&'static str, u64>,
     /// The longest execution, in visible operations.
     pub longest: usize,
-    /// How long it took.
+    /// Duration of the run, in seconds.
     pub seconds: f64,
 }
 
@@ -304,7 +303,7 @@ impl Report {
     ///
     /// # Panics
     ///
-    /// With the failing execution otherwise.
+    /// If there is a failure: with the failing execution.
     #[track_caller]
     pub fn assert_ok(&self) -> &Self {
         if let Some(failure) = &self.failure {
@@ -313,11 +312,11 @@ impl Report {
         self
     }
 
-    /// Returns the report if nothing was found wrong and there is nothing else to look at.
+    /// Returns the report if nothing was found wrong and the exploration is complete.
     ///
     /// # Panics
     ///
-    /// Otherwise.
+    /// If there is a failure, or the exploration was cut short.
     #[track_caller]
     pub fn assert_complete(&self) -> &Self {
         self.assert_ok();
@@ -325,11 +324,11 @@ impl Report {
         self
     }
 
-    /// The failure.
+    /// Returns the failure.
     ///
     /// # Panics
     ///
-    /// If there is none, or it is of another kind.
+    /// If there is no failure, or it is of another kind.
     #[track_caller]
     pub fn assert_fails(&self, kind: FailureKind) -> &Failure {
         let failure = self.failure.as_ref();

@@ -1,10 +1,10 @@
-//! The visible operations: all that a thread of a model can do to what it shares.
+//! The visible operations: everything that a thread of a model can do to shared state.
 
 use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 
 use crate::graph::{Event, Kind, What};
 
-/// A visible operation that a thread asks for.
+/// A visible operation that a thread requests.
 pub(crate) enum Op<'a> {
     Load {
         address: usize,
@@ -32,7 +32,7 @@ pub(crate) enum Op<'a> {
         budget_ns: u32,
         keep: &'a dyn Fn(u64) -> bool,
     },
-    /// Waits for a wake token and takes it.
+    /// Waits for a wake token and consumes it.
     Take {
         address: usize,
         deadline: Option<u64>,
@@ -101,7 +101,7 @@ impl Op<'_> {
         }
     }
 
-    /// Whether a wait that has read `value` goes on.
+    /// Returns whether a wait that has read `value` continues.
     pub(crate) fn keeps(&self, value: u64) -> bool {
         match self {
             Op::Await { keep, .. } | Op::Spin { keep, .. } => keep(value),
@@ -110,7 +110,7 @@ impl Op<'_> {
         }
     }
 
-    /// Whether a read of `value` is the first half of a read-modify-write.
+    /// Returns whether a read of `value` is the first half of a read-modify-write.
     pub(crate) fn modifies(&self, value: u64) -> bool {
         match self {
             Op::Modify { new, .. } => new(value).is_some(),
@@ -119,7 +119,7 @@ impl Op<'_> {
         }
     }
 
-    /// Whether `event` can be the next one of this operation, after a read of `half`.
+    /// Returns whether `event` can be the next event of this operation, after a read of `half`.
     pub(crate) fn fits(&self, event: &Event, half: Option<u64>) -> bool {
         match event.kind {
             Kind::Start => matches!(self, Op::Start),
@@ -137,7 +137,7 @@ impl Op<'_> {
         matches!(self, Op::Section { .. })
     }
 
-    /// Whether the wait may end without its condition.
+    /// Returns whether the wait may end without its condition.
     pub(crate) fn is_timed(&self) -> bool {
         matches!(self, Op::Spin { .. } | Op::Take { deadline: Some(_), .. })
     }

@@ -1,4 +1,4 @@
-//! The checker as a platform.
+//! The implementation of the platform traits by the checker.
 
 use std::sync::atomic::Ordering;
 
@@ -17,41 +17,41 @@ use crate::model::HeavyFence;
 use crate::op::Op;
 use crate::shared;
 
-/// The machine on which everything that can happen does happen, one execution at a time.
+/// The platform of the checker, on which everything possible happens, one execution at a time.
 ///
-/// Its functions and words work inside of [`Model::run`](crate::Model::run) only.
+/// Its functions and words work only inside [`Model::run`](crate::Model::run).
 #[derive(Clone, Copy, Debug)]
 pub struct Check;
 
 const WAITERS: usize = 64;
 
 static NODES: [Waiter<Check>; WAITERS] = [const { Waiter::NEW }; WAITERS];
-// SAFETY: the one of this platform.
+// SAFETY: the only arena of this platform; `Check::arena` returns it.
 static ARENA: Arena<Check> = unsafe { Arena::new() };
 static READERS: [Indicator<Check>; 2] = [const { Indicator::NEW }; 2];
 static LOCALS: [Local<Check>; SLOTS] = [const { Local::NEW }; SLOTS];
-/// Which threads have ended, where threads are mortal.
+/// Whether each thread has ended, where threads are mortal.
 static ENDED: [U8; SLOTS] = [const { U8::ZERO }; SLOTS];
 
-/// How much each thread was lent and not given back.
+/// Number of loans of each thread that were not reclaimed.
 static LOANS: [U32; SLOTS] = [const { U32::ZERO }; SLOTS];
 
-/// How many ticks have passed after the model began, which only counters tell.
+/// Ticks since the model began; only the counters show them.
 static TICKS: U64 = U64::ZERO;
 
-/// Where counters begin: a stamp of zero is old, however far they are apart.
+/// The first value of counters: a stamp of zero is old, however far they are apart.
 const COUNTER_START: u64 = 1 << 20;
 
-/// Realtime is that much ahead of monotonic time.
+/// The difference of the realtime clock from the monotonic clock.
 const REALTIME_AHEAD_NS: u64 = 1_000_000_000_000;
 
-/// Whether a word is one thread's own, so that its accesses need not be enumerated.
+/// Returns whether a word belongs to one thread, so that its accesses need not be enumerated.
 pub(crate) fn is_private(address: usize) -> bool {
     let from = LOCALS.as_ptr().addr();
     (from..from + size_of_val(&LOCALS)).contains(&address)
 }
 
-/// The name of a word of the platform's own.
+/// The name of a word that belongs to the platform.
 pub(crate) fn describe(address: usize) -> Option<String> {
     let from = NODES.as_ptr().addr();
     if (from..from + size_of_val(&NODES)).contains(&address) {
@@ -102,12 +102,13 @@ pub(crate) fn describe(address: usize) -> Option<String> {
     inside.then(|| format!("arena+{}", address - from))
 }
 
-/// How many loans of [`Urgency::lend`](antiphon_platform::Urgency::lend) have not been given back.
+/// The number of loans of [`Urgency::lend`](antiphon_platform::Urgency::lend) that have not been
+/// reclaimed.
 pub fn loans() -> u32 {
     LOANS.iter().map(|loans| loans.load(Ordering::Relaxed)).sum()
 }
 
-/// Gives the current thread a real-time priority, of this
+/// Gives the current thread a real-time priority with this
 /// [`Urgency::urgency`](antiphon_platform::Urgency::urgency).
 pub fn set_urgency(urgency: u8) {
     context::with(|execution| {
@@ -116,11 +117,11 @@ pub fn set_urgency(urgency: u8) {
     });
 }
 
-/// The current thread has run to its end.
+/// Notes that the current thread has ended.
 pub(crate) fn end_thread() {
     let (mortal, me) = context::with(|execution| (execution.config.mortal, execution.current));
     if mortal {
-        // Relaxed: what a kernel says of a thread that it has forgotten orders nothing.
+        // Relaxed: a kernel's answer about an ended thread orders nothing.
         ENDED[me].store(1, Ordering::Relaxed);
     }
 }
@@ -134,16 +135,16 @@ fn fence(order: Ordering) {
     context::perform(&Op::Fence(order));
 }
 
-/// The counter of the current thread, `ticks` later.
+/// Advances time by `ticks`; returns the counter of the current thread.
 fn counter_in(ticks: u64) -> u64 {
-    // All readings are in one order, and others' accesses are before or behind them.
+    // All readings are totally ordered, and accesses of other threads are before or after each.
     fence(Ordering::SeqCst);
     let passed = TICKS.fetch_add(ticks, Ordering::Relaxed) + ticks;
     fence(Ordering::SeqCst);
     COUNTER_START + passed + ahead()
 }
 
-/// How far the current thread's counter is ahead: the one end or the other.
+/// The lead of the current thread's counter: zero, or the largest.
 fn ahead() -> u64 {
     let (known, apart) = context::with(|execution| {
         (execution.threads[execution.current].ahead, u64::from(execution.config.apart))
@@ -198,7 +199,7 @@ impl Topology for Check {
         context::with(|execution| execution.config.sockets > 1)
     }
 
-    /// Whether the CPUs are on different sockets: [`cpu`](Self::cpu) has that in it.
+    /// 1 if the CPUs are on different sockets, which [`cpu`](Self::cpu) encodes; otherwise 0.
     fn distance(one: CpuId, other: CpuId) -> u32 {
         let sockets = context::with(|execution| execution.config.sockets);
         u32::from(one.0 % sockets != other.0 % sockets)
@@ -216,7 +217,7 @@ impl Urgency for Check {
         context::with(|execution| execution.threads[execution.current].urgency)
     }
 
-    /// Counts what is lent, and changes nothing by it: any thread may run at any time.
+    /// Counts the loan; it has no other effect, because any thread may run at any time.
     fn lend(thread: ThreadId, _rank: u8) -> Result<(), Unsupported> {
         LOANS[thread.0 as usize % SLOTS].fetch_add(1, Ordering::Relaxed);
         Ok(())
@@ -241,12 +242,12 @@ impl Clocks for Check {
         }
     }
 
-    /// The counter of a CPU that is the thread's alone: see [`Model::apart`](crate::Model::apart).
+    /// The counter of the thread's own CPU: see [`Model::apart`](crate::Model::apart).
     fn counter() -> u64 {
         counter_in(1)
     }
 
-    /// As much time passes as is left.
+    /// Advances time by the missing ticks.
     fn counter_after(value: u64) -> u64 {
         let now = counter_in(1);
         if now > value { now } else { counter_in(value - now + 1) }
@@ -317,7 +318,7 @@ impl Hints for Check {
     }
 }
 
-// SAFETY: words behave as those of `core` may; a node is an entry of `NODES`, and `ARENA` alone
+// SAFETY: words behave as atomics of `core` may; each node is an entry of `NODES`, and only `ARENA`
 // hands them out.
 unsafe impl Platform for Check {
     const WAITERS: u32 = WAITERS as u32;
@@ -348,7 +349,7 @@ unsafe impl Platform for Check {
     }
 
     fn alive(thread: ThreadId) -> bool {
-        // The setup thread has the number behind the last, and does not end.
+        // The setup thread has the number after the last one, and does not end.
         let ended = ENDED.get(thread.0 as usize);
         let mortal = context::with(|execution| execution.config.mortal);
         // Relaxed: see `end_thread`.
@@ -391,7 +392,7 @@ unsafe impl Platform for Check {
     }
 }
 
-/// How a sleep goes on.
+/// The continuation of a sleep.
 #[derive(Clone, Copy)]
 pub(crate) enum Way {
     Wait,
@@ -399,8 +400,8 @@ pub(crate) enum Way {
     TimeOut,
 }
 
-/// How a sleep of the current thread goes on, of the ways that the bounds allow; what is not
-/// [`Way::Wait`] has then been counted, and its time has passed.
+/// Chooses how a sleep of the current thread continues, within the bounds. Any choice but
+/// [`Way::Wait`] is counted, and its time passes.
 pub(crate) fn way_of(deadline: Option<Deadline>) -> Way {
     let (spurious, timeout) = context::with(|execution| {
         let thread = &execution.threads[execution.current];
@@ -430,7 +431,7 @@ pub(crate) fn way_of(deadline: Option<Deadline>) -> Way {
     way
 }
 
-/// Waits for a wake token and takes it; `false` at the deadline.
+/// Waits for a wake token and consumes it; returns `false` at the deadline.
 pub(crate) fn take(token: &U32, deadline: Option<Deadline>) -> bool {
     let address = std::ptr::from_ref(token).addr();
     context::perform(&Op::Take { address, deadline: deadline.map(monotonic) }).ok

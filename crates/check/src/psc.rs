@@ -1,5 +1,5 @@
-//! The axiom of `fences.rs` as it is written there, computed anew from the whole graph: what the
-//! relation that is kept from event to event is compared with.
+//! The axiom of `fences.rs`, computed from the whole graph as stated there: the reference for the
+//! incremental relation.
 
 use crate::clock::Id;
 use crate::execution::Execution;
@@ -34,12 +34,12 @@ impl Execution {
             .collect()
     }
 
-    /// Where an access is in the coherence order of its location.
+    /// The place of an access in the coherence order of its location.
     fn place(&self, event: &Event) -> (u16, bool) {
         if event.is_write() { (event.rank, false) } else { (self.rank(event.from), true) }
     }
 
-    /// Whether `from` comes before `to`, not by way of others.
+    /// Returns whether `from` comes before `to` directly.
     fn comes_before(&self, from: &Node, to: &Node) -> bool {
         let is_ordered = if from.is_light || to.is_light {
             from.is_heavy || to.is_heavy
@@ -56,7 +56,7 @@ impl Execution {
         is_ordered && (happens_before.covers(from.first) || after.any(orders))
     }
 
-    /// All pairs of nodes in their order, by way of others, too.
+    /// All pairs of nodes of which the first comes before the second, directly or indirectly.
     fn all_pairs(&self) -> Vec<(Id, Id)> {
         let nodes = self.nodes();
         let row = |from| nodes.iter().map(|to| self.comes_before(from, to)).collect();
@@ -77,8 +77,8 @@ impl Execution {
         pairs
     }
 
-    /// Compares the order of the fences with the axiom, once all events have taken place. In a
-    /// long execution now and then.
+    /// Compares the order of the fences with the axiom, when all events have taken place. In a long
+    /// execution, only if their number is a multiple of 16.
     pub(crate) fn compare_fences(&self) {
         let events = self.graph.events.len();
         if events > 40 && !events.is_multiple_of(16) {
@@ -90,7 +90,7 @@ impl Execution {
         assert_eq!(self.fences.pairs(), plain);
     }
 
-    /// Whether the axiom allows `event`, the current thread's next.
+    /// Returns whether the axiom allows `event`, the current thread's next.
     pub(crate) fn axiom_allows(&mut self, event: Event, meta: Meta) -> bool {
         let graph = self.graph.clone();
         if event.is_write() {
@@ -133,7 +133,7 @@ mod tests {
             10 => Check::heavy_fence().expect("it is granted"),
             11 => Check::light_fence(),
             12 | 13 => {
-                // SAFETY: both words are shared until the execution has ended.
+                // SAFETY: both words live until the execution has ended.
                 unsafe { Check::store_unless(&shared.section, 1 + value as u8, &shared.flag) };
             }
             14 => drop(shared.section.load(Relaxed)),
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// Runs random programs. The comparisons are in `execution.rs`.
+    /// Runs random programs. `execution.rs` makes the comparisons.
     fn run(seeds: std::ops::Range<u64>, shape: &[usize], mode: impl Fn(u64) -> Mode) -> u64 {
         let mut executions = 0;
         for seed in seeds {

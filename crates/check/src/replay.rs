@@ -1,12 +1,11 @@
-//! Executions as words, to be run again.
+//! Executions as texts, from which they can be replayed.
 //!
-//! A word is a list of events in the order in which they took place, and the thread that was about
-//! to do what failed: `0s 1w0+1 2r0@1.1 2x0+2 !2`. A letter each: `s` start, `r` read
-//! (location `@` source), `w` write (location `+` place in its modification order so far), `x`
-//! write of a read-modify-write, `f` `a` `l` `b` fence (sequentially consistent, acquire, release,
-//! both), `h` heavy fence, `i` light one, `t` timeout, `c` choice. A capital `R` is a read that
-//! gave up because nothing else could happen; `q` and `v` are the read and the write of a
-//! `store_unless`.
+//! A text lists the events in the order in which they took place, and the thread whose next step
+//! failed: `0s 1w0+1 2r0@1.1 2x0+2 !2`. Each kind has a letter: `s` start, `r` read (location `@`
+//! source), `w` write (location `+` place in its modification order so far), `x` write of a
+//! read-modify-write, `f` `a` `l` `b` fence (sequentially consistent, acquire, release, both), `h`
+//! heavy fence, `i` light one, `t` timeout, `c` choice. A capital `R` is a read that gave up
+//! because nothing else could happen; `q` and `v` are the read and the write of a `store_unless`.
 
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
@@ -15,7 +14,7 @@ use crate::clock::{Id, SLOTS};
 use crate::execution::Execution;
 use crate::graph::{Event, Graph, Kind, What};
 
-/// The execution as a word.
+/// The execution as a text.
 pub(crate) fn word(execution: &Execution) -> String {
     let mut text = String::new();
     let mut so_far = Vec::<Event>::new();
@@ -63,7 +62,7 @@ fn letter(event: &Event) -> char {
     }
 }
 
-/// The graph that a word stands for, and the thread to go on with.
+/// Parses a text: returns its graph, and the thread to continue with.
 pub(crate) fn parse(word: &str) -> Result<(Graph, Option<usize>), String> {
     let mut graph = Graph::default();
     let mut counts = [0_u16; SLOTS];

@@ -1,11 +1,11 @@
-//! Memory that is declared dead, and names for words in what is said of it.
+//! Memory that is declared dead, and the names of words in reports about it.
 
 use crate::execution::Execution;
 use crate::model::FailureKind;
 use crate::platform;
 
 impl Execution {
-    /// Declares memory dead: what was done there must happen before, and nothing may come after.
+    /// Declares memory dead: all its accesses must happen before this, and none may come after.
     pub(crate) fn retire(&mut self, from: usize, to: usize) {
         let by = self.current;
         let known = self.threads[by].before;

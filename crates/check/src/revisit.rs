@@ -1,24 +1,25 @@
-//! Reads that a later write could have served.
+//! Revisits: graphs in which an earlier read reads from a later write.
 //!
-//! When a write is added, reads of the same location that are in the graph already have not had
-//! it to read from. For each of them that the write does not depend on, there is a graph in which
-//! the read reads from the write: what was there when the read was added, what the write depends
-//! on, the read, and the write. What else came in between is dropped and will be found again.
+//! When a write is added, the reads of the same location that are already in the graph could not
+//! read from it. For each of these that the write does not depend on, there is a graph in which the
+//! read reads from the write. It has the events that were there when the read was added, the events
+//! that the write depends on, the read, and the write. All other events in between are dropped, and
+//! will be found again.
 //!
-//! Many graphs drop to the same one. So that each is visited once, only one of them does it: the
-//! one in which all that is dropped, and the read itself, had taken the *canonical* way, that is,
-//! reads had read the latest write and writes had become the latest, as seen among the events
-//! that were there before or that the new write depends on. (The idea is that of TruSt:
-//! Kokologiannakis, Marmanis, Gladstein, Vafeiadis, "Truly stateless, optimal dynamic partial
-//! order reduction", POPL 2022.)
+//! Many graphs reduce to the same graph. So that each is visited once, only one of them does so:
+//! the graph in which all dropped events, and the read itself, had taken the *canonical* way. That
+//! is, reads had read the latest write and writes had become the latest, among the events that were
+//! there before or that the new write depends on. (The idea is that of TruSt: Kokologiannakis,
+//! Marmanis, Gladstein, Vafeiadis, "Truly stateless, optimal dynamic partial order reduction", POPL
+//! 2022.)
 
 use crate::clock::{Clock, Id};
 use crate::execution::Execution;
 use crate::graph::{Event, Graph, Kind, Meta};
 
 impl Execution {
-    /// Keeps for later the graphs in which a read reads from `write`, the current thread's next
-    /// event, or next but `read`, its read half.
+    /// Stores for later the graphs in which a read reads from `write`, the current thread's next
+    /// event, or the one after `read`, its read half.
     pub(crate) fn revisit(&mut self, write: Event, read: Option<Event>) {
         let thread = &self.threads[self.current];
         let (mut causes, mut before) = (thread.causes, thread.before);
@@ -36,7 +37,8 @@ impl Execution {
         }
     }
 
-    /// Whether the read at `from`, and what is dropped with it, had taken the canonical way.
+    /// Returns whether the read at `from`, and the events dropped with it, had taken the canonical
+    /// way.
     fn canonical(&self, from: usize, causes: &Clock) -> bool {
         (from..self.graph.events.len()).all(|stamp| {
             let dropped = stamp == from || !causes.covers(self.graph.events[stamp].id);
@@ -51,11 +53,11 @@ impl Execution {
             Kind::Start | Kind::Fence | Kind::Heavy | Kind::Light | Kind::Timeout => true,
             Kind::Read | Kind::Write => {
                 let source = if event.is_read() { event.from } else { event.id };
-                // A source that is not there is dropped itself, and this reader spoils it.
+                // A missing source is itself dropped, and this reader makes it not canonical.
                 let rank = self.rank(source);
                 let accesses = &self.locations[event.location].accesses;
                 !accesses.iter().any(|other| {
-                    // Later writes; and of a write its own readers.
+                    // Later writes; and for a write, its own readers.
                     let spoils = if other.is_write() {
                         other.rank() > rank
                     } else {
@@ -67,7 +69,7 @@ impl Execution {
         }
     }
 
-    /// Keeps the graphs in which the read at `stamp` reads from `write`, one for each place that
+    /// Stores the graphs in which the read at `stamp` reads from `write`, one for each place that
     /// the write can take.
     fn redirect(
         &mut self,
@@ -111,7 +113,7 @@ impl Execution {
         if source.is_some() && writes.iter().any(|&(_, _, theirs)| theirs == source) {
             return;
         }
-        // Place p is behind the p-th write that is kept; behind the initial value for 0.
+        // Place p is after the p-th kept write; for 0, after the initial value.
         for place in 0..=writes.len() {
             let (rank, id) =
                 place.checked_sub(1).map_or((0, Id::INIT), |p| (writes[p].0, writes[p].1));

@@ -1,4 +1,4 @@
-//! One run of the program: along a graph, then on to an end.
+//! One run of the program: along a graph, and then on to an end.
 
 use crate::context;
 use crate::execution::{Ending, Execution};
@@ -12,7 +12,7 @@ use crate::thread::Status;
 
 pub(crate) type Program<'p, 'env> = dyn for<'scope> Fn(&'scope Scope<'scope, 'env>) + 'p;
 
-/// Runs the program along `graph` and on.
+/// Runs the program along `graph`, and then to an end.
 pub(crate) fn run_once<'env>(program: &Program<'_, 'env>, graph: Graph) {
     context::with(|execution| execution.begin(graph));
     let scope = Scope::new();
@@ -46,7 +46,7 @@ pub(crate) fn run_once<'env>(program: &Program<'_, 'env>, graph: Graph) {
     context::guarded(|| scope.drop_shared());
 }
 
-/// Runs the threads until all have ended or the execution has.
+/// Runs the threads until all have ended, or the execution has.
 fn drive(fibers: &mut [Fiber]) {
     let mut runnable = Vec::with_capacity(fibers.len());
     loop {
@@ -74,7 +74,7 @@ enum Going {
     Stuck,
 }
 
-/// Lets thread `number` run until it waits; says whether it got anywhere.
+/// Runs thread `number` until it waits; returns whether it made progress.
 fn resume(fibers: &mut [Fiber], number: usize) -> bool {
     let before = context::with(|execution| {
         execution.current = number;
@@ -95,8 +95,8 @@ fn unfinished(execution: &Execution) -> Vec<usize> {
     open.map(|(number, _)| number).collect()
 }
 
-/// Each thread in turn as far as it goes, from the first again when one got somewhere. A thread
-/// in the middle of a read-modify-write goes first.
+/// Runs each thread in turn as far as possible, restarting from the first after progress. A thread
+/// in the middle of a read-modify-write runs first.
 fn drive_in_turn(fibers: &mut [Fiber]) -> Going {
     let mut open = context::with(|execution| unfinished(execution));
     if open.is_empty() {
@@ -122,7 +122,7 @@ fn drive_in_turn(fibers: &mut [Fiber]) -> Going {
     Going::Stuck
 }
 
-/// One event of a thread that the decider picks. `runnable` is memory.
+/// Runs one event of a thread that the decider picks. `runnable` is reusable memory.
 fn drive_scheduled(fibers: &mut [Fiber], runnable: &mut Vec<usize>) -> Going {
     for number in 1..=fibers.len() {
         if context::with(|execution| execution.may_say_otherwise(number)) {
@@ -152,8 +152,8 @@ fn drive_scheduled(fibers: &mut [Fiber], runnable: &mut Vec<usize>) -> Going {
 }
 
 impl Execution {
-    /// Whether the thread has not said what it waits for, or its wait may have found an end: there
-    /// are other accesses of its word than it has seen.
+    /// Returns whether it is unknown what the thread waits for, or its wait may end now: its word
+    /// has accesses that the thread has not seen.
     fn may_say_otherwise(&self, number: usize) -> bool {
         match self.threads[number].status {
             Status::Unknown => true,
@@ -162,8 +162,8 @@ impl Execution {
         }
     }
 
-    /// No thread can go on. Returns the thread whose wait has to end for that, or ends the
-    /// execution.
+    /// Handles the state in which no thread can continue: returns the thread whose wait must end,
+    /// or ends the execution.
     fn resolve_stuck(&mut self) -> Option<usize> {
         assert!(self.caught_up(), "the model is not deterministic: it stops earlier this time");
         if !self.caught_up_well() {
@@ -174,7 +174,7 @@ impl Execution {
             if let Status::Blocked { stamp, .. } = self.threads[number].status {
                 let event = &self.graph.events[stamp];
                 if event.from != self.latest(event.location) {
-                    // It would look again. That it has is another execution.
+                    // The thread would check again, which is another execution.
                     self.ending = Some(Ending::Discarded);
                     return None;
                 }

@@ -5,13 +5,13 @@ use std::marker::PhantomData;
 
 type Body = Box<dyn FnOnce()>;
 
-/// A thread to be.
+/// A thread that has not started yet.
 pub(crate) struct Spawned {
     pub(crate) socket: Option<u32>,
     pub(crate) body: Body,
 }
 
-/// One execution of a model, from its program's point of view.
+/// One execution of a model, as its program sees it.
 pub struct Scope<'scope, 'env: 'scope> {
     pub(crate) threads: RefCell<Vec<Spawned>>,
     pub(crate) finally: RefCell<Vec<Body>>,
@@ -20,7 +20,7 @@ pub struct Scope<'scope, 'env: 'scope> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// A value of any type, to be dropped by the function that knows it.
+/// A type-erased value, with the function that drops it.
 struct Shared {
     value: *mut (),
     drop: unsafe fn(*mut ()),
@@ -28,16 +28,16 @@ struct Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: `drop` is that of the type of `value`, which is dropped nowhere else.
+        // SAFETY: `drop` belongs to the type of `value`, which is dropped nowhere else.
         unsafe { (self.drop)(self.value) };
     }
 }
 
 /// # Safety
 ///
-/// `value` came from `Box::<T>::into_raw`, and is not used any more.
+/// `value` must come from `Box::<T>::into_raw`, and not be used any more.
 unsafe fn drop_box<T>(value: *mut ()) {
-    // SAFETY: as above.
+    // SAFETY: the caller's contract: `value` comes from `Box::<T>::into_raw`.
     drop(unsafe { Box::from_raw(value.cast::<T>()) });
 }
 
@@ -52,7 +52,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
     }
 
-    /// Keeps `value` until the execution has ended, for all threads to use.
+    /// Keeps `value` until the execution has ended, so that all threads can use it.
     pub fn share<T: 'scope>(&'scope self, value: T) -> &'scope T {
         let value = Box::into_raw(Box::new(value));
         let shared = Shared { value: value.cast(), drop: drop_box::<T> };
@@ -61,14 +61,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         unsafe { &*value }
     }
 
-    /// Drops what is shared, the last first.
+    /// Drops the shared values, the last one first.
     pub(crate) fn drop_shared(&self) {
         while let Some(shared) = self.shared.borrow_mut().pop() {
             drop(shared);
         }
     }
 
-    /// Adds a thread, on the next socket in turn. It starts when the program has returned.
+    /// Adds a thread, on the next socket in turn. It starts after the program has returned.
     pub fn spawn<F: FnOnce() + 'scope>(&'scope self, body: F) {
         self.add(None, Box::new(body));
     }
@@ -82,7 +82,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.threads.borrow_mut().push(Spawned { socket, body: erase(body) });
     }
 
-    /// Adds a check that is run when all threads have ended; it sees all that they did.
+    /// Adds a check that runs when all threads have ended; it sees all their writes.
     pub fn finally<F: FnOnce() + 'scope>(&'scope self, check: F) {
         self.finally.borrow_mut().push(erase(Box::new(check)));
     }
@@ -90,7 +90,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
 fn erase<'scope>(body: Box<dyn FnOnce() + 'scope>) -> Body {
     // SAFETY: only the lifetime changes. The runner calls or drops the body before the scope and
-    // what it shares are gone, and nothing shorter-lived can be borrowed for 'scope.
+    // its shared values are gone, and nothing shorter-lived can be borrowed for 'scope.
     unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'scope>, Body>(body) }
 }
 

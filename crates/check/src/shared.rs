@@ -1,9 +1,9 @@
-//! Waiting on words, of one process or of several, as the kernel's futex does it.
+//! Waiting on words, private or shared, like the kernel's futex.
 //!
-//! A thread that waits says so in a word of its own and looks at the word that it waits on; a waker
-//! has written that word and looks for waiters. A fence on both sides is what the kernel's lock of
-//! the address amounts to: one of the two sees the other. Which of them are woken, where more
-//! sleep, is a choice: a waiter for a futex is promised to be woken neither by arrival nor by
+//! A waiting thread announces itself in its own word, and then reads the word that it waits on; a
+//! waker has written that word, and then looks for waiters. The fences on both sides correspond to
+//! the kernel's lock of the address: one of the two sees the other. If there are more sleepers than
+//! wakes, the woken ones are a choice: the order of futex wakes follows neither arrival nor
 //! priority (futex(2), `FUTEX_WAKE`).
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -17,8 +17,8 @@ use crate::context;
 use crate::graph::What;
 use crate::platform::{Way, choose, take, way_of};
 
-/// The address that a thread waits on, followed by 5 bits of a place (0: it does not wait); and its
-/// wake-up.
+/// The address that a thread waits on, above 5 bits of its place (0: it does not wait); and its
+/// wake token.
 struct Sleeper {
     address: U64,
     token: U32,
@@ -29,7 +29,8 @@ const PLACE_BITS: u32 = 5;
 static SLEEPERS: [Sleeper; SLOTS] =
     [const { Sleeper { address: U64::ZERO, token: U32::ZERO } }; SLOTS];
 
-/// Waits at `address` in `place` if the thread `sleeps`, which is asked once it can be found.
+/// Waits at `address` in `place` if `sleeps` returns `true`; it is called once wakers can find the
+/// thread.
 pub(crate) fn wait(
     (address, place): (usize, u32),
     deadline: Option<Deadline>,
@@ -46,7 +47,7 @@ pub(crate) fn wait(
     if sleeps && matches!(way, Way::Wait) && take(&me.token, deadline) {
         return Parked::Woken;
     }
-    // A waker that has found us has spent a wake on us, which is not for our next wait.
+    // A waker that has found this thread has spent a wake on it, which must not end its next wait.
     let found = me.address.swap(0, Relaxed) == 0;
     if found {
         take(&me.token, None);
@@ -54,7 +55,7 @@ pub(crate) fn wait(
     if sleeps && !found { Parked::TimedOut } else { Parked::Woken }
 }
 
-/// Wakes up to `count` of those that wait at `address` in one of the `places`; says how many.
+/// Wakes up to `count` waiters at `address` in one of the `places`; returns how many.
 pub(crate) fn wake(address: usize, places: u32, count: u32) -> u32 {
     Check::fence(SeqCst);
     let threads = context::with(|execution| execution.threads.len());
@@ -71,7 +72,7 @@ pub(crate) fn wake(address: usize, places: u32, count: u32) -> u32 {
         let (sleeper, at) = meant.remove(which as usize);
         if sleeper.address.compare_exchange(at, 0, Relaxed, Relaxed).is_ok() {
             woken += 1;
-            // An exchange: it comes after the one that took the last wake.
+            // An exchange: it comes after the exchange that consumed the last wake.
             sleeper.token.swap(1, Relaxed);
         }
     }

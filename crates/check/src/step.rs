@@ -1,8 +1,8 @@
 //! One visible operation: along the graph, or beyond its end.
 //!
-//! While the run has not caught up with its graph, an operation takes the event that the graph
-//! has for it. After that it adds an event; where it could add several, the decider picks one
-//! and the others are kept for later executions.
+//! Until the run has caught up with its graph, an operation takes the event that the graph has for
+//! it. After that it adds an event; if several events are possible, the decider picks one and the
+//! others are stored for later executions.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -15,7 +15,7 @@ use crate::thread::Status;
 
 pub(crate) enum Step {
     Done(Outcome),
-    /// Not yet.
+    /// The operation must wait.
     Wait,
     /// The execution has ended.
     Stop,
@@ -30,7 +30,7 @@ pub(crate) struct Source {
 }
 
 impl Execution {
-    /// Does what `op` asks for, as far as it can be done now.
+    /// Performs `op`, as far as possible now.
     pub(crate) fn step(&mut self, op: &Op) -> Step {
         if self.over || (self.ending.is_some() && std::thread::panicking()) {
             return Step::Done(self.afterwards(op));
@@ -96,7 +96,7 @@ impl Execution {
         self.proceed(op, stamp)
     }
 
-    /// Goes on after the event at `stamp` has taken place.
+    /// Continues after the event at `stamp` has taken place.
     fn proceed(&mut self, op: &Op, stamp: usize) -> Step {
         if self.ending.is_some() {
             return Step::Stop;
@@ -133,7 +133,7 @@ impl Execution {
         Step::Done(Outcome { value, ok })
     }
 
-    /// A wait has looked in vain: its budget is spent, or it waits on.
+    /// Handles an unsuccessful check of a wait: its budget is spent, or it goes on waiting.
     fn keep_waiting(&mut self, op: &Op, stamp: usize) -> Step {
         let event = self.graph.events[stamp];
         let free = self.may_expire(op);
@@ -158,7 +158,7 @@ impl Execution {
         self.done(event.value, false)
     }
 
-    /// Whether a spin may look once and give up.
+    /// Returns whether a spin may give up after one check.
     fn may_expire(&self, op: &Op) -> bool {
         match *op {
             Op::Spin { budget_ns, .. } => {
@@ -168,7 +168,7 @@ impl Execution {
         }
     }
 
-    /// The state of the thread, should it be asked to go on.
+    /// The state of the thread before its operation.
     fn outlook(&mut self, op: &Op) -> Status {
         match op {
             Op::Await { .. } | Op::Spin { .. } | Op::Take { .. } => {
@@ -191,7 +191,7 @@ impl Execution {
         }
     }
 
-    /// Adds an event for the operation, or says that it has to wait.
+    /// Adds an event for the operation, or returns that it must wait.
     fn extend(&mut self, op: &Op) -> Step {
         if self.threads[self.current].half.is_some() {
             return self.extend_write(op);
@@ -249,8 +249,8 @@ impl Execution {
             let is_taken =
                 op.modifies(source.value) && self.successor(location, source.from).is_some();
             if is_taken && self.decider.explores() {
-                // Another thread has modified that value. The two can't be in one graph; but with
-                // this one there, the other might have read something else.
+                // Another read-modify-write has already read that value. The two can't be in one
+                // graph; but after this one, the other might have read another value.
                 self.revisit_from_conflict(op, event(source));
             }
             !is_taken
@@ -284,8 +284,8 @@ impl Execution {
         self.revisit(write, Some(read));
     }
 
-    /// The writes that a read may read from, latest first. Empty if a wait has nothing to end it.
-    /// The caller gives the memory back to `spare_sources`.
+    /// The writes that a read may read from, latest first. Empty if no write can end a wait. The
+    /// caller returns the memory to `spare_sources`.
     fn sources(&mut self, op: &Op) -> Vec<Source> {
         let address = op.read_address().expect("the operation reads");
         let waits = matches!(op, Op::Await { .. } | Op::Spin { .. } | Op::Take { .. })
@@ -312,7 +312,8 @@ impl Execution {
         if waits {
             found.retain(|source| !op.keeps(source.value));
         }
-        // The latest can't disturb the fences; a wait may be left with others alone.
+        // The latest write can't break the order of the fences; a wait may have only other sources
+        // left.
         let others = found.iter().any(|source| source.from != latest.from);
         if others && (self.after_node() || op.is_section()) {
             let read = Event {
@@ -325,7 +326,8 @@ impl Execution {
                 from == latest.from || self.fences_allow(Event { from, value, order, ..read })
             });
         }
-        // It may have missed its chance: then it has seen the latest value and waits on.
+        // The wait may have missed the values that end it: then it has seen the latest value and
+        // goes on waiting.
         if waits && !found.is_empty() && op.keeps(latest.value) {
             found.push(latest);
         }
@@ -368,8 +370,8 @@ impl Execution {
         self.proceed(op, stamp)
     }
 
-    /// The places that a write may take in its modification order, latest first. The caller gives
-    /// the memory back to `spare_ranks`.
+    /// The places that a write may take in its modification order, latest first. The caller returns
+    /// the memory to `spare_ranks`.
     fn ranks(&mut self, write: Event) -> Vec<u16> {
         let location = write.location;
         let last = self.rank(self.latest(location)) + 1;
@@ -386,13 +388,13 @@ impl Execution {
         if ranks.len() > 1 {
             for access in self.locations[location].writes() {
                 if self.graph.events[access.stamp as usize].exclusive {
-                    // No room between a read-modify-write and what it has read.
+                    // There is no place between a read-modify-write and its source.
                     ranks.retain(|&rank| rank != access.rank());
                 }
             }
         }
-        // The latest place can't disturb the fences, but for a section: that is one node with its
-        // test, which may have been too early.
+        // The latest place can't break the order of the fences, except in a section: it is one node
+        // with its test, which may have been too early.
         let safe = |rank: u16| rank == last && !write.section;
         if !ranks.iter().copied().all(safe) && self.after_node() {
             ranks.retain(|&rank| safe(rank) || self.fences_allow(Event { rank, ..write }));
@@ -400,7 +402,7 @@ impl Execution {
         ranks
     }
 
-    /// Executes an operation after all threads have ended: for destructors, in their order.
+    /// Executes an operation after all threads have ended: for destructors, which run in sequence.
     fn afterwards(&mut self, op: &Op) -> Outcome {
         let done = |value, ok| Outcome { value, ok };
         let Some(address) = op.read_address().or(match *op {

@@ -1,28 +1,28 @@
-//! A model thread: what it waits for, what it knows, what it has used of its bounds.
+//! A model thread: its status, its knowledge, and its use of the bounds.
 
 use crate::clock::Clock;
 
-/// Why a thread does not run.
+/// The reason why a thread does not run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Status {
-    /// It has not said yet.
+    /// Not known yet.
     Unknown,
-    /// Before a visible operation that can be done at any time.
+    /// Before a visible operation that is always possible.
     Ready,
-    /// Before a wait for the word at `address`, with or without an end of its own. It has `seen`
-    /// which location that is, and how many accesses there were.
+    /// Before a wait for the word at `address`, which may be `timed`. `seen` is its location and
+    /// the number of accesses that the thread has seen.
     Waiting { address: usize, timed: bool, parked: bool, seen: Option<(u16, usize)> },
-    /// In a wait that has looked, at the event with that stamp, and goes on waiting.
+    /// In a wait that has checked its condition, at the event with that stamp, and goes on waiting.
     Blocked { stamp: usize, timed: bool },
-    /// Done.
+    /// The thread has ended.
     Finished,
 }
 
-/// A model thread; number 0 is the setup and the final check.
+/// A model thread; number 0 runs the setup and the final check.
 #[derive(Clone)]
 pub(crate) struct Thread {
     pub(crate) status: Status,
-    /// How many events it has done.
+    /// Number of events of the thread so far.
     pub(crate) count: u16,
     /// The events that happen before its first event.
     pub(crate) start: Clock,
@@ -40,19 +40,20 @@ pub(crate) struct Thread {
     pub(crate) time: u64,
     /// Between the halves of a read-modify-write or section: the value read.
     pub(crate) half: Option<u64>,
-    /// How much of its bounds it has used: spins, spurious wakes, timeouts, crowds, moves.
+    /// The used part of its bounds: expired spins, spurious wakes, timeouts, crowded answers,
+    /// moves.
     pub(crate) expired: u32,
     pub(crate) spurious: u32,
     pub(crate) timeouts: u32,
     pub(crate) crowded: u32,
     pub(crate) moves: u32,
-    /// How often a wait was ended because nothing else could happen.
+    /// Number of waits that ended because nothing else could happen.
     pub(crate) forced: u32,
     pub(crate) socket: u32,
-    /// How far the counter of its CPU is ahead of time, once it was read.
+    /// The lead of its CPU's counter over time, once it was read.
     pub(crate) ahead: Option<u64>,
     pub(crate) random: u32,
-    /// Its priority, as the platform returns it.
+    /// Its priority, as the platform's `urgency` returns it.
     pub(crate) urgency: u8,
 }
 

@@ -1,4 +1,4 @@
-//! Executions in words.
+//! Readable traces of executions.
 
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -6,11 +6,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use crate::execution::Execution;
 use crate::graph::{Event, Kind, What};
 
-/// How many lines a trace has at most.
+/// The largest number of lines of a trace.
 const LINES: usize = 400;
 
 impl Execution {
-    /// A hash of each event's kind, source and predecessors, whatever the order of the run.
+    /// A hash of each event's kind, source and predecessors, independent of the order of the run.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut events = self.graph.events.clone();
         events.sort_unstable_by_key(|event| event.id);
@@ -18,8 +18,8 @@ impl Execution {
         for event in &events {
             (event.id, event.from, event.forced).hash(&mut hasher);
             match event.kind {
-                // Words are numbered in the order of their first access, so the first thread that
-                // touched them names them.
+                // Words are numbered in the order of their first access, so they are named by the
+                // thread that accessed them first.
                 Kind::Read | Kind::Write => {
                     let same =
                         |other: &&Event| other.is_access() && other.location == event.location;
@@ -33,7 +33,7 @@ impl Execution {
         hasher.finish()
     }
 
-    /// One line a step, in an order in which the events can have taken place.
+    /// One line per step, in an order in which the events can have taken place.
     pub(crate) fn trace(&self) -> String {
         let mut rows =
             vec![["event", "operation", "word", "value", "order", "notes"].map(str::to_owned)];

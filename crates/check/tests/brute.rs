@@ -1,4 +1,5 @@
-//! The reduced exploration against an enumeration of all interleavings, on random programs.
+//! Tests of the reduced exploration against an enumeration of all interleavings, on random
+//! programs.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -12,7 +13,7 @@ use antiphon_platform::{
 
 /// The nodes.
 fn arena() -> &'static Arena<Check> {
-    // SAFETY: each writes to the nodes that it has taken, and to no others.
+    // SAFETY: each thread writes only to nodes that it has taken.
     unsafe { Check::arena() }
 }
 
@@ -141,7 +142,7 @@ fn perform(operation: Operation, me: usize, shared: &Shared) -> u32 {
             0
         }
         Operation::Section(value) => {
-            // SAFETY: both words are shared until the execution has ended.
+            // SAFETY: both words live until the execution has ended.
             u32::from(unsafe { Check::store_unless(&shared.section, value, &shared.flag) })
         }
         Operation::LoadSection => shared.section.load(Relaxed).into(),
@@ -184,17 +185,17 @@ fn run(
     (all.into_inner(), report)
 }
 
-/// How a program's threads may wait.
+/// The waits of a program's threads.
 #[derive(Clone, Copy, PartialEq)]
 enum Waits {
-    /// There are none, nor other waits.
+    /// No waits.
     None,
-    /// None but parks, among sections and choices.
+    /// Only parks, among sections and choices.
     Special,
-    /// They may always give up.
+    /// Waits that may always give up.
     Free,
-    /// They may give up once; after that only when nothing else can happen. What they do then is
-    /// explored in other surroundings too, so that there may be more outcomes than enumerated.
+    /// Waits that may give up once, and after that only when nothing else can happen. Their later
+    /// steps are also explored in other contexts, so there may be more outcomes than enumerated.
     Bounded,
 }
 

@@ -1,4 +1,4 @@
-//! The linearizability checker, on counters that are and are not.
+//! Tests of the linearizability checker, on linearizable and other counters.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -30,7 +30,7 @@ impl Sequential for Count {
     }
 }
 
-/// Reads are of 0; what is written is not, and what was there before is returned.
+/// A read is an operation of 0; a write is any other value. Both return the old value.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Register(u32);
 

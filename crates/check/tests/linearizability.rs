@@ -1,5 +1,5 @@
-//! The search for an order: histories that have one and that don't, by hand and by lot, where an
-//! enumeration of all orders says the same.
+//! Tests of the search for an order: hand-written and random histories with and without an order,
+//! compared with an enumeration of all orders.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
@@ -11,7 +11,7 @@ use antiphon_check::linearizability::{Call, Sequential, Tape, explain};
 use antiphon_check::{FailureKind, History, Model, Report, U32};
 use antiphon_platform::{Atomic, AtomicInteger};
 
-/// A history from calls that are written with the moments at which they begin and end.
+/// A history from calls with the times of their beginnings and ends.
 fn history<O: Copy>(calls: &[(O, bool, u32, u32)]) -> Vec<Call<O, bool>> {
     let after = |begin: u32| {
         let earlier = calls.iter().enumerate().filter(|(_, call)| call.3 < begin);
@@ -21,7 +21,7 @@ fn history<O: Copy>(calls: &[(O, bool, u32, u32)]) -> Vec<Call<O, bool>> {
     calls.iter().map(call).collect()
 }
 
-/// Whether any order of all calls is one that explains them: each order is tried to its end.
+/// Returns whether any order of all calls explains them: tries each order to its end.
 fn some_order_explains<S: Sequential>(
     initial: &S,
     calls: &[Call<S::Operation, S::Answer>],
@@ -99,7 +99,8 @@ fn readers_share_and_writers_do_not() {
     assert!(!is(&[upgradable, (TryUpgrade(0), false, 4, 5)]), "nobody else reads");
 }
 
-/// A reader that will wait may be in for a moment, but not when it has not begun or is done.
+/// A reader that will wait may own the lock for a moment, but not before it begins or after it
+/// ends.
 #[test]
 fn a_glimpse_makes_a_try_fail() {
     use RwLockCall::{Read, TryWrite, UnlockRead, UnlockWrite, Write};
@@ -142,7 +143,7 @@ fn permits_are_counted() {
     assert!(is(&[had, (Try(1), false, 2, 3), (Acquire(1), true, 2, 6), (Release(1), true, 4, 5)]));
     assert!(!is(&[had, (Release(1), true, 2, 3), (Try(1), false, 4, 5)]), "it was there");
     assert!(is(&[(Release(2), true, 0, 1), (Try(3), true, 2, 3), (Try(1), false, 4, 5)]));
-    // Two that are given together come together.
+    // Two permits that are released together arrive together.
     let given = (Release(2), true, 0, 5);
     assert!(!is(&[given, (Try(2), true, 1, 2), (Try(1), false, 3, 4)]), "the first of two");
     assert!(is(&[given, (Try(2), false, 1, 2), (Try(3), true, 3, 4)]));
@@ -218,7 +219,7 @@ fn a_tape_keeps_what_was_before() {
 /// A lock of two bits: taken, and whether a thread has had to wait.
 struct Toy {
     word: U32,
-    /// Defect b of the published ShflLock: a try compares the whole word, and so fails on a free
+    /// Defect b of the published ShflLock: a try compares the whole word, so it fails on a free
     /// lock that was contended once.
     tries_wrongly: bool,
 }

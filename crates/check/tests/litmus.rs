@@ -83,8 +83,8 @@ fn store_buffering_with_fences() {
 
 const READ_TWO: Thread = |w| w[1].load(Relaxed) * 10 + w[0].load(Relaxed);
 
-/// A wait, too, reads only what the fences allow, even if it is not the latest that ends it: a
-/// thread that has missed the other is waited for.
+/// A wait, too, reads only values that the fences allow, even if an earlier write would end it: if
+/// the first thread has missed the second, the second waits for the first.
 #[test]
 fn store_buffering_with_fences_and_a_wait() {
     let outcomes = outcomes(&[
@@ -103,7 +103,7 @@ fn store_buffering_with_fences_and_a_wait() {
             w[2].load(Relaxed)
         },
     ]);
-    // Not: missed the other, and not waited for.
+    // Not allowed: the first thread misses the second, and the second does not wait for it.
     assert_eq!(outcomes, 3);
 }
 

@@ -12,7 +12,7 @@ use antiphon_platform::{
 
 /// The nodes.
 fn arena() -> &'static Arena<Check> {
-    // SAFETY: each writes to the nodes that it has taken, and to no others.
+    // SAFETY: each thread writes only to nodes that it has taken.
     unsafe { Check::arena() }
 }
 
@@ -199,13 +199,13 @@ fn a_wait_may_miss_its_chance() {
     assert!(failure.what.contains("thread 2 waits for word0, which is 0x0"), "{}", failure.what);
 }
 
-/// An unlocker's section and a sleeper, each of which must see what the other did.
+/// An unlocker's section and a sleeper, each of which must see the other's write.
 fn light(heavy: HeavyFence, seen: &Seen<(bool, u8)>) {
     let report = Model::new("light").light(true).heavy_fence(heavy).run(|s| {
         let word = s.share(<Check as Atomics>::U8::ZERO);
         let flag = s.share(<Check as Atomics>::U16::ZERO);
         s.spawn(move || {
-            // SAFETY: both words are shared until the execution has ended.
+            // SAFETY: both words live until the execution has ended.
             let stored = unsafe { Check::store_unless(word, 1, flag) };
             seen.add((stored, 9));
         });
@@ -229,7 +229,7 @@ fn heavy_fences_come_before_or_after_a_section() {
             let flag = s.share(<Check as Atomics>::U16::ZERO);
             let both = s.share(RefCell::new((false, 0)));
             s.spawn(move || {
-                // SAFETY: both words are shared until the execution has ended.
+                // SAFETY: both words live until the execution has ended.
                 let stored = unsafe { Check::store_unless(word, 1, flag) };
                 both.borrow_mut().0 = stored;
             });
@@ -254,7 +254,8 @@ fn heavy_fences_come_before_or_after_a_section() {
     );
 }
 
-/// Two threads that store, fence so, and load what the other has stored: whether both may miss it.
+/// Two threads store, fence, and load the word of the other: returns whether both may miss the
+/// store.
 fn both_miss(fences: [fn(); 2]) -> bool {
     let report = Model::new("fences").run(move |s: &Scope<'_, '_>| {
         let words = s.share([(); 2].map(|()| <Check as Atomics>::U32::ZERO));
@@ -295,7 +296,7 @@ fn a_section_after_a_heavy_fence_sees_the_flag() {
         });
         s.spawn(move || {
             let seen = behind.load(Relaxed);
-            // SAFETY: both words are shared until the execution has ended.
+            // SAFETY: both words live until the execution has ended.
             let stored = unsafe { Check::store_unless(word, 1, flag) };
             assert!(seen == 0 || !stored);
         });
@@ -478,7 +479,7 @@ fn runs_are_deterministic() {
 
 #[test]
 fn time_makes_stores_visible() {
-    // A store may be seen late, but not never: a thread that looks again and again sees it.
+    // A store may become visible late, but not never: a thread that loads repeatedly sees it.
     let report = Model::new("late").run(|s| {
         let (node, _) = node();
         let word = s.share(U32::ZERO);
@@ -518,7 +519,7 @@ fn guards_may_be_dropped_by_a_panic() {
     assert!(failure.what.contains("taken"), "{failure}");
 }
 
-/// The end of a thread is seen, by and by, and puts nothing in order.
+/// The end of a thread becomes visible eventually, and orders nothing.
 #[test]
 fn a_thread_that_has_ended_is_dead() {
     let seen = Seen::new();
@@ -560,7 +561,7 @@ fn what_the_dead_did_may_race() {
     report.assert_fails(FailureKind::DataRace);
 }
 
-/// State that is not the platform's decides how many steps there are.
+/// State outside the platform determines the number of steps.
 #[test]
 fn a_model_that_is_not_deterministic_says_so_and_others_run_after_it() {
     let runs = std::cell::Cell::new(0);

@@ -1,4 +1,5 @@
-//! Small primitives with a defect each, which must be found, and without, which must pass.
+//! Small primitives with a seeded defect, which the checker must find, and without, which must
+//! pass.
 
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 
@@ -7,11 +8,11 @@ use antiphon_platform::{Arena, Atomic, Atomics as _, Platform};
 
 /// The nodes.
 fn arena() -> &'static Arena<Check> {
-    // SAFETY: each writes to the nodes that it has taken, and to no others.
+    // SAFETY: each thread writes only to nodes that it has taken.
     unsafe { Check::arena() }
 }
 
-/// A queue lock with a node a thread (Mellor-Crummey and Scott).
+/// A queue lock with one node per thread (Mellor-Crummey and Scott).
 struct Mcs {
     tail: U32,
     next: [U32; 5],
@@ -182,7 +183,7 @@ fn sleepy_defects_are_found() {
     sleepy(2, SleepyDefect::WakeLost).assert_fails(FailureKind::Deadlock);
 }
 
-/// An event with one waiter: each side says what it does, then looks at the other.
+/// An event with one waiter: each side writes its own word, and then reads the other's.
 fn event(fence: Ordering) -> Report {
     let report = Model::new("event").run(|s| {
         let (set, waits) = s.share((U32::ZERO, U32::ZERO));
@@ -330,7 +331,7 @@ fn condition_wakes_are_not_lost() {
     condition(true).assert_fails(FailureKind::Deadlock);
 }
 
-/// Chance finds them too, with weak memory and all.
+/// The random modes find the defects too, including those of weak memory.
 #[test]
 fn chance_finds_defects() {
     for mode in [

@@ -42,7 +42,7 @@ fn a_sleeper_that_nobody_wakes_sleeps_on() {
     }
 }
 
-/// One of two is woken, and the one that wakes the other may be the one that is not.
+/// Either of two sleepers may be woken; the other one may be the one that would wake it.
 #[test]
 fn any_of_several_sleepers_is_woken() {
     for helper in 0..2 {
@@ -69,7 +69,7 @@ fn any_of_several_sleepers_is_woken() {
     }
 }
 
-/// A wake that has found its sleeper at the deadline is not left over for that one's next sleep.
+/// A wake that has found its sleeper at the deadline does not end the sleeper's next sleep.
 #[test]
 fn a_wake_is_for_one_sleep() {
     let model = Model::new("deadline").spurious(0).timeouts(0);

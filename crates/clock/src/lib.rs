@@ -29,7 +29,8 @@ use antiphon_sync::clock::{Apart, Least, Meeting, Ordo};
 
 /// Rounds of a meeting of two CPUs, if there is time: on an idle machine a tenth of a millisecond.
 const ROUNDS: u32 = 256;
-/// Limit for all meetings together, unless each has its least number of rounds only.
+/// Time limit for all meetings together, except that each has at least the minimum number of
+/// rounds.
 const WITHIN_NS: u64 = 30_000_000;
 /// Time for which ticks are counted, to convert them to nanoseconds.
 const RATE_NS: u64 = 1_000_000;
@@ -126,12 +127,12 @@ impl Clock {
     }
 
     /// Measures how far apart the counters of all CPUs are that this process may use. It blocks
-    /// while two threads of its own pass a word to and fro: a few milliseconds on two idle CPUs,
-    /// and at most about 30 ms more, or 16 exchanges with each CPU if those take longer. On a busy
-    /// machine it tries up to four times; still, the clock may come out less certain than it could:
-    /// [`uncertainty_ns`](Self::uncertainty_ns) says how certain it is. The two threads wait for
-    /// their turn on each CPU: if a real-time thread (`SCHED_FIFO`) occupies one, they wait for as
-    /// long as that runs, or until the kernel throttles it.
+    /// while two threads of its own pass a word back and forth: a few milliseconds on two idle
+    /// CPUs, and at most about 30 ms more, or 16 exchanges with each CPU if those take longer. On a
+    /// busy machine it tries up to four times; still, the clock may come out less certain than it
+    /// could: [`uncertainty_ns`](Self::uncertainty_ns) says how certain it is. The two threads wait
+    /// for their turn on each CPU: if a real-time thread (`SCHED_FIFO`) occupies one, they wait for
+    /// as long as that runs, or until the kernel throttles it.
     ///
     /// # Errors
     ///
@@ -151,7 +152,7 @@ impl Clock {
     }
 
     fn measure_once() -> Result<Self, NotMeasured> {
-        // A thread of its own, so that the caller stays where it is.
+        // On a separate thread, so that the caller's affinity doesn't change.
         let hub = std::thread::Builder::new().spawn(measure_from_a_hub);
         let hub = hub.map_err(|_| NotMeasured::NoThread)?.join();
         hub.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -165,15 +166,15 @@ impl Clock {
         Timestamp(self.ordo.now())
     }
 
-    /// Which of two stamps was taken first, if that is certain.
+    /// Returns which of two stamps was taken first, if that is certain.
     #[inline]
     pub fn cmp(&self, one: Timestamp, other: Timestamp) -> Order {
         self.ordo.cmp(one.0, other.0)
     }
 
     /// A stamp that is certainly after another of this clock. It spins for at most as long as
-    /// stamps are uncertain; but if the other stamp is of a time to come (it was made from bits),
-    /// it spins until then.
+    /// stamps are uncertain; but if the other stamp is in the future (it was made from bits), it
+    /// spins until then.
     #[must_use]
     pub fn new_time(&self, after: Timestamp) -> Timestamp {
         Timestamp(self.ordo.new_time(after.0))
@@ -186,7 +187,7 @@ impl Clock {
         (self.ordo.uncertainty() as f64 / self.ticks_per_ns()).ceil() as u64
     }
 
-    /// How many CPUs were measured.
+    /// Number of CPUs that were measured.
     #[must_use]
     pub fn cpus(&self) -> usize {
         self.cpus
@@ -248,8 +249,8 @@ fn measure_from_a_hub() -> Result<Clock, NotMeasured> {
     Ok(Clock { ordo: Ordo::new(apart.ticks()), cpus: cpus.len(), pace })
 }
 
-/// Meets the hub on each of these CPUs. Where a CPU has gone, it meets it elsewhere, because it
-/// waits; that counts for nothing then.
+/// Meets the hub on each of these CPUs. If a CPU has gone offline, the thread meets the hub on
+/// another one, because the hub waits; that meeting is not counted.
 fn follow(cpus: &[u32], meetings: &[Meeting<Linux>]) -> Result<Vec<Least>, NotMeasured> {
     let follow = |(&cpu, meeting): (&u32, &Meeting<Linux>)| {
         let pinned = pin(cpu);
@@ -268,7 +269,7 @@ mod tests {
     fn all_ask_one_clock_and_nobody_is_moved_by_it() {
         let affinity = || {
             let mut set = [0_u64; 32];
-            // SAFETY: the set is ours, and as long as we say.
+            // SAFETY: the set is ours, and has this length.
             let done =
                 unsafe { libc::sched_getaffinity(0, size_of_val(&set), set.as_mut_ptr().cast()) };
             (done, set)

@@ -1,4 +1,4 @@
-//! A loop that is boosted when it is late, and pays that time back later.
+//! A loop that is boosted when it is late, and pays the borrowed CPU time back later.
 
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,7 +12,7 @@ use super::{Answer, Ask, Booster, Cooperate, Counts, Halves, Pause};
 
 /// A loop that a [`Booster`] helps.
 ///
-/// The kernel does not charge the loop for the time that it runs while it is raised. So where other
+/// The kernel does not charge the loop for the time that it runs while it is raised. So if other
 /// threads want the CPU, the loop sometimes sleeps although it has work: at most until its next
 /// timer, and only while it runs by its fair share. It then gets about as much CPU time as without
 /// help. After a poll returns, dispatch the timers that are due before other work: work that is
@@ -31,24 +31,24 @@ impl<C> Boosted<C> {
         Self { seat: Seat::new(booster), inner }
     }
 
-    /// The events that have happened since the first poll by this thread, by counts.
+    /// Returns the counts of events since this thread's first poll.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.seat.counts()
     }
 
-    /// How long it has slept to pay its debt, in nanoseconds.
+    /// Returns how long the loop has slept to pay its debt, in nanoseconds.
     #[must_use]
     pub fn napped_ns(&self) -> u64 {
         self.seat.place.as_ref().map_or(0, |seated| seated.borrower.napped_ns())
     }
 
-    /// The inner way of yielding the CPU.
+    /// Returns the inner way of yielding the CPU.
     pub fn inner(&mut self) -> &mut C {
         &mut self.inner
     }
 
-    /// Returns the inner value without help; its thread shares time.
+    /// Returns the inner value without help; its thread then shares time.
     #[must_use]
     pub fn into_inner(self) -> C {
         self.inner
@@ -78,7 +78,7 @@ impl<C: Halves> Halves for Boosted<C> {
     }
 }
 
-/// A loop, as its booster has it.
+/// The booster's view of a loop.
 pub(super) struct Seat {
     booster: Booster,
     place: Option<Seated>,
@@ -105,7 +105,7 @@ impl Seat {
         })
     }
 
-    /// Polls by `inner`, and is helped until it polls again.
+    /// Polls by `inner`; the loop is helped until its next poll.
     pub(super) fn poll(
         &mut self,
         inner: &mut dyn Cooperate,
@@ -117,7 +117,7 @@ impl Seat {
         self.after(asked, answer)
     }
 
-    /// The question to ask of the inner scheduler, at which this thread gives its CPU away.
+    /// Returns the question for the inner scheduler, which then gives away this thread's CPU.
     fn before(&mut self, ask: Ask) -> Ask {
         let me = Linux::thread();
         if self.place.as_ref().is_some_and(|seated| seated.thread != me) {
@@ -133,11 +133,11 @@ impl Seat {
                 let borrower = Borrower::new(boosts, &place, Myself);
                 self.place = Some(Seated { place, thread: me, before, borrower });
             } else {
-                // Relaxed: a count.
+                // Relaxed: a counter for reports.
                 self.booster.0.unseated.fetch_add(1, Relaxed);
             }
         }
-        // Without a place left, the loop is polled as if it were alone.
+        // If no place is left, the loop is polled as if it were alone.
         match &mut self.place {
             Some(Seated { place, borrower, .. }) => borrower.before(boosts, place, ask),
             None => ask,
@@ -184,7 +184,7 @@ impl fmt::Debug for Seat {
     }
 }
 
-/// Linux, as a thread asks it of itself.
+/// Linux, as used by a thread on itself.
 #[derive(Debug)]
 struct Myself;
 

@@ -1,4 +1,4 @@
-//! T1: the helper that runs loops first while they are late.
+//! T1: a helper thread that lets loops run first while they are late.
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
@@ -32,7 +32,7 @@ pub struct BoostOptions {
 }
 
 impl BoostOptions {
-    /// The default priority of a late loop. There is one priority below it.
+    /// Default priority of a late loop. There is one priority below it.
     pub const PRIORITY: u8 = 2;
 }
 
@@ -42,7 +42,8 @@ impl Default for BoostOptions {
     }
 }
 
-/// Runs the loops of this process before all time-sharing threads, each while its timer is overdue.
+/// Runs the loops of this process before all time-sharing threads, but only while a timer of the
+/// loop is overdue.
 ///
 /// A thread, `antiphon-boost`, sleeps until the next release of any loop. If the loop has not
 /// dispatched it by then, the thread puts the loop's thread into `SCHED_FIFO`. The loop then ends
@@ -71,12 +72,12 @@ pub(super) struct Running {
 /// The figures of a [`Booster`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BoosterStats {
-    /// The counts of all its loops, including those that are gone.
+    /// The counts of all its loops, including loops that have ended.
     pub counts: Counts,
     /// The CPU time of the helper, in nanoseconds.
     pub helper_ns: u64,
-    /// How many polls came from loops that were not helped, because there were [as
-    /// many](BoostOptions::loops) as allowed.
+    /// Number of polls by loops that were not helped, because [the maximum](BoostOptions::loops)
+    /// was reached.
     pub unseated: u64,
 }
 
@@ -104,7 +105,7 @@ impl Booster {
             let ready = schedule::set_fifo(ThreadId(0), options.priority + 1);
             let ready = ready.map(|()| Linux::thread());
             let refused = ready.is_err();
-            // The thread that started this one waits for that.
+            // The thread that started this one waits for that message.
             if tell.send(ready).is_err() || refused {
                 return;
             }
@@ -119,23 +120,23 @@ impl Booster {
         Ok(Self(Arc::new(Running { boosts, options, helper, epoch, unseated, thread })))
     }
 
-    /// Makes a loop that yields its CPU by `inner`, and is helped when it is late. It is the loop
-    /// of the thread that polls it.
+    /// Creates a loop that yields its CPU by `inner`, and is helped when it is late. It belongs to
+    /// the thread that polls it.
     pub fn boost<C: Cooperate>(&self, inner: C) -> Boosted<C> {
         Boosted::new(self.clone(), inner)
     }
 
-    /// The options.
+    /// Returns the options.
     #[must_use]
     pub fn options(&self) -> BoostOptions {
         self.0.options
     }
 
-    /// The figures so far.
+    /// Returns the figures so far.
     #[must_use]
     pub fn stats(&self) -> BoosterStats {
         let helper_ns = schedule::cpu_ns(self.0.helper).unwrap_or(0);
-        // Relaxed: a count.
+        // Relaxed: a counter for reports.
         let unseated = self.0.unseated.load(Relaxed);
         BoosterStats { counts: self.0.boosts.total(), helper_ns, unseated }
     }
@@ -148,7 +149,7 @@ impl fmt::Debug for Booster {
 }
 
 impl Running {
-    /// Whether the caller is in the process that has started the helper.
+    /// Returns whether the caller is in the process that has started the helper.
     pub(super) fn here(&self) -> bool {
         self.epoch == Linux::epoch()
     }
@@ -156,18 +157,18 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The child of a fork has no such thread.
+        // The child of a fork does not have this thread.
         if self.here()
             && let Some(thread) = self.thread.take()
         {
             self.boosts.stop();
-            // If it has failed it has lowered all, and said so.
+            // If the helper has panicked, it has lowered all loops, and printed the panic.
             let _ = thread.join();
         }
     }
 }
 
-/// Linux, as the helper uses it.
+/// Linux, as used by the helper.
 struct System {
     priority: u8,
 }
@@ -176,7 +177,7 @@ impl Raise for System {
     type Before = Class;
 
     fn raise(&mut self, thread: ThreadId, behind: bool) -> Option<(Class, u64)> {
-        // `None` for one that has ended, whose number may be another process's by now.
+        // Returns `None` for a thread that has ended, whose number another process may have by now.
         let ran_ns = schedule::cpu_ns(thread)?;
         let before = schedule::class(thread).ok()?;
         if matches!(before.policy, Policy::Fifo | Policy::RoundRobin | Policy::Deadline) {
@@ -187,7 +188,7 @@ impl Raise for System {
     }
 
     fn lower(&mut self, thread: ThreadId, before: Class) -> Option<u64> {
-        // The thread may have ended. To share time is refused to no thread.
+        // The thread may have ended. No thread is refused time sharing.
         let _ = schedule::set_timeshared(thread, before);
         schedule::cpu_ns(thread)
     }

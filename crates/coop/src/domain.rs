@@ -1,4 +1,4 @@
-//! A CPU that threads share, and a thread's part in that.
+//! Domains: a CPU that threads share, and a thread's membership.
 
 use std::process;
 
@@ -19,12 +19,12 @@ use super::weighted::Weighted;
 pub struct DomainOptions {
     /// The CPU on which its members run.
     pub cpu: u32,
-    /// How it is scheduled. The first process that opens a domain decides this.
+    /// Its schedule, which the first process that opens a domain decides.
     pub schedule: Options,
 }
 
 impl DomainOptions {
-    /// The options for that CPU, with the documented default schedule.
+    /// Returns the options for that CPU, with the documented default schedule.
     #[must_use]
     pub fn on(cpu: u32) -> Self {
         Self { cpu, schedule: Options::default() }
@@ -32,7 +32,7 @@ impl DomainOptions {
 }
 
 impl Default for DomainOptions {
-    /// The options for the CPU that the caller runs on now.
+    /// Returns the options for the CPU that the caller runs on now.
     fn default() -> Self {
         let CpuId(cpu) = Linux::cpu();
         Self::on(cpu)
@@ -51,21 +51,21 @@ pub struct Domain {
     private: Option<u32>,
 }
 
-/// The name of a private domain, but for the number of its file.
+/// Prefix of the name of a private domain; the number of its file follows.
 const INHERITED: &str = "/proc/self/fd/";
 
 /// A member of a domain, for reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberStatus {
-    /// The kernel's number of the thread.
+    /// Kernel's number of the thread.
     pub thread: u32,
-    /// The group with which it shares its part.
+    /// The group with which it shares CPU time.
     pub group: Group,
     /// Its weight, relative to other members or groups.
     pub weight: u32,
-    /// Its standing: what it may expect.
+    /// Its standing: the service that it may expect.
     pub standing: Standing,
-    /// How often it was demoted, for each of [`Demotion::ALL`].
+    /// Number of demotions, for each of [`Demotion::ALL`].
     pub demotions: [u32; Demotion::ALL.len()],
 }
 
@@ -93,8 +93,8 @@ impl Domain {
     }
 
     /// Makes a domain for this process and the processes that it starts from now on: they inherit
-    /// its file, which has no name, whatever user they run as. Nothing is left of it when the last
-    /// of them has ended, in whatever way.
+    /// its file, which has no name, under any user. Nothing is left of it when the last of them has
+    /// ended, even by a crash.
     ///
     /// # Errors
     ///
@@ -108,24 +108,25 @@ impl Domain {
         Self { memory, cpu, process: process::id(), private }
     }
 
-    /// The name by which [`open`](Self::open) finds a private domain, in the process that made it
-    /// and in those that it starts, while they have that file. `None` if the domain is not private.
+    /// Returns the name by which [`open`](Self::open) finds a private domain, in the process that
+    /// made it and in those that it starts, while they have that file open; `None` if the domain is
+    /// not private.
     #[must_use]
     pub fn private_name(&self) -> Option<String> {
         self.private.map(|number| format!("{INHERITED}{number}"))
     }
 
-    /// Whether `name` is a valid name of a domain; to be checked before it is opened.
+    /// Returns whether `name` is a valid name of a domain; check it before you open one.
     #[must_use]
     pub fn is_name(name: &str) -> bool {
         let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
         (1..=64).contains(&name.len()) && name.bytes().all(fine)
     }
 
-    /// Opens the domain whose members have the least total weight, of the domains of that name on
+    /// Opens the domain whose members have the lowest total weight, of the domains of that name on
     /// those CPUs (the first, if several are equal). This is for a thread that may run on any of
-    /// the CPUs, and is to fare as well as others. Join soon, because other callers find the same
-    /// domain meanwhile. Each domain is made if no process uses it, and waited for as by
+    /// the CPUs, and should be served as well as others. Join soon, because other callers find the
+    /// same domain meanwhile. Each domain is made if no process uses it, and waited for as by
     /// [`open`](Self::open).
     ///
     /// # Errors
@@ -142,16 +143,17 @@ impl Domain {
         Ok(domains.swap_remove(lightest))
     }
 
-    /// The weights of its members, summed up, without those that have ended.
+    /// Returns the total weight of its members, without those that have ended.
     fn load(&self) -> u64 {
         let members = self.members().into_iter();
         let living = members.filter(|member| !Linux::ended(ThreadId(member.thread)));
         living.map(|member| u64::from(member.weight)).sum()
     }
 
-    /// Joins the calling thread, with a weight ([`WEIGHT`](super::WEIGHT) is that of nice 0) of its
-    /// own or of its group. The thread is pinned to the CPU of the domain, and stays pinned when it
-    /// has left, or if there is no room. A thread can have one membership.
+    /// Joins the calling thread, with its own weight or that of its group
+    /// ([`WEIGHT`](super::WEIGHT) is that of nice 0). The thread is pinned to the CPU of the
+    /// domain, and stays pinned when it has left, or if there is no room. A thread can have one
+    /// membership.
     ///
     /// # Errors
     ///
@@ -162,7 +164,7 @@ impl Domain {
         Ok(Membership { baton })
     }
 
-    /// The calling thread is to run here.
+    /// Pins the calling thread to this domain's CPU, and returns the domain's memory.
     fn admit(&self) -> Result<Memory, JoinError> {
         if process::id() != self.process {
             return Err(JoinError::Forked);
@@ -172,10 +174,9 @@ impl Domain {
     }
 
     /// Joins the calling thread by weight: it takes no turns, but runs when the kernel chooses, and
-    /// has the greater weight the more important its work is among the members of its group that
-    /// have joined in this way. Together the members of a group weigh what they would weigh
-    /// otherwise. It learns the releases of others. This is for loops that are
-    /// [boosted](super::Booster) when they are late.
+    /// its weight grows with the importance of its work among the members of its group that have
+    /// joined in this way. The total weight of a group stays the same. It learns the releases of
+    /// others. This is for loops that are [boosted](super::Booster) when they are late.
     ///
     /// The thread is pinned to the CPU of the domain, and stays pinned when it has left. Its weight
     /// is its nice value, from 12 below the earlier one to 12 above; threads and processes that it
@@ -190,31 +191,31 @@ impl Domain {
         Weighted::join(self.admit()?, group, weight)
     }
 
-    /// The CPU of the domain.
+    /// Returns the CPU of the domain.
     #[must_use]
     pub fn cpu(&self) -> u32 {
         self.cpu
     }
 
-    /// The schedule, as the process that made the domain set it.
+    /// Returns the schedule, as set by the process that made the domain.
     #[must_use]
     pub fn options(&self) -> Options {
         self.memory.header.options()
     }
 
-    /// The number of turns that its members have taken since it was made.
+    /// Returns the number of turns that its members have taken since it was made.
     #[must_use]
     pub fn turns(&self) -> u64 {
         self.memory.turns()
     }
 
-    /// How many of its members were found dead since it was made.
+    /// Returns the number of its members that were found dead since it was made.
     #[must_use]
     pub fn died(&self) -> u64 {
         self.memory.died()
     }
 
-    /// Its members, as seen from outside.
+    /// Returns its members, as seen from outside.
     #[must_use]
     pub fn members(&self) -> Vec<MemberStatus> {
         (0..PLACES).filter_map(|place| status(&self.memory, place)).collect()
@@ -232,7 +233,7 @@ fn status(page: &Page<Linux>, place: usize) -> Option<MemberStatus> {
     })
 }
 
-/// The file descriptor that the private name `name` stands for.
+/// Returns the file descriptor that the private name `name` denotes.
 fn inherited(name: &str) -> Option<u32> {
     name.strip_prefix(INHERITED)?.parse().ok()
 }
@@ -245,14 +246,14 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// The member, for reports; `None` if its place has been taken, until it polls.
+    /// Returns the member, for reports; `None` if its place has been taken, until it polls.
     #[must_use]
     pub fn status(&self) -> Option<MemberStatus> {
         status(self.baton.page(), self.baton.place())
             .filter(|status| status.thread == Linux::thread().0)
     }
 
-    /// How the domain is scheduled.
+    /// Returns the schedule of the domain.
     #[must_use]
     pub fn options(&self) -> Options {
         *self.baton.options()

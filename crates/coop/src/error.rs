@@ -1,4 +1,4 @@
-//! The errors of cooperation.
+//! Errors of opening and joining a domain.
 
 use std::error::Error;
 use std::fmt;
@@ -15,13 +15,13 @@ pub enum OpenError {
     /// The name is empty, longer than 64 bytes, or has characters other than letters, digits, `-`
     /// and `_`.
     Name,
-    /// There is no memory for a private domain.
+    /// No memory could be allocated for a private domain.
     Private(io::Error),
-    /// The directory of the user cannot be used.
+    /// The user's directory cannot be used.
     Directory(io::Error),
-    /// The file cannot be opened, or is not as it must be.
+    /// The file cannot be opened, or has the wrong owner, mode or kind.
     File(PathBuf, io::Error),
-    /// Its members use another version.
+    /// Its members use another version of the shared memory.
     Version {
         /// The version of the members.
         found: u32,
@@ -75,7 +75,7 @@ impl Error for OpenError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// The domain has [`PLACES`] live members already.
+    /// The domain already has [`PLACES`] live members.
     Full,
     /// Other threads kept this one from running each time it tried to join, for a second: the CPU
     /// does not have time for all threads that want it.

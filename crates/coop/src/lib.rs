@@ -1,4 +1,5 @@
-//! Loops that are on time while the machine is busy, by the means that the system allows.
+//! Event loops that run their timers on time while the machine is busy, by the means that the
+//! system allows.
 //!
 //! - [`event_loop`]: event loops, one or one for each CPU; an event may be a fiber.
 //! - [`available`]: which of the following this machine allows.
@@ -20,8 +21,8 @@
 //! T3, or by weights ([`Domain::weigh`]) within T1: `booster.boost(domain.weigh(group, WEIGHT)?)`.
 //!
 //! With T1 and T3 the callbacks of a loop and its work never run at the same time, and need no lock
-//! between them. [`available`] says which tiers there are on this machine, and why the others are
-//! missing; and which is best. That depends on the programs with which this one competes
+//! between them. [`available`] returns which tiers this machine has, why the others are missing,
+//! and which is best. That depends on the programs with which this one competes
 //! ([`Available::against`]): slices order only the threads of one control group or session.
 //!
 //! ```
@@ -69,29 +70,29 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What to know:
+//! Limitations:
 //!
 //! - **Only members wait for each other.** A program on that CPU that has not joined competes with
 //!   the one member that runs, as one thread with another: the kernel sees no more of the members.
 //!   A control group with the weight of all members gives them their share back.
 //! - **A member that does not poll in time** is waited for until the slack after the release of
-//!   another member is over, or the slack after its slice. Then the member that is due, or one that
-//!   watches, takes the CPU from it. The late member is demoted (`overrun`; or `slept`, if it has
+//!   another member is over, or the slack after its slice. Then the member that is due, or the
+//!   watcher, takes the CPU from it. The late member is demoted (`overrun`; or `slept`, if it has
 //!   gone to sleep by itself, or was stopped) until it polls, and is charged what it has used by
 //!   the kernel's account. A member that was killed is forgotten. The watching member is the one
 //!   that handed the CPU over, or another that is ready. If that one is stopped as well, work that
 //!   is not due may wait for a period and the slack, for each of the two. `docs/coop-line.md` has
 //!   the table.
 //! - **One user.** The memory is a file of mode 0600 in a directory of mode 0700, for each user,
-//!   name and CPU: another user can neither read nor write it. A program that can write it can do
-//!   with the members what it likes, but it can do so by signals, too. Whatever the file contains,
-//!   members read it within bounds and go on. If the file is truncated while it is mapped, programs
-//!   that touch it end (`SIGBUS`).
+//!   name and CPU: another user can neither read nor write it. A program that can write it controls
+//!   the members, but it can also do so by signals. Whatever the file contains, members read it
+//!   within bounds and go on. If the file is truncated while it is mapped, programs that touch it
+//!   end (`SIGBUS`).
 //! - **One PID namespace.** Members identify each other by the kernel's thread numbers; a program
 //!   that opens a domain whose members are in another namespace gets an error.
 //! - **Several CPUs** need one domain each. [`Domain::open_lightest`] opens the one with the most
 //!   room, for a thread that may run on any of them; the thread stays where it has joined.
-//! - **After a `fork`** the child is not a member: its polls are those of [`Alone`].
+//! - **After a `fork`** the child is not a member: its polls behave as [`Alone`].
 //! - **Programs with another `$XDG_RUNTIME_DIR`**, or without one, have other domains.
 //!
 //! # Real-time rights, and rtkit
@@ -106,8 +107,8 @@
 //!   for all threads of a user (its `--actions-per-burst-max`), each a call over D-Bus.
 //! - **T1b** would need one request, for its one thread. But then the whole process must have a
 //!   limit `RLIMIT_RTTIME`, by which the kernel kills the process if such a thread runs for that
-//!   long without a sleep: a program has to agree to that. A limit `RLIMIT_RTPRIO` of the user, as
-//!   the audio groups of distributions set it, gives T1, too, and needs no daemon.
+//!   long without a sleep: a program must agree to that. A limit `RLIMIT_RTPRIO` of the user, as
+//!   the audio groups of distributions set it, also gives T1, and needs no daemon.
 
 mod boosted;
 mod booster;

@@ -1,10 +1,10 @@
-//! The file behind a domain.
+//! The shared file of a domain.
 //!
 //! Each process that has it open holds a shared lock on it (`flock(2)`), which ends with the last
-//! of them, however that ends. So a process that gets the lock exclusively knows that no other uses
-//! the file, and makes it anew: nothing of a crash is left, and no version but its own. The file
-//! keeps its name for good; that of a private domain has none, and ends with the last process that
-//! has it open.
+//! of them, even by a crash. So a process that gets the lock exclusively knows that no other uses
+//! the file, and initialises it again: no state of a crash or another version is left. The file is
+//! never removed; the file of a private domain has no name, and ends with the last process that has
+//! it open.
 
 use std::ffi::CStr;
 use std::fs::{self, File, TryLockError};
@@ -29,25 +29,25 @@ use super::error::OpenError;
 
 const _: () = assert!(size_of::<Page<Linux>>() <= PAGE_BYTES);
 
-/// A page that processes share, for as long as a clone of this lives.
+/// A page that processes share, mapped as long as a clone of this lives.
 #[derive(Clone, Debug)]
 pub(super) struct Memory(Arc<Mapped>);
 
 #[derive(Debug)]
 struct Mapped {
     mapping: Mapping,
-    /// Holds the lock.
+    /// Holds the `flock` lock.
     _file: File,
 }
 
-/// The name under which `/proc` shows the memory of a private domain.
+/// Name under which `/proc` shows the memory of a private domain.
 const TITLE: &CStr = c"antiphon-domain";
-/// Length of one wait for the lock; there are up to `NAPS`.
+/// Length of one wait for the lock, of at most `NAPS` waits.
 const NAP: Duration = Duration::from_millis(5);
 const NAPS: u32 = 200;
 
 impl Memory {
-    /// Opens the file of that name, or makes it, to be scheduled so.
+    /// Opens the file of that name, or creates it with this schedule.
     pub(super) fn open(name: &str, options: &Options) -> Result<Self, OpenError> {
         let (directory, path) = own_directory().map_err(OpenError::Directory)?;
         let path = path.join(name);
@@ -56,7 +56,7 @@ impl Memory {
         Self::of(file, path, options)
     }
 
-    /// Makes a file without a name, to be scheduled so: the memory, and the number of its file.
+    /// Creates a file without a name, with this schedule; returns the memory and the file's number.
     pub(super) fn private(options: &Options) -> Result<(Self, u32), OpenError> {
         let file = nameless(TITLE, PAGE_BYTES as u64).map_err(OpenError::Private)?;
         let number = file.as_raw_fd().cast_unsigned();
@@ -76,7 +76,7 @@ impl Memory {
         for _ in 0..NAPS {
             if alone(&file).map_err(refused)? {
                 make(&file, options).map_err(refused)?;
-                // Between the two locks another process may make the file again.
+                // Between the two locks another process may initialise the file again.
                 file.unlock().map_err(refused)?;
             }
             match file.try_lock_shared() {
@@ -87,7 +87,7 @@ impl Memory {
                 }
                 Err(TryLockError::Error(why)) => return Err(refused(why)),
             }
-            // While this process has the lock, no other makes the file anew.
+            // While this process has the lock, no other initialises the file.
             if let Some(mapping) = made(&file, &path)? {
                 return Ok(Self(Arc::new(Mapped { mapping, _file: file })));
             }
@@ -98,7 +98,7 @@ impl Memory {
     }
 }
 
-/// Whether no other process uses the file. Then it is locked.
+/// Returns whether no other process uses the file, which is then locked.
 fn alone(file: &File) -> Result<bool, Error> {
     match file.try_lock() {
         Ok(()) => Ok(true),
@@ -107,9 +107,10 @@ fn alone(file: &File) -> Result<bool, Error> {
     }
 }
 
-/// Makes it anew, all zero but for the header. It is not cut where its size is right: a program
-/// that has closed all its files has lost its lock, and may have it mapped still. Written, not
-/// left to be a hole: where the file system is full, that is said here, by no signal later.
+/// Initialises the file: all zero except for the header. It is not truncated if its size is right:
+/// a program that has closed all its files has lost its lock, but may still have it mapped. The
+/// bytes are written, not left as a hole, so that a full file system is an error here and not a
+/// signal later.
 fn make(file: &File, options: &Options) -> Result<(), Error> {
     if file.metadata()?.size() != PAGE_BYTES as u64 {
         file.set_len(0)?;
@@ -126,11 +127,12 @@ fn make(file: &File, options: &Options) -> Result<(), Error> {
     Ok(())
 }
 
-/// The mapping of the file, if a process has finished making it, and this process has a part in it.
+/// Returns the mapping of the file if a process has finished initialising it, and this process can
+/// use it.
 fn made(file: &File, path: &Path) -> Result<Option<Mapping>, OpenError> {
     let mapping = match Mapping::new(file, PAGE_BYTES) {
         Ok(mapping) => mapping,
-        // No process has made it yet, or not yet to the end.
+        // No process has initialised it, or none has finished.
         Err(why) if why.kind() == ErrorKind::InvalidData => return empty(file, path, why),
         Err(why) => return Err(OpenError::File(path.to_owned(), why)),
     };
@@ -160,13 +162,13 @@ fn empty(file: &File, path: &Path, why: Error) -> Result<Option<Mapping>, OpenEr
 
 fn page(mapping: &Mapping) -> &Page<Linux> {
     debug_assert!(mapping.bytes() >= size_of::<Page<Linux>>());
-    // SAFETY: mapped, for as long as `mapping` lives, larger than a page of lines (`PAGE_BYTES`,
-    // which all mappings here have) and at the beginning of a page of the machine. All of it is
-    // atomic words, of which any bytes are some value; other processes use it as the same.
+    // SAFETY: the memory is mapped as long as `mapping` lives, is larger than a page of lines
+    // (`PAGE_BYTES`, the size of all mappings here), and is aligned to a machine page. It consists
+    // of atomic words, for which all bytes are valid; other processes use it as the same type.
     unsafe { &*mapping.as_ptr().cast::<Page<Linux>>() }
 }
 
-/// The number that tells our PID namespace from others (`namespaces(7)`): 0 if it is not known.
+/// Returns the number that identifies our PID namespace (`namespaces(7)`): 0 if it is not known.
 fn namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
 }

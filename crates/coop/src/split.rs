@@ -1,4 +1,4 @@
-//! T2 and T1b: timers run in a thread of their own, beside the threads that work.
+//! T2 and T1b: timers run in their own thread, beside the threads that work.
 
 mod mail;
 mod worker;
@@ -28,7 +28,7 @@ pub struct SplitOptions {
     pub timer_slice_ns: u64,
     /// The slice of each [`Worker`], in nanoseconds.
     pub worker_slice_ns: u64,
-    /// The real-time priority of the timer thread, 1 to 99; `None`: it shares time (T2).
+    /// The real-time priority of the timer thread, 1 to 99; with `None` it shares time (T2).
     pub priority: Option<u8>,
 }
 
@@ -46,7 +46,7 @@ impl Default for SplitOptions {
     }
 }
 
-/// Runs timers in a thread of their own, `antiphon-timers`. The thread runs very little, so the
+/// Runs timers in a separate thread, `antiphon-timers`. The thread runs very little, so the
 /// scheduler lets it run at once: because of its short slice (T2), or because of a real-time
 /// priority (T1b). The threads that work get a long slice each, by [`worker`](Self::worker).
 ///
@@ -69,8 +69,8 @@ impl Default for SplitOptions {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A clone is the same object. The thread ends with the last clone; timers that are not due by then
-/// are dropped. In the child of a fork nothing runs.
+/// Clones share one timer thread. The thread ends with the last clone; timers that are not due by
+/// then are dropped. In the child of a fork nothing runs.
 #[derive(Clone)]
 pub struct Split(Arc<Running>);
 
@@ -103,14 +103,14 @@ const CANCELLED: u32 = 2;
 impl SplitTimer {
     /// Cancels the timer; returns whether that was in time. Does not block.
     pub fn cancel(&self) -> bool {
-        // Acquire: if it has run, what it did; pairs with the release in `run_due`.
+        // Acquire: if the callback has begun, pairs with the release in `run_due`.
         self.0.compare_exchange(SET, CANCELLED, AcqRel, Acquire).is_ok()
     }
 }
 
 impl fmt::Debug for SplitTimer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Relaxed: to look at.
+        // Relaxed: only for display.
         let state = ["set", "runs or has run", "cancelled"][self.0.load(Relaxed) as usize];
         f.debug_tuple("SplitTimer").field(&state).finish()
     }
@@ -136,7 +136,7 @@ impl Split {
         let serve = move || {
             let ready = prepare(options);
             let refused = ready.is_err();
-            // The thread that started this one waits for that.
+            // The thread that started this one waits for that message.
             if tell.send(ready).is_err() || refused {
                 return;
             }
@@ -150,8 +150,8 @@ impl Split {
     }
 
     /// Calls `run` at `release_ns`, in nanoseconds of [`now_ns`](Self::now_ns), in the timer
-    /// thread; the argument says how late the call is. Does not block. A callback that panics is
-    /// counted, and the others run.
+    /// thread; its argument is how late the call is, in nanoseconds. Does not block. A callback
+    /// that panics is counted, and the others run.
     pub fn submit(&self, release_ns: u64, run: impl FnOnce(u64) + Send + 'static) -> SplitTimer {
         let shared = &self.0.shared;
         let state = Arc::new(AtomicU32::new(SET));
@@ -182,7 +182,7 @@ impl Split {
         }
     }
 
-    /// The present tier.
+    /// Returns the present tier.
     #[must_use]
     pub fn tier(&self) -> Tier {
         match schedule::class(self.0.timers) {
@@ -191,27 +191,27 @@ impl Split {
         }
     }
 
-    /// How late the timers were.
+    /// Returns how late the timers were.
     #[must_use]
     pub fn tardiness(&self) -> Tardiness {
         self.0.shared.tally.read()
     }
 
-    /// How many callbacks have panicked.
+    /// Returns the number of callbacks that have panicked.
     #[must_use]
     pub fn panics(&self) -> u32 {
-        // Relaxed: for a report.
+        // Relaxed: only for a report.
         self.0.shared.panics.load(Relaxed)
     }
 
-    /// The clock of all releases: the monotonic one, in nanoseconds.
+    /// Returns the time of the clock of all releases: the monotonic one, in nanoseconds.
     #[must_use]
     pub fn now_ns() -> u64 {
         Linux::now(Clock::Monotonic)
     }
 }
 
-/// Prepares the thread of the timers, and returns its id and the class that it had before.
+/// Prepares the timer thread, and returns its id and the class that it had before.
 fn prepare(options: SplitOptions) -> Result<(ThreadId, Class), Refused> {
     let me = ThreadId(0);
     schedule::set_timer_slack(1);
@@ -228,17 +228,17 @@ fn prepare(options: SplitOptions) -> Result<(ThreadId, Class), Refused> {
 impl Shared {
     fn serve(&self) {
         let mut due = Due::new();
-        // Relaxed: a thread that stops this one rings, and the ring was heard.
+        // Relaxed: a thread that stops this one also rings, and the ring orders.
         while self.stopped.load(Relaxed) == 0 {
             self.vigil.sleep_by(|| self.run_due(&mut due));
         }
     }
 
-    /// Takes the mail, runs timers that are due, and returns when the next one is.
+    /// Takes the mail, runs timers that are due, and returns the release of the next one.
     fn run_due(&self, due: &mut Due) -> u64 {
         // Relaxed: as in `serve`.
         while self.stopped.load(Relaxed) == 0 {
-            // SAFETY: this is the thread of the timers, the only one that takes.
+            // SAFETY: this is the timer thread, the only one that takes.
             while let Some(letter) = unsafe { self.mail.take() } {
                 due.put(letter);
             }
@@ -254,7 +254,7 @@ impl Shared {
                 let late_ns = now_ns - letter.release_ns();
                 self.tally.add(late_ns);
                 if catch_unwind(AssertUnwindSafe(|| letter.run(late_ns))).is_err() {
-                    // Relaxed: for a report; one writer.
+                    // Relaxed: only for a report, with one writer.
                     self.panics.store(self.panics.load(Relaxed) + 1, Relaxed);
                 }
             }
@@ -266,7 +266,7 @@ impl Shared {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The child of a fork has no such thread.
+        // The child of a fork does not have this thread.
         if self.epoch != Linux::epoch() {
             return;
         }
@@ -274,12 +274,12 @@ impl Drop for Running {
         self.shared.stopped.store(1, Relaxed);
         self.shared.vigil.ring();
         if let Some(thread) = self.thread.take() {
-            // The last handle may be dropped in a callback, on this very thread, which can't wait
-            // for itself.
+            // The last handle may be dropped in a callback, on the timer thread itself, which
+            // cannot wait for itself.
             if Linux::thread() == self.timers {
                 return;
             }
-            // If it has failed it has said so.
+            // If the thread has panicked, it has printed the panic.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! A loop whose tier is changed while it runs.
+//! A loop whose tier can be changed while it runs.
 
 use std::fmt;
 use std::sync::atomic::AtomicU32;
@@ -31,20 +31,20 @@ struct Wish {
 }
 
 impl<C: Cooperate> Switched<C> {
-    /// Makes a loop that yields its CPU by `inner`, not boosted at first; and its switch.
+    /// Creates a loop that yields its CPU by `inner`, not boosted at first; and its switch.
     pub fn new(inner: C) -> (Self, Switch) {
         let wish = Arc::<Wish>::default();
         let switch = Switch(Arc::clone(&wish));
         (Self { inner, seat: None, seen: 0, wish }, switch)
     }
 
-    /// Whether the loop is boosted, as of its last poll.
+    /// Returns whether the loop was boosted at its last poll.
     #[must_use]
     pub fn boosted(&self) -> bool {
         self.seat.is_some()
     }
 
-    /// The counts from the last time the loop was boosted on.
+    /// Returns the counts since boosting was last turned on.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.seat.as_ref().map_or_else(Counts::default, Seat::counts)
@@ -54,7 +54,7 @@ impl<C: Cooperate> Switched<C> {
 impl<C: Cooperate> Cooperate for Switched<C> {
     fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
         // Acquire: the booster that was set before; pairs with the release in `Switch::set`. The
-        // lock is taken for a change only.
+        // lock is taken only for a change.
         let changes = self.wish.changes.load(Acquire);
         if changes != self.seen {
             self.seen = changes;
@@ -76,11 +76,11 @@ impl<C: Cooperate> Cooperate for Switched<C> {
 }
 
 impl Switch {
-    /// Boosts the loop with a [`Booster`] of its own.
+    /// Boosts the loop with its own [`Booster`].
     ///
     /// # Errors
     ///
-    /// As for [`Booster::start`]; the loop then goes on as before.
+    /// The same as for [`Booster::start`]; the loop then goes on as before.
     pub fn boost(&self, options: BoostOptions) -> Result<(), Refused> {
         self.boost_by(&Booster::start(options)?);
         Ok(())
@@ -99,12 +99,13 @@ impl Switch {
     fn set(&self, booster: Option<Booster>) {
         let mut wish = self.0.booster.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *wish, booster);
-        // Relaxed: changed under the lock only. Release: the booster; pairs with the acquire in
+        // Relaxed: changed only under the lock. Release: the booster; pairs with the acquire in
+        // `poll`.
         // `poll`.
         let changes = self.0.changes.load(Relaxed);
         self.0.changes.store(changes.wrapping_add(1), Release);
         drop(wish);
-        // The drop may wait for its helper to end.
+        // The drop may wait until the booster's helper has ended.
         drop(before);
     }
 }

@@ -4,7 +4,7 @@ use antiphon_linux::{account, cpu_time_ns};
 use antiphon_platform::ThreadId;
 use antiphon_runtime::coop::{Accounts, Doing, Seen};
 
-/// The kernel's own.
+/// The kernel's own accounts.
 #[derive(Debug)]
 pub(super) struct System;
 

@@ -1,4 +1,4 @@
-//! How late timers were: a histogram.
+//! Histograms of how late timers were.
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
@@ -12,10 +12,10 @@ pub struct Tardiness {
 }
 
 const BUCKETS: usize = 128;
-/// The tardiness in nanoseconds below which all is one bucket.
+/// Times below this, in nanoseconds, share one bucket.
 const FINEST_NS: u64 = 256;
 
-/// The bucket of a time.
+/// Returns the bucket of a time.
 fn bucket(ns: u64) -> usize {
     if ns < FINEST_NS {
         return 0;
@@ -25,21 +25,21 @@ fn bucket(ns: u64) -> usize {
     (1 + doubles as usize * 4 + quarter as usize).min(BUCKETS - 1)
 }
 
-/// The time that all of a bucket are less than, in nanoseconds.
+/// Returns the upper limit of a bucket, exclusive, in nanoseconds.
 fn end_ns(bucket: usize) -> u64 {
     let Some(at) = bucket.checked_sub(1) else { return FINEST_NS };
     (FINEST_NS << (at / 4)) / 4 * (at as u64 % 4 + 5)
 }
 
 impl Tardiness {
-    /// The number of timers.
+    /// Returns the number of timers.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
 
-    /// The quantile `part` (0.0 to 1.0): that part of the timers was no later than this, in
-    /// nanoseconds, to within a fourth. 0 if there were none.
+    /// Returns the quantile `part` (0.0 to 1.0): that part of the timers was no later than this, in
+    /// nanoseconds, to within a quarter. 0 without timers.
     #[must_use]
     pub fn quantile_ns(&self, part: f64) -> u64 {
         let wanted = (self.count() as f64 * part).ceil().max(1.0) as u64;
@@ -51,7 +51,7 @@ impl Tardiness {
         at.map_or(0, |at| end_ns(at).min(self.most_ns))
     }
 
-    /// The largest delay, in nanoseconds.
+    /// Returns the largest delay, in nanoseconds.
     #[must_use]
     pub const fn most_ns(&self) -> u64 {
         self.most_ns
@@ -86,7 +86,7 @@ impl Tally {
     /// Counts one more callback. Called by one thread at a time.
     pub(super) fn add(&self, late_ns: u64) {
         let count = &self.buckets[bucket(late_ns)];
-        // Relaxed, all: numbers for a report, of one writer.
+        // Relaxed, all: counters for a report, with one writer.
         count.store(count.load(Relaxed) + 1, Relaxed);
         if late_ns > self.most_ns.load(Relaxed) {
             self.most_ns.store(late_ns, Relaxed);

@@ -1,4 +1,4 @@
-//! Finds out which tiers there are on this machine, and why the others are missing.
+//! Detects which tiers this machine has, and why the others are missing.
 
 use std::fmt;
 use std::path::Path;
@@ -28,7 +28,7 @@ impl Tier {
     pub const ALL: [Self; 6] =
         [Self::Kernel, Self::Boost, Self::RealTimeSplit, Self::Split, Self::Baton, Self::None];
 
-    /// The name of the tier in reports.
+    /// Returns the name of the tier in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Tier {
         }
     }
 
-    /// A short description.
+    /// Returns a short description.
     #[must_use]
     pub const fn what(self) -> &'static str {
         match self {
@@ -54,7 +54,8 @@ impl Tier {
         }
     }
 
-    /// Whether timers run in parallel with the work of their program, and must be isolated from it.
+    /// Returns whether timers run in parallel with the work of their program, and must be isolated
+    /// from it.
     #[must_use]
     pub const fn isolated(self) -> bool {
         matches!(self, Self::RealTimeSplit | Self::Split)
@@ -72,9 +73,9 @@ impl fmt::Display for Tier {
 pub enum Unavailable {
     /// The kernel has no `sched_ext`.
     NoExtension,
-    /// The kernel has it, but this release has no scheduler for it.
+    /// The kernel has it, but this release of the project has no scheduler for it.
     Later,
-    /// The kernel refuses what it needs.
+    /// The kernel refuses a right or call that the tier needs.
     Refused(Refused),
 }
 
@@ -105,18 +106,18 @@ pub struct Available {
     competitors: Competitors,
 }
 
-/// In which control groups the competitors of a program are.
+/// The control groups of a program's competitors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Competitors {
-    /// In the group of this program, as the processes that it starts are.
+    /// In the group of this program, like the processes that it starts.
     Same,
     /// In other groups: of another session, if sessions are groups, or of another control group.
     Elsewhere,
-    /// Unknown. Taken as another group if the program's group is [its own](Level::is_own).
+    /// Unknown. Treated as another group if the program's group is [its own](Level::is_own).
     Unknown,
 }
 
-/// Tries out which tiers there are, on a thread that ends afterwards. Blocks until then.
+/// Tries out which tiers this machine has, on a thread that ends afterwards. Blocks until then.
 #[must_use]
 pub fn available() -> Available {
     let permitted = schedule::permitted(MOST_STEPS);
@@ -138,8 +139,9 @@ pub fn available() -> Available {
 }
 
 impl Available {
-    /// The same for a program that knows its competitors. Without this call, they are taken to be
-    /// in other groups if this process was alone in its group when [`available`] was called.
+    /// Returns the tiers for a program that knows its competitors. Without this call, they are
+    /// assumed to be in other groups if this process was alone in its group when [`available`] was
+    /// called.
     #[must_use]
     pub fn against(self, competitors: Competitors) -> Self {
         match competitors {
@@ -148,7 +150,7 @@ impl Available {
         }
     }
 
-    /// Whether `tier` is available.
+    /// Returns whether `tier` is available.
     ///
     /// # Errors
     ///
@@ -162,10 +164,10 @@ impl Available {
         }
     }
 
-    /// The most exact available tier: among the tiers whose timers never run in parallel with the
-    /// work of their program; or among all, if timers may be [isolated](Tier::isolated) from it. T2
-    /// does not count if the [competitors](Self::against) are in other groups, because a short
-    /// slice then has no effect, and timers are no sooner.
+    /// Returns the most exact available tier: among the tiers whose timers never run in parallel
+    /// with the work of their program; or among all, if timers may be [isolated](Tier::isolated)
+    /// from it. T2 does not count if the [competitors](Self::against) are in other groups, because
+    /// a short slice then has no effect.
     #[must_use]
     pub fn best(&self, isolated: bool) -> Tier {
         let elsewhere = self.competitors == Competitors::Elsewhere;
@@ -176,7 +178,7 @@ impl Available {
         Tier::ALL.into_iter().find(fits).unwrap_or(Tier::None)
     }
 
-    /// Whether loops of one group may share its CPU by weights
+    /// Returns whether loops of one group may share its CPU by weights
     /// ([`Domain::weigh`](super::Domain::weigh)).
     ///
     /// # Errors
@@ -186,14 +188,14 @@ impl Available {
         self.weight
     }
 
-    /// The group in which this process competes for the CPU.
+    /// Returns the group in which this process competes for the CPU.
     #[must_use]
     pub const fn level(&self) -> &Level {
         &self.level
     }
 
-    /// The respect in which this is weaker here than if all threads competed one by one; `None` if
-    /// there is none.
+    /// Returns why timers are less exact here than if all threads competed one by one; `None` if
+    /// they are not.
     #[must_use]
     pub const fn weaker(&self) -> Option<&'static str> {
         match self.level {
@@ -262,7 +264,7 @@ mod tests {
         assert_eq!(elsewhere.best(true), Tier::Baton);
         assert!(elsewhere.tier(Tier::Split).is_ok(), "who asks for it has it");
         assert!(elsewhere.to_string().contains("T2 is of no use"));
-        // A caller that knows better than the look at the system says so.
+        // A caller that knows better than the detection overrides it.
         let known = elsewhere.clone().against(Competitors::Same);
         assert_eq!(known.best(true), Tier::Split);
         assert_eq!(elsewhere.against(Competitors::Unknown).best(true), Tier::Baton);

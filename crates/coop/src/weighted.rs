@@ -1,4 +1,4 @@
-//! A thread's part in a domain whose members the kernel runs, by weights.
+//! Membership by weight: the kernel schedules the members.
 
 use std::cell::Cell;
 
@@ -25,7 +25,7 @@ pub struct Weighted {
 impl Weighted {
     pub(super) fn join(memory: Memory, group: Group, weight: u32) -> Result<Self, JoinError> {
         let nice = Nice::read().map_err(JoinError::Weight)?;
-        // A thread that is a group of its own keeps the weight that it has.
+        // A thread that is its own group keeps its weight.
         if matches!(group, Group::Number(_)) {
             nice.probe().map_err(JoinError::Weight)?;
         }
@@ -33,7 +33,7 @@ impl Weighted {
         Ok(Self { seat: seat? })
     }
 
-    /// How the domain is scheduled, for those that have the baton.
+    /// Returns the schedule of the domain, for the members that have the baton.
     #[must_use]
     pub fn options(&self) -> Options {
         self.seat.page().header.options()
@@ -50,21 +50,21 @@ impl Cooperate for Weighted {
     }
 }
 
-/// The nice value of a thread, as its weight. All that a thread has step from the one that it had
-/// before the first.
+/// The nice value of a thread, as its weight. All weights of a thread step from the nice value that
+/// it had before the first.
 #[derive(Debug)]
 struct Nice {
     before: i32,
 }
 
 thread_local! {
-    /// The number of weights that the thread has, the nice value that it had before, and the one
-    /// that they have set.
+    /// The number of weights that the thread has, the nice value that it had before, and the nice
+    /// value that they have set.
     static STEPPED: Cell<(u32, i32, i32)> = const { Cell::new((0, 0, 0)) };
 }
 
 impl Nice {
-    /// The nice value of the calling thread before its weights.
+    /// Reads the nice value that the calling thread had before its weights.
     fn read() -> Result<Self, Refused> {
         let (count, mut before, mut now) = STEPPED.get();
         if count == 0 {
@@ -75,7 +75,7 @@ impl Nice {
         Ok(Self { before })
     }
 
-    /// Whether it may weigh as much as it may come to.
+    /// Checks whether the thread may raise its weight as far as needed.
     fn probe(&self) -> Result<(), Refused> {
         let (_, _, now) = STEPPED.get();
         schedule::set_nice(ThreadId(0), self.before - MOST_STEPS)?;
@@ -86,9 +86,9 @@ impl Nice {
 impl Weigh for Nice {
     fn step(&mut self, steps: i32) {
         let nice = self.before + steps;
-        // While the thread ends, its thread-locals are gone, and each step is a system call.
+        // When the thread is ending, its thread-locals are gone, and each step is a system call.
         let stepped = STEPPED.try_with(Cell::get).ok();
-        // If the right was taken away meanwhile, the nice value stays as it is.
+        // If the right was revoked meanwhile, the nice value stays as it is.
         if stepped.is_none_or(|(_, _, now)| now != nice)
             && schedule::set_nice(ThreadId(0), nice).is_ok()
             && let Some((count, before, _)) = stepped
@@ -100,7 +100,7 @@ impl Weigh for Nice {
 
 impl Drop for Nice {
     fn drop(&mut self) {
-        // If the thread-local is gone, the thread ends, and steps no more.
+        // If the thread-local is gone, the thread is ending, and steps no more.
         let _ = STEPPED.try_with(|stepped| {
             let (count, before, now) = stepped.get();
             stepped.set((count.saturating_sub(1), before, now));

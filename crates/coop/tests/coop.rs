@@ -1,5 +1,6 @@
-//! Processes that share a CPU: shares, processes that are killed, stopped, or lie, a restart, and
-//! users that may not take part. Without the usual harness: a process that forks has one thread.
+//! Tests of processes that share a CPU: shares, processes that are killed, stopped, or lie, a
+//! restart, and users that may not take part. Without the usual harness, because a process that
+//! forks must have one thread.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../../shared/tests/processes/mod.rs"]
@@ -43,7 +44,7 @@ const FRAME_NS: u64 = 16_666_667;
 
 fn main() {
     let cases: [(&str, fn()); 13] = [
-        // First: the others stay on one CPU.
+        // First, because the other cases stay on one CPU.
         ("who_may_run_on_several_cpus_joins_where_there_is_room", several),
         ("players_share_a_cpu_and_all_their_timers_fire", players_share),
         ("who_is_killed_is_forgotten", killed),
@@ -61,7 +62,7 @@ fn main() {
     let runtime = std::env::temp_dir().join(format!("antiphon-coop-{}", std::process::id()));
     fs::create_dir(&runtime).expect("a directory of our own");
     fs::set_permissions(&runtime, fs::Permissions::from_mode(0o700)).expect("ours");
-    // SAFETY: there is one thread.
+    // SAFETY: the process has one thread.
     unsafe { std::env::set_var("XDG_RUNTIME_DIR", &runtime) };
     let wanted = std::env::args().nth(1).filter(|word| !word.starts_with('-'));
     for (name, case) in cases {
@@ -75,7 +76,7 @@ fn main() {
 }
 
 fn common() -> &'static Common {
-    // SAFETY: zeros are such a thing, and atomics bear it.
+    // SAFETY: all zero is a valid value, and it consists of atomics.
     unsafe { processes::map() }
 }
 
@@ -83,14 +84,14 @@ fn open(name: &str) -> Domain {
     Domain::open(name, on()).expect("a domain")
 }
 
-/// A CPU that we may use.
+/// Returns options for a CPU that we may use.
 fn on() -> DomainOptions {
     DomainOptions::on(antiphon_linux::allowed()[0])
 }
 
 fn now_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: ours to write.
+    // SAFETY: the structure is ours to write.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
@@ -110,7 +111,7 @@ fn spin(ns: u64) {
     while cpu_ns() < end {}
 }
 
-/// A saturating player, until it is told to stop: work in pieces of 250 µs, 60 frames a second.
+/// Runs a saturating player until it is told to stop: work in pieces of 250 µs, 60 frames a second.
 fn play(member: &mut Membership, me: &Player, stop: &AtomicU32) -> bool {
     let (mut release, before) = (now_ns() + FRAME_NS, cpu_ns());
     while stop.load(Relaxed) == 0 {
@@ -127,11 +128,11 @@ fn play(member: &mut Membership, me: &Player, stop: &AtomicU32) -> bool {
     true
 }
 
-/// Players, each in a process of its own.
+/// Starts players, each in its own process.
 fn players(name: &'static str, common: &'static Common, count: usize) -> Vec<libc::pid_t> {
     let player = |me: &'static Player| {
         child(move || {
-            // Otherwise the players would play for good where a case fails.
+            // Otherwise the players would play for ever when a case fails.
             antiphon_linux::end_with_parent();
             let mut member = open(name).join(Group::Own, WEIGHT).expect("a place");
             play(&mut member, me, &common.stop)
@@ -140,7 +141,7 @@ fn players(name: &'static str, common: &'static Common, count: usize) -> Vec<lib
     common.players[..count].iter().map(player).collect()
 }
 
-/// Waits until each of them has done `chunks` pieces of work more.
+/// Waits until each player has done `chunks` more pieces of work.
 #[track_caller]
 fn go_on(players: &[&Player], chunks: u64) {
     let had: Vec<_> = players.iter().map(|player| player.chunks.load(Relaxed)).collect();
@@ -157,7 +158,7 @@ fn end(common: &Common, children: Vec<libc::pid_t>) {
 }
 
 fn signal(process: libc::pid_t, signal: libc::c_int) {
-    // SAFETY: a child of ours that was not waited for.
+    // SAFETY: our child, which was not waited for yet.
     assert_eq!(unsafe { libc::kill(process, signal) }, 0);
 }
 
@@ -168,7 +169,7 @@ fn players_share() {
     go_on(&common.players.each_ref(), 20);
     let (began_ns, fired) = (now_ns(), timers(common));
     share_alike(common, &[0, 1, 2, 3, 4, 5, 6, 7], 1_500_000_000, 0.9);
-    // Each timer that has come meanwhile, but for those of its last turn.
+    // Each timer that was due meanwhile, except those of its last turn.
     let due = (now_ns() - began_ns) / FRAME_NS;
     go_on(&common.players.each_ref(), 2);
     let turns = domain.turns();
@@ -184,8 +185,8 @@ fn timers(common: &Common) -> [u64; 8] {
     common.players.each_ref().map(|player| player.timers.load(Relaxed))
 }
 
-/// The CPU time that each player has had when all of them together have had `together_ns`: the time
-/// that it takes depends on the machine.
+/// Returns the CPU time of each player when all together have had `together_ns`; how long that
+/// takes depends on the machine.
 #[track_caller]
 fn have(common: &Common, together_ns: u64) -> [u64; 8] {
     let cpu = || common.players.each_ref().map(|player| player.cpu_ns.load(Relaxed));
@@ -202,8 +203,7 @@ fn have(common: &Common, together_ns: u64) -> [u64; 8] {
 }
 
 /// Waits until these players have equal parts of that much CPU time, by their own clocks: Jain's
-/// index is at least `least`. This is not so at once, where the machine has run one of them and not
-/// another.
+/// index is at least `least`. That takes a while if the machine has run only some of them.
 #[track_caller]
 fn share_alike(common: &Common, players: &[usize], together_ns: u64, least: f64) {
     let jain = || {
@@ -232,9 +232,9 @@ fn killed() {
         thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(domain.members().len(), 2);
-    // The remaining members share as if the others had never been there.
+    // The remaining members share as if the others had never existed.
     share_alike(common, &[0, 1], 400_000_000, 0.8);
-    // One member comes again.
+    // One member returns.
     let again = child(|| {
         let mut member = open("killed").join(Group::Own, WEIGHT).expect("a place");
         play(&mut member, &common.players[7], &common.stop)
@@ -257,14 +257,14 @@ fn stopped() {
         signal(children[0], libc::SIGCONT);
         go_on(&common.players.each_ref()[..3], 20);
         is_cooperative(&domain, children[0]);
-        // The time that it has missed is not made up for.
+        // It does not catch up on missed time.
         share_alike(common, &[0, 1, 2], 450_000_000, 0.8);
     }
     assert_eq!(domain.died(), 0);
     end(common, children);
 }
 
-/// Waits until that process is on time again, as members are.
+/// Waits until that process is timely again, like other members.
 #[track_caller]
 fn is_cooperative(domain: &Domain, process: libc::pid_t) {
     let begun = Instant::now();
@@ -277,7 +277,7 @@ fn is_cooperative(domain: &Domain, process: libc::pid_t) {
     }
 }
 
-/// A player that says, each time, that it has a timer now and the most important work.
+/// Runs a player that claims each time to have a timer now and the most important work.
 fn liar() {
     let common = common();
     let mut children = players("liar", common, 2);
@@ -318,7 +318,7 @@ fn several() {
         let stranger = child(|| {
             let place = lightest().join(Group::Own, 2 * WEIGHT);
             let fine = place.is_ok();
-            // Ends like a process that is killed.
+            // Ends like a killed process.
             std::mem::forget(place);
             fine
         });
@@ -332,7 +332,7 @@ fn several() {
     assert!(fine, "it was not where there is room");
 }
 
-/// The words that a member that lies may leave: one here and there, and in the end all of them.
+/// Tests words that a lying member may leave: single ones, and finally all of them.
 fn scribbled() {
     let common = common();
     let domain = open("scribbled");
@@ -350,10 +350,10 @@ fn scribbled() {
         let word = words.get(lot(8) as usize).copied().unwrap_or(lot(u64::MAX));
         file.write_all_at(&word.to_le_bytes(), at).expect("room");
     };
-    // The header says that no member is there.
+    // The header then says that there is no member.
     file.write_all_at(&[0; 4], 12).expect("room");
     go_on(&all, 10);
-    // The turn that is going on, and the lines of the three members and of one that is not there.
+    // The current turn, and the lines of the three members and of a missing one.
     for at in (64..384).step_by(8) {
         scribble(at);
         go_on(&all, 2);
@@ -380,15 +380,15 @@ fn restart() {
     end(common, children);
 }
 
-/// Daemons close all files that they know nothing of, and the lock is gone with the domain's.
+/// Daemons close all files that they do not know, and lose the lock with the domain's file.
 fn closed() {
     let common = common();
     let me = &common.players[0];
     let player = child(|| {
-        // Never dropped: the number of its file may be another's by then.
+        // Never dropped: another file may have its number by then.
         let member = open("closed").join(Group::Own, WEIGHT).expect("a place");
         let mut member = ManuallyDrop::new(member);
-        // SAFETY: no code here uses a file but the domain, which does not use its own any more.
+        // SAFETY: only the domain uses a file here, and it no longer uses its own.
         assert_eq!(unsafe { libc::close_range(3, u32::MAX, 0) }, 0);
         while common.stop.load(Relaxed) == 0 {
             let _: Answer = member.poll(Ask { release_ns: None, importance: Some(0) }, &mut |_| ());
@@ -398,7 +398,7 @@ fn closed() {
     });
     go_on(&[me], 5);
     for _ in 0..500 {
-        // No process has a lock: each call makes the file anew.
+        // No process has a lock: each call initialises the file again.
         drop(open("closed"));
     }
     go_on(&[me], 5);
@@ -425,12 +425,12 @@ fn strangers() {
     let mode = |path: &PathBuf| fs::metadata(path).expect("it is there").permissions().mode();
     assert_eq!(mode(&file) & 0o777, 0o600);
     assert_eq!(mode(&file.parent().expect("it has one").to_owned()) & 0o777, 0o700);
-    // If there is no room for the file, opening it fails; there is no SIGBUS.
+    // If there is no room for the file, opening it fails, without a SIGBUS.
     let opened = File::open(&file).expect("it is ours");
     // SAFETY: an open file.
     let hole = unsafe { libc::lseek(opened.as_raw_fd(), 0, libc::SEEK_HOLE) };
     assert_eq!(hole, PAGE_BYTES as libc::off_t);
-    // SAFETY: takes nothing.
+    // SAFETY: takes no arguments.
     if unsafe { libc::geteuid() } != 0 {
         println!("another user: not looked at, since only root can be one");
         return;
@@ -458,7 +458,7 @@ fn versions() {
         }
         other => panic!("{other:?}"),
     }
-    // Content of a file that no process uses is written over.
+    // The content of a file that no process uses is overwritten.
     drop(domain);
     file.set_len(100).expect("it is ours");
     drop(file);
@@ -496,7 +496,7 @@ fn private() {
     assert_eq!(files(), before);
     let _member = domain.join(Group::Own, WEIGHT).expect("it is empty");
     let inherits = child(|| {
-        // However it is to be: it is there already.
+        // With any options: the domain exists already.
         let again = Domain::open(&name, DomainOptions::on(options.cpu)).expect("inherited");
         assert_eq!((again.members().len(), again.options()), (1, schedule));
         let _member = again.join(Group::Own, WEIGHT).expect("there is room");

@@ -1,5 +1,5 @@
-//! The booster on this system: when a thread is raised, when it is raised no longer, and the time
-//! that it gives back. Where real-time priorities are refused, each test says so and is skipped.
+//! Tests of the booster on this system: when a thread is raised and lowered, and the time that it
+//! gives back. If real-time priorities are refused, each test prints that and is skipped.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -32,14 +32,14 @@ fn policy(thread: ThreadId) -> Option<Policy> {
     schedule::class(thread).ok().map(|class| class.policy)
 }
 
-/// Runs until that time, whatever else is to be done.
+/// Runs until that time, whatever other work there is.
 fn run_until(at_ns: u64) {
     while now() < at_ns {
         std::hint::spin_loop();
     }
 }
 
-/// Runs until something is so; it is given 20 s.
+/// Runs while the condition holds, for at most 20 s.
 fn run_while(mut holds: impl FnMut() -> bool) {
     let until = now() + 20_000 * MS;
     while holds() {
@@ -48,11 +48,11 @@ fn run_while(mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Runs until the caller has a real-time priority; which.
+/// Runs until the caller has a real-time priority; returns it.
 fn raised_to() -> i32 {
     let mut param = libc::sched_param { sched_priority: 0 };
     run_while(|| {
-        // SAFETY: it writes to that parameter only.
+        // SAFETY: it writes only to that parameter.
         assert_eq!(unsafe { libc::sched_getparam(0, &raw mut param) }, 0);
         param.sched_priority == 0
     });
@@ -79,7 +79,7 @@ fn a_loop_is_raised_while_its_timer_is_overdue_and_only_then() {
         let mut tier = booster.boost(Alone);
         let cpus = allowed();
         for round in 0..50 {
-            // The thread migrates, too.
+            // The thread also migrates.
             pin(cpus[round % cpus.len()]).expect("it may run there");
             let release = now() + MS;
             poll(&mut tier, Some(release));
@@ -126,18 +126,18 @@ fn a_hog_is_lowered_after_the_slack_and_helped_less_and_less_until_it_polls() {
             run_while(|| policy(ME) == Some(Policy::Fifo));
             run_until(now() + 50 * MS);
             let counts = tier.counts();
-            // BOOST-6: the time for which it was not raised in between.
+            // BOOST-6: the periods without a boost in between.
             let pauses = (1_u64 << (counts.raises - before.raises - 1)) - 1;
             assert!(pauses * MS / 4 <= now() - began, "{before:?} {counts:?}");
         }
-        // A thread that had not been lowered would have borrowed all of it.
+        // A thread that had not been lowered would have borrowed the whole time.
         assert!(tier.counts().borrowed_ns < 75 * MS, "{:?}", tier.counts());
     })
     .join()
     .expect("the loop has failed");
 }
 
-/// BOOST-6; of the least priority there is none below.
+/// BOOST-6; there is no priority below the lowest.
 #[test]
 fn who_is_raised_again_is_behind_others_until_it_polls() {
     for (priority, behind) in [(1, 1), (2, 1), (4, 3)] {
@@ -247,7 +247,7 @@ fn a_switch_is_thrown_while_the_loop_runs() {
 }
 
 /// An event loop that always has work, beside hogs of its CPU: it tells its booster whenever its
-/// next timer is another one, and is raised for those that are late, and for nothing else.
+/// next timer changes, and is raised only for late timers.
 #[test]
 fn a_busy_event_loop_is_raised_for_its_timers() {
     let Some(booster) = booster(BoostOptions::default()) else { return };
@@ -291,13 +291,13 @@ fn a_busy_event_loop_is_raised_for_its_timers() {
         (timers, booster.stats().counts)
     });
     assert_eq!(timers, 50);
-    // By the kernel alone it is late by some turns of the hogs, nearly each time. One that was
-    // lowered, as it was kept waiting, is raised again.
+    // Under the kernel's scheduler alone, the loop is late by some turns of the hogs nearly every
+    // time. If it was lowered because it was kept waiting, it is raised again.
     let dispatched = counts.raises - counts.demotions.iter().sum::<u64>();
     assert!((25..=75).contains(&dispatched), "{counts:?}");
 }
 
-/// The part of the next test that is stopped: it is late, and says so, for as long as it is.
+/// The part of the next test that is stopped: while it is late, it prints that.
 #[test]
 fn is_stopped_in_a_process_of_its_own() {
     if std::env::var_os("STOPPED_BY_A_TEST").is_none() {
@@ -316,7 +316,7 @@ fn is_stopped_in_a_process_of_its_own() {
             }
             let began = now();
             run_until(began + MS / 2);
-            // The program was stopped: the helper goes on first.
+            // The program was stopped: the helper runs first.
             if now() > began + 100 * MS {
                 run_while(|| policy(ME) == Some(Policy::Fifo));
                 poll(&mut tier, None);
@@ -353,10 +353,10 @@ fn a_process_that_is_stopped_and_goes_on_has_nobody_raised_for_long() {
         }
     }
     let send = |signal| {
-        // SAFETY: to a child that was not waited for.
+        // SAFETY: sent to a child that was not waited for yet.
         assert_eq!(unsafe { libc::kill(number, signal) }, 0);
     };
-    // More than once: it may be stopped while it polls.
+    // More than once, because it may be stopped while it polls.
     while child.try_wait().expect("it is ours").is_none() {
         send(libc::SIGSTOP);
         thread::sleep(Duration::from_millis(200));
@@ -381,7 +381,7 @@ fn the_child_of_a_fork_shares_time_and_is_not_helped() {
         let mut tier = booster.boost(Alone);
         poll(&mut tier, Some(now()));
         run_while(|| policy(ME) == Some(Policy::Other));
-        // SAFETY: the child makes system calls, and ends.
+        // SAFETY: the child only makes system calls, and ends.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let ordinary = policy(ME) == Some(Policy::Other);
@@ -402,8 +402,8 @@ fn the_child_of_a_fork_shares_time_and_is_not_helped() {
     .expect("the loop has failed");
 }
 
-/// A loop and three hogs on one CPU: the loop is late at each of its timers, and has no more of the
-/// CPU for that than a fourth. Without giving back it would have had far more: nothing polices it.
+/// A loop and three hogs on one CPU: the loop is late at each of its timers, but gets no more than
+/// a fourth of the CPU. Without giving time back it would get far more, because nothing polices it.
 #[test]
 fn what_was_borrowed_is_given_back() {
     let options = Options { threshold_ns: u64::MAX, ..Options::default() };

@@ -1,6 +1,6 @@
-//! Event loops by tiers, which change while they run; loops whose work never ends are reported,
-//! too; and loops that lose their place in a tier, for each reason. Where real-time priorities are
-//! refused, a test says so and is skipped.
+//! Tests of event loops in tiers that change while they run, of reports on loops whose work never
+//! ends, and of loops that lose their place in a tier, for each reason. If real-time priorities are
+//! refused, a test prints that and is skipped.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -23,7 +23,7 @@ fn policy() -> Policy {
     schedule::class(ThreadId(0)).expect("the kernel says so").policy
 }
 
-/// Runs until that is so; it is given 20 s.
+/// Runs while the condition holds, for at most 20 s.
 fn run_while(mut holds: impl FnMut() -> bool) {
     let until_ns = now_ns() + 20_000 * MS;
     while holds() {
@@ -32,7 +32,7 @@ fn run_while(mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Runs until the calling thread is of that policy.
+/// Runs until the calling thread has that policy.
 fn run_until(wanted: Policy) {
     run_while(|| policy() != wanted);
 }
@@ -42,7 +42,7 @@ fn spin(ns: u64) {
     run_while(|| now_ns() < until_ns);
 }
 
-/// Says that it is over when it is dropped, also by a panic.
+/// Sets the flag when it is dropped, also by a panic.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -51,7 +51,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// A domain that no other test has.
+/// Opens a domain that no other test uses.
 fn domain(name: &str) -> Domain {
     let name = format!("{name}-{}", std::process::id());
     Domain::open(&name, DomainOptions::on(allowed()[0])).expect("a domain")
@@ -88,7 +88,7 @@ fn a_loop_that_always_has_work_is_raised_when_its_timer_is_overdue() {
         }
         Step::At(now_ns() + 5 * MS)
     }));
-    // Its work does not look at the budget of a step.
+    // Its work ignores the budget of a step.
     events.submit(Event::best_effort_in_steps(0, move |_| {
         run_until(Policy::Fifo);
         Step::More(0)
@@ -111,10 +111,10 @@ fn a_loop_changes_its_tier_while_it_runs() {
     let mut events = Loop::new().expect("files");
     let (mut step, members) = (0, shares.clone());
     events.submit(Event::timer_in_steps(now_ns(), move |context: &mut Context<'_>| {
-        // It is not raised by what it was before.
+        // It is not raised by its former tier.
         let is_member = !members.members().is_empty();
         match (step % 5, &booster) {
-            // None, T3, none, T1, T1 over T3: what the last step has asked for is so.
+            // None, T3, none, T1, T1 over T3: the request of the last step is in force.
             (0, _) => context.cooperate_by(Box::new(Alone)),
             (1, _) => {
                 assert!(!is_member);
@@ -156,8 +156,8 @@ fn members_of(name: &str) -> Vec<antiphon_coop::MemberStatus> {
     domain(name).members()
 }
 
-/// One that does that, beside another that always has work and a third with timers, until it is
-/// demoted for that reason.
+/// Runs a member that does `act`, beside another that always has work and a third with timers,
+/// until it is demoted for the reason `why`.
 fn is_demoted(name: &str, why: Demotion, act: impl Fn(&mut Membership) + Sync) {
     let (shares, over) = (domain(name), AtomicBool::new(false));
     let count =

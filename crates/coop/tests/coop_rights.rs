@@ -1,5 +1,6 @@
-//! The calls that are allowed to a thread that has a real-time priority, and no right to one: like
-//! a thread that rtkit has given it to. Needs root, to give it and to go on as another user.
+//! Tests which calls are allowed to a thread that has a real-time priority, but no right to one,
+//! like a thread that got it from rtkit. Needs root, to set the priority and to continue as another
+//! user.
 
 use antiphon_linux::schedule::{self, Refused};
 use antiphon_platform::ThreadId;
@@ -8,9 +9,9 @@ const ME: ThreadId = ThreadId(0);
 /// A user without privileges.
 const USER: libc::c_long = 65_534;
 
-/// The calling thread alone is another user's from here on, and has no capabilities.
+/// Makes only the calling thread another user's, without capabilities.
 fn become_nobody() -> bool {
-    // SAFETY: takes numbers; the system call is of one thread, other than the function of libc.
+    // SAFETY: takes numbers; unlike libc's function, the system call affects one thread.
     unsafe { libc::syscall(libc::SYS_setresuid, USER, USER, USER) == 0 }
 }
 

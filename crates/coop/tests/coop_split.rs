@@ -1,5 +1,5 @@
-//! Timers in a thread of their own: order, cancelling, the timers that are left at the end, and the
-//! tiers.
+//! Tests of timers in a separate thread: order, cancelling, the timers that are left at the end,
+//! and the tiers.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,7 +21,7 @@ fn timers_run_in_the_order_of_their_releases_and_not_before() {
     let Some(timers) = start() else { return };
     let (send, receive) = mpsc::channel();
     let begin = Split::now_ns() + 20 * MS;
-    // Submitted in some other order, from several threads.
+    // Submitted in a different order, from several threads.
     thread::scope(|scope| {
         for first in 0..4_u64 {
             let (timers, send) = (&timers, send.clone());
@@ -39,7 +39,7 @@ fn timers_run_in_the_order_of_their_releases_and_not_before() {
     });
     let mut ran: Vec<_> = (0..400).map(|_| receive.recv().expect("all run")).collect();
     assert_eq!(timers.tardiness().count(), 400);
-    // Timers that were late when they came may be out of order; none of these can be.
+    // Timers that were late when submitted may be out of order; none of these can be late.
     let late = timers.tardiness().most_ns();
     let in_order = ran.is_sorted();
     ran.sort_unstable();
@@ -102,7 +102,7 @@ fn what_is_not_due_is_dropped_with_the_last_clone() {
     }
     drop(timers);
     assert_eq!(Arc::strong_count(&held), 11);
-    // A callback may have the last one.
+    // A callback may own the last handle.
     let (send, receive) = mpsc::channel();
     let last = other.clone();
     other.submit(0, move |_| {

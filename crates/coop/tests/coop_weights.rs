@@ -1,5 +1,5 @@
-//! Members of a domain that the kernel runs, by weights. Where the process may not weigh more, each
-//! test says so and is skipped.
+//! Tests of members of a domain that the kernel schedules by weights. If the process may not raise
+//! its weight, each test prints that and is skipped.
 
 use std::sync::Barrier;
 use std::thread;
@@ -76,12 +76,12 @@ fn whose_frames_cost_more_has_more_of_the_cpu() {
         });
         players.map(|player| player.join().expect("no panic"))
     });
-    // By the kernel alone the first would have three times as many frames.
+    // Under the kernel's scheduler alone the first would have three times as many frames.
     let [cheap, dear] = done;
     assert!(dear > 0 && cheap * 2 <= dear * 3, "{done:?}");
 }
 
-/// Does that while there is another member, of group 1, that is more important than 9.
+/// Runs `what` while there is another member, of group 1, that is more important than 9.
 fn beside_another(domain: &Domain, what: impl FnOnce()) {
     let (ready, done) = (Barrier::new(2), Barrier::new(2));
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! How fibers of a loop end otherwise: by panics, and with their loop.
+//! Tests of how fibers of a loop end other than by returning: by panics, and with their loop.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +16,7 @@ use antiphon_coop::event_loop::{End, Event, Fiber, Fibers, Loop, now_ns};
 const MS: u64 = 1_000_000;
 
 fn fibers() -> Fibers {
-    // SAFETY: no fiber waits while it makes a thread-local.
+    // SAFETY: no fiber waits while it initialises a thread-local.
     unsafe { Fibers::new(STACK_BYTES) }.expect("stacks")
 }
 
@@ -63,7 +63,7 @@ fn a_loop_that_is_dropped_unwinds_them() {
             match number {
                 0 => fiber.more(9),
                 1 => fiber.sleep_until(u64::MAX),
-                // A fiber that catches that is unwound again.
+                // A fiber that catches the unwinding is unwound again.
                 _ => while catch_unwind(AssertUnwindSafe(|| _ = fiber.wait())).is_ok() {},
             }
             fiber.more(9);
@@ -86,7 +86,7 @@ fn one_that_waits_is_let_go_of_when_that_is_over() {
     let lock = Arc::new(Mutex::new(0));
     let (waits, drops) = (lock.clone(), Drops(dropped.clone(), 1));
     let stops = lock.clone();
-    // First in the agenda, and waits for the second.
+    // First in the agenda; waits for the second event.
     events.submit(fibers.event(1, move |fiber| {
         let _drops = drops;
         *waits.lock() += 1;
@@ -202,7 +202,7 @@ fn loops_run_inside_fibers() {
         assert_eq!(inner(&within, &below, 1).run(), End::Done);
         assert_eq!(*below.borrow(), [1]);
         fiber.more(0);
-        // This one is unwound with the outer one, in the middle.
+        // This fiber is unwound with the outer one, in the middle.
         let mut inner = inner(&within, &below, 2);
         assert_eq!(inner.turn(1).called, 1);
         fiber.more(5);
@@ -217,7 +217,7 @@ fn loops_run_inside_fibers() {
 
 #[test]
 fn loops_and_pools_run_in_each_other() {
-    // SAFETY: no fiber waits while it makes a thread-local.
+    // SAFETY: no fiber waits while it initialises a thread-local.
     let pool = unsafe { Pool::builder().threads(1).fibers(STACK_BYTES) }.build().expect("fibers");
     let pool = Arc::new(pool);
     let within = pool.clone();
@@ -253,7 +253,7 @@ fn loops_and_pools_run_in_each_other() {
 
 #[test]
 fn what_is_of_no_size_is_refused() {
-    // SAFETY: as above.
+    // SAFETY: no fiber waits while it initialises a thread-local.
     let refused = unsafe { Fibers::new(100) }.expect_err("too small");
     assert!(refused.to_string().contains("ask for"), "{refused}");
 }

@@ -1,4 +1,4 @@
-//! Events of a loop that are fibers: they are suspended, and their loop goes on.
+//! Tests of events that are fibers: they are suspended, and their loop goes on.
 
 use std::cell::{Cell, RefCell};
 use std::io::{Read as _, Write as _};
@@ -17,7 +17,7 @@ use antiphon_coop::event_loop::{End, Event, Fiber, Fibers, Loop, Source, Step, n
 const MS: u64 = 1_000_000;
 
 fn fibers() -> Fibers {
-    // SAFETY: no fiber waits while it makes a thread-local.
+    // SAFETY: no fiber waits while it initialises a thread-local.
     unsafe { Fibers::new(STACK_BYTES) }.expect("stacks")
 }
 
@@ -42,7 +42,7 @@ fn what_computes_is_suspended_where_timers_are_due() {
     let (ticked, turned, mut seen) = (ticks.clone(), turns.clone(), 0);
     events.submit(
         Event::timer_in_steps(now_ns() + MS, move |context| {
-            // It counts a tick if the fiber has gone on meanwhile.
+            // Counts a tick if the fiber has gone on meanwhile.
             ticked.set(ticked.get() + u32::from(turned.get() > seen));
             seen = turned.get();
             let next_ns = context.release_ns().expect("a timer") + MS;
@@ -51,7 +51,7 @@ fn what_computes_is_suspended_where_timers_are_due() {
         .named("tick"),
     );
     let computes = move |fiber: &Fiber| {
-        // Nothing but the timer ends it.
+        // Only the timer ends this loop.
         while ticks.get() < 10 {
             turns.set(turns.get() + 1);
             fiber.checkpoint();
@@ -94,7 +94,7 @@ fn after_a_sleep_it_is_a_timer() {
         assert!(now_ns() >= at_ns + MS);
     };
     events.submit(fibers().event(0, sleeps).named("sleeps"));
-    // The wait does not keep this event from being called.
+    // The wait does not prevent this event from being called.
     let other = Rc::new(Cell::new(false));
     let called = other.clone();
     events.submit(Event::best_effort(9, move |_| called.set(true)));
@@ -142,7 +142,7 @@ fn waits_end_by_their_deadline_or_by_another_thread() {
     let (sender, receiver) = channel::bounded(1);
     let told = done.clone();
     events.submit(fibers.event(1, move |_| {
-        // The fiber waits by futures, too.
+        // The fiber also waits for futures.
         let first = fiber::block_on(receiver.recv_async());
         assert_eq!(first, Ok(1));
         assert_eq!(receiver.recv(), Ok(2));
@@ -190,7 +190,7 @@ fn the_stack_is_as_deep_as_was_asked_for() {
         assert!(bytes.iter().all(|&byte| byte == levels as u8));
         below + 1
     }
-    // SAFETY: as above.
+    // SAFETY: no fiber waits while it initialises a thread-local.
     let fibers = unsafe { Fibers::new(4 << 20) }.expect("stacks");
     let mut events = Loop::new().expect("files");
     let depth = Rc::new(Cell::new(0));
@@ -241,7 +241,7 @@ fn a_fiber_has_its_loop() {
     events.submit(fibers().event(3, move |fiber| {
         let submitted = said.clone();
         fiber.with(|context| context.submit(Event::best_effort(1, move |_| submitted.add("sub"))));
-        // More important than it is.
+        // More important than the fiber.
         assert!(fiber.is_over());
         fiber.checkpoint();
         said.add("fiber");

@@ -1,6 +1,6 @@
-//! The examples of event loops and of tiers, in a short form: that they end, that nothing is lost,
-//! and that their output has its shape. It is not checked how late anything was: others run here,
-//! too.
+//! Runs the examples of event loops and tiers in a short form, and checks that they end, that
+//! nothing is lost, and the format of their output. Tardiness is not checked, because other tests
+//! run at the same time.
 
 #[path = "../../antiphon/tests/support/example.rs"]
 mod example;
@@ -10,12 +10,12 @@ use antiphon_linux::allowed;
 
 use example::{refuses, succeeds};
 
-/// The numbers of a line behind the name that it begins with, without their units.
+/// Returns the numbers of a line that begins with this name, without their units.
 fn numbers(line: &str, name: &str) -> Vec<f64> {
     line[name.len()..].split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
-/// The line of that name.
+/// Returns the line with that name.
 fn row<'a>(said: &'a str, name: &str) -> &'a str {
     let found = said.lines().find(|line| line.strip_prefix(name).is_some_and(|l| l.contains(' ')));
     found.unwrap_or_else(|| panic!("no row {name} in {said}"))
@@ -25,7 +25,7 @@ fn rise(numbers: &[f64]) -> bool {
     numbers.is_sorted() && numbers.iter().all(|&number| number >= 0.0)
 }
 
-/// The rows of the tiers that there are here; the others say why not.
+/// Returns the rows of the available tiers; the others give a reason.
 fn tiers<'a>(said: &'a str, tiers: &'a [Tier]) -> impl Iterator<Item = (Tier, &'a str)> {
     let here = available();
     tiers.iter().filter_map(move |&tier| {
@@ -46,9 +46,9 @@ fn tiers_show_frames_from_the_first_second_on() {
             panic!("{row}")
         };
         assert!(rise(&[p50, p99, p999, max]) && max > 0.0, "{row}");
-        // Of the 120 of a second; a player that is late may have some to show yet.
+        // Of the 120 in a second; a late player may still have some to show.
         assert!(frames >= 30.0, "{row}");
-        // Three threads that always want the CPU, of which one may have had little.
+        // Three threads that always want the CPU, one of which may have got little.
         assert!((0.3..=1.0).contains(&jain), "{row}");
         assert!(players > 0.0 && players < 100.0 && cpu > 0.0 && pieces > 0.0, "{row}");
     }
@@ -57,7 +57,7 @@ fn tiers_show_frames_from_the_first_second_on() {
     refuses("tiers", &["1", "8191"], 2, "may not run on CPU 8191");
 }
 
-/// The example fails by itself if a message is read that was not sent so.
+/// The example fails by itself if it reads a message that differs from what was sent.
 #[test]
 fn midi_writes_and_reads_each_message() {
     let Some(said) = succeeds("midi", &["1", "1"]) else { return };
@@ -88,7 +88,7 @@ fn on_time_drops_no_timer() {
     for name in ["steps of as long as there is", "steps of 250 pieces", "steps of 5000 pieces"] {
         let numbers = numbers(row(&said, name), name);
         assert!(numbers.len() == 4 && rise(&numbers[1..]), "{said}");
-        // The frames of a second at 60 Hz, however late.
+        // The frames of a second at 60 Hz, however late they are.
         assert!((59.0..=60.0).contains(&numbers[0]), "{said}");
     }
     for name in ["a step of one event", "from another thread", "a task that yields"] {

@@ -1,4 +1,5 @@
-//! The parts of the example `midi`: bytes, running status, when each byte begins, and the port.
+//! Tests of the parts of the example `midi`: bytes, running status, the start of each byte, and the
+//! port.
 
 #[path = "../examples/midi/line.rs"]
 mod line;
@@ -50,7 +51,7 @@ fn a_clock_may_stand_within_a_message() {
 
 #[test]
 fn what_is_of_no_message_is_passed_over() {
-    // Data at first; a message of the system, which ends the running status; a status alone.
+    // Data first; a system message, which ends the running status; a status alone.
     let bytes = [5, 6, 0x90, 60, 0xF0, 1, 2, 3, 0xF7, 60, 5, 0x90, 0xB1, 7, 8, 0xD0, 9, 9, 0xFE];
     assert_eq!(decoded(&bytes), [Message::Control(1, 7, 8)]);
 }
@@ -64,7 +65,7 @@ fn bytes_begin_when_they_are_due_and_the_line_is_free() {
     line.put(9_000_000, Message::Clock);
     let mut begun = Vec::new();
     while let Some(at_ns) = line.next_ns() {
-        // The second one is late: nothing begins before it is over.
+        // The second byte is late: nothing begins before it is over.
         let late_ns = if begun.len() == 1 { 50_000 } else { 0 };
         begun.push((at_ns, line.begin(at_ns + late_ns).expect("a byte")));
     }

@@ -1,11 +1,11 @@
-//! How well the signs of crowding tell a busy machine from an idle one.
+//! Measures how well the signs of crowding distinguish a busy machine from an idle one.
 //!
-//! Threads of this program wait by spinning for one that works, with 0, 2 and 8 busy processes
-//! beside them, and ask for the signs after each spin. Printed are the shares of `true` answers:
-//! those of the rows without neighbours and with no more threads than CPUs are false alarms, if the
-//! machine is idle otherwise: `CPU got` is how much of a CPU each waiter had of what it asked for,
-//! `others` how many CPUs other processes (the neighbours too) used. A negative `nice` makes a
-//! machine that is not idle look so.
+//! Threads of this program spin while another one works, with 0, 2 and 8 busy processes as
+//! neighbours, and read the signs after each spin. The output has the shares of `true` answers. In
+//! rows without neighbours and with no more threads than CPUs, these are false alarms, if the
+//! machine is otherwise idle. `CPU got` is the share of the requested CPU time that each waiter
+//! got, `others` the number of CPUs that other processes used, including the neighbours. A negative
+//! `nice` hides other load on the machine.
 //!
 //! ```sh
 //! cargo run --release -p antiphon-linux --example crowded
@@ -21,7 +21,7 @@ use antiphon_platform::{Atomic, Budget, Hint, Hints as _};
 
 const SPIN: Budget = Budget::ns(20_000);
 const RUN: Duration = Duration::from_millis(1_000);
-/// Gaps between two readings of the clock that a spinner sees, in µs.
+/// Lengths of gaps between two readings of a spinner's clock, in µs.
 const GAPS_US: [u128; 4] = [15, 50, 200, 500];
 
 /// The work of a waiter between two spins.
@@ -29,16 +29,16 @@ const GAPS_US: [u128; 4] = [15, 50, 200, 500];
 enum Between {
     /// Spins again.
     Nothing,
-    /// Sleeps for 50 µs, as a waiter that parks does.
+    /// Sleeps for 50 µs, like a parked waiter.
     Sleep,
-    /// Computes for 200 µs, as a thread does that contends now and then.
+    /// Computes for 200 µs, like a thread that contends occasionally.
     Work,
 }
 
 /// The observations of all waiters together.
 #[derive(Default)]
 struct Seen {
-    /// CPUs that other processes used meanwhile.
+    /// Number of CPUs that other processes used meanwhile.
     others: f64,
     asked: u64,
     spinners: u64,
@@ -167,7 +167,7 @@ fn watch_gaps(gaps: &mut [u64; GAPS_US.len()]) {
     }
 }
 
-/// Uses that much CPU time, whatever happens meanwhile.
+/// Uses that much CPU time, however long it takes.
 fn work(time: Duration) {
     let now = || cpu_time(libc::CLOCK_THREAD_CPUTIME_ID);
     let begin = now();
@@ -178,7 +178,7 @@ fn work(time: Duration) {
 
 fn cpu_time(clock: libc::clockid_t) -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the time is ours to write.
+    // SAFETY: the time is a writable local.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }

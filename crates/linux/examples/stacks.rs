@@ -1,12 +1,12 @@
-//! Cost of fiber stacks on this machine: of making, touching and reusing them, and of giving them
-//! back to the kernel.
+//! Measures the cost of fiber stacks on this machine: making, touching and reusing them, and giving
+//! them back to the kernel.
 //!
 //! ```sh
 //! cargo run --release -p antiphon-linux --example stacks -- [STACKS] [KIB]
 //! ```
 //!
-//! By default a million stacks of 64 KiB, of which a page each is touched: have 5 GiB to spare.
-//! Times are of the clock on the wall, for each stack; resident is the whole process.
+//! By default it makes a million stacks of 64 KiB and touches one page of each, which needs 5 GiB.
+//! Times are wall-clock times per stack; the resident size is that of the whole process.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -66,10 +66,10 @@ fn run(count: usize, kib: usize) -> Result<(), Box<dyn std::error::Error>> {
     row("unmapped", count, begin)
 }
 
-/// Writes where a fiber begins.
+/// Writes the word where a fiber begins.
 fn touch(stack: &Stack) {
     let top = core::ptr::with_exposed_provenance_mut::<u64>(stack.base().get() - 8);
-    // SAFETY: the topmost word of a stack that is ours.
+    // SAFETY: the topmost word of a stack that the caller owns.
     unsafe { top.write_volatile(1) };
 }
 

@@ -1,8 +1,8 @@
 //! Atomic words: those of `core`, and waiting on them by spinning.
 //!
-//! `spin_while` looks once before anything else, so a word that is ready costs one load; only then
-//! does it read the time-stamp counter and pause. See [`crate::spin`] for what ends it. A fiber
-//! looks once.
+//! `spin_while` loads the word once before anything else, so a word that is ready costs one load;
+//! only then does it read the time-stamp counter and pause. See [`crate::spin`] for what ends it.
+//! On a fiber it loads the word once and returns.
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -75,7 +75,8 @@ macro_rules! words {
                 if !keep(first) {
                     return Ok(first);
                 }
-                // A fiber that spins keeps others from its thread, perhaps the one it waits for.
+                // A fiber that spins keeps other fibers from its thread, perhaps the one that it
+                // waits for.
                 if budget.ns == 0 || fiber::current().is_some() {
                     return Err(first);
                 }
@@ -130,7 +131,7 @@ words! {
 }
 
 impl U32 {
-    /// The word as the kernel takes it.
+    /// The word as a `core` atomic, for the kernel.
     #[inline]
     pub(crate) fn as_atomic(&self) -> &AtomicU32 {
         &self.0

@@ -5,24 +5,26 @@
 //! | 2 | the line `0::PATH` of `/proc/self/cgroup` | `cpu.max`: `QUOTA PERIOD`, `max PERIOD` |
 //! | 1 | the line `N:…cpu…:PATH` | `cpu.cfs_quota_us` (−1: none), `cpu.cfs_period_us` |
 //!
-//! The quotas of all groups above count too. In a container `PATH` may be that of the host, which
-//! the container does not see; then only the top of what it sees has a file. Names longer than the
-//! buffers are cut off, which overlooks a quota and no more.
+//! The quotas of all ancestor groups apply too. In a container, `PATH` may be a path of the host
+//! that the container does not see; then only the root of its own view has a file. Names longer
+//! than the buffers are cut off; at worst, a quota is overlooked.
 //!
-//! It needs 1.5 KiB of stack and no memory else, and is called once or twice in a process's life.
+//! Reading needs 1.5 KiB of stack and no other memory, and happens once or twice in a process's
+//! life.
 
 use core::ffi::CStr;
 
 use crate::sys::read_file;
 
-/// Where a group's quota is found.
+/// The version of the control-group interface, which determines the file of the quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
     One,
     Two,
 }
 
-/// How many CPUs' worth of time the tightest quota allows, rounded up. `None`: there is no quota.
+/// The number of CPUs whose time the tightest quota allows, rounded up. `None` if there is no
+/// quota.
 pub(crate) fn quota() -> Option<u32> {
     let mut buffer = [0; 768];
     let groups = read_file(c"/proc/self/cgroup", &mut buffer)?;
@@ -33,7 +35,7 @@ pub(crate) fn quota() -> Option<u32> {
     quotas.min()
 }
 
-/// The version and the group of one line, if it has to do with CPUs.
+/// The version and the group of one line, if the line concerns CPUs.
 fn group(line: &[u8]) -> Option<(Version, &[u8])> {
     let mut fields = line.splitn(3, |&byte| byte == b':');
     let (number, controllers, group) = (fields.next()?, fields.next()?, fields.next()?);
@@ -44,7 +46,7 @@ fn group(line: &[u8]) -> Option<(Version, &[u8])> {
     controllers.any(|name| name == b"cpu").then_some((Version::One, group))
 }
 
-/// The tightest quota of `group` and the groups above.
+/// The tightest quota of `group` and its ancestors.
 fn tightest(version: Version, mut group: &[u8]) -> Option<u32> {
     let mut found = None;
     loop {
@@ -74,7 +76,7 @@ fn own_quota_of_one(group: &[u8]) -> Option<u32> {
     cpus(value(b"/cpu.cfs_quota_us")?, value(b"/cpu.cfs_period_us")?)
 }
 
-/// `None` for what is not a number, such as `max` and `-1`.
+/// Returns `None` for text that is not a number, such as `max` and `-1`.
 fn number(digits: &[u8]) -> Option<u64> {
     core::str::from_utf8(digits).ok()?.parse().ok()
 }
@@ -86,13 +88,13 @@ fn cpus(quota: u64, period: u64) -> Option<u32> {
     u32::try_from(quota.div_ceil(period).max(1)).ok()
 }
 
-/// A file name put together on the stack.
+/// A file name built on the stack.
 struct Path {
     bytes: [u8; 512],
 }
 
 impl Path {
-    /// `None` if it would be too long.
+    /// Returns `None` if the name would be too long.
     fn new(parts: &[&[u8]]) -> Option<Self> {
         let mut bytes = [0; 512];
         let mut end = 0;

@@ -1,13 +1,14 @@
-//! Clocks: the kernel's, which the vDSO tells without a system call, and those that a program sees.
+//! Clocks: those of the kernel, read through the vDSO without a system call, and those that a
+//! program sees.
 //!
-//! A library may stand between a program and its clocks (libfaketime, datefudge, a test's own).
-//! Nothing in here is its business: budgets, naps and recorded times go by the kernel's clocks,
-//! which are looked up in the vDSO itself. `clock_gettime` of the C library would be whatever
-//! stands in front of it, may stand still, and never let a spin end.
+//! A library may stand between a program and its clocks (libfaketime, datefudge, a test's own). The
+//! runtime's own times must not depend on it: budgets, naps and recorded times use the kernel's
+//! clocks, which are looked up in the vDSO itself. `clock_gettime` of the C library may be
+//! interposed by such a library; its clock may stand still, and a spin would never end.
 //!
-//! A program's deadlines are times of the clocks that it sees. A caller that knows
-//! these to differ says how they are read ([`see_clocks_by`]); a wait until
-//! [`Clock::SeenMonotonic`] or [`Clock::SeenRealtime`] is then slept in [`Slices`].
+//! A program's deadlines are times of the clocks that it sees. A caller that knows that these
+//! differ sets how they are read ([`see_clocks_by`]); a wait until [`Clock::SeenMonotonic`] or
+//! [`Clock::SeenRealtime`] then sleeps in [`Slices`].
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{null_mut, without_provenance_mut};
@@ -18,20 +19,20 @@ use antiphon_platform::{Clock, Deadline};
 
 use crate::{image, sys};
 
-/// The vDSO's function; null is not looked for yet.
+/// The vDSO's function; null if it was not looked up yet.
 static READ: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-/// How the program's clocks are read; null is as the kernel's.
+/// The function that reads the program's clocks; null if they are the kernel's.
 static SEEN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 type Read = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int;
 type Seen = fn(Clock) -> u64;
 
-/// There is no vDSO, or it has no clock.
+/// The value of [`READ`] when there is no vDSO, or it has no clock.
 fn none() -> *mut c_void {
     without_provenance_mut(1)
 }
 
-/// Nanoseconds of `clock`; 0 if it can't be read or stands before its zero.
+/// The time of `clock`, in nanoseconds; 0 if it can't be read or is before its zero.
 pub(crate) fn now(clock: Clock) -> u64 {
     match clock {
         Clock::Monotonic => read(libc::CLOCK_MONOTONIC),
@@ -41,10 +42,11 @@ pub(crate) fn now(clock: Clock) -> u64 {
     }
 }
 
-/// From now on the clocks that the program sees are what `now` says: nanoseconds of `SeenMonotonic`
-/// and `SeenRealtime`. It is called in waits, and must leave `errno` alone.
+/// Sets `now` as the function that reads the clocks as the program sees them: it returns
+/// nanoseconds of `SeenMonotonic` and `SeenRealtime`. It is called in waits, and must leave `errno`
+/// alone.
 pub fn see_clocks_by(now: fn(Clock) -> u64) {
-    // Relaxed: it is code.
+    // Relaxed: the pointer is to code, which needs no publication.
     SEEN.store(now as *mut c_void, Relaxed);
 }
 
@@ -58,7 +60,7 @@ fn seen(clock: Clock, id: libc::clockid_t) -> u64 {
     now(clock)
 }
 
-/// Reads a clock of the kernel's.
+/// Reads a clock of the kernel.
 fn read(id: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let mut function = READ.load(Relaxed);
@@ -68,7 +70,7 @@ fn read(id: libc::clockid_t) -> u64 {
     let told = function != none() && {
         // SAFETY: the vDSO's function of that name, which has this type.
         let function = unsafe { core::mem::transmute::<*mut c_void, Read>(function) };
-        // SAFETY: `time` is ours to write.
+        // SAFETY: `time` is a local that the kernel may write.
         unsafe { function(id, &raw mut time) == 0 }
     };
     if !told {
@@ -77,11 +79,13 @@ fn read(id: libc::clockid_t) -> u64 {
     nanoseconds(&time)
 }
 
-/// The CPU time of the calling thread, which the kernel alone knows.
+/// The CPU time of the calling thread, in nanoseconds. Always a system call: only the kernel knows
+/// it.
 pub(crate) fn thread_cpu_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let args = [libc::CLOCK_THREAD_CPUTIME_ID as usize, (&raw mut time) as usize];
-    // SAFETY: the time is ours to write. Each thread has this clock; refused, it stays zero.
+    // SAFETY: `time` is a local that the kernel may write. Each thread has this clock; if the call
+    // is refused, the time stays zero.
     let _ = unsafe { sys::call(libc::SYS_clock_gettime, args) };
     nanoseconds(&time)
 }
@@ -90,17 +94,17 @@ pub(crate) fn thread_cpu_ns() -> u64 {
 #[inline(never)]
 fn ask(id: libc::clockid_t, time: &mut libc::timespec) {
     let args = [id as usize, core::ptr::from_mut(time) as usize];
-    // SAFETY: the time is ours to write. All these clocks exist on every Linux; if a filter refuses
-    // the call, the time stays zero.
+    // SAFETY: `time` is the caller's, and the kernel may write it. All these clocks exist on every
+    // Linux; if a filter refuses the call, the time stays zero.
     let _ = unsafe { sys::needed(libc::SYS_clock_gettime, args) };
 }
 
-/// From now on the kernel is asked each time: what the vDSO reads is forbidden.
+/// Makes each later reading a system call, because the counter that the vDSO reads is forbidden.
 pub(crate) fn ask_kernel() {
     READ.store(none(), Relaxed);
 }
 
-/// Looks into the vDSO. Racing threads find the same.
+/// Looks up the clock function in the vDSO. Racing threads find the same function.
 #[cold]
 #[inline(never)]
 fn find() -> *mut c_void {
@@ -120,7 +124,7 @@ fn nanoseconds(time: &libc::timespec) -> u64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
 }
 
-/// A time of `ns` nanoseconds after a clock's zero, as the kernel takes it.
+/// The kernel's representation of the time `ns` nanoseconds after a clock's zero.
 pub(crate) fn timespec(ns: u64) -> libc::timespec {
     libc::timespec {
         tv_sec: (ns / 1_000_000_000) as libc::time_t,
@@ -128,18 +132,19 @@ pub(crate) fn timespec(ns: u64) -> libc::timespec {
     }
 }
 
-/// The longest slice: a jump of the clock is noticed after this time at the latest.
+/// The longest slice: a jump of the clock is noticed at most this much later.
 const SLICE_NS: u64 = 50_000_000;
-/// How long the first slice is at most, by which the pace of the clock is learned.
+/// The longest first slice, which measures the rate of the clock.
 const FIRST_NS: u64 = 1_000_000;
 
-/// A wait until a time of a clock that the program sees and the kernel doesn't: cut into sleeps by
-/// the kernel's monotonic clock, and between them the program's clock is asked. How fast that goes
-/// is seen from slice to slice; so a clock that goes ten times as fast is met in time.
+/// A wait until a time of a clock that the program sees and the kernel doesn't. It is cut into
+/// sleeps by the kernel's monotonic clock, and the program's clock is read between them. Each slice
+/// measures the rate of that clock, so a deadline is met in time even if the clock runs ten times
+/// as fast.
 #[derive(Clone, Copy, Debug)]
 pub struct Slices {
     deadline: Deadline,
-    /// The program's clock and ours when they were read last.
+    /// The last readings of the program's clock and of the kernel's.
     asked: Option<(u64, u64)>,
 }
 
@@ -150,7 +155,7 @@ impl Slices {
         Self { deadline, asked: None }
     }
 
-    /// Until when the next slice is, in nanoseconds of the kernel's monotonic clock. `None`: the
+    /// The end of the next slice, in nanoseconds of the kernel's monotonic clock. `None` if the
     /// deadline has passed.
     pub fn next_ns(&mut self) -> Option<u64> {
         self.after(now(self.deadline.clock), now(Clock::Monotonic))
@@ -163,7 +168,7 @@ impl Slices {
             Some((then_seen, then)) => {
                 let (seen, passed) = (seen_ns.saturating_sub(then_seen), now_ns - then);
                 let scaled = u128::from(left_ns) * u128::from(passed);
-                // A clock that stands still, or was set back, is asked now and then.
+                // A clock that stands still, or was set back, is read again after each slice.
                 let ns = scaled.checked_div(u128::from(seen)).unwrap_or(u128::MAX);
                 u64::try_from(ns).unwrap_or(u64::MAX).clamp(FIRST_NS / 10, SLICE_NS)
             }
@@ -186,7 +191,7 @@ mod tests {
     fn clocks_are_the_c_librarys_where_nothing_stands_in_front_of_it() {
         let theirs = |id| {
             let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-            // SAFETY: the time is ours to write.
+            // SAFETY: the time is a local that the C library may write.
             assert_eq!(unsafe { libc::clock_gettime(id, &raw mut time) }, 0);
             nanoseconds(&time)
         };
@@ -208,8 +213,8 @@ mod tests {
         assert_eq!((time.tv_sec, time.tv_nsec), (3, 7));
     }
 
-    /// How long a wait of `left_ns` takes by the kernel's clock, if the program's goes at that
-    /// pace, in percent; and in how many slices.
+    /// The length of a wait of `left_ns` by the kernel's clock, if the program's clock runs at
+    /// `percent` of its rate; and the number of slices.
     fn waits(left_ns: u64, percent: u64) -> (u64, u32) {
         let mut slices = Slices::new(Deadline { clock: Clock::SeenRealtime, ns: 7 + left_ns });
         let (mut now_ns, mut count) = (100, 0);

@@ -1,11 +1,11 @@
-//! The CPU's own counter as a clock: whether it may be believed, and read in its place.
+//! The CPU's own counter as a clock: whether it is reliable, and its ordered reading.
 //!
-//! The counter may stand for time where it counts at one rate whatever the CPU's frequency and
+//! The counter can serve as a clock where it counts at one rate whatever the CPU's frequency and
 //! sleep state, and where the counters of all CPUs were started together. The processor promises
-//! the first. Only the kernel has looked at the second: where it has found the counters apart, or
-//! the firmware or the hypervisor let it down, it keeps its own time by something else.
+//! the first. Only the kernel has checked the second: where the counters differ, or the firmware or
+//! the hypervisor breaks them, the kernel keeps its own time by another clock source.
 //!
-//! | machine | the counter is believed if |
+//! | machine | the counter is used if |
 //! |---|---|
 //! | x86-64 | the processor calls it invariant, and the kernel's clock source is `tsc` |
 //! | AArch64 | the clock source is `arch_sys_counter`: the architecture promises the rest |
@@ -13,17 +13,18 @@
 //!
 //! Invariant is bit 8 of EDX in CPUID 80000007h, in AMD's and Intel's manuals.
 //!
-//! A hypervisor may move its guest to a machine whose counters began at another time. Guests that
-//! should be moved are given a clock source of the hypervisor's, so `tsc` is believed there too;
-//! but [`ClockSource`] tells, and [`Pace`](crate::Pace) sees it afterwards.
+//! A hypervisor may migrate its guest to a machine whose counters began at another time. Guests
+//! meant for migration get a clock source of the hypervisor, so `tsc` is trusted in a guest too;
+//! but [`ClockSource`] reports a guest, and [`Pace`](crate::Pace) detects a migration afterwards.
 //!
-//! **Order.** [`Clocks::counter`](antiphon_platform::Clocks::counter) promises that earlier
-//! loads are done when the counter is read, and that later accesses have not begun. `rdtsc` alone
-//! promises neither. Intel's manual (volume 2, RDTSC) gives an `lfence` before it for the one, and
-//! one behind it for the other; Linux has AMD's processors wait at an `lfence` too. `rdtscp` would
-//! replace the first only, and not every x86-64 has it. A read-modify-write is done once its store
-//! is seen by all; a plain store may wait in its buffer, and `mfence` for that would double the
-//! price. On AArch64, `dsb ish` waits for accesses, and an `isb` keeps the reading on its side.
+//! **Order.** [`Clocks::counter`](antiphon_platform::Clocks::counter) promises that earlier loads
+//! are done when the counter is read, and that later accesses have not begun. `rdtsc` alone
+//! promises neither. Intel's manual (volume 2, RDTSC) gives an `lfence` before it for the first,
+//! and an `lfence` after it for the second; Linux makes AMD's processors wait at an `lfence` too.
+//! `rdtscp` would replace the first `lfence` only, and not every x86-64 has it. A read-modify-write
+//! is done once its store is visible to all CPUs; a plain store may wait in the store buffer, and
+//! an `mfence` for it would double the cost. On AArch64, `dsb ish` waits for accesses, and an `isb`
+//! keeps the reading on its side.
 
 use core::fmt;
 use core::sync::atomic::AtomicU8;
@@ -38,23 +39,23 @@ use crate::{clock, sys, tsc};
 pub enum ClockSource {
     /// The CPU's counter.
     Counter {
-        /// Whether this is a virtual machine, which may be moved.
+        /// Whether this is a virtual machine, which may be migrated.
         guest: bool,
     },
     /// The monotonic clock, in nanoseconds.
     Monotonic(Distrust),
 }
 
-/// Why the counters of CPUs are not used.
+/// The reason why the counters of CPUs are not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distrust {
     /// No counter of this kind of processor is known here.
     Architecture,
     /// The processor's counter changes its rate.
     NotInvariant,
-    /// The kernel does not keep its time by it.
+    /// The kernel does not keep its time by the counter.
     ByKernel,
-    /// The kernel doesn't say what it keeps its time by.
+    /// The kernel doesn't name its clock source.
     Unknown,
 }
 
@@ -88,8 +89,8 @@ impl fmt::Display for Distrust {
     }
 }
 
-/// How [`SOURCE`] holds each answer, from 1 on; 0 is not asked yet. Those up to `GUEST` are
-/// counters.
+/// The answers that [`SOURCE`] stands for, from 1 on; 0 means not asked yet. Answers up to `GUEST`
+/// are counters.
 const ANSWERS: [ClockSource; 6] = [
     ClockSource::Counter { guest: false },
     ClockSource::Counter { guest: true },
@@ -100,7 +101,7 @@ const ANSWERS: [ClockSource; 6] = [
 ];
 const GUEST: u8 = 2;
 
-/// Relaxed throughout: all threads that look find the same.
+/// Relaxed throughout: all threads find the same answer.
 static SOURCE: AtomicU8 = AtomicU8::new(0);
 
 /// The properties of this machine's counter. The first call in a process reads a file of `/sys`.
@@ -112,7 +113,7 @@ pub fn source() -> ClockSource {
     }
 }
 
-/// The counter, read in its place in the program.
+/// Reads the counter, ordered as [`Clocks::counter`](antiphon_platform::Clocks::counter) promises.
 #[inline]
 pub(crate) fn read() -> u64 {
     match SOURCE.load(Relaxed) {
@@ -125,7 +126,7 @@ pub(crate) fn read() -> u64 {
     }
 }
 
-/// The monotonic clock, between accesses as the counter is.
+/// Reads the monotonic clock, ordered between accesses as the counter is.
 #[cold]
 fn clock_in_order() -> u64 {
     tsc::ticks_in_order();
@@ -177,7 +178,7 @@ fn processor() -> Processor {
     Processor { name: Some(b"tsc"), invariant, guest: __cpuid(1).ecx & 1 << 31 != 0 }
 }
 
-/// Its counter does not tell guests that they are.
+/// The counter of AArch64 does not tell a guest that it is one.
 #[cfg(target_arch = "aarch64")]
 fn processor() -> Processor {
     Processor { name: Some(b"arch_sys_counter"), invariant: true, guest: false }

@@ -1,4 +1,4 @@
-//! The CPU time that a thread has had: `CLOCK_THREAD_CPUTIME_ID`, and `/proc` of others.
+//! The CPU time of a thread: `CLOCK_THREAD_CPUTIME_ID` for the caller, `/proc` for other threads.
 
 use antiphon_platform::ThreadId;
 
@@ -7,12 +7,11 @@ use crate::{clock, thread};
 /// The kernel's account of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// The CPU time that the thread has had since its start, in nanoseconds: brought up to date
-    /// when it leaves its CPU, and at ticks. `None` if there is none, or the kernel keeps no such
+    /// The CPU time of the thread since its start, in nanoseconds. The kernel updates it at ticks
+    /// and when the thread leaves its CPU. `None` if it is zero, or the kernel keeps no such
     /// account (`CONFIG_SCHED_INFO`).
     pub ran_ns: Option<u64>,
-    /// Whether the thread runs, or would. `None` if there is no such thread, or `/proc` can't be
-    /// read.
+    /// Whether the thread is runnable. `None` if there is no such thread, or `/proc` can't be read.
     pub runs: Option<bool>,
 }
 
@@ -23,8 +22,8 @@ pub fn cpu_time_ns() -> u64 {
 }
 
 /// The kernel's account of a thread, of any process of the caller's namespace: its first number in
-/// `/proc/pid/schedstat` (`Documentation/scheduler/sched-stats.rst`), and its state. Two files are
-/// opened and read.
+/// `/proc/pid/schedstat` (`Documentation/scheduler/sched-stats.rst`), and its state. Opens and
+/// reads two files.
 #[must_use]
 pub fn account(thread: ThreadId) -> Account {
     let mut buffer = [0; 64];
@@ -34,7 +33,7 @@ pub fn account(thread: ThreadId) -> Account {
     Account { ran_ns, runs }
 }
 
-/// The number that some text begins with.
+/// The number at the beginning of `text`.
 fn number(text: &[u8]) -> Option<u64> {
     let end = text.iter().position(|byte| !byte.is_ascii_digit())?;
     str::from_utf8(&text[..end]).ok()?.parse().ok()

@@ -1,13 +1,13 @@
-//! How many CPUs this process may use: its threads' affinities, and its control group's quota.
+//! The number of CPUs that this process may use: its threads' affinities, and its control group's
+//! quota.
 //!
-//! An affinity belongs to a thread, and programs that pin each thread to a CPU of its own are
-//! common. So the CPUs of the process are those of all threads that have asked so far: each adds
-//! its own when it first asks, which is one system call in a thread's life. Affinity taken away
-//! later is not noticed here; the other signs of crowding then show.
+//! An affinity belongs to a thread, and many programs pin each thread to a different CPU. So the
+//! CPUs of the process are those of all threads that have asked so far: each thread adds its own
+//! CPUs when it first asks, which is one system call in a thread's life. A later reduction of an
+//! affinity is not noticed here; then the other signs of crowding show it.
 //!
-//! The quota is read once. It is in files, and a program may by then have put itself behind a
-//! filter that kills it for opening one: [`survey`] is for programs that do, and for those whose
-//! quota changes.
+//! The quota is read once, from files. By then, a program may have installed a filter that kills it
+//! for opening a file: such programs call [`survey`] first, and so do programs whose quota changes.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::AtomicU64;
@@ -15,18 +15,18 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use crate::{cgroup, counter, local, pretend, sys, topology};
 
-/// 2048 CPUs; on a machine with more, the affinity is not looked at.
+/// Room for 2048 CPUs; on a machine with more, the affinity is ignored.
 const WORDS: usize = 32;
 const NO_LIMIT: u32 = u32::MAX;
 
-/// CPUs that some thread may run on.
+/// The CPUs on which any thread that has asked may run.
 static SEEN: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
-/// How many those are; 0 is not counted yet.
+/// Number of CPUs in [`SEEN`]; 0 means not counted yet.
 static AFFINE: AtomicU32 = AtomicU32::new(0);
-/// 0 is not read yet.
+/// The quota, in CPUs; 0 means not read yet.
 static QUOTA: AtomicU32 = AtomicU32::new(0);
 
-/// CPUs that the threads of this process can run on at the same time; at least 1.
+/// The number of CPUs on which threads of this process can run at the same time; at least 1.
 pub(crate) fn available() -> u32 {
     if let Some(machine) = pretend::machine() {
         return machine.cpus.into();
@@ -39,12 +39,13 @@ pub(crate) fn available() -> u32 {
     AFFINE.load(Relaxed).min(quota).max(1)
 }
 
-/// Looks at the machine now: NUMA nodes, the caller's affinity, the control group's quota, and
+/// Inspects the machine now: NUMA nodes, the caller's affinity, the control group's quota, and
 /// whether counters can be clocks.
 ///
-/// All of that is otherwise looked at when a lock or a clock first needs it. Call this at the start
-/// of a program that is going to forbid itself to open files, or after a change of quota. Opens and
-/// reads a few files of `/proc` and `/sys`; what can't be read is taken as no limit and one node.
+/// Otherwise, a lock or a clock does so when it first needs the result. Call this at the start of a
+/// program that will forbid itself to open files, or after a change of quota. Opens and reads a few
+/// files of `/proc` and `/sys`. A quota that can't be read means no limit; nodes that can't be read
+/// mean one node.
 pub fn survey() {
     count_own();
     read_quota();
@@ -66,7 +67,7 @@ fn count_own() {
     local::with(|thread| thread.counted.store(1, Relaxed));
     let mut own = [0_u64; WORDS];
     let args = [0, size_of_val(&own), own.as_mut_ptr() as usize];
-    // SAFETY: the set is ours and as long as we say.
+    // SAFETY: the set is a local of the given size.
     let count = match unsafe { sys::call(libc::SYS_sched_getaffinity, args) } {
         Ok(_) => SEEN
             .iter()
@@ -78,7 +79,7 @@ fn count_own() {
         Err(_) if AFFINE.load(Relaxed) != 0 => return,
         Err(_) => NO_LIMIT,
     };
-    // Racing counts differ by what the other has added; the larger one has seen more.
+    // Racing counts differ by the CPUs that the other thread added; the larger count has seen more.
     AFFINE.fetch_max(count, Relaxed);
 }
 
@@ -99,7 +100,7 @@ mod tests {
             std::thread::spawn(move || {
                 let mut set = [0_u64; WORDS];
                 set[cpu / 64] = 1 << (cpu % 64);
-                // SAFETY: the set is as long as we say.
+                // SAFETY: the set has the given size.
                 let done =
                     unsafe { libc::sched_setaffinity(0, size_of_val(&set), set.as_ptr().cast()) };
                 available();

@@ -1,20 +1,20 @@
-//! Whether spinning is any use now: `hint` and `crowded`.
+//! Detection of crowding, which makes spinning useless: `hint`, `crowded` and `roomy`.
 //!
 //! Four signs, none of which needs privilege; any of them means "crowded":
 //!
-//! - `spinners`: one spinner more leaves no CPU to the thread that is waited for. Spinners count
-//!   themselves, at the price of an atomic add at each end of a spin.
-//! - `preempted`: a waiter of this process lost its CPU while it spun, in the last 10 ms. Seen by
-//!   gaps in its time-stamp counter ([`crate::spin`]), which costs nothing.
+//! - `spinners`: one more spinner leaves no CPU for the thread that is waited for. Spinners count
+//!   themselves, at the cost of an atomic add at the beginning and the end of a spin.
+//! - `preempted`: a waiter of this process lost its CPU while it spun, in the last 10 ms. Detected
+//!   by gaps in its readings of the time-stamp counter ([`crate::spin`]), at no extra cost.
 //! - `switched`: the calling thread lost its CPU, and an eighth of its time with it (unless it
-//!   slept too: then the cause is not known). Asked of `getrusage` each 4 ms at most.
+//!   slept too: then the cause is not known). Read by `getrusage`, at most every 4 ms.
 //! - `coming up`: more threads were woken by one call than there are CPUs, so short a time ago that
 //!   not all of them can have had one.
 //!
-//! How well the first three tell: the share of "yes" among all answers, asked after each spin of
-//! 20 µs, with one thread of the process computing all the time and the waiters doing what the
-//! second column says between two spins. "Had" is the share of a CPU that each waiter got: near
-//! 100 % in the rows in which `no` is the right answer.
+//! Accuracy of the first three: the share of "yes" among the answers after each spin of 20 µs. One
+//! thread of the process computes all the time, and the second column says what the waiters do
+//! between two spins. "Had" is the share of a CPU that each waiter got: near 100 % in the rows
+//! where `no` is the right answer.
 //!
 //! | neighbours | waiters, between two spins | spinners | preempted | switched | any | had |
 //! |---|---|---|---|---|---|---|
@@ -33,23 +33,23 @@
 //!
 //! 2026-11-20, 2 virtual AMD EPYC CPUs, Linux 6.18.44, glibc 2.36: `cargo run --release -p
 //! antiphon-linux --example crowded`, in a session of autogroup nice −20, as other work shared the
-//! machine (it had up to a quarter of a CPU in the first two rows). Ranges are of three runs, the
-//! other rows of one. `crowded()` took 22 ns there, and both hints of a spin 11 ns.
+//! machine (which used up to a quarter of a CPU in the first two rows). Ranges are over three runs;
+//! the other rows are single runs. `crowded()` took 22 ns there, and both hints of a spin 11 ns.
 //!
-//! By the fourth, all of 8 that wait for one broadcast after the other are up after 1.0 times what
-//! they need with `pthread_cond_broadcast`, of 64 1.0 to 1.1 times; without it, 2.4 and 2.7 times:
-//! each that is up spins, and has the CPU that the next one needs (`antiphon bench events --case
-//! broadcast-8,broadcast-64 --subject broadcast --against pthread-cond`, 2026-11-22, 2 virtual
-//! Intel Xeon CPUs).
+//! With the fourth sign, repeated broadcasts to 8 waiters take 1.0 times as long as with
+//! `pthread_cond_broadcast` until all are awake, and to 64 waiters 1.0 to 1.1 times; without it,
+//! 2.4 and 2.7 times, because each woken waiter spins on the CPU that the next one needs (`antiphon
+//! bench events --case broadcast-8,broadcast-64 --subject broadcast --against pthread-cond`,
+//! 2026-11-22, 2 virtual Intel Xeon CPUs).
 //!
-//! So: a false alarm in about one answer of ten, and hardly a miss where waiters or workers use up
-//! their CPUs. What no sign shows is the row of the sleepers with neighbours: a thread that mostly
-//! sleeps is given its CPU at once when it wakes, while the holder, which works, is the one to lose
-//! its own; and only the kernel knows of the holder's losses.
+//! In summary, about one answer in ten is a false alarm, and there are hardly any misses where
+//! waiters or workers use up their CPUs. No sign covers the rows of sleepers with neighbours: a
+//! thread that mostly sleeps gets its CPU at once when it wakes, while the holder, which computes,
+//! loses its own; and only the kernel knows of the holder's losses.
 //!
 //! Tried and dropped: gaps of 15 to 200 µs (the timer tick and the kernel's own threads cause some
-//! 350 and 20 a second on an idle machine), and involuntary switches without a look at the time
-//! they cost (up to 39 % false alarms, for the same reason).
+//! 350 and 20 of them a second on an idle machine), and involuntary switches regardless of the time
+//! that they cost (up to 39 % false alarms, for the same reason).
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -59,12 +59,14 @@ use crate::identity::process;
 use crate::local::{self, Thread};
 use crate::{cpus, fiber, pretend, random, rank, sleep, sys, tsc};
 
-/// How long a lost CPU counts.
+/// The time for which a lost CPU counts.
 const RECENT_NS: u32 = 10_000_000;
-/// How often a thread counts its switches at most, and how long a count is good for.
+/// The shortest time between two counts of a thread's switches, and the time for which a count is
+/// valid.
 const COUNT_EVERY_NS: u32 = 4_000_000;
 const COUNT_GOOD_FOR_NS: u32 = 50_000_000;
-/// A thread that has not slept is said to be crowded if it lost more than this part of its time.
+/// A thread that has not slept counts as crowded if it lost more than one part in `LOSS` of its
+/// time.
 const LOSS: u64 = 8;
 
 /// The signals behind [`crowded`](antiphon_platform::Hints::crowded), for reports.
@@ -76,11 +78,11 @@ pub struct Crowding {
     pub preempted: bool,
     /// The kernel has taken the CPU from the calling thread lately.
     pub switched: bool,
-    /// Of more threads than CPUs, woken at once, some can't be up yet.
+    /// More threads than CPUs were woken at once, and some of them can't be up yet.
     pub coming_up: bool,
 }
 
-/// The signals as they stand. Does not block.
+/// The current signals. Does not block.
 #[must_use]
 pub fn crowding() -> Crowding {
     Crowding {
@@ -114,7 +116,7 @@ pub(crate) fn roomy() -> bool {
     !are_short_of_cpus(2)
 }
 
-/// Whether threads lack CPUs, or would with `more` of them beside the spinners.
+/// Returns whether threads lack CPUs, or would lack them with `more` threads besides the spinners.
 fn are_short_of_cpus(more: u32) -> bool {
     if let Some(machine) = pretend::machine() {
         let one_in = u32::from(machine.crowded_one_in);
@@ -123,21 +125,21 @@ fn are_short_of_cpus(more: u32) -> bool {
     too_many_spinners(more) || lately_preempted() || many_come_up() || lately_switched()
 }
 
-/// A spinning waiter has lost its CPU at `now`.
+/// Notes that a spinning waiter lost its CPU at `now`.
 #[cold]
 pub(crate) fn preempted(now: u64) {
     process().preempted.store(now, Relaxed);
 }
 
-/// Calls `wake`, which wakes up to `count` threads at once, and returns how many it has woken. If
-/// these are more than there are CPUs, this is remembered until they can be up.
+/// Calls `wake`, which wakes up to `count` threads at once, and returns the number that it has
+/// woken. If there are more of these than CPUs, this is remembered until all of them can be up.
 pub(crate) fn wake_many(count: u32, wake: impl FnOnce() -> u32) -> u32 {
     let cpus = cpus::available();
     if count <= cpus {
         return wake();
     }
     let coming_up = |ns| process().coming_up.store(tsc::ticks() + tsc::from_ns(ns), Relaxed);
-    // Those that are up may wait again before the others have been woken.
+    // Woken threads may wait again before the others have been woken.
     coming_up(RECENT_NS);
     let woken = wake();
     coming_up(up_within(woken, cpus, sleep::cost_ns()));
@@ -147,7 +149,7 @@ pub(crate) fn wake_many(count: u32, wake: impl FnOnce() -> u32) -> u32 {
 /// The time in nanoseconds until `woken` threads that were woken at once are up, if it takes one of
 /// them `cost_ns`; 0 if each has a CPU of its own.
 fn up_within(woken: u32, cpus: u32, cost_ns: u32) -> u32 {
-    // Each is up for as long as it took to come up, before the next on its CPU is.
+    // Before the next thread on its CPU, each thread runs for as long as its wake took.
     let rounds = if woken > cpus { woken / cpus } else { 0 };
     rounds.saturating_mul(2 * cost_ns).min(RECENT_NS)
 }
@@ -156,17 +158,19 @@ fn many_come_up() -> bool {
     is_ahead(process().coming_up.load(Relaxed), tsc::ticks())
 }
 
-/// Whether `until`, 0 for never, has yet to come, and is no relic of a counter that went back.
+/// Returns whether `until`, 0 for never, is in the future, and not stale from a counter that went
+/// back.
 fn is_ahead(until: u64, now: u64) -> bool {
     let left = if until == 0 { 0 } else { tsc::since(now, until) };
     left > 0 && left <= tsc::from_ns(RECENT_NS)
 }
 
-/// Whether the CPUs don't suffice for the spinners, the caller among them, and `more` threads that
-/// are up.
+/// Returns whether there are too few CPUs for the spinners, including the caller, and `more`
+/// running threads.
 fn too_many_spinners(more: u32) -> bool {
     let own = local::with(|thread| thread.spins.load(Relaxed)).max(0);
-    // Not below zero, where the spins of threads that a fork has left behind would put it.
+    // At least zero: in the child of a fork, the missing threads of the parent could make the count
+    // negative.
     let others = process().spinners.load(Relaxed).saturating_sub(own).max(0);
     others.cast_unsigned() + more >= cpus::available()
 }
@@ -175,7 +179,7 @@ fn lately_preempted() -> bool {
     is_recent(process().preempted.load(Relaxed), tsc::ticks())
 }
 
-/// Whether something that happened at `last`, 0 for never, still counts at `now`.
+/// Returns whether an event at `last`, 0 for never, still counts at `now`.
 fn is_recent(last: u64, now: u64) -> bool {
     last != 0 && tsc::since(last, now) < tsc::from_ns(RECENT_NS)
 }
@@ -197,7 +201,7 @@ fn count_switches(thread: &Thread, now: u64, age: u64) {
     rank::look();
     let mut usage = core::mem::MaybeUninit::<libc::rusage>::zeroed();
     let args = [libc::RUSAGE_THREAD as usize, usage.as_mut_ptr() as usize];
-    // SAFETY: the kernel fills in a `rusage`, which is ours.
+    // SAFETY: the kernel fills in a `rusage`, which is a local.
     if unsafe { sys::call(libc::SYS_getrusage, args) }.is_err() {
         return;
     }
@@ -210,7 +214,7 @@ fn count_switches(thread: &Thread, now: u64, age: u64) {
     let given = given.wrapping_sub(thread.given.swap(given, Relaxed));
     let switched = age < tsc::from_ns(COUNT_GOOD_FOR_NS)
         && taken > 0
-        // A thread that has slept too may have lost its CPU for a moment only, or for long.
+        // For a thread that has also slept, it is unknown how long it was without its CPU.
         && (given > 0 || tsc::from_ns(ran.saturating_mul(1000)) < age - age / LOSS);
     thread.switched.store(u32::from(switched), Relaxed);
 }

@@ -1,14 +1,14 @@
-//! How far CPUs are from each other: by their last cache, by NUMA node, and by the distances of
-//! nodes that the firmware tells.
+//! Distances between CPUs: by last-level cache, by NUMA node, and by the firmware's distances of
+//! nodes.
 //!
 //! | the two CPUs | distance |
 //! |---|---|
-//! | share their last cache | 0 |
-//! | are of one node | 10, as of a node to itself |
-//! | are of two nodes | what the kernel says, in its unit: more than 10; 20 if it says nothing |
+//! | share their last-level cache | 0 |
+//! | are on one node | 10, as of a node to itself |
+//! | are on two nodes | the kernel's value, in its unit: more than 10; 20 if there is none |
 //!
-//! All of it is in sysfs, is read when it is first asked for, and kept. What can't be read is taken
-//! as one cache and one node.
+//! All values come from sysfs, are read at their first use, and kept. If they can't be read, there
+//! is one cache and one node.
 
 use core::ffi::CStr;
 use core::fmt::{self, Write};
@@ -19,22 +19,22 @@ use antiphon_platform::CpuId;
 
 use crate::{sys, topology};
 
-/// CPUs and nodes beyond these are all taken for neighbours.
+/// CPUs and nodes beyond these limits all count as neighbours.
 const CPUS: usize = 4096;
 const NODES: usize = 64;
 /// The distance of a node to itself.
 const SAME_NODE: u32 = 10;
-/// The distance of two nodes of which nothing is known.
+/// The distance of two nodes for which sysfs has none.
 const OTHER_NODE: u8 = 20;
 
-/// Where each CPU is: [`Place`]; 0 is not asked yet.
+/// The [`Place`] of each CPU; 0 means not asked yet.
 static PLACES: [AtomicU32; CPUS] = [const { AtomicU32::new(0) }; CPUS];
-/// Distances of nodes; 0 is not asked yet.
+/// Distances of nodes; 0 means not asked yet.
 static APART: [[AtomicU8; NODES]; NODES] = [const { [const { AtomicU8::new(0) }; NODES] }; NODES];
-/// 0 is not asked yet, 1 is no, 2 is yes.
+/// 0 means not asked yet, 1 no, 2 yes.
 static TIERED: AtomicU8 = AtomicU8::new(0);
 
-/// Where a CPU is: the first that shares its last cache, and its node.
+/// The place of a CPU: the first CPU that shares its last-level cache, and its node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Place {
     cache: u16,
@@ -50,7 +50,7 @@ impl Place {
 
     fn of(cpu: CpuId) -> Self {
         let Some(slot) = PLACES.get(cpu.0 as usize) else { return Self { cache: 0, node: 0 } };
-        // Relaxed, as all of these: all threads that look find the same.
+        // Relaxed, as for all these statics: all threads find the same values.
         match slot.load(Relaxed) {
             0 => {
                 let place = Self::ask(cpu.0);
@@ -89,21 +89,21 @@ pub(crate) fn between(one: CpuId, other: CpuId) -> u32 {
     }
 }
 
-/// Where a CPU is: the core, last cache and NUMA node that it belongs to. Core and cache are named
-/// by the first CPU that shares them.
+/// The core, last-level cache and NUMA node of a CPU. Core and cache are named by the first CPU
+/// that shares them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Whereabouts {
-    /// The first hardware thread of its core.
+    /// The first hardware thread of the CPU's core.
     pub core: u32,
-    /// The first CPU that shares its last cache.
+    /// The first CPU that shares the CPU's last-level cache.
     pub cache: u32,
-    /// Its node.
+    /// The NUMA node of the CPU.
     pub node: u32,
 }
 
-/// Where CPU `cpu` is, as sysfs says now; `None` if it is not online, or there is no sysfs. A
-/// cache or core of which nothing is said is the CPU's own, and the node is 0. Opens and reads a
-/// few files.
+/// The place of CPU `cpu`, from the present content of sysfs; `None` if the CPU is not online, or
+/// there is no sysfs. If sysfs does not describe its cache, core or node, cache and core are the
+/// CPU's alone, and the node is 0. Opens and reads a few files.
 #[must_use]
 pub fn whereabouts(cpu: u32) -> Option<Whereabouts> {
     let mut buffer = [0; 256];
@@ -121,7 +121,7 @@ pub fn whereabouts(cpu: u32) -> Option<Whereabouts> {
     Some(Whereabouts { core, cache, node: node.unwrap_or(0) })
 }
 
-/// Whether there are several nodes, or several caches.
+/// Returns whether there are several nodes, or several last-level caches.
 pub(crate) fn tiered() -> bool {
     match TIERED.load(Relaxed) {
         0 => {
@@ -133,7 +133,7 @@ pub(crate) fn tiered() -> bool {
     }
 }
 
-/// Whether some CPU does not share the first one's last cache.
+/// Returns whether some CPU does not share the last-level cache of the first CPU.
 #[cold]
 #[inline(never)]
 fn has_caches() -> bool {
@@ -156,7 +156,7 @@ fn apart(one: u8, other: u8) -> u32 {
     apart.into()
 }
 
-/// A node's distances stand in the order of the nodes that are there.
+/// The file lists the distances in the order of the nodes that are online.
 #[cold]
 #[inline(never)]
 fn ask_apart(one: u8, other: u8) -> Option<u8> {
@@ -167,16 +167,17 @@ fn ask_apart(one: u8, other: u8) -> Option<u8> {
     numbers(row).nth(nth)?.try_into().ok()
 }
 
-/// The CPUs that share the last cache of a CPU, as the kernel lists them.
+/// The kernel's list of the CPUs that share the last-level cache of a CPU.
 fn last_cache(cpu: u32, buffer: &mut [u8; 256]) -> Option<&[u8]> {
-    // Two loops would borrow the buffer twice: which it is, and then what is in it.
+    // Finds the file first and then reads it again: one pass would borrow the buffer twice.
     let index = (0..5).rev().find(|index| {
         read(buffer, format_args!("cpu/cpu{cpu}/cache/index{index}/shared_cpu_list")).is_some()
     })?;
     read(buffer, format_args!("cpu/cpu{cpu}/cache/index{index}/shared_cpu_list"))
 }
 
-/// Reads a file below `/sys/devices/system`. `None` if there is none, or it is longer than that.
+/// Reads a file below `/sys/devices/system`. Returns `None` if there is no such file, or it is
+/// longer than the buffer.
 fn read<'a>(buffer: &'a mut [u8; 256], name: fmt::Arguments<'_>) -> Option<&'a [u8]> {
     let mut path = Path { bytes: [0; 96], length: 0 };
     path.write_fmt(format_args!("/sys/devices/system/{name}\0")).ok()?;
@@ -185,7 +186,7 @@ fn read<'a>(buffer: &'a mut [u8; 256], name: fmt::Arguments<'_>) -> Option<&'a [
     sys::read_file(path, buffer).filter(|read| read.len() < room)
 }
 
-/// A path that is put together without allocating.
+/// A path that is built without allocating.
 struct Path {
     bytes: [u8; 96],
     length: usize,
@@ -201,7 +202,7 @@ impl Write for Path {
     }
 }
 
-/// The numbers in a text of numbers and other bytes.
+/// The decimal numbers in `text`.
 fn numbers(text: &[u8]) -> impl Iterator<Item = u32> {
     let parts = text.split(|byte| !byte.is_ascii_digit()).filter(|part| !part.is_empty());
     parts.map(|digits| {
@@ -216,7 +217,7 @@ fn first(list: &[u8]) -> Option<u32> {
     numbers(list).next()
 }
 
-/// Whether a list such as `0-3,8` names `number`.
+/// Returns whether a list such as `0-3,8` contains `number`.
 fn contains(list: &[u8], number: u32) -> bool {
     list.split(|&byte| byte == b',').any(|range| {
         let mut ends = numbers(range);

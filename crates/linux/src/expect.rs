@@ -1,18 +1,19 @@
-//! Preparations for a [filter](crate::filter) of system calls, and the end of a thread behind one.
+//! Preparation for a [filter](crate::filter) of system calls, and the end of a thread under a
+//! filter.
 
 use antiphon_platform::{Clock, Hints as _, Platform};
 
 use crate::{ARENA, Linux, clock, counter, distance, filter, futex, identity, nodes, tsc};
 
-/// How many nodes are opened beforehand, at least.
+/// The least number of nodes that are opened in advance.
 const AHEAD: u32 = 4096;
-/// How long the installer waits for threads that are at a call. One may be its own, if it is a
-/// signal handler.
+/// The longest time that the installer waits for threads inside a system call. In a signal handler,
+/// its own thread may be one.
 const PATIENCE_NS: u64 = 50_000_000;
 
-/// Says that a filter of system calls is about to be installed, for this thread or all. For good:
-/// if the installation fails, the process does without the calls all the same. May open and read
-/// files.
+/// Announces that a filter of system calls will be installed, for this thread or all threads. This
+/// can't be undone: if the installation fails, the process still avoids the calls. May open and
+/// read files.
 ///
 /// `id` returns the kernel's id of the calling thread, and makes no system call.
 pub fn expect_filter(id: fn() -> u32) {
@@ -28,12 +29,12 @@ pub fn expect_filter(id: fn() -> u32) {
     }
 }
 
-/// Asks for what the first waiter would otherwise ask for.
+/// Makes the queries that the first waiter would otherwise make.
 fn prepare() {
     let _ = (identity::epoch(), Linux::thread(), Linux::crowded(), Linux::random());
     let _ = (distance::tiered(), counter::source());
     tsc::refine();
-    // They are opened in their order, in pieces of more than that.
+    // Nodes are opened in order, in pieces of more than `STEP`.
     const STEP: usize = 512;
     let last = ARENA.high_water().saturating_add(AHEAD).min(nodes::WAITERS - 1);
     for index in (1..last).step_by(STEP).chain([last]) {
@@ -41,7 +42,8 @@ fn prepare() {
     }
 }
 
-/// Gives up the nodes of the calling thread, which is about to end: others can't see that it has.
+/// Gives up the nodes of the calling thread, which is about to end: under a filter, other threads
+/// can't see that it has ended.
 pub fn end_thread() {
     ARENA.give_up_cached();
 }

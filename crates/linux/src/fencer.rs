@@ -1,9 +1,9 @@
-//! A second thread for a moment, which only fences: with it [`crate::light`] sees whether a fence
-//! aborts the sequences of others.
+//! A short-lived second thread that only fences: with it, [`crate::light`] tests whether a fence
+//! aborts the sequences of other threads.
 //!
-//! It is made by a raw `clone`, because it may have to be there before `main` in a process that
-//! must not notice: the C library goes on counting one thread, and nothing is allocated. So it has
-//! neither a stack nor thread-local storage: it runs on registers, with all signals blocked.
+//! It is made by a raw `clone`, because it may be needed before `main` in a process that must not
+//! notice: the C library still counts one thread, and nothing is allocated. So the thread has
+//! neither a stack nor thread-local storage: it uses only registers, with all signals blocked.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -11,8 +11,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use crate::futex;
 use crate::identity::Blocked;
 
-/// Runs `f` while another thread fences as fast as it can. `None`, and `f` is not run, if there is
-/// no such thread to be had. Returns when that thread is gone.
+/// Runs `f` while another thread fences as fast as it can. Returns `None`, without running `f`, if
+/// the thread can't be started. Returns after that thread has ended.
 pub(crate) fn while_fencing<R>(f: impl FnOnce() -> R) -> Option<R> {
     let (stop, alive) = (AtomicU32::new(0), AtomicU32::new(0));
     let started = {
@@ -24,7 +24,8 @@ pub(crate) fn while_fencing<R>(f: impl FnOnce() -> R) -> Option<R> {
     }
     let result = f();
     stop.store(1, Relaxed);
-    // Acquire: it looks at neither word again; pairs with the kernel's store, when it is gone.
+    // Acquire: the thread reads neither word again; pairs with the kernel's store when it has
+    // ended.
     while alive.load(Acquire) != 0 {
         futex::yield_now();
     }
@@ -44,8 +45,8 @@ fn start(stop: &AtomicU32, alive: &AtomicU32) -> bool {
         | libc::CLONE_CHILD_CLEARTID;
     let thread: isize;
     // SAFETY: the new thread touches no memory but `stop`, which outlives it (`while_fencing`); it
-    // has our stack pointer and never uses it, and no signal can make it. `alive` is the kernel's
-    // to write until it is zero. Here, only the registers that are named change.
+    // has our stack pointer, but never uses it, and no signal makes it do so. `alive` stays valid
+    // until the kernel has zeroed it. In this thread, only the named registers change.
     unsafe {
         core::arch::asm!(
             "syscall",

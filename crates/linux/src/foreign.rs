@@ -1,20 +1,21 @@
-//! Memory that other processes may have: shared mappings that the program has made, as it was
-//! seen to make them ([`note_shared`]).
+//! Memory that other processes may map: the shared mappings that the program was seen to make
+//! ([`note_shared`]).
 //!
-//! A waiter in such memory can't count on its wake: the owner may be a thread of another process,
-//! which knows nothing of this one's waiters. So it looks up from time to time. Elsewhere that
-//! would be work for nothing. The kernel could be asked (`/proc/self/maps`), but not from a lock: a
-//! filter may kill for it, there may be no procfs, and a process of many threads has many mappings.
+//! A waiter in such memory can't rely on being woken: the owner may be a thread of another process,
+//! which does not know the waiters of this one. So the waiter checks its word from time to time,
+//! which would be wasted work elsewhere. The kernel knows the mappings (`/proc/self/maps`), but a
+//! lock can't read them: a filter may kill for it, there may be no procfs, and a process of many
+//! threads has many mappings.
 //!
-//! | `begin` | `end` | a slot of `SHARED` |
+//! | `begin` | `end` | meaning of a slot of `SHARED` |
 //! |---|---|---|
-//! | 0 | 0 | is free |
-//! | set | 0 | is being written: the mapping's maker has not returned, so no lock is there |
+//! | 0 | 0 | free |
+//! | set | 0 | being written: the mapping's maker has not returned, so no lock is in it |
 //! | set | set | a mapping |
 //!
-//! Shared mappings that find no free slot widen `REST`, one range around all of these. A look that
-//! races with a change of a slot may misjudge the memory of that slot, where nothing is at that
-//! moment, and no other. A child of `fork` inherits all of it, as it does the mappings.
+//! Shared mappings that find no free slot widen `REST`, one range around all of these. A lookup
+//! that races with a change of a slot may misjudge only the memory of that slot, which holds no
+//! lock at that moment. A child of `fork` inherits the table, as it does the mappings.
 
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -41,13 +42,13 @@ impl Range {
 static SHARED: [Range; 64] = [const { Range::new(0) }; _];
 static REST: Range = Range::new(usize::MAX);
 
-/// Whether this memory is [noted](note_shared) as shared; see
+/// Returns whether the memory at `address` is [noted](note_shared) as shared; see
 /// [`WordWaits::is_foreign`](antiphon_platform::WordWaits::is_foreign).
 pub fn is_shared(address: usize) -> bool {
     SHARED.iter().chain([&REST]).any(|range| range.has(address))
 }
 
-/// Notes that other processes may have these `length` bytes of memory. Call it when the memory has
+/// Notes that other processes may map these `length` bytes of memory. Call it after the memory has
 /// been mapped, before a thread uses it. May be called in signal handlers.
 pub fn note_shared(begin: usize, length: usize) {
     if begin == 0 || length == 0 {
@@ -63,19 +64,19 @@ pub fn note_shared(begin: usize, length: usize) {
         }
     }
     REST.begin.fetch_min(begin, Relaxed);
-    // Release: as above.
+    // Release: pairs with the acquire in `has`.
     REST.end.fetch_max(end, Release);
 }
 
-/// Whole pages, as the kernel maps them.
+/// The whole pages of a range, as the kernel maps them.
 fn whole_pages(begin: usize, length: usize) -> (usize, usize) {
     let within = pages::size() - 1;
     let end = begin.saturating_add(length);
     (begin & !within, end.checked_add(within).map_or(usize::MAX, |end| end & !within))
 }
 
-/// Notes that this memory is about to be unmapped: mappings that are all in it are shared no
-/// longer. Says whether there were any. May be called in signal handlers.
+/// Notes that this memory is about to be unmapped, and forgets the mappings that lie completely in
+/// it. Returns whether there were any. May be called in signal handlers.
 pub fn forget_shared(begin: usize, length: usize) -> bool {
     let (begin, end) = whole_pages(begin, length);
     let mut forgotten = false;
@@ -84,7 +85,7 @@ pub fn forget_shared(begin: usize, length: usize) -> bool {
         if its_end != 0
             && begin <= its_begin
             && its_end <= end
-            // Relaxed: one caller takes it away; no lock is there any more.
+            // Relaxed: only one caller removes the slot, and no lock is in the memory any more.
             && range.end.compare_exchange(its_end, 0, Relaxed, Relaxed).is_ok()
         {
             range.begin.store(0, Relaxed);
@@ -98,7 +99,7 @@ pub fn forget_shared(begin: usize, length: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// One test, because the process has one table. No memory is at these addresses.
+    /// One test, because the process has one table. The addresses are unused.
     #[test]
     fn a_mapping_is_foreign_until_it_is_gone() {
         let places: Vec<_> = (1..=70).map(|number| number << 20).collect();

@@ -1,4 +1,4 @@
-//! The futex: sleeping until a word changes, of this process or of several; and a yield, which is a
+//! The futex: sleeping until a word changes, in private or shared memory; and a yield, which is a
 //! short sleep where a filter refuses the call.
 
 use core::sync::atomic::AtomicU32;
@@ -8,27 +8,27 @@ use antiphon_platform::{Clock, Deadline, Parked};
 use crate::clock::Slices;
 use crate::{clock, filter, sys};
 
-/// How long a sleep is in place of a yield.
+/// The length of the sleep that replaces a yield.
 const NAP_NS: u64 = 50_000;
 
 /// The reason why a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slept {
-    /// Woken from a sleep, seldom for no reason.
+    /// Woken from a sleep, rarely spuriously.
     Woken,
-    /// Interrupted by a signal, or the word held something else to begin with.
+    /// Interrupted by a signal, or the word held another value at the start.
     Maybe,
     /// The deadline has passed.
     TimedOut,
 }
 
-/// Which threads wait on a word.
+/// The threads that wait on a word.
 #[derive(Clone, Copy)]
 pub(crate) enum Whose {
     /// The threads of this process.
     Private,
-    /// The threads of all processes that have the memory. The kernel looks for what is behind the
-    /// address, which takes longer.
+    /// The threads of all processes that map the memory. Slower, because the kernel looks up the
+    /// page behind the address.
     Shared,
 }
 
@@ -41,9 +41,9 @@ impl Whose {
     }
 }
 
-/// A sleep on words of this process, at all places of a word.
+/// Arguments for a sleep on words of this process, at all places of a word.
 pub(crate) const PRIVATE: (Whose, u32) = (Whose::Private, u32::MAX);
-/// A sleep on words of all processes that have the memory, at all places of a word.
+/// Arguments for a sleep on words in shared memory, at all places of a word.
 pub(crate) const SHARED: (Whose, u32) = (Whose::Shared, u32::MAX);
 
 impl Slept {
@@ -59,9 +59,9 @@ impl Slept {
 /// Sleeps while `word` holds `expected`, until a [`wake`] of one of the `places` (bits) or the
 /// deadline.
 ///
-/// The deadline is absolute, so a spurious wake costs no accuracy, and one in the realtime clock
-/// follows that clock when it is set. Of a clock that the kernel doesn't know, the sleep is cut
-/// into slices.
+/// The deadline is absolute, so a spurious wake costs no accuracy, and a deadline in the realtime
+/// clock moves when that clock is set. If the kernel doesn't know the clock, the sleep is cut into
+/// slices.
 pub(crate) fn wait(
     word: *const AtomicU32,
     among: (Whose, u32),
@@ -102,7 +102,7 @@ fn sleep(
         Err(sys::Errno(libc::ETIMEDOUT)) => Slept::TimedOut,
         Ok(_) => Slept::Woken,
         Err(sys::Errno(libc::EAGAIN | libc::EINTR)) => Slept::Maybe,
-        // No futex here (a filter refuses it): what calls us is then a loop that lets others run.
+        // A filter refuses the futex: the caller's loop then yields to other threads.
         Err(_) => {
             yield_now();
             Slept::Maybe
@@ -110,10 +110,10 @@ fn sleep(
     }
 }
 
-/// Sleeps while `word` is zero, until the deadline, which the kernel knows. It ends at once where
+/// Sleeps while `word` is zero, until the deadline, in a clock of the kernel. Returns at once where
 /// futexes are refused.
 pub(crate) fn nap(word: &AtomicU32, deadline: Option<Deadline>) {
-    // How it ended is of no matter.
+    // The reason for the end does not matter.
     let _ = ask(word, PRIVATE, 0, deadline);
 }
 
@@ -122,10 +122,10 @@ pub fn yield_now() {
     if filter::filtered() {
         let ns = clock::now(Clock::Monotonic) + NAP_NS;
         let until = Some(Deadline { clock: Clock::Monotonic, ns });
-        // A word that no other thread knows of.
+        // No other thread knows this word.
         return nap(&AtomicU32::new(0), until);
     }
-    // SAFETY: takes nothing. On Linux it never fails.
+    // SAFETY: takes no arguments. On Linux it never fails.
     let _ = unsafe { sys::call(libc::SYS_sched_yield, []) };
 }
 
@@ -142,22 +142,21 @@ fn ask(
     let until = deadline.map(|deadline| clock::timespec(deadline.ns));
     let until = until.as_ref().map_or(0, |until| core::ptr::from_ref(until) as usize);
     let args = [word.addr(), operation as usize, expected as usize, until, 0, places as usize];
-    // SAFETY: the call writes nothing, and reads the word, if there is one, and the time.
+    // SAFETY: the call writes nothing; it reads the word, if it is mapped, and the time.
     unsafe { sys::needed(libc::SYS_futex, args) }
 }
 
-/// Wakes up to `count` sleepers in the `places` of `word`, which may be gone; says how many.
+/// Wakes up to `count` sleepers at the `places` of `word`, which may be gone; returns how many.
 pub(crate) fn wake(word: *const AtomicU32, (whose, places): (Whose, u32), count: u32) -> u32 {
-    // The kernel takes none for one.
+    // The kernel treats 0 as 1.
     if count == 0 {
         return 0;
     }
     let operation = libc::FUTEX_WAKE_BITSET | whose.flag();
     let count = count.min(i32::MAX as u32);
     let args = [word.addr(), operation as usize, count as usize, 0, 0, places as usize];
-    // SAFETY: the kernel uses the address as a name only. It can't fail in a way that we could
-    // answer: where futexes are refused, no thread sleeps; where the memory is gone, no waiter is
-    // left.
+    // SAFETY: the kernel uses the address as a name only. No error needs handling: where futexes
+    // are refused, no thread sleeps; where the memory is gone, no waiter is left.
     unsafe { sys::needed(libc::SYS_futex, args) }.map_or(0, |woken| woken as u32)
 }
 
@@ -172,7 +171,7 @@ mod tests {
         let word = AtomicU32::new(0);
         std::thread::scope(|scope| {
             let sleeper = scope.spawn(|| wait(&word, PRIVATE, 0, None));
-            // Time to fall asleep; if it does later, this test finds nothing.
+            // Time to fall asleep; if the thread sleeps later than that, this test finds nothing.
             std::thread::sleep(Duration::from_millis(20));
             assert_eq!(wake(&word, PRIVATE, 0), 0);
             while wake(&word, PRIVATE, 1) == 0 {

@@ -1,10 +1,10 @@
-//! Which process this is: a page that the kernel wipes when the process forks.
+//! The identity of the process: a page that the kernel wipes when the process forks.
 //!
-//! A child of `fork` inherits lock words in which the names of its parent's waiters stand. Handlers
-//! of `pthread_atfork` are no cure: they run in the order of their registration, so another one may
-//! lock before ours; `_Fork` and a raw `clone` run none. So the epoch stands in a page under
+//! A child of `fork` inherits lock words that hold names of its parent's waiters. `pthread_atfork`
+//! handlers don't solve this: they run in the order of their registration, so another handler may
+//! lock before ours runs; `_Fork` and a raw `clone` run none. So the epoch is in a page under
 //! `MADV_WIPEONFORK`: the kernel zeroes the child's copy before any of the child's code runs, and
-//! the thread that looks first adopts a new epoch:
+//! the first thread that reads it adopts a new epoch:
 //!
 //! ```text
 //!   0 ── first look ──► ADOPTING ── arena emptied ──► 1..=1023 ── fork, in the child ──► 0
@@ -12,14 +12,14 @@
 //!
 //! One thread adopts, with signals blocked, so that no handler on the same thread can wait for it.
 //! The new epoch is random (siblings rarely share one) and never that of a parent or another
-//! ancestor, which are remembered in ordinary memory: 1022 forks deep, and then anew from there. A
-//! `vfork` or `CLONE_VM` child shares the page with the memory: the same names are good there, and
-//! it has the same epoch.
+//! ancestor, which are remembered in ordinary memory: 1022 forks deep, then starting over from
+//! there. A `vfork` or `CLONE_VM` child shares the page with all other memory: the same names are
+//! valid there, and it has the same epoch.
 //!
 //! Linux has `MADV_WIPEONFORK` since 4.14. Where it is refused (older kernels, some sandboxes)
-//! there is no page, no node is ever handed out and all callers wait without one: correct, less
-//! fair. Counting on `pthread_atfork` there instead would need an allocation in a lock's first slow
-//! path and would still miss `_Fork`.
+//! there is no page, no node is ever handed out, and all callers wait without a node: correct, but
+//! less fair. Relying on `pthread_atfork` there instead would need an allocation in a lock's first
+//! slow path, and would still miss `_Fork`.
 
 use core::ptr::{null_mut, without_provenance_mut};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -29,17 +29,17 @@ use antiphon_platform::{Clock, Deadline};
 
 use crate::{ARENA, clock, futex, pages, sys, tsc};
 
-/// The facts that a process knows of itself and its child must not: all of it is zero after a fork.
+/// State of the process that its child must not inherit: all of it is zero after a fork.
 #[repr(C)]
 pub(crate) struct Process {
     epoch: AtomicU32,
     _line: [u32; 15],
-    /// Threads that spin now. On a line of its own, because it changes often.
+    /// Number of threads that spin now. On its own cache line, because it changes often.
     pub(crate) spinners: AtomicI32,
     _line_too: [u32; 15],
-    /// When a spinning thread last lost its CPU, in ticks; 0 is never.
+    /// The time at which a spinning thread last lost its CPU, in ticks; 0 is never.
     pub(crate) preempted: AtomicU64,
-    /// Until when the threads that were woken together come up.
+    /// The time by which the threads that were woken together are all up, in ticks; 0 is never.
     pub(crate) coming_up: AtomicU64,
     /// Whether a thread maps nodes now.
     pub(crate) mapping: AtomicU32,
@@ -47,12 +47,12 @@ pub(crate) struct Process {
 
 const ADOPTING: u32 = u32::MAX;
 const EPOCHS: u32 = 1023;
-/// A page of every page size that Linux has.
+/// The largest page size of Linux, so that every page size divides it.
 const PAGE: usize = 64 << 10;
 
-/// Null: no thread has looked yet. [`refused`]: there is no such page.
+/// Null: not mapped yet. [`refused`]: there is no such page.
 static PAGE_OF_PROCESS: AtomicPtr<Process> = AtomicPtr::new(null_mut());
-/// Stands in where there is no page. Its epoch is never used.
+/// The substitute where there is no page. Its epoch is never used.
 static WITHOUT_PAGE: Process = Process {
     epoch: AtomicU32::new(0),
     _line: [0; 15],
@@ -62,15 +62,16 @@ static WITHOUT_PAGE: Process = Process {
     coming_up: AtomicU64::new(0),
     mapping: AtomicU32::new(0),
 };
-/// The epochs that this process has had and those before it, back to where they were all used; in
-/// ordinary memory, so a child finds its parent's here.
+/// The epochs of this process and its ancestors, back to the last time that all epochs were used
+/// up; in ordinary memory, so a child inherits those of its parent.
 static ANCESTORS: Ancestors = Ancestors::new();
 
 fn refused() -> *mut Process {
     without_provenance_mut(1)
 }
 
-/// The epoch of this process, or 1 where [`wiped_epoch`] is `None`: there are no names then.
+/// The epoch of this process, or 1 where [`wiped_epoch`] is `None`, in which case there are no
+/// names.
 #[inline]
 pub(crate) fn epoch() -> u32 {
     wiped_epoch().unwrap_or(1)
@@ -80,12 +81,12 @@ pub(crate) fn epoch() -> u32 {
 #[inline]
 pub(crate) fn wiped_epoch() -> Option<u32> {
     let process = page()?;
-    // Acquire: what the adopter did to the arena comes first; pairs with the release in `adopt`.
+    // Acquire: the adopter's changes to the arena; pairs with the release in `adopt`.
     let epoch = process.epoch.load(Acquire);
     Some(if matches!(epoch, 1..=EPOCHS) { epoch } else { adopt(process) })
 }
 
-/// The facts about this process.
+/// The wiped-on-fork state of this process.
 #[inline]
 pub(crate) fn process() -> &'static Process {
     page().unwrap_or(&WITHOUT_PAGE)
@@ -93,11 +94,11 @@ pub(crate) fn process() -> &'static Process {
 
 #[inline]
 fn page() -> Option<&'static Process> {
-    // Acquire: the page as it was mapped; pairs with the release in `map`.
+    // Acquire: the mapped page; pairs with the release in `map`.
     let seen = PAGE_OF_PROCESS.load(Acquire);
     let page = if seen.is_null() { map() } else { seen };
-    // SAFETY: a pointer that is neither null nor the mark is to a mapped, zero-initialised page
-    // that is never unmapped, and all fields are atomics.
+    // SAFETY: a pointer other than null and the mark points to a mapped, zero-initialised page that
+    // is never unmapped, and all fields are atomics.
     if page == refused() { None } else { Some(unsafe { &*page }) }
 }
 
@@ -113,8 +114,8 @@ fn map() -> *mut Process {
         usable.then_some(page.cast::<Process>())
     });
     let new = mapped.unwrap_or(refused());
-    // Release: publishes the page as mapped, pairs with the load in `page`. Acquire: the same page
-    // of another thread that was faster.
+    // Release: publishes the mapped page; pairs with the load in `page`. Acquire: the page of a
+    // thread that was faster.
     match PAGE_OF_PROCESS.compare_exchange(null_mut(), new, Release, Acquire) {
         Ok(_) => new,
         Err(theirs) => {
@@ -126,7 +127,7 @@ fn map() -> *mut Process {
     }
 }
 
-/// Gives this process an epoch, or waits for the thread that is at it.
+/// Gives this process an epoch, or waits for the thread that is doing so.
 #[cold]
 #[inline(never)]
 fn adopt(process: &Process) -> u32 {
@@ -136,8 +137,8 @@ fn adopt(process: &Process) -> u32 {
             Ok(_) => {
                 ARENA.forked();
                 let epoch = ANCESTORS.adopt(entropy());
-                // Release: the emptied arena, pairs with the load in `wiped_epoch`. And after it
-                // stands among the ancestors, because another thread may fork now.
+                // Release: the emptied arena; pairs with the load in `wiped_epoch`. And only after
+                // the epoch was added to the ancestors, because another thread may fork now.
                 process.epoch.store(epoch, Release);
                 epoch
             }
@@ -147,15 +148,15 @@ fn adopt(process: &Process) -> u32 {
         if epoch != ADOPTING {
             return epoch;
         }
-        // No thread wakes us: the adopter needs a microsecond, unless it has lost its CPU.
+        // No thread wakes this sleep: the adopter needs a microsecond, unless it has lost its CPU.
         let ns = clock::now(Clock::Monotonic) + 100_000;
         let until = Some(Deadline { clock: Clock::Monotonic, ns });
         let _ = futex::wait(&process.epoch, futex::PRIVATE, ADOPTING, until);
     }
 }
 
-/// Which epochs were adopted on the way to this process: a bit each, and the last. Written by the
-/// adopter alone, so all accesses are relaxed.
+/// The epochs that this process and its ancestors adopted, one bit each, and the last one. Only the
+/// adopter writes it, so all accesses are relaxed.
 struct Ancestors {
     had: [AtomicU32; EPOCHS.div_ceil(u32::BITS) as usize],
     last: AtomicU32,
@@ -166,7 +167,8 @@ impl Ancestors {
         Self { had: [const { AtomicU32::new(0) }; _], last: AtomicU32::new(0) }
     }
 
-    /// An epoch that no ancestor has had; if there is none any more, one that the parent has not.
+    /// Chooses an epoch that no ancestor has had; if all were used, an epoch that differs from the
+    /// parent's.
     fn adopt(&self, entropy: u32) -> u32 {
         let first = entropy % EPOCHS;
         loop {
@@ -193,7 +195,7 @@ impl Ancestors {
         word.fetch_or(bit, Relaxed);
     }
 
-    /// Where the bit of an epoch is.
+    /// The word and the mask of an epoch's bit.
     fn place(&self, epoch: u32) -> (&AtomicU32, u32) {
         let number = epoch - 1;
         (&self.had[(number / u32::BITS) as usize], 1 << (number % u32::BITS))
@@ -206,9 +208,9 @@ fn entropy() -> u32 {
     (mixed >> 32) as u32
 }
 
-/// All signals of this thread held back until the value is dropped.
+/// Blocks all signals of this thread until the value is dropped.
 pub(crate) struct Blocked {
-    /// `None` if the kernel refused, which it does for no set of ours.
+    /// The previous mask; `None` if the kernel refused, which it never does for these sets.
     before: Option<u64>,
 }
 
@@ -220,7 +222,7 @@ impl Blocked {
         let (all, mut before) = (u64::MAX, 0_u64);
         let how = libc::SIG_SETMASK as usize;
         let sets = [how, (&raw const all) as usize, (&raw mut before) as usize, SET];
-        // SAFETY: both sets are ours, alive for the call, and as long as we say.
+        // SAFETY: both sets are locals of the given size, alive for the call.
         let done = unsafe { sys::call(libc::SYS_rt_sigprocmask, sets) };
         Self { before: done.is_ok().then_some(before) }
     }
@@ -230,7 +232,7 @@ impl Drop for Blocked {
     fn drop(&mut self) {
         let Some(before) = self.before else { return };
         let how = libc::SIG_SETMASK as usize;
-        // SAFETY: the set is ours and as long as we say; no old set is asked for. It can't fail, as
+        // SAFETY: the set is a local of the given size; no old set is requested. It can't fail, as
         // the same call with another set has just succeeded.
         let _ = unsafe {
             sys::call(libc::SYS_rt_sigprocmask, [how, (&raw const before) as usize, 0, SET])
@@ -246,7 +248,7 @@ mod tests {
     fn no_ancestor_has_the_epoch_and_when_all_had_one_the_parent_has_not() {
         for entropy in [0, 1, 5, 1022, 1023, u32::MAX - 1, u32::MAX] {
             let line = Ancestors::new();
-            // The same number for all: the worst that can be drawn.
+            // The same number for all: the worst possible draw.
             let epochs: Vec<_> = (0..3 * EPOCHS).map(|_| line.adopt(entropy)).collect();
             assert!(epochs.iter().all(|epoch| (1..=EPOCHS).contains(epoch)));
             assert!(epochs.windows(2).all(|pair| pair[0] != pair[1]));

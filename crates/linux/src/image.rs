@@ -1,10 +1,9 @@
-//! Files that are mapped for execution, as their dynamic sections describe them: which functions
-//! they define.
+//! The functions that executable mapped files define, from their dynamic sections.
 //!
-//! `dlsym` answers a similar question. It may allocate and lock, other libraries stand in front of
-//! it, and of a function whose address a program takes it may name the program's own stub. Here is
-//! looked into the tables themselves, of which the layout is the one of the System V ABI and, for
-//! the GNU hash table, of the GNU linker.
+//! `dlsym` answers a similar question. But it may allocate and lock, other libraries may interpose
+//! it, and for a function whose address a program takes it may return the program's own stub. This
+//! module reads the tables themselves; their layout is that of the System V ABI and, for the GNU
+//! hash table, of the GNU linker.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::{null, with_exposed_provenance};
@@ -44,24 +43,25 @@ pub struct Image {
     base: usize,
     symbols: *const Symbol,
     strings: *const u8,
-    /// Either may be null, not both.
+    /// Either hash table may be null, but not both.
     gnu_hash: *const u32,
     hash: *const u32,
 }
 
 impl Image {
-    /// The file whose addresses count from `base`, with the dynamic section that is at `dynamic`.
-    /// `None` if a table is missing.
+    /// The file with load base `base` and the dynamic section at `dynamic`. `None` if a table is
+    /// missing.
     ///
     /// # Safety
     ///
-    /// There is such a section, and the file stays mapped as long as the result is used.
+    /// A dynamic section must be at `dynamic`, and the file must stay mapped as long as the result
+    /// is used.
     unsafe fn new(base: usize, dynamic: usize) -> Option<Self> {
         let mut image =
             Self { base, symbols: null(), strings: null(), gnu_hash: null(), hash: null() };
         let mut entry: *const Dynamic = with_exposed_provenance(dynamic);
         loop {
-            // SAFETY: the section ends with `DT_NULL`, where we leave it.
+            // SAFETY: the section ends with `DT_NULL`, where the loop ends.
             let Dynamic { tag, value } = unsafe { &*entry };
             // The loader has relocated these values to addresses, except in files that it has not
             // loaded itself (the vDSO), where they are offsets.
@@ -74,23 +74,23 @@ impl Image {
                 DT_GNU_HASH => image.gnu_hash = with_exposed_provenance(at),
                 _ => {}
             }
-            // SAFETY: not behind the last entry yet.
+            // SAFETY: this was not the last entry.
             entry = unsafe { entry.add(1) };
         }
         let hashed = !image.gnu_hash.is_null() || !image.hash.is_null();
         (!image.symbols.is_null() && !image.strings.is_null() && hashed).then_some(image)
     }
 
-    /// Where addresses of the file count from: tells it from others.
+    /// The load base of the file, which distinguishes it from others.
     #[must_use]
     pub fn base(&self) -> usize {
         self.base
     }
 
-    /// The address of what the file defines by that name; `None` if it defines nothing of it.
+    /// The address of the symbol that the file defines by that name; `None` if it defines none.
     #[must_use]
     pub fn find(&self, name: &CStr) -> Option<usize> {
-        // SAFETY: the tables are those of a mapped file, as its linker has made them.
+        // SAFETY: the tables are those of a mapped file, as its linker made them.
         unsafe {
             if self.gnu_hash.is_null() { self.find_by_hash(name) } else { self.find_by_gnu(name) }
         }
@@ -98,10 +98,10 @@ impl Image {
 
     /// # Safety
     ///
-    /// `hash` is such a table.
+    /// `hash` is a System V hash table.
     unsafe fn find_by_hash(&self, name: &CStr) -> Option<usize> {
-        // SAFETY: number of buckets, number of symbols, and then both lists. They are few (vDSO),
-        // so all symbols are looked at.
+        // SAFETY: number of buckets, number of symbols, and then both lists. There are few symbols
+        // (vDSO), so all are checked.
         let symbols = unsafe { *self.hash.add(1) };
         // SAFETY: the index is below the number of symbols.
         (1..symbols).find_map(|index| unsafe { self.defined(index, name) })
@@ -109,7 +109,7 @@ impl Image {
 
     /// # Safety
     ///
-    /// `gnu_hash` is such a table.
+    /// `gnu_hash` is a GNU hash table.
     unsafe fn find_by_gnu(&self, name: &CStr) -> Option<usize> {
         let hash = name
             .to_bytes()
@@ -143,13 +143,14 @@ impl Image {
         }
     }
 
-    /// The address of a symbol, if it has that name and is defined here.
+    /// The address of a symbol, if it has that name and this file defines it.
     ///
     /// # Safety
     ///
-    /// There is a symbol of that number.
+    /// `index` is the index of a symbol.
     unsafe fn defined(&self, index: u32, name: &CStr) -> Option<usize> {
-        // SAFETY: the caller's promise; its name is in the table of strings, which end in zero.
+        // SAFETY: the caller's promise; the symbol's name is in the table of zero-terminated
+        // strings.
         unsafe {
             let symbol = &*self.symbols.add(index as usize);
             let named = CStr::from_ptr(self.strings.add(symbol.name as usize).cast());
@@ -158,10 +159,10 @@ impl Image {
     }
 }
 
-/// The file that the kernel maps into each process, with functions that need no system call.
-/// `None` if it maps none.
+/// The vDSO: the file that the kernel maps into each process, with functions that need no system
+/// call. `None` if there is none.
 pub(crate) fn vdso() -> Option<Image> {
-    // SAFETY: takes a number, and answers 0 for one that it does not know.
+    // SAFETY: takes a number, and returns 0 for an unknown one.
     let at = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as usize;
     if at == 0 {
         return None;
@@ -172,30 +173,31 @@ pub(crate) fn vdso() -> Option<Image> {
         let first = with_exposed_provenance(at + header.e_phoff as usize);
         slice::from_raw_parts(first, header.e_phnum.into())
     };
-    // SAFETY: mapped for good.
+    // SAFETY: the vDSO is mapped for good.
     unsafe { of_headers(at, headers) }
 }
 
 /// # Safety
 ///
-/// The headers are of a file that is mapped with its addresses from `base` on, and stays so as long
-/// as the result is used.
+/// The headers belong to a file that is mapped at `base`, and stays mapped as long as the result is
+/// used.
 unsafe fn of_headers(base: usize, headers: &[libc::Elf64_Phdr]) -> Option<Image> {
     let dynamic = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC)?;
-    // SAFETY: the header says that it is there.
+    // SAFETY: the header gives the location of the section.
     unsafe { Image::new(base, base + dynamic.p_vaddr as usize) }
 }
 
 /// Calls `each` with the files that the loader has loaded, in the order in which it searches them:
-/// the program, what is preloaded, the libraries. Uses the loader, so never on a lock's path.
+/// the program, preloaded libraries, other libraries. Uses the loader, so it must not be called on
+/// a lock's path.
 pub fn each_image<F: FnMut(&Image)>(mut each: F) {
-    // SAFETY: `look` is called with a pointer to `each`, before this is back.
+    // SAFETY: `look` is called with a pointer to `each`, and only during this call.
     unsafe { libc::dl_iterate_phdr(Some(look::<F>), (&raw mut each).cast()) };
 }
 
 /// # Safety
 ///
-/// `info` is the loader's, `each` an `F`.
+/// `info` comes from the loader, and `each` points to an `F`.
 unsafe extern "C" fn look<F: FnMut(&Image)>(
     info: *mut libc::dl_phdr_info,
     _: usize,
@@ -206,7 +208,7 @@ unsafe extern "C" fn look<F: FnMut(&Image)>(
     // SAFETY: takes a number.
     let vdso = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as usize;
     let base = info.dlpi_addr as usize;
-    // The kernel's file is on the loader's list, and not among those that are searched.
+    // The vDSO is on the loader's list, but the loader does not search it.
     if info.dlpi_phdr.is_null() || (base == vdso && base != 0) {
         return 0;
     }
@@ -229,7 +231,7 @@ mod tests {
     fn finds_what_a_file_defines_and_not_what_it_refers_to() {
         let mut definers = Vec::new();
         each_image(|image| definers.extend(image.find(c"gnu_get_libc_version")));
-        // SAFETY: a name that ends in zero.
+        // SAFETY: the name is a zero-terminated string.
         let known =
             unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"gnu_get_libc_version".as_ptr()) } as usize;
         assert_eq!(definers, [known]);

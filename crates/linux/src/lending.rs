@@ -1,32 +1,33 @@
 //! Lending a rank to another thread, by its nice value.
 //!
 //! Raising a thread needs `CAP_SYS_NICE`, or a limit `RLIMIT_NICE` that allows the value; lowering
-//! it back needs nothing. So a loan that was possible can be ended. A rank above 40, of a real-time
-//! thread, lends nice value -20.
+//! it back needs nothing. So a loan that was possible can always be ended. A rank above 40, which
+//! real-time threads have, lends nice value -20.
 //!
-//! The loans are in a table of words, one for each thread id modulo its size: two threads that meet
-//! in a word can't both be lent something, and the second is refused.
+//! The loans are in a table of words, one for each thread id modulo the size of the table. Of two
+//! threads that share a word, only one can have loans at a time; a loan to the other is refused.
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
-//! | 0–21 | `thread` | the kernel's id; 0 is none |
-//! | 22–31 | `epoch` | of the process: what a parent lent before a fork means nothing here |
-//! | 32–47 | `loans` | how many there are |
-//! | 48–55 | `own` | the thread's rank without them |
+//! | 0–21 | `thread` | the kernel's id; 0 if none |
+//! | 22–31 | `epoch` | of the process: a parent's loans before a fork mean nothing here |
+//! | 32–47 | `loans` | number of loans |
+//! | 48–55 | `own` | the thread's rank without loans |
 //! | 56–63 | `lent` | the highest rank that was lent to it |
 //!
-//! - LEND-1: while a word names no thread, its thread has its own rank. So the thread that has put
-//!   the name there asks for that rank, and no other does before. Until `own` stands, others are
-//!   refused.
+//! - LEND-1: while a word does not name a thread, that thread has its own rank. So the lender that
+//!   writes the name asks for the rank, and no other lender does so earlier. Until `own` is set,
+//!   other loans are refused.
 //! - LEND-2: a thread is raised and lowered by a lender whose loan is counted. A lender that lowers
-//!   it and finds that another has lent meanwhile raises it again before its own loan is off.
+//!   the thread and finds that another has lent meanwhile raises the thread again before it removes
+//!   its own loan.
 //!
-//! So a rank that was lent may be lost for a moment, and none stays. The child of a fork has the
-//! rank that its parent's thread was lent, and gives that back as soon as it asks for its id. A
-//! thread or a program that is started by a thread to which something is lent keeps that: the
-//! kernel works this way, and does not tell which thread started a thread.
-//! `SCHED_FLAG_RESET_ON_FORK` is no help: it lowers to nice 0 what has less, whatever its own value
-//! was, and to take it back needs `CAP_SYS_NICE`.
+//! So a lent rank may be lost for a moment, but never stays after its loan. The child of a fork has
+//! the rank that was lent to its parent's thread, and gives it back as soon as it asks for its id.
+//! Threads and programs started while a loan is active inherit the raised rank and keep it: the
+//! kernel works this way, and does not report which thread started a thread.
+//! `SCHED_FLAG_RESET_ON_FORK` does not help: it resets any lower nice value to 0, whatever the
+//! thread's own value was, and clearing it needs `CAP_SYS_NICE`.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -35,19 +36,19 @@ use antiphon_platform::{ThreadId, Unsupported};
 
 use crate::{identity, sys};
 
-/// How many threads can be lent something at a time, if they don't meet.
+/// Number of threads that can have loans at a time, if no two share a word.
 const WORDS: usize = 64;
 /// The rank of nice value -20.
 const HIGHEST: u8 = 40;
-/// In place of a thread's own rank, which is 1 at least: it is being asked for.
+/// In place of a thread's own rank, which is at least 1: a lender is asking for the rank.
 const UNKNOWN: u8 = 0;
 
 static TABLE: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 
-/// A word of the table, of a thread that was lent something.
+/// A word of the table, for a thread with loans.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// With the epoch.
+    /// The thread's id, with the epoch above it.
     thread: u32,
     loans: u16,
     own: u8,
@@ -68,7 +69,7 @@ impl Entry {
     }
 }
 
-/// The thread as the table names it.
+/// The name of a thread in the table.
 fn name(thread: ThreadId) -> u32 {
     name_in(identity::epoch(), thread)
 }
@@ -77,7 +78,7 @@ fn name_in(epoch: u32, thread: ThreadId) -> u32 {
     epoch << 22 | thread.0 & ((1 << 22) - 1)
 }
 
-/// A source of threads' ranks that can change them: the kernel.
+/// Access to threads' ranks: the kernel, or a substitute in tests.
 trait Ranks {
     /// The rank of a thread's nice value, 1 to 40.
     fn rank(&self, thread: ThreadId) -> Result<u8, Unsupported>;
@@ -89,7 +90,7 @@ struct Kernel;
 impl Ranks for Kernel {
     fn rank(&self, thread: ThreadId) -> Result<u8, Unsupported> {
         let args = [libc::PRIO_PROCESS as usize, thread.0 as usize];
-        // SAFETY: takes numbers.
+        // SAFETY: takes only numbers.
         let told = unsafe { sys::call(libc::SYS_getpriority, args) }.map_err(|_| Unsupported)?;
         u8::try_from(told).map_err(|_| Unsupported)
     }
@@ -97,7 +98,7 @@ impl Ranks for Kernel {
     fn set_rank(&self, thread: ThreadId, rank: u8) -> Result<(), Unsupported> {
         let nice = 20 - isize::from(rank);
         let args = [libc::PRIO_PROCESS as usize, thread.0 as usize, nice.cast_unsigned()];
-        // SAFETY: takes numbers.
+        // SAFETY: takes only numbers.
         unsafe { sys::call(libc::SYS_setpriority, args) }.map(drop).map_err(|_| Unsupported)
     }
 }
@@ -118,7 +119,7 @@ fn lend_by(
     rank: u8,
 ) -> Result<(), Unsupported> {
     let (name, rank) = (name(thread), rank.min(HIGHEST));
-    // Relaxed, all of them: each word stands for itself.
+    // Relaxed, here and below: a word publishes nothing but itself.
     let mut seen = word.load(Relaxed);
     let mut new = loop {
         let old = Entry::from_bits(seen);
@@ -136,7 +137,7 @@ fn lend_by(
         }
     };
     if new.own == UNKNOWN {
-        // LEND-1: till then the word is ours alone.
+        // LEND-1: until the store below, no other thread changes the word.
         let own = ranks.rank(thread);
         new.own = own.unwrap_or(UNKNOWN);
         word.store(if own.is_ok() { new.bits() } else { 0 }, Relaxed);
@@ -164,8 +165,8 @@ fn reclaim_by(ranks: &impl Ranks, word: &AtomicU64, thread: ThreadId) {
         if old.thread != name || old.loans == 0 {
             return;
         }
-        // LEND-2. A thread that has ended needs nothing any more; otherwise any thread may be
-        // lowered. If raising it again is refused, it is as if nothing had been lent.
+        // LEND-2. A thread that has ended needs no change; any other thread may be lowered. If
+        // raising it again is refused, the effect is as if nothing had been lent.
         if old.loans == 1 && old.lent > old.own {
             lowered = ranks.set_rank(thread, old.own).is_ok();
         } else if lowered {
@@ -180,25 +181,25 @@ fn reclaim_by(ranks: &impl Ranks, word: &AtomicU64, thread: ThreadId) {
     }
 }
 
-/// Gives back what was lent to the calling thread before a fork, when it was `thread` in the
-/// process of `epoch`: the table still says so.
+/// Ends the loans that the calling thread had before a fork, when it was `thread` in the process of
+/// `epoch`: the table still has them.
 pub(crate) fn forked(epoch: u32, thread: ThreadId) {
     let word = word(thread);
     let seen = word.load(Relaxed);
     let old = Entry::from_bits(seen);
     let lent = old.thread == name_in(epoch, thread) && old.own != UNKNOWN && old.lent > old.own;
-    // The caller that takes the entry off has to do it; others may have a use for the word by now.
+    // The caller that removes the entry must lower the thread; others may use the word by now.
     if lent && word.compare_exchange(seen, 0, Relaxed, Relaxed).is_ok() {
-        // Any thread may be lowered; 0 is the caller.
+        // Any thread may be lowered; 0 names the caller.
         let _ = Kernel.set_rank(ThreadId(0), old.own);
     }
 }
 
-/// Whether this process may lend its threads a rank: tries it on the calling thread.
+/// Checks whether this process may lend a rank to its threads, by a loan to the calling thread.
 ///
 /// # Errors
 ///
-/// [`Unsupported`]: it needs `CAP_SYS_NICE`, or a limit `RLIMIT_NICE` of more than the usual 0
+/// [`Unsupported`] without `CAP_SYS_NICE` and without a limit `RLIMIT_NICE` above the usual 0
 /// (`ulimit -e 40`).
 pub fn may_lend() -> Result<(), Unsupported> {
     let me = crate::thread::current();
@@ -214,7 +215,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether it may be done, said past what the test harness captures if not.
+    /// Returns whether lending is permitted; if not, reports it on the uncaptured standard error.
     fn permitted() -> bool {
         let permitted = may_lend().is_ok();
         if !permitted {
@@ -240,7 +241,7 @@ mod tests {
                 reclaim(me);
                 seen.push(Kernel.rank(me));
             }
-            // One too many does nothing.
+            // One call too many does nothing.
             reclaim(me);
             assert_eq!(Kernel.rank(me), Ok(5));
             (permitted, seen)
@@ -258,11 +259,11 @@ mod tests {
         Reclaim,
     }
 
-    /// A thread's rank, and others that lend it something in between.
+    /// A thread's rank, with loans by other threads in between.
     struct Crossing {
         rank: Cell<u8>,
         word: AtomicU64,
-        /// In base 4, from the lowest digit: what happens in between.
+        /// The actions in between, in base 4 from the lowest digit.
         script: Cell<u32>,
         lent: Cell<u32>,
         inside: Cell<bool>,
@@ -315,7 +316,7 @@ mod tests {
 
     #[test]
     fn loans_that_cross_leave_nothing_behind() {
-        // Before and after each of four calls of the kernel, and before the fifth; there are three
+        // Before and after each of four system calls, and before the fifth; there are three calls
         // if no other thread comes in between.
         for script in 0..4_u32.pow(9) {
             let all = Crossing {
@@ -346,7 +347,7 @@ mod tests {
                 return 5;
             }
             assert!(lend(me, 30).is_ok());
-            // SAFETY: the child makes system calls, and ends.
+            // SAFETY: the child only makes system calls, and exits.
             let child = unsafe { libc::fork() };
             if child == 0 {
                 let rank = Kernel.rank(crate::thread::current()).map_or(0, i32::from);
@@ -355,7 +356,7 @@ mod tests {
             }
             assert!(child > 0);
             let mut status = 0;
-            // SAFETY: the word is ours.
+            // SAFETY: the status word is a local.
             assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
             assert_eq!(Kernel.rank(me), Ok(30), "the parent has it still");
             reclaim(me);

@@ -1,12 +1,11 @@
 //! Linux as a platform: threads and fibers on futexes.
 //!
-//! [`Linux`] implements [`Platform`]. Everything that a lock can reach works without being set up,
-//! in a signal handler, before the first constructor and after the last destructor, and in the
-//! child of any kind of fork; it does not allocate, takes no lock of its own and leaves `errno`
-//! alone.
+//! [`Linux`] implements [`Platform`]. Everything that a lock can reach works without setup, in a
+//! signal handler, before the first constructor and after the last destructor, and in the child of
+//! any kind of fork; it does not allocate, takes no locks and leaves `errno` alone.
 //!
-//! Each module is one facility of the kernel, translated; the crate's README lists them with the
-//! kernel versions that they need and what happens without.
+//! Each module wraps one facility of the kernel; the crate's README lists these with the kernel
+//! versions that they need and the behaviour without them.
 
 mod affinity;
 mod atomic;
@@ -93,16 +92,16 @@ pub use slack::{set_timer_slack, timer_slack};
 pub use sys::instruction as system_call;
 pub use tsc::{forbid_counter, ticks};
 
-// SAFETY: the one of this platform.
+// SAFETY: the only arena of this platform; `Linux::arena` returns it.
 static ARENA: Arena<Linux> = unsafe { Arena::new() };
 
-/// How many locks may count their readers by socket at a time.
+/// Number of locks that can count their readers by socket at a time.
 const INDICATORS: usize = 256;
 
-/// Pages of it that no lock uses are never touched.
+/// Pages that no lock uses are never touched.
 static READERS: [Indicator<Linux>; INDICATORS] = [const { Indicator::NEW }; INDICATORS];
 
-/// This file, as its compiler had it: debug information says so of the functions in such files.
+/// The path of this file as its compiler saw it: debug information names the file of a function so.
 #[doc(hidden)]
 pub const FILE: &str = file!();
 
@@ -123,7 +122,7 @@ pub const FILE: &str = file!();
 /// let _ = Linux::waiter(1);
 /// ```
 ///
-/// So is a machine of one's own, which gives them out:
+/// So is implementing a platform, which provides nodes:
 ///
 /// ```compile_fail,E0200
 /// struct Machine;
@@ -203,8 +202,8 @@ impl Clocks for Linux {
 impl LightUnlock for Linux {
     #[inline]
     unsafe fn store_unless(word: *const U8, value: u8, flag: *const U16) -> bool {
-        // SAFETY: both are atomics of that size and nothing else; valid by the promise of the
-        // caller, which has asked `light`, so the thread is registered.
+        // SAFETY: both words are plain atomics of that size, and valid by the promise of the
+        // caller, which has checked `light`, so the thread is registered.
         unsafe { rseq::store_unless(word.cast(), value, flag.cast()) }
     }
 
@@ -258,7 +257,7 @@ impl Hints for Linux {
     }
 
     fn crowded() -> bool {
-        // A fiber that spins keeps others from its thread.
+        // A fiber that spins keeps other fibers from its thread.
         fiber::current().is_some() || crowd::crowded()
     }
 
@@ -275,8 +274,8 @@ impl Hints for Linux {
     }
 }
 
-// SAFETY: words are those of `core`; the node of an index is at its own place, and `ARENA` alone
-// hands them out.
+// SAFETY: the words are atomics of `core`; each index has a different node, and only `ARENA` hands
+// nodes out.
 unsafe impl Platform for Linux {
     const WAITERS: u32 = nodes::WAITERS;
 

@@ -1,37 +1,37 @@
 //! Light mode: an unlock without a locked instruction, by `rseq` against
 //! `membarrier`.
 //!
-//! A waiter that is about to sleep raises a flag and fences heavily; an unlocker stores "free"
+//! A waiter that is about to sleep raises a flag and makes a heavy fence; an unlocker stores "free"
 //! unless the flag is up, in a restartable sequence. Each sequence in flight at the fence has
 //! either committed, and the waiter finds the lock free, or restarts and sees the flag.
 //!
 //! | mode | unlockers | sleepers | next |
 //! |---|---|---|---|
-//! | `EXCHANGE` | exchange | need no fence | `FENCING`, once all was probed |
+//! | `EXCHANGE` | exchange | need no fence | `FENCING`, after all probes |
 //! | `FENCING` | exchange | fence | `LIGHT`, when all threads have passed a fence |
-//! | `LIGHT` | the sequence, where the thread may | fence | none: there is no way back |
+//! | `LIGHT` | the sequence, where the thread may use it | fence | none: this mode is final |
 //!
-//! Why a sleeper that saw `EXCHANGE` loses no wake (LIGHT-1): it raises its flag *before* it asks
-//! `fenced`. If it saw `EXCHANGE`, it asked before the fence between `FENCING` and `LIGHT`, so
-//! its flag was up by then, and every sequence starts later and sees it.
+//! LIGHT-1: a sleeper that saw `EXCHANGE` loses no wake, because it raises its flag *before* it
+//! calls `fenced`. If it saw `EXCHANGE`, it called before the fence between `FENCING` and `LIGHT`,
+//! so its flag was up by then, and every sequence starts later and sees the flag.
 //!
-//! **Which threads may (LIGHT-2).** Each asks the kernel once whether its area is registered and
-//! keeps the answer in its thread-local state. A thread that a raw `clone` made has thread-local
-//! state of its own and asks for itself; the child of a fork inherits registration and answer. The
-//! child of a `vfork`, or of a `clone` with `CLONE_VM` and without `CLONE_SETTLS`, shares its
-//! parent's thread-local state, answer included, and is not registered. Nothing that a thread can
-//! read without a system call tells the two apart. So a thread that makes such a child calls
-//! [`renounce`] before, or makes sure that the child locks nothing; POSIX allows a `vfork` child
+//! **Threads that may use it (LIGHT-2).** Each thread asks the kernel once whether its area is
+//! registered and keeps the answer in its thread-local state. A thread made by a raw `clone` has
+//! its own thread-local state and asks for itself; the child of a fork inherits registration and
+//! answer. The child of a `vfork`, or of a `clone` with `CLONE_VM` and without `CLONE_SETTLS`,
+//! shares its parent's thread-local state, answer included, and is not registered. Without a system
+//! call, a thread can't distinguish the two cases. So a thread that makes such a child calls
+//! [`renounce`] first, or ensures that the child locks nothing; POSIX allows a `vfork` child
 //! nothing but `exec` and `_exit`.
 //!
-//! **What can fail later.** A filter that is installed after the switch may refuse `membarrier`:
-//! `heavy_fence` then fails and the sleeper must not sleep for long. A filter that kills for it
-//! kills: such programs must not enable light mode. An aborted sequence counts as "not stored", so
-//! the unlocker exchanges and a debugger that steps through it makes progress.
+//! **Later failures.** A filter that is installed after the switch may refuse `membarrier`:
+//! `heavy_fence` then fails, and the sleeper must not sleep for long. Programs whose filter kills
+//! for the call must not enable light mode. An aborted sequence counts as "not stored", so the
+//! unlocker exchanges and a debugger that steps through it makes progress.
 //!
-//! **What it costs.** A fence interrupts every CPU that runs the process, one fence at a time on
-//! the whole machine. So fences are rationed: more than [`FENCES_PER_SECOND`] are refused, and
-//! sleepers take the short sleeps that a refusal means.
+//! **Costs.** A fence interrupts every CPU that runs the process, one fence at a time on the whole
+//! machine. So fences are rationed: fences beyond [`FENCES_PER_SECOND`] are refused, and the
+//! refused sleepers sleep only briefly.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -47,27 +47,27 @@ const LIGHT: u32 = 3;
 
 static MODE: AtomicU32 = AtomicU32::new(EXCHANGE);
 
-/// A thread's answer to whether it may: 0 is not asked yet.
+/// Whether a thread may unlock lightly, in its thread-local state; 0 means not asked yet.
 const MAY: u32 = 1;
 const MAY_NOT: u32 = 2;
 
-/// Fences that a process gets in a second.
+/// The largest number of fences of a process in one second.
 pub const FENCES_PER_SECOND: u32 = 2_000;
 
-/// The second that is being counted, above the fences in it.
+/// The current second in the high half, the number of its fences in the low half.
 static FENCES: AtomicU64 = AtomicU64::new(0);
 
 /// See [`LightUnlock::light`](antiphon_platform::LightUnlock::light).
 #[inline]
 pub(crate) fn light() -> bool {
-    // Acquire: the place of the areas; pairs with the release in `enable_light`.
+    // Acquire: the location of the areas; pairs with the release in `enable_light`.
     if MODE.load(Acquire) != LIGHT {
         return false;
     }
     may()
 }
 
-/// Whether the calling thread is registered, by the answer to its first question.
+/// Returns whether the calling thread is registered. Only the first call asks the kernel.
 #[inline]
 fn may() -> bool {
     match local::with(|thread| thread.light.load(Relaxed)) {
@@ -77,9 +77,9 @@ fn may() -> bool {
     }
 }
 
-/// Makes the calling thread exchange from now on, for good, and all that share its thread-local
-/// state: to be called before a child is made that will share it (LIGHT-2). May be called in signal
-/// handlers.
+/// Makes the calling thread, and all that share its thread-local state, unlock by exchange from now
+/// on, for good. Must be called before making a child that will share this state (LIGHT-2). May be
+/// called in signal handlers.
 pub fn renounce() {
     local::with(|thread| thread.light.store(MAY_NOT, Relaxed));
 }
@@ -87,7 +87,7 @@ pub fn renounce() {
 /// See [`LightUnlock::fenced`](antiphon_platform::LightUnlock::fenced).
 #[inline]
 pub(crate) fn fenced() -> bool {
-    // The caller has raised its flag: the compiler must not look at the mode before that.
+    // The caller has raised its flag: the compiler must not move the load of the mode before that.
     core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
     // Relaxed: LIGHT-1 rests on the heavy fence between the modes, not on this load.
     matches!(MODE.load(Relaxed), FENCING | LIGHT)
@@ -102,15 +102,15 @@ fn ask() -> bool {
 }
 
 /// See [`LightUnlock::heavy_fence`](antiphon_platform::LightUnlock::heavy_fence). Works in each
-/// mode: a pool in which no thread is light fences, too.
+/// mode: a pool without light threads fences, too.
 pub(crate) fn heavy_fence() -> Result<(), Unsupported> {
     ration(&FENCES, clock::now(Clock::Monotonic) / 1_000_000_000)?;
     membarrier::fence()
 }
 
-/// Counts a fence in `second`, unless that has had all of its own.
+/// Counts a fence in `second`, unless the limit of that second is reached.
 fn ration(fences: &AtomicU64, second: u64) -> Result<(), Unsupported> {
-    // The low half of the second is enough to tell it from the last one.
+    // The low half of the second is enough to distinguish it from the last one.
     let second = second & u64::from(u32::MAX);
     let mut seen = fences.load(Relaxed);
     loop {
@@ -128,16 +128,16 @@ fn ration(fences: &AtomicU64, second: u64) -> Result<(), Unsupported> {
 
 /// Switches this process to light mode for good, if the kernel and the C library can do it.
 ///
-/// Everything is probed first: that glibc has registered the calling thread for restartable
-/// sequences, that `membarrier` works, and that it really aborts a sequence in another thread.
-/// Blocks for some microseconds, in which there is a thread that the C library doesn't know of;
-/// uses the dynamic linker; not for signal handlers. Call it before a system-call filter is
-/// installed, and read the module's page on what such a filter and `vfork` mean.
+/// Probes everything first: that glibc has registered the calling thread for restartable sequences,
+/// that `membarrier` works, and that it really aborts a sequence in another thread. Blocks for some
+/// microseconds, during which there is a thread that the C library doesn't know of. Uses the
+/// dynamic linker, so it must not be called in signal handlers. Call it before a system-call filter
+/// is installed, and read the module page on such filters and `vfork`.
 ///
 /// # Errors
 ///
-/// [`Unsupported`] if any of that is missing, the calling thread has renounced it, or another
-/// thread is probing right now; the process then stays in exchange mode.
+/// [`Unsupported`] if any of these is missing, the calling thread has renounced light mode, or
+/// another thread is probing right now; the process then stays in exchange mode.
 pub fn enable_light() -> Result<(), Unsupported> {
     match MODE.compare_exchange(EXCHANGE, PROBING, AcqRel, Acquire) {
         Err(LIGHT) => return Ok(()),
@@ -150,9 +150,9 @@ pub fn enable_light() -> Result<(), Unsupported> {
     }
     MODE.store(FENCING, Relaxed);
     // LIGHT-1: from here on no thread sees an older mode. The fence has just worked; if it fails
-    // now, sleepers go on trying in vain and no thread is light, which is slow but right.
+    // now, sleepers keep trying without success and no thread is light, which is slow but correct.
     membarrier::fence()?;
-    // Release: the place of the areas, pairs with the acquire in `light`.
+    // Release: the location of the areas, pairs with the acquire in `light`.
     MODE.store(LIGHT, Release);
     Ok(())
 }
@@ -166,11 +166,11 @@ fn probe() -> Result<(), Unsupported> {
     if fence_aborts() { Ok(()) } else { Err(Unsupported) }
 }
 
-/// Whether the fence of another thread aborts a sequence of this one.
+/// Returns whether the fence of another thread aborts a sequence of this thread.
 fn fence_aborts() -> bool {
-    /// Some ten milliseconds.
+    /// About ten milliseconds.
     const ROUNDS: u64 = 1 << 18;
-    // SAFETY: `probe` has just asked, and this thread is registered.
+    // SAFETY: `probe` has just checked that this thread is registered.
     let aborted = || (0..100).any(|_| unsafe { rseq::aborted_within(ROUNDS) });
     fencer::while_fencing(aborted).unwrap_or(false)
 }

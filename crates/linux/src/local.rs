@@ -1,17 +1,17 @@
-//! State of one thread, all zero at first, with no destructor and nothing to register.
+//! Thread-local state, all zero at first, without destructor or registration.
 //!
-//! A lock may be the first thing that a thread does and the last, inside `malloc`, a signal handler
-//! or a destructor of another thread-local. So the state must be there without a call that could
-//! allocate. `std::thread_local!` is right in a program, but a shared library (the preload) reaches
-//! it through `__tls_get_addr`: `objdump -d` of a `cdylib` with a `const` thread-local of no
-//! destructor shows that call, and glibc's version of it, after any `dlopen`, may grow the thread's
-//! table of modules with `malloc`, which may be where the lock is.
+//! A lock may be the first or the last action of a thread, and may be used inside `malloc`, a
+//! signal handler or a destructor of another thread-local. So the state must be accessible without
+//! a call that could allocate. `std::thread_local!` works in a program, but a shared library (the
+//! preload) reaches it through `__tls_get_addr`: `objdump -d` of a `cdylib` with a `const`
+//! thread-local of no destructor shows that call, and glibc's version of it, after any `dlopen`,
+//! may grow the thread's table of modules with `malloc`, which may be the caller of the lock.
 //!
-//! So the storage is a `.tbss` object of our own, reached by its offset from the thread pointer, as
-//! C's `tls_model("initial-exec")` does it: two instructions, no call, in programs (where the
-//! linker makes the offset a constant) and in libraries that are loaded at start. Another machine
-//! than x86-64 and AArch64 has `std::thread_local!`. By [`thread_state`](crate::thread_state) the
-//! crates above have theirs so, too.
+//! So the storage is a separate `.tbss` object, accessed by its offset from the thread pointer, as
+//! with C's `tls_model("initial-exec")`: two instructions and no call, in programs (where the
+//! linker makes the offset a constant) and in libraries that are loaded at start. Machines other
+//! than x86-64 and AArch64 use `std::thread_local!`. The crates above use
+//! [`thread_state`](crate::thread_state) for their state, too.
 
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
@@ -21,37 +21,37 @@ use crate::Linux;
 
 /// The state that this crate keeps for each thread.
 ///
-/// Touched by its own thread and the signal handlers on it: `Relaxed` is enough everywhere.
+/// Only its own thread and the signal handlers on it access it: `Relaxed` is enough everywhere.
 pub(crate) struct Thread {
     /// The thread state that the platform trait requires.
     pub(crate) local: Local<Linux>,
-    /// The epoch above the kernel's id; 0 is not asked yet.
+    /// The epoch above the kernel's id; 0 means not asked yet.
     pub(crate) id: AtomicU64,
-    /// When the switches were last counted, in ticks.
+    /// The time of the last count of switches, in ticks.
     pub(crate) counted_at: AtomicU64,
-    /// How often the kernel has taken its CPU, and how often it has given it up, as last counted.
+    /// Number of involuntary and, in the next field, of voluntary switches at the last count.
     pub(crate) taken: AtomicU32,
     pub(crate) given: AtomicU32,
-    /// How long it had run by then, in µs; wraps around.
+    /// CPU time of the thread at the last count, in µs; wraps around.
     pub(crate) ran_us: AtomicU32,
-    /// Whether the last count looked crowded.
+    /// Whether the last count was a sign of crowding.
     pub(crate) switched: AtomicU32,
     /// Whether [`crate::cpus`] knows the affinity of this thread.
     pub(crate) counted: AtomicU32,
     /// Whether this thread may unlock lightly; see [`crate::light`].
     pub(crate) light: AtomicU32,
-    /// How many spins of this thread are open: its own and those of signal handlers on it.
+    /// Number of open spins of this thread and of signal handlers on it.
     pub(crate) spins: AtomicI32,
-    /// The lock that the fiber which it runs waits for, or 0; and, in the next field, as what it
-    /// waits.
+    /// The lock that the thread's current fiber waits for, or 0; the next field has the kind of the
+    /// wait.
     pub(crate) lock: AtomicU64,
     pub(crate) lock_kind: AtomicU32,
-    /// When that fiber looks again, whatever its wait.
+    /// The time at which that fiber checks its condition again, before the end of its wait.
     pub(crate) looks_at_ns: AtomicU64,
 }
 
 impl Thread {
-    /// A thread that has never waited. All of it is zero bytes, as `.tbss` is.
+    /// The state of a thread that has never waited: all zero bytes, as `.tbss` is.
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     const NEW: Self = Self {
         local: Local::NEW,
@@ -70,8 +70,8 @@ impl Thread {
     };
 }
 
-/// Runs `f` on the state of the calling thread. `f` must not move to another thread (a fiber
-/// could), that is, must not wait.
+/// Runs `f` on the state of the calling thread. `f` must not wait, because a fiber could then move
+/// to another thread.
 #[inline]
 pub(crate) fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
     storage::with(f)
@@ -79,15 +79,15 @@ pub(crate) fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
 
 crate::thread_state!(mod storage: super::Thread, super::Thread::NEW, "antiphon_linux_thread");
 
-/// Whether a fiber may go on on another thread: [`thread_state`](crate::thread_state) is asked for
-/// anew each time.
+/// Whether a fiber may resume on another thread: [`thread_state`](crate::thread_state) then
+/// computes its address anew at each use.
 pub const FIBERS_MAY_MOVE: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
-/// A module with `fn with`, which runs a closure on the state of the calling thread: a type without
-/// a destructor, of zero bytes at first, as its value is that is given; and a symbol, which is this
-/// state's alone in the program. Two instructions and no call. On x86-64 and AArch64 no address is
-/// kept from one call to the next: a fiber may have moved to another thread between. Within the
-/// closure it must not.
+/// Defines a module with `fn with`, which runs a closure on the state of the calling thread. Takes
+/// a type without a destructor, its initial value, which must be all zero bytes, and a symbol name
+/// that is unique in the program. An access takes two instructions and no call. On x86-64 and
+/// AArch64 no address is kept between two calls, because a fiber may have moved to another thread.
+/// Within the closure it must not move.
 #[macro_export]
 macro_rules! thread_state {
     (mod $storage:ident: $type:ty, $new:expr, $symbol:literal) => {
@@ -111,8 +111,8 @@ macro_rules! thread_state {
             pub(super) fn with<R>(f: impl FnOnce(&$type) -> R) -> R {
                 const { assert!(!core::mem::needs_drop::<$type>()) };
                 let thread: *const $type;
-                // Not `pure`: a fiber may ask again on another thread, and must not be given the
-                // old answer.
+                // Not `pure`: a fiber may ask again on another thread, and must not get the old
+                // address.
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: adds the object's offset, which the loader has put in the global offset
                 // table, to the thread pointer, which the ABI keeps at `fs:0`. Reads nothing else.
@@ -125,7 +125,7 @@ macro_rules! thread_state {
                     );
                 }
                 #[cfg(target_arch = "aarch64")]
-                // SAFETY: as above; the thread pointer is in `tpidr_el0`.
+                // SAFETY: adds the object's offset to the thread pointer, which is in `tpidr_el0`.
                 unsafe {
                     core::arch::asm!(
                         "mrs {thread}, tpidr_el0",
@@ -138,8 +138,8 @@ macro_rules! thread_state {
                     );
                 }
                 // SAFETY: the object is as large and aligned as the type, lives as long as the
-                // calling thread, whose own it is, is written only through cells and atomics, and
-                // its zero bytes are a valid value.
+                // calling thread, to which it belongs, is written only through cells and atomics,
+                // and its zero bytes are a valid value.
                 f(unsafe { &*thread })
             }
         }
@@ -153,7 +153,7 @@ macro_rules! thread_state {
             #[inline]
             pub(super) fn with<R>(f: impl FnOnce(&$type) -> R) -> R {
                 const { assert!(!core::mem::needs_drop::<$type>()) };
-                // Without a destructor it can always be had, before and after everything else.
+                // Without a destructor it is always accessible, before and after everything else.
                 STATE.with(f)
             }
         }

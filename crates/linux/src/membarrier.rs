@@ -1,4 +1,4 @@
-//! `membarrier(2)`: a full fence in every running thread of the process, at the expense of one.
+//! `membarrier(2)`: a full fence in every running thread of the process, paid for by one thread.
 //!
 //! The expedited private forms interrupt the CPUs that run this process and return when all have
 //! passed a fence; a thread that does not run has passed one when it was switched out. The rseq
@@ -14,7 +14,7 @@ const QUERY: usize = 0;
 pub(crate) const PRIVATE_EXPEDITED_RSEQ: usize = 1 << 7;
 const REGISTER_PRIVATE_EXPEDITED_RSEQ: usize = 1 << 8;
 
-/// Registers the process, and fences once to see that it works.
+/// Registers the process, and makes one fence to check that it works.
 ///
 /// # Errors
 ///
@@ -37,7 +37,8 @@ pub(crate) fn register() -> Result<(), Unsupported> {
 pub(crate) fn fence() -> Result<(), Unsupported> {
     match command(PRIVATE_EXPEDITED_RSEQ) {
         Ok(_) => Ok(()),
-        // Not registered: the memory is new, by a fork on kernels that forget.
+        // Not registered: the address space is new after a fork, and some kernels drop the
+        // registration.
         Err(Errno(libc::EPERM)) => {
             let again = command(REGISTER_PRIVATE_EXPEDITED_RSEQ)
                 .and_then(|_| command(PRIVATE_EXPEDITED_RSEQ));

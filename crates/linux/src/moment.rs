@@ -1,8 +1,8 @@
-//! Both clocks at one moment: where the time-stamp counter stands, and where the monotonic clock.
+//! Paired readings of the time-stamp counter and the monotonic clock at one moment.
 //!
-//! A thread may lose its CPU after it has read one and before it reads the other; a rate found from
-//! such a pair is wrong by any factor. So the counter is read on either side of the clock. The
-//! clock's moment lies between the two, and how far apart they are is how much is not known:
+//! A thread may lose its CPU between the two readings; a rate computed from such a pair is wrong by
+//! any factor. So the counter is read before and after the clock. The clock's moment lies between
+//! the two, and their distance is the uncertainty:
 //!
 //! ```text
 //! counter   before ----------- ticks ----------- after
@@ -14,9 +14,9 @@ use antiphon_platform::Clock;
 
 use crate::{clock, tsc};
 
-/// A share of the ticks between two moments that may be in doubt: one in this many.
+/// At most one in `DOUBT` of the ticks between two moments may be in doubt.
 const DOUBT: u64 = 100;
-/// Looks that [`measure_ticks`] takes at either end.
+/// Number of readings that [`measure_ticks`] takes at each end.
 const LOOKS: usize = 8;
 
 /// One moment by both clocks.
@@ -24,14 +24,14 @@ const LOOKS: usize = 8;
 pub(crate) struct Moment {
     /// The counter, in ticks.
     pub(crate) ticks: u64,
-    /// By how many ticks it may be wrong.
+    /// The largest error of `ticks`, in ticks.
     pub(crate) doubt: u64,
     /// The monotonic clock, in nanoseconds.
     pub(crate) ns: u64,
 }
 
 impl Moment {
-    /// This moment. Doesn't block; the clock is a call of the vDSO.
+    /// Reads both clocks now. Doesn't block; the clock is a call of the vDSO.
     #[inline]
     pub(crate) fn now() -> Self {
         Self::read(tsc::ticks, || clock::now(Clock::Monotonic))
@@ -41,13 +41,13 @@ impl Moment {
     fn read(mut counter: impl FnMut() -> u64, clock: impl FnOnce() -> u64) -> Self {
         let before = counter();
         let ns = clock();
-        // A counter that went back comes out as a doubt beyond all bounds.
+        // If the counter went back, the doubt is huge.
         let half = counter().wrapping_sub(before) / 2;
         Self { ticks: before.wrapping_add(half), doubt: half + 1, ns }
     }
 
-    /// Ticks and nanoseconds from this moment to `later`; `None` if more than a hundredth of the
-    /// ticks is in doubt, or a clock went back.
+    /// The ticks and nanoseconds from this moment to `later`; `None` if more than a hundredth of
+    /// the ticks is in doubt, or a clock went back.
     pub(crate) fn until(&self, later: &Self) -> Option<(u64, u64)> {
         let ticks = tsc::since(self.ticks, later.ticks);
         let ns = later.ns.checked_sub(self.ns)?;
@@ -55,18 +55,19 @@ impl Moment {
     }
 }
 
-/// Counts ticks over `least_ns` nanoseconds or more: how many ticks, in how many nanoseconds. Keeps
-/// the CPU busy for so long.
+/// Counts ticks over at least `least_ns` nanoseconds; returns the ticks and the nanoseconds. Keeps
+/// the CPU busy during that time.
 ///
-/// The two belong together within one part in 99, and on a machine with CPU time to spare within
-/// some 50 ns. `None` if both clocks can't be read so closely one after the other.
+/// The two match within one part in 99, and on a machine with CPU time to spare within some 50 ns.
+/// Returns `None` if the clocks can't be read that closely one after the other.
 #[must_use]
 pub fn measure_ticks(least_ns: u64) -> Option<(u64, u64)> {
     let (begin, end) = measure(least_ns, Moment::now)?;
     begin.until(&end)
 }
 
-/// Two moments, `least_ns` nanoseconds or more apart, that [belong together](Moment::until).
+/// Two moments, at least `least_ns` nanoseconds apart, whose [difference](Moment::until) is exact
+/// enough.
 pub(crate) fn measure(least_ns: u64, mut look: impl FnMut() -> Moment) -> Option<(Moment, Moment)> {
     let mut begin = look();
     for _ in 1..LOOKS {
@@ -94,8 +95,8 @@ mod tests {
     use super::*;
     use core::cell::Cell;
 
-    /// A machine on which each reading of a clock takes a microsecond, and some take longer: the
-    /// thread lost its CPU before. The counter ticks thrice a nanosecond.
+    /// A machine on which each reading of a clock takes a microsecond, and some take longer,
+    /// because the thread lost its CPU before. The counter ticks three times a nanosecond.
     struct Machine<F> {
         ns: Cell<u64>,
         readings: Cell<u64>,

@@ -1,17 +1,18 @@
 //! Memory for waiter nodes: 64 bytes each, never freed, wiped in the child of a fork.
 //!
-//! It is mapped in pieces of 64 KiB, each when the arena hands out the first of its indices; these
-//! come in order. A program whose locks never contend maps nothing, and one with a thousand waiters
-//! maps one piece: limits on address space and on locked memory see what is in use and no more.
+//! It is mapped in pieces of 64 KiB, each when the arena hands out the first of its indices, which
+//! come in order. A program whose locks never contend maps nothing, and a program with a thousand
+//! waiters maps one piece: only used memory counts towards limits on address space and locked
+//! memory.
 //!
-//! `PIECES` has the address of each piece; null is not mapped. A piece is mapped only if the one
-//! before it is: an index further on was never handed out (it comes from a word that another
-//! process wrote), and such a word can't make us map memory. Where the kernel refuses a piece, its
-//! waiters have no nodes and nap; the next one asks again.
+//! `PIECES` has the address of each piece; null means not mapped. A piece is mapped only if the
+//! previous piece is: an index further on was never handed out (it comes from a word that another
+//! process wrote), and such a word must not make this process map memory. Where the kernel refuses
+//! a piece, its waiters have no nodes and nap; the next waiter tries again.
 //!
 //! One thread maps at a time, with signals blocked, so that no handler on it can wait for it; the
-//! others sleep. If all mapped and the slower ones unmapped, a crowd would need many times the
-//! room, and under a limit some of them would find none.
+//! others sleep. If all mapped a piece and the slower ones unmapped theirs, many threads would need
+//! many times the space, and under a limit some of them would get none.
 
 use core::ptr::null_mut;
 use core::sync::atomic::AtomicPtr;
@@ -24,7 +25,7 @@ use crate::{Linux, clock, futex, pages};
 
 type Node = Waiter<Linux>;
 
-/// How many nodes there are, the one of index 0 included, which no waiter has.
+/// Number of nodes, including the node of index 0, which no waiter gets.
 pub(crate) const WAITERS: u32 = 1 << 22;
 /// Bytes mapped at a time: one page on machines with the largest pages.
 const PIECE: usize = 64 << 10;
@@ -38,34 +39,33 @@ const _: () = assert!(WAITERS.is_multiple_of(NODES) && NODES.is_power_of_two());
 static PIECES: [AtomicPtr<Node>; (WAITERS / NODES) as usize] =
     [const { AtomicPtr::new(null_mut()) }; _];
 
-/// The node at `index`, or `None` if the memory can't be had, or no waiter was ever handed the
-/// index.
+/// The node at `index`, or `None` if the memory is not available, or no waiter ever got that index.
 #[inline]
 pub(crate) fn node(index: u32) -> Option<&'static Node> {
     let piece = PIECES.get((index / NODES) as usize)?;
-    // Acquire: the piece as it was mapped; pairs with the release in `map`.
+    // Acquire: the mapped piece; pairs with the release in `map_alone`.
     let seen = piece.load(Acquire);
     let base = if seen.is_null() { map(index / NODES)? } else { seen };
-    // SAFETY: a piece that was published is mapped, readable and writable for good, and has `NODES`
-    // nodes. It holds zeroes or nodes; zeroes are a node too, and all fields are atomics.
+    // SAFETY: a published piece is mapped for good, readable and writable, and has `NODES` nodes.
+    // It holds zeroes or nodes; zeroes are a valid node, too, and all fields are atomics.
     Some(unsafe { &*base.add((index % NODES) as usize) })
 }
 
-/// Maps a piece, or waits for the thread that does, if the piece before it is there.
+/// Maps a piece, or waits for the thread that does, if the previous piece is mapped.
 #[cold]
 #[inline(never)]
 fn map(number: u32) -> Option<*mut Node> {
     let number = number as usize;
-    // Acquire: as above; only whether it is there matters.
+    // Acquire: as in `node`; only whether the piece is mapped matters.
     if number > 0 && PIECES.get(number - 1)?.load(Acquire).is_null() {
         return None;
     }
-    // Names are worth nothing in a process that can't tell itself from its parent.
+    // Names are useless in a process that can't distinguish itself from its parent.
     identity::wiped_epoch()?;
     let mapping = &identity::process().mapping;
     loop {
         let signals = Blocked::all();
-        // Acquire: the piece of the thread that was here before; pairs with the release below.
+        // Acquire: the piece of the previous thread here; pairs with the release below.
         if mapping.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
             let mapped = map_alone(number);
             mapping.store(0, Release);
@@ -74,11 +74,11 @@ fn map(number: u32) -> Option<*mut Node> {
             return mapped;
         }
         drop(signals);
-        // It is woken, unless the other was faster still.
+        // The mapper wakes this sleep, unless it was faster than the sleep.
         let ns = clock::now(Clock::Monotonic) + 10_000_000;
         let _ =
             futex::wait(mapping, futex::PRIVATE, 1, Some(Deadline { clock: Clock::Monotonic, ns }));
-        // Acquire: as above.
+        // Acquire: as in `node`.
         let seen = PIECES[number].load(Acquire);
         if !seen.is_null() {
             return Some(seen);
@@ -86,9 +86,9 @@ fn map(number: u32) -> Option<*mut Node> {
     }
 }
 
-/// Maps a piece, unless it is there.
+/// Maps a piece, unless it is already mapped.
 fn map_alone(number: usize) -> Option<*mut Node> {
-    // Relaxed: acquired by our caller.
+    // Relaxed: the caller's acquire of `mapping` covers it.
     let seen = PIECES[number].load(Relaxed);
     if !seen.is_null() {
         return Some(seen);
@@ -99,7 +99,7 @@ fn map_alone(number: usize) -> Option<*mut Node> {
         return None;
     }
     pages::leave_out_of_dumps(new, PIECE);
-    // Release: publishes the mapping, pairs with the loads of `PIECES`.
+    // Release: publishes the mapping; pairs with the loads of `PIECES`.
     PIECES[number].store(new.cast(), Release);
     Some(new.cast())
 }

@@ -1,31 +1,31 @@
-//! Whether the CPUs' counter still goes as it went when it was measured.
+//! Detection of changes of the CPUs' counter after its rate was measured.
 //!
-//! A kernel may find later that it can't keep its time by the counter. A hypervisor may move its
-//! guest to a host whose counter stands elsewhere, or goes at another rate, and a machine that was
-//! suspended may begin to count anew. None of them tells a program. But each shows beside the
-//! monotonic clock, which the kernel keeps right through all of that.
+//! A kernel may find later that it can't keep its time by the counter. A hypervisor may migrate its
+//! guest to a host whose counter has another value or another rate, and a machine that was
+//! suspended may restart its counter. Programs are not notified of any of these. But each shows in
+//! comparison with the monotonic clock, which the kernel keeps correct throughout.
 
 use core::fmt;
 
 use crate::counter::{self, ClockSource, source};
 use crate::moment::{Moment, measure};
 
-/// The counter's rate, and where it stood beside the monotonic clock.
+/// The rate of the counter, and a paired reading of the counter and the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     begun: Moment,
-    /// The ticks that were measured, how many of them are in doubt, and in how many nanoseconds.
+    /// The measured ticks, the number of these that are in doubt, and the measured nanoseconds.
     ticks: u64,
     doubt: u64,
     ns: u64,
 }
 
-/// How a counter is found to have changed.
+/// The change of a counter that was detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
-    /// The kernel does not keep its time by it any more.
+    /// The kernel no longer keeps its time by the counter.
     Source,
-    /// It has jumped, or goes at another rate.
+    /// The counter has jumped, or has another rate.
     Pace,
 }
 
@@ -45,14 +45,14 @@ impl fmt::Display for Changed {
 }
 
 /// The share of the time after the measurement by which the two clocks may differ: the monotonic
-/// clock is slewed by half of that at most.
+/// clock is slewed by at most half of that.
 const SLEW: u64 = 1_000;
-/// How far the two clocks may differ however short the time is.
+/// The difference of the two clocks that is always tolerated, however short the time is.
 const SLACK_NS: u64 = 1_000_000;
 
 impl Pace {
-    /// Counts ticks over `least_ns` nanoseconds or more, and keeps the CPU busy for so long. `None`
-    /// if the CPU is lost too often, as of [`measure_ticks`](crate::measure_ticks).
+    /// Counts ticks over at least `least_ns` nanoseconds, and keeps the CPU busy during that time.
+    /// Returns `None` if the CPU is lost too often, like [`measure_ticks`](crate::measure_ticks).
     #[must_use]
     pub fn measure(least_ns: u64) -> Option<Self> {
         let (begun, end) = measure(least_ns, Moment::now)?;
@@ -60,18 +60,19 @@ impl Pace {
         Some(Self { begun, ticks, doubt: begun.doubt + end.doubt, ns })
     }
 
-    /// Ticks a nanosecond.
+    /// The rate of the counter, in ticks per nanosecond.
     #[must_use]
     pub fn ticks_per_ns(&self) -> f64 {
         self.ticks as f64 / self.ns as f64
     }
 
-    /// Looks whether the counter has kept this pace so far. Reads a file of `/sys` and both clocks.
-    /// What is less than a millisecond, or a thousandth of the time that has gone by, is not seen.
+    /// Checks whether the counter has kept this rate so far. Reads a file of `/sys` and both
+    /// clocks. Does not detect deviations of less than a millisecond, or less than a thousandth of
+    /// the elapsed time.
     ///
     /// # Errors
     ///
-    /// The change, if there was one.
+    /// Returns the change, if there was one.
     pub fn verify(&self) -> Result<(), Changed> {
         match source() {
             ClockSource::Monotonic(_) => Ok(()),
@@ -86,7 +87,7 @@ impl Pace {
         let [ticks, doubt] = [self.ticks, self.doubt].map(u128::from);
         let of = |ns: u64| u128::from(ns) * ticks / u128::from(self.ns.max(1));
         let due = of(ns);
-        // A counter that went back comes out as far ahead.
+        // A counter that went back appears to be far ahead.
         let seen = u128::from(now.ticks.wrapping_sub(self.begun.ticks));
         let unsure = u128::from(self.begun.doubt) + u128::from(now.doubt);
         let slack = of(SLACK_NS) + due / u128::from(SLEW) + due * doubt / ticks.max(1);
@@ -98,7 +99,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Three ticks a nanosecond, measured over a millisecond.
+    /// Three ticks per nanosecond, measured over a millisecond.
     const PACE: Pace = Pace {
         begun: Moment { ticks: 1 << 40, doubt: 50, ns: 1 << 30 },
         ticks: 3_000_000,

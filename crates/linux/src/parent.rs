@@ -1,4 +1,4 @@
-//! Processes that end with the process that started them, however that ends.
+//! Processes that end with the process that started them, even if that is killed.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -6,31 +6,32 @@ use std::process::Command;
 
 /// Makes the kernel kill this process when the thread that started it ends.
 pub fn end_with_parent() {
-    // It fails for no signal that there is.
+    // The call fails only for invalid signals.
     let _ = on_parents_end(libc::SIGKILL);
 }
 
-/// Makes the kernel tell what `command` starts to end (`SIGTERM`, which a process with children of
-/// its own can pass on) when the thread that starts it ends, killed or not. It holds for what a
-/// program executes in its place, too, unless that has other rights.
+/// Makes the kernel send `SIGTERM` to the process of `command` when the thread that starts it ends,
+/// killed or not; a process with children can pass that signal on. It also holds for programs that
+/// the process executes, unless these have other rights.
 pub fn die_with_parent(command: &mut Command) -> &mut Command {
-    // SAFETY: takes nothing and can't fail.
+    // SAFETY: takes no arguments and can't fail.
     let parent = unsafe { libc::getpid() };
     let ask = move || {
         on_parents_end(libc::SIGTERM)?;
-        // SAFETY: as above. A parent that ended before the request causes no signal.
+        // SAFETY: takes no arguments and can't fail. A parent that ended before the request causes
+        // no signal.
         if unsafe { libc::getppid() } == parent {
             Ok(())
         } else {
             Err(io::Error::from_raw_os_error(libc::ESRCH))
         }
     };
-    // SAFETY: two system calls, which a child of any process may make; nothing is allocated.
+    // SAFETY: the closure makes two system calls, which any child may make, and allocates nothing.
     unsafe { command.pre_exec(ask) }
 }
 
 fn on_parents_end(signal: i32) -> io::Result<()> {
-    // SAFETY: takes plain numbers.
+    // SAFETY: takes only numbers.
     match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

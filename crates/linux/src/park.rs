@@ -1,27 +1,28 @@
-//! Parking: a waiter sleeps until its token says that a wake is due.
+//! Parking: a waiter sleeps until its token says that a wake is pending.
 //!
 //! | token | meaning | park | unpark | timeout |
 //! |---|---|---|---|---|
-//! | `EMPTY` | no sleeper, no wake is due | → `THREAD` or `FIBER`, sleep | → `DUE` | |
-//! | `DUE` | a wake is due | → `EMPTY`, return | → `DUE` | → `EMPTY`, return as woken |
+//! | `EMPTY` | no sleeper, no pending wake | → `THREAD` or `FIBER`, sleep | → `DUE` | |
+//! | `DUE` | a wake is pending | → `EMPTY`, return | → `DUE` | → `EMPTY`, return as woken |
 //! | `THREAD` | a thread sleeps on the token's futex | | → `DUE`, wake the futex | → `EMPTY` |
 //! | `FIBER` | the fiber in `handle` is suspended | | → `DUE`, resume it | → `EMPTY`, resume it |
 //! | `WAKER` | a future has left a [waker](crate::polled) | | → `DUE`, wake it | |
 //!
-//! - PARK-1 (no lost token): `unpark` always leaves `DUE`, and only the waiter itself takes `DUE`
-//!   away, by which it returns.
+//! - PARK-1 (no lost token): `unpark` always leaves `DUE`, and only the waiter itself removes
+//!   `DUE`, and it then returns.
 //! - PARK-2 (one wake): a thread that moves a token away from `THREAD` or `FIBER` with a swap or
-//!   exchange sees that it did, and it alone wakes; no system call without a sleeper.
-//! - PARK-3 (no early resume): `FIBER` is set when the fiber's stack is no longer in use, by the
-//!   scheduler that switched away from it ([`crate::fiber`]). So a fiber may be resumed on any
-//!   thread the moment that its token leaves `FIBER`.
+//!   exchange sees that it did, and only that thread wakes the sleeper; without a sleeper there is
+//!   no system call.
+//! - PARK-3 (no early resume): the scheduler that switched away from the fiber sets `FIBER` when
+//!   the fiber's stack is no longer in use ([`crate::fiber`]). So a fiber may be resumed on any
+//!   thread as soon as its token leaves `FIBER`.
 //!
-//! Above `DUE` stands the time at which a thread was woken, by which [`crate::sleep`] learns what
-//! sleeps cost.
+//! The bits above `DUE` hold the time at which a thread was woken; [`crate::sleep`] learns the cost
+//! of sleeps from it.
 //!
-//! The releasing swap of `unpark` and the acquiring ones of the waiter make what happened before
-//! the wake happen before the return. A token that is left `DUE` when a node changes hands is a
-//! spurious wake for its next owner, which every caller of `park` must bear anyway.
+//! Because of the releasing swap of `unpark` and the acquiring swaps of the waiter, everything
+//! before the wake happens before the return. A token that is still `DUE` when a node changes hands
+//! is a spurious wake for its next owner; every caller of `park` must expect those anyway.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -35,9 +36,9 @@ const EMPTY: u32 = 0;
 const DUE: u32 = 1;
 const THREAD: u32 = 2;
 const FIBER: u32 = 3;
-/// With a bit above the state's, of which it has none that is `DUE`.
+/// Uses a bit above those of the state, so that its state bits differ from `DUE`.
 const WAKER: u32 = THREAD | 1 << STATE_BITS;
-/// The bits of these; above them is the time of a wake, in units of 16 ticks.
+/// Number of state bits; above them is the time of a wake, in units of 16 ticks.
 const STATE_BITS: u32 = 2;
 const STATE: u32 = (1 << STATE_BITS) - 1;
 const STAMP_SHIFT: u32 = 4;
@@ -60,18 +61,18 @@ pub(crate) fn park(waiter: &Waiter<Linux>, deadline: Option<Deadline>) -> Parked
 
 /// See [`Platform::unpark`](antiphon_platform::Platform::unpark).
 ///
-/// Says whether the waiter was found asleep, as
-/// [`Platform::unpark_asleep`](antiphon_platform::Platform::unpark_asleep) does: the kernel takes a
-/// thread off its futex for as long as that is in a signal handler, or stopped.
+/// Returns whether the waiter was found asleep, as
+/// [`Platform::unpark_asleep`](antiphon_platform::Platform::unpark_asleep) does: the kernel removes
+/// a thread from its futex while it is in a signal handler, or stopped.
 pub(crate) fn unpark(waiter: WaiterRef) -> bool {
     let Some(node) = nodes::node(waiter.index) else { return false };
-    // Relaxed: it only keeps late wakes from most of the node's next waits; the swap orders.
+    // Relaxed: the check only keeps late wakes from most of the node's next waits; the swap orders.
     if node.generation.load(Relaxed) != waiter.generation {
         return false;
     }
-    // Relaxed: a guess. A fiber's wake teaches nothing.
+    // Relaxed: a guess. A fiber's wake gives no sample of the cost.
     let stamp = if node.token.load(Relaxed) == FIBER { 0 } else { stamp() };
-    // Release: the waker's past; pairs with `wake_up` and `fall_asleep`. Acquire: `handle`, pairs
+    // Release: the waker's past; pairs with `wake_up` and `fall_asleep`. Acquire: `handle`; pairs
     // with the release in `suspended::commit`.
     match node.token.swap(DUE | stamp << STATE_BITS, AcqRel) {
         THREAD => return futex::wake(word(node), futex::PRIVATE, 1) != 0,
@@ -82,32 +83,33 @@ pub(crate) fn unpark(waiter: WaiterRef) -> bool {
     true
 }
 
-/// The first half of a thread's park: `false` if a wake was due and is taken.
+/// The first half of a thread's park. Returns `false` if a wake was pending, which is now consumed.
 fn fall_asleep(waiter: &Waiter<Linux>) -> bool {
-    // Relaxed: a waker that finds a thread asleep wakes the futex, and reads nothing that we have
-    // written.
+    // Relaxed: a waker that finds a thread asleep wakes the futex, and reads nothing that this
+    // thread wrote.
     if waiter.token.compare_exchange(EMPTY, THREAD, Relaxed, Relaxed).is_ok() {
         return true;
     }
-    // It was `DUE`, because we are awake, and only we take that away. A swap and not a store:
-    // another wake may have come meanwhile, and its past must come before our return too.
+    // The token was `DUE`, because this thread is awake, and only this thread removes `DUE`. A swap
+    // and not a store: another wake may have come meanwhile, and its past must happen before our
+    // return, too.
     waiter.token.swap(EMPTY, Acquire);
     false
 }
 
-/// The last half of a park: if a wake was due, it is taken; the time when it was given.
+/// The second half of a park. Consumes a pending wake and returns its time, if there is one.
 fn wake_up(waiter: &Waiter<Linux>) -> Option<u32> {
-    // Acquire: the waker's past, pairs with the swap in `unpark`.
+    // Acquire: the waker's past; pairs with the swap in `unpark`.
     let token = waiter.token.swap(EMPTY, Acquire);
     (token & STATE == DUE).then_some(token >> STATE_BITS)
 }
 
-/// The time, as it stands in tokens: 30 bits, which repeat after some seconds.
+/// The time in the format of tokens: 30 bits, which wrap around after some seconds.
 fn stamp() -> u32 {
     (tsc::ticks() >> STAMP_SHIFT) as u32 & (u32::MAX >> STATE_BITS)
 }
 
-/// Ticks from a stamp until now; 0 if that is another CPU's, whose counter is ahead.
+/// Ticks from a stamp until now; 0 if the stamp is from another CPU whose counter is ahead.
 fn since(then: u32) -> u64 {
     let units = stamp().wrapping_sub(then) & (u32::MAX >> STATE_BITS);
     if units > u32::MAX >> (STATE_BITS + 1) { 0 } else { u64::from(units) << STAMP_SHIFT }
@@ -117,37 +119,40 @@ fn word(waiter: &Waiter<Linux>) -> &AtomicU32 {
     waiter.token.as_atomic()
 }
 
-/// The actions of a fiber scheduler, by way of [`crate::fiber`].
+/// The operations of a fiber scheduler, through [`crate::fiber`].
 pub(crate) mod suspended {
     use super::*;
 
-    /// PARK-3: the fiber has left its stack. `false` if it must be resumed at once: a wake is due,
-    /// and stays so for [`finish`] to take. Its deadline may have passed by then.
+    /// PARK-3: called when the fiber has left its stack. Returns `false` if the fiber must be
+    /// resumed at once, because a wake is pending; [`finish`] will consume it. The deadline may
+    /// have passed by then.
     pub(crate) fn commit(waiter: &Waiter<Linux>) -> bool {
-        // Release: `handle`, pairs with the acquire of the swap in `unpark`.
+        // Release: `handle`; pairs with the acquire of the swap in `unpark`.
         waiter.token.compare_exchange(EMPTY, FIBER, Release, Relaxed).is_ok()
     }
 
-    /// Ends the suspension because no wake has come in time. `false` if a wake has ended it
-    /// already.
+    /// Ends the suspension because no wake came in time. Returns `false` if a wake has already
+    /// ended it.
     pub(crate) fn expire(waiter: &Waiter<Linux>) -> bool {
         // Relaxed: the thread that resumes the fiber publishes; nothing else is read.
         waiter.token.compare_exchange(FIBER, EMPTY, Relaxed, Relaxed).is_ok()
     }
 
-    /// Whether a wake was due; the fiber runs again.
+    /// Called when the fiber runs again; consumes a pending wake, and returns whether there was
+    /// one.
     pub(crate) fn finish(waiter: &Waiter<Linux>) -> bool {
         wake_up(waiter).is_some()
     }
 }
 
-/// The actions of a future in place of parking, by way of [`crate::polled`].
+/// The operations of a future that replace parking, through [`crate::polled`].
 pub(crate) mod left {
     use super::*;
 
-    /// A waker was left. `false`: a wake was due, and is taken.
+    /// Publishes the waker that was left. Returns `false` if a wake was pending, which is now
+    /// consumed.
     pub(crate) fn commit(waiter: &Waiter<Linux>) -> bool {
-        // Release: `handle`, pairs with the acquire of the swap in `unpark`.
+        // Release: `handle`; pairs with the acquire of the swap in `unpark`.
         let left = waiter.token.compare_exchange(EMPTY, WAKER, Release, Relaxed).is_ok();
         if !left {
             end(waiter);
@@ -155,13 +160,13 @@ pub(crate) mod left {
         left
     }
 
-    /// The waker is taken back, and the wake, if one was due.
+    /// Takes the waker back, and consumes a pending wake, if there is one.
     pub(crate) fn end(waiter: &Waiter<Linux>) {
         wake_up(waiter);
     }
 }
 
-/// A wait that the caller carries out with a `FUTEX_WAIT` system call of its own.
+/// A wait that the caller carries out with its own `FUTEX_WAIT` system call.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct FutexWait {
@@ -171,19 +176,20 @@ pub struct FutexWait {
     pub expected: u32,
 }
 
-/// Begins a park whose sleep is up to the caller. `None` if a wake was due: it is taken and there
-/// is nothing to wait for.
+/// Begins a park whose sleep the caller performs. Returns `None` if a wake was pending: it is
+/// consumed, and there is nothing to wait for.
 ///
-/// This is `park` in two halves, for C code that has to sleep with asynchronous cancellation
-/// enabled, where no Rust frame may be on the stack. Threads only, not fibers. Whatever ended the
-/// sleep, a cancellation too, [`park_end`] must follow before the node is used again.
+/// This is `park` in two halves, for C code that must sleep with asynchronous cancellation enabled,
+/// where no Rust frame may be on the stack. Only for threads, not for fibers. Whatever ends the
+/// sleep, even a cancellation, [`park_end`] must follow before the node is used again.
 #[must_use]
 pub fn park_begin(waiter: &Waiter<Linux>) -> Option<FutexWait> {
     fall_asleep(waiter).then(|| FutexWait { address: word(waiter).as_ptr(), expected: THREAD })
 }
 
-/// Ends what [`park_begin`] began. `true` if a wake was due: it is taken, and a caller that was
-/// cancelled must pass it on. `false` after a timeout, a cancellation or a spurious wake.
+/// Ends a park of [`park_begin`]. Returns `true` if a wake was pending: it is consumed, and a
+/// cancelled caller must pass it on. Returns `false` after a timeout, a cancellation or a spurious
+/// wake.
 #[must_use]
 pub fn park_end(waiter: &Waiter<Linux>) -> bool {
     wake_up(waiter).is_some()
@@ -206,7 +212,7 @@ mod tests {
         assert!(!park_end(&waiter));
     }
 
-    /// However long it takes until the fiber runs again.
+    /// The wake is kept, however long it takes until the fiber runs again.
     #[test]
     fn a_wake_that_came_before_a_fiber_was_suspended_is_not_lost() {
         let waiter = Waiter::<Linux>::NEW;

@@ -1,46 +1,47 @@
-//! A machine with more CPUs and sockets than this one has, for tests: the feature `pretend`.
+//! A pretended machine with more CPUs and sockets than the real one, for tests: the feature
+//! `pretend`.
 //!
-//! Locks take other paths where there are more than two CPUs, or several sockets. With this feature
-//! a test program has the platform answer as such a machine would; without it nothing of this is
-//! compiled into any path. No program that is shipped has the feature.
+//! Locks take other paths where there are more than two CPUs, or several sockets. With this
+//! feature, the platform answers a test program as such a machine would; without it, nothing of
+//! this is compiled into any path. No shipped program has the feature.
 //!
 //! | question | answer |
 //! |---|---|
-//! | how many CPUs | [`Machine::cpus`] |
-//! | which socket | the thread's number modulo [`Machine::sockets`] |
-//! | too few CPUs | by the count of spinning threads, and by lot ([`Machine::crowded_one_in`]) |
+//! | number of CPUs | [`Machine::cpus`] |
+//! | socket of a thread | the thread's number modulo [`Machine::sockets`] |
+//! | crowded | by the count of spinning threads, and at random ([`Machine::crowded_one_in`]) |
 //!
-//! Signs of crowding that the real machine shows are not looked at. A spinning thread yields its
-//! CPU at each look, so that many of them make progress on few CPUs, in orders that a machine of
-//! that size has and this one would not. Each look takes [`LOOK_NS`] of the spin's budget, whatever
-//! the thread has waited for its CPU.
+//! Signs of crowding of the real machine are ignored. A spinning thread yields its CPU at each load
+//! of its word, so that many such threads make progress on few CPUs, in orders that a machine of
+//! that size has and the real one would not. Each load uses [`LOOK_NS`] of the spin's budget,
+//! however long the thread waited for its CPU.
 //!
-//! A program says what machine it wants ([`pretend`]), or the variable `ANTIPHON_PRETEND` does, for
-//! programs that are not ours: `16`, `16x2` (CPUs, sockets), `16x2/8` (crowded one time in 8).
+//! A program chooses the machine ([`pretend`]), or for programs that are not ours the variable
+//! `ANTIPHON_PRETEND`: `16`, `16x2` (CPUs, sockets), `16x2/8` (crowded one time in 8).
 
 #[cfg(feature = "pretend")]
 use core::sync::atomic::AtomicU64;
 #[cfg(feature = "pretend")]
 use core::sync::atomic::Ordering::Relaxed;
 
-/// The machine to pretend.
+/// The pretended machine, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// CPUs of the process, at least 1.
+    /// Number of CPUs of the process, at least 1.
     pub cpus: u16,
-    /// NUMA nodes with CPUs, at least 1.
+    /// Number of NUMA nodes with CPUs, at least 1.
     pub sockets: u16,
-    /// One answer of this many, drawn by lot, says that CPUs are short; with 0, none does.
+    /// One answer in this many, chosen at random, is "crowded"; with 0, none is.
     pub crowded_one_in: u16,
 }
 
 /// The part of a spin's budget that each load of the word uses up, in nanoseconds.
 pub(crate) const LOOK_NS: u32 = 1_000;
 
-/// The environment has not been asked.
+/// The environment has not been read yet.
 #[cfg(feature = "pretend")]
 const UNKNOWN: u64 = 0;
-/// The machine is what it is.
+/// No machine is pretended.
 #[cfg(feature = "pretend")]
 const REAL: u64 = 1;
 /// Set in every word that holds a machine.
@@ -50,23 +51,23 @@ const PRETENDED: u64 = 2;
 #[cfg(feature = "pretend")]
 static MACHINE: AtomicU64 = AtomicU64::new(UNKNOWN);
 
-/// Whether there is a machine to pretend.
+/// Returns whether a machine is pretended.
 #[inline(always)]
 pub(crate) fn is_on() -> bool {
     machine().is_some()
 }
 
-/// The machine to pretend.
+/// The pretended machine, if any.
 #[cfg(not(feature = "pretend"))]
 #[inline(always)]
 pub(crate) const fn machine() -> Option<Machine> {
     None
 }
 
-/// The machine to pretend.
+/// The pretended machine, if any.
 #[cfg(feature = "pretend")]
 pub(crate) fn machine() -> Option<Machine> {
-    // Relaxed: the word is all there is to it.
+    // Relaxed: the word holds the whole state.
     let word = match MACHINE.load(Relaxed) {
         UNKNOWN => ask_environment(),
         word => word,
@@ -79,8 +80,8 @@ pub(crate) fn machine() -> Option<Machine> {
     })
 }
 
-/// From now on the platform answers as `machine` would; with `None`, as the real machine does.
-/// Threads that wait meanwhile may have asked before.
+/// Makes the platform answer as `machine` would; with `None`, as the real machine does. Threads
+/// that are waiting may still use earlier answers.
 #[cfg(feature = "pretend")]
 pub fn pretend(machine: Option<Machine>) {
     let field = |value: u16, nth: u32| u64::from(value) << (16 * nth);
@@ -96,7 +97,7 @@ pub fn pretend(machine: Option<Machine>) {
 #[cfg(feature = "pretend")]
 #[cold]
 fn ask_environment() -> u64 {
-    // SAFETY: the name is a string that ends in zero. What is found is the environment's, which no
+    // SAFETY: the name is a zero-terminated string. The value belongs to the environment, which no
     // program that uses this changes meanwhile.
     let value = unsafe {
         let value = libc::getenv(c"ANTIPHON_PRETEND".as_ptr());

@@ -3,17 +3,17 @@
 //!
 //! | `antiphon:…` | when | arguments |
 //! |---|---|---|
-//! | `lock_wait_start` | a lock was not to be had at once | address of the lock, kind |
-//! | `lock_acquired` | that wait has ended with it | the same |
-//! | `lock_gave_up` | that wait has ended without it | the same |
+//! | `lock_wait_start` | a lock was not free, and the wait begins | address of the lock, kind |
+//! | `lock_acquired` | the wait has ended with the lock | the same |
+//! | `lock_gave_up` | the wait has ended without the lock | the same |
 //!
-//! A probe is one instruction that does nothing, where a wait begins or ends and nowhere else: a
-//! lock that is free passes none. What is not traced pays for two of them a wait, and for no clock:
-//! a tracer has its own.
+//! A probe is a `nop` where a wait begins or ends and nowhere else: taking a free lock passes none.
+//! Without a tracer, a wait costs two of them and no reading of a clock, because a tracer has its
+//! own.
 
 use antiphon_platform::{Probe, Traced};
 
-/// The characters before the name of a register in a note.
+/// The prefix of a register's name in a note.
 #[cfg(target_arch = "x86_64")]
 macro_rules! register {
     () => {
@@ -27,17 +27,17 @@ macro_rules! register {
     };
 }
 
-/// A probe of that name, with the two words of a [`Traced`].
+/// Defines a probe with that name and the two words of a [`Traced`].
 ///
-/// The note has the address of the instruction; that of `.stapsdt.base` as it was linked, by which
-/// tools find out how a linker moved things later; none of a semaphore; then provider, name and
-/// where the arguments are, each ended by zero. The arguments are unsigned, of 8 bytes. Nothing
-/// that is loaded refers to the base, so a linker must be told to retain it (`R`).
+/// The note has the address of the instruction; the link-time address of `.stapsdt.base`, from
+/// which tools compute how a linker moved sections later; no address of a semaphore; then provider,
+/// name and locations of the arguments, each zero-terminated. The arguments are unsigned, of 8
+/// bytes. Nothing that is loaded refers to the base, so the linker must retain it (`R`).
 macro_rules! probe {
     ($name:literal, $traced:expr) => {{
         let Traced { address, kind } = $traced;
-        // SAFETY: one instruction that does nothing. The rest goes to other sections: a note that
-        // is not loaded, and one byte that is never read.
+        // SAFETY: a `nop`. The rest goes to other sections: a note that is not loaded, and one byte
+        // that is never read.
         unsafe {
             core::arch::asm!(
                 "990: nop",

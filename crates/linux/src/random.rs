@@ -1,7 +1,7 @@
-//! Pseudo-random numbers, a sequence for each thread: Marsaglia's xorshift of 32 bits.
+//! Pseudo-random numbers, one sequence for each thread: Marsaglia's 32-bit xorshift.
 //!
-//! Good enough to break ties and pick victims, and nothing more. The thread that survives a fork
-//! goes on with its parent's sequence.
+//! Good enough only for breaking ties and picking victims. The thread that survives a fork
+//! continues its parent's sequence.
 
 use core::sync::atomic::Ordering::Relaxed;
 

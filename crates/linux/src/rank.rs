@@ -1,11 +1,11 @@
-//! How urgent the scheduler holds a thread to be.
+//! The rank of a thread in the kernel's scheduler.
 //!
 //! | the thread is | rank |
 //! |---|---|
 //! | ordinary, of nice value `n` | 20 − n: 1 to 40 |
 //! | idle (`SCHED_IDLE`) | 0 |
 //! | real-time, of priority `p` | 100 + p: 101 to 199 |
-//! | under a deadline | 255 |
+//! | scheduled by deadline | 255 |
 
 use core::sync::atomic::AtomicU8;
 use core::sync::atomic::Ordering::Relaxed;
@@ -14,7 +14,7 @@ use antiphon_platform::RANK;
 
 use crate::sys;
 
-/// `struct sched_attr` of `sched_setattr(2)`, as the first kernels had it.
+/// `struct sched_attr` of `sched_setattr(2)`, in its first version.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -30,52 +30,52 @@ struct Attributes {
 
 const _: () = assert!(size_of::<Attributes>() == 48);
 
-/// The calling thread's rank: one system call. That of an ordinary thread if the kernel does not
-/// tell, for example because a filter forbids to ask.
+/// The calling thread's rank: one system call. The rank of an ordinary thread if the kernel refuses
+/// to answer, for example because of a filter.
 pub(crate) fn own() -> u8 {
     let mut attributes = Attributes::default();
     let size = size_of::<Attributes>();
     let args = [0, (&raw mut attributes) as usize, size, 0];
-    // SAFETY: the structure is ours to write, and as large as we say.
+    // SAFETY: the structure is a writable local of the given size.
     let told = unsafe { sys::call(libc::SYS_sched_getattr, args) };
     if told.is_ok() { rank(&attributes) } else { RANK }
 }
 
-/// Whether [`urgency`] asks the kernel.
+/// When [`urgency`] asks the kernel.
 static ASKS: AtomicU8 = AtomicU8::new(ALWAYS);
 const ALWAYS: u8 = 0;
 const WHEN_TOLD: u8 = 1;
 const TOLD: u8 = 2;
 
-/// From now on the kernel is asked for a waiter's real-time priority only once
-/// [`real_time_is_about`], and now and then beside another question. For a library that hears of
-/// the priorities that the process gives to its threads; without this, each wait that sleeps asks.
+/// Makes `urgency` ask the kernel for a waiter's real-time priority only after
+/// [`real_time_is_about`], apart from occasional checks by `look`. For a library that sees the
+/// priorities that the process gives to its threads; without this, each wait that sleeps asks.
 pub fn ask_when_told() {
-    // Relaxed, as below: the word decides about order only.
+    // Relaxed, as for all accesses to this word: it affects only the order of service.
     if !has_real_time() {
         let _ = ASKS.compare_exchange(ALWAYS, WHEN_TOLD, Relaxed, Relaxed);
     }
 }
 
-/// Says that a thread of this process has a real-time priority, or will soon.
+/// Announces that a thread of this process has a real-time priority, or will soon.
 pub fn real_time_is_about() {
     if ASKS.load(Relaxed) != TOLD {
         ASKS.store(TOLD, Relaxed);
     }
 }
 
-/// Looks, where nothing else would, whether the calling thread was given a real-time priority by
-/// another process.
+/// Checks whether another process has given the calling thread a real-time priority, if nothing
+/// else would notice.
 pub(crate) fn look() {
     if ASKS.load(Relaxed) == WHEN_TOLD && has_real_time() {
         real_time_is_about();
     }
 }
 
-/// The calling thread's rank if it has a real-time priority, else 0: one system call for a thread
-/// that shares time.
+/// The calling thread's rank if it has a real-time priority, otherwise 0: one system call for a
+/// time-sharing thread.
 ///
-/// 0 too where the kernel does not tell.
+/// Also 0 where the kernel refuses to answer.
 pub(crate) fn urgency() -> u8 {
     if ASKS.load(Relaxed) == WHEN_TOLD || !has_real_time() {
         return 0;
@@ -86,9 +86,9 @@ pub(crate) fn urgency() -> u8 {
     }
 }
 
-/// Whether the calling thread does not share time: one system call.
+/// Returns whether the calling thread has a policy other than time-sharing: one system call.
 fn has_real_time() -> bool {
-    // SAFETY: takes a number.
+    // SAFETY: takes only a number.
     let told = unsafe { sys::call(libc::SYS_sched_getscheduler, [0]) };
     let Ok(policy) = told else { return false };
     let policy = policy as i32 & !libc::SCHED_RESET_ON_FORK;
@@ -137,7 +137,7 @@ mod tests {
     fn a_thread_that_was_made_nicer_has_a_lower_rank() {
         let ranks = std::thread::spawn(|| {
             let before = own();
-            // SAFETY: of the calling thread; any thread may be nicer.
+            // SAFETY: affects only the calling thread; any thread may raise its nice value.
             assert_eq!(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) }, 0);
             (before, own())
         });

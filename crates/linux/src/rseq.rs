@@ -1,17 +1,17 @@
 //! Restartable sequences: a few instructions that the kernel aborts if it interrupts them.
 //!
-//! A thread registers an area with the kernel (glibc does, from 2.35 on) and points it at a
-//! description of the sequence before it enters: where it starts, where it has committed, where to
-//! go instead. If the thread is preempted, migrated, given a signal or fenced by
-//! [`crate::membarrier`] between the two, it goes on at the third place. So the last instruction, a
-//! store, happens only if nothing has come in between after the first.
+//! A thread registers an area with the kernel (glibc does, from 2.35 on) and, before it enters a
+//! sequence, points the area at a description with three addresses: the start, the commit and the
+//! abort handler. If the thread is preempted, migrated, given a signal or fenced by
+//! [`crate::membarrier`] between start and commit, it continues at the abort handler. So the last
+//! instruction, a store, happens only if none of these came after the first instruction.
 //!
-//! The rules of the kernel, kept by the assembly below: the four bytes before the abort handler are
-//! the signature that was registered; the handler lies outside the sequence; no system call inside;
-//! the description is data of its own that stays mapped, and the pointer to it is cleared
-//! afterwards, so that a library may be unloaded.
+//! The assembly below keeps the kernel's rules: the four bytes before the abort handler are the
+//! registered signature; the handler is outside the sequence; there is no system call inside; the
+//! description is static data that stays mapped, and the pointer to it is cleared afterwards, so
+//! that a library may be unloaded.
 //!
-//! x86-64 only. Elsewhere there is no area, so no thread gets as far as a sequence.
+//! x86-64 only. Elsewhere there is no area, so no thread ever runs a sequence.
 
 use core::sync::atomic::AtomicIsize;
 use core::sync::atomic::Ordering::Relaxed;
@@ -20,16 +20,16 @@ use antiphon_platform::Unsupported;
 
 use crate::sys::{self, Errno};
 
-/// The signature that glibc registers on x86-64, and that stands before each abort handler.
+/// The signature that glibc registers on x86-64, and that precedes each abort handler.
 const SIGNATURE: u32 = 0x5305_3053;
-/// The length of the area that glibc registers as long as the kernel's features fit in it.
+/// The length of the area that glibc registers while the kernel's features fit in it.
 const LENGTH: usize = 32;
 const UNREGISTER: usize = 1;
 
-/// Where each thread's area is, from its thread pointer on; set by [`find`].
+/// The offset of each thread's area from its thread pointer; set by [`find`].
 static OFFSET: AtomicIsize = AtomicIsize::new(0);
 
-/// Looks for glibc's areas. Uses the dynamic linker, so never on a lock's path.
+/// Finds glibc's areas. Uses the dynamic linker, so it must not be called on a lock's path.
 ///
 /// # Errors
 ///
@@ -39,7 +39,7 @@ pub(crate) fn find() -> Result<(), Unsupported> {
         return Err(Unsupported);
     }
     let symbol = |name: &core::ffi::CStr| {
-        // SAFETY: the name is a string that ends in zero.
+        // SAFETY: the name is a zero-terminated string.
         unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
     };
     let (offset, size) = (symbol(c"__rseq_offset"), symbol(c"__rseq_size"));
@@ -51,10 +51,10 @@ pub(crate) fn find() -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// Whether the kernel knows the calling thread's area. Asks it: what the area itself says can be a
-/// leftover, in a thread or child that `clone` made without glibc.
+/// Returns whether the kernel knows the calling thread's area. Asks the kernel, because the content
+/// of the area can be stale in a thread or child that `clone` made without glibc.
 ///
-/// Only after [`find`] was successful.
+/// Must be called only after [`find`] was successful.
 pub(crate) fn registered() -> bool {
     let register = |flags| {
         let args = [area(), LENGTH, flags, SIGNATURE as usize];
@@ -62,10 +62,10 @@ pub(crate) fn registered() -> bool {
         unsafe { sys::call(libc::SYS_rseq, args) }
     };
     match register(0) {
-        // It is, at this address, with this length and this signature.
+        // It is registered, at this address, with this length and this signature.
         Err(Errno(libc::EBUSY)) => true,
-        // It was not, and is now by mistake; if that can't be undone, it stays registered and
-        // right.
+        // It was not registered, and now is by mistake; if that can't be undone, it stays
+        // registered, which is correct.
         Ok(_) => register(UNREGISTER).is_err(),
         Err(_) => false,
     }
@@ -85,8 +85,8 @@ mod sequence {
         thread.wrapping_add_signed(OFFSET.load(Relaxed))
     }
 
-    /// Stores `value` in `word` if `flag` is zero. `false`: not stored, the flag is up or the
-    /// sequence was aborted.
+    /// Stores `value` in `word` if `flag` is zero. Returns `false` if it did not store: the flag is
+    /// up, or the sequence was aborted.
     ///
     /// # Safety
     ///
@@ -95,9 +95,9 @@ mod sequence {
     pub(crate) unsafe fn store_unless(word: *const u8, value: u8, flag: *const u16) -> bool {
         let stored: u32;
         // SAFETY: the area is the registered one of this thread, whose pointer to a sequence (at 8)
-        // is ours to write while no other sequence runs, and none does: a signal handler's ends
-        // before it returns. The two words are valid by the caller's promise. On x86-64 the load
-        // and the store are an acquire and a release as they stand.
+        // may be written while no other sequence runs, and none does: a signal handler's sequence
+        // ends before the handler returns. The two words are valid by the caller's promise. On
+        // x86-64 a plain load is an acquire, and a plain store a release.
         unsafe {
             core::arch::asm!(
                 ".pushsection .data.antiphon_rseq, \"aw\", @progbits",
@@ -139,7 +139,7 @@ mod sequence {
         stored != 0
     }
 
-    /// Stays in a sequence until it is aborted or has gone round `rounds` times (not 0). Says
+    /// Stays in a sequence until it is aborted or has looped `rounds` times (not 0). Returns
     /// whether it was aborted.
     ///
     /// # Safety
@@ -197,7 +197,7 @@ mod sequence {
     ///
     /// # Safety
     ///
-    /// Nothing is asked.
+    /// None; `unsafe` only to match the function for x86-64.
     pub(crate) unsafe fn store_unless(_: *const u8, _: u8, _: *const u16) -> bool {
         false
     }
@@ -206,7 +206,7 @@ mod sequence {
     ///
     /// # Safety
     ///
-    /// Nothing is asked.
+    /// None; `unsafe` only to match the function for x86-64.
     pub(crate) unsafe fn aborted_within(_: u64) -> bool {
         false
     }

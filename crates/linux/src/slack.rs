@@ -1,18 +1,19 @@
-//! Timer slack: how late the kernel may have a thread's sleeps end, so that it wakes up less often.
+//! Timer slack: how much later the kernel may end a thread's sleeps, so that CPUs wake up less
+//! often.
 
 use antiphon_platform::Unsupported;
 
 use crate::sys;
 
-/// Lets the kernel end sleeps of the calling thread at most `ns` nanoseconds late; that is 50 000
-/// for most threads, and 0 sets what it was at the thread's start. Threads that it starts have the
-/// same. No promise: the thread still has to be scheduled.
+/// Lets the kernel end sleeps of the calling thread at most `ns` nanoseconds late; the default is
+/// 50 000, and 0 restores the value at the thread's start. Threads that it starts inherit the
+/// value. Not a bound on lateness: the thread must still be scheduled.
 ///
 /// # Errors
 ///
-/// [`Unsupported`] where a filter of system calls forbids it.
+/// [`Unsupported`] where a filter of system calls forbids the call.
 pub fn set_timer_slack(ns: usize) -> Result<(), Unsupported> {
-    // SAFETY: takes numbers.
+    // SAFETY: takes only numbers.
     let done =
         unsafe { sys::call(libc::SYS_prctl, [libc::PR_SET_TIMERSLACK as usize, ns, 0, 0, 0]) };
     done.map(drop).map_err(|_| Unsupported)
@@ -24,7 +25,7 @@ pub fn set_timer_slack(ns: usize) -> Result<(), Unsupported> {
 ///
 /// See [`set_timer_slack`].
 pub fn timer_slack() -> Result<usize, Unsupported> {
-    // SAFETY: takes numbers.
+    // SAFETY: takes only numbers.
     let got = unsafe { sys::call(libc::SYS_prctl, [libc::PR_GET_TIMERSLACK as usize, 0, 0, 0, 0]) };
     got.map_err(|_| Unsupported)
 }

@@ -1,14 +1,14 @@
-//! The cost of a sleep on this machine: learned from the sleeps that end.
+//! The cost of a sleep on this machine, estimated from the wakes of sleepers.
 //!
-//! A waker leaves the time in the token of the thread that it wakes, and the woken thread looks how
-//! long ago that was ([`crate::park`]): two readings of the time-stamp counter beside two system
-//! calls. That is all that can be measured without a second thread, which a lock has no business to
-//! start. A sample moves the estimate by a step, whatever its size, so it comes to rest where a
-//! quarter of the samples is less. The others contain a wait for a CPU that ran another thread or
-//! had fallen into a deep sleep; neither is a cost that spinning would save.
+//! A waker leaves the time in the token of the thread that it wakes, and the woken thread computes
+//! the elapsed time ([`crate::park`]): two readings of the time-stamp counter next to two system
+//! calls. No more can be measured without a second thread, which a lock must not start. Each sample
+//! moves the estimate by a step, whatever the size of the sample, so the estimate converges to the
+//! lower quartile. Larger samples contain a wait for a CPU that ran another thread or was in a deep
+//! sleep; spinning would save neither cost.
 //!
-//! Counters of two CPUs that disagree spoil samples, and so does a wake that is longer ago than a
-//! stamp counts, seconds: the bounds keep what comes of it usable.
+//! Samples are wrong where the counters of two CPUs disagree, or when a wake is older than the
+//! range of a stamp (seconds): the bounds keep the estimate usable.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
@@ -17,22 +17,22 @@ use crate::tsc;
 
 /// Less than the quickest wakes between two CPUs.
 const LEAST_NS: u32 = 2_000;
-/// The cost on virtual machines whose CPUs exit to wake each other. What takes longer is a CPU that
-/// comes out of a deep sleep, which the waker does not pay for.
+/// The cost on virtual machines whose CPUs exit to wake each other. Longer samples come from a CPU
+/// in a deep sleep, for which the waker does not pay.
 const MOST_NS: u32 = 20_000;
 /// The estimate before the first sample.
 const GUESS_NS: u32 = MOST_NS;
-/// A step is this part of the estimate: half as much is learned in some twenty sleeps.
+/// A step is one part in this many of the estimate, which halves in about twenty sleeps.
 const STEP: u32 = 32;
-/// A step down is this many steps up: one sample of four is to be less.
+/// A step down is this many steps up, so that one sample in four is less than the estimate.
 const DOWN: u32 = 3;
 
-/// On a line of its own: written at each wake, and read at each spin.
+/// On its own cache line: written at each wake, and read at each spin.
 #[repr(align(64))]
 struct Estimate(AtomicU32);
 
-/// 0 is not learned yet. Relaxed throughout: any value that it ever held is a good one, and a step
-/// that is lost to another thread's is one of many.
+/// 0 means not learned yet. Relaxed throughout: any value that it ever held is usable, and a step
+/// that a race loses is one of many.
 static COST_NS: Estimate = Estimate(AtomicU32::new(0));
 
 /// See [`Hints::sleep_cost_ns`](antiphon_platform::Hints::sleep_cost_ns).
@@ -43,7 +43,7 @@ pub(crate) fn cost_ns() -> u32 {
     }
 }
 
-/// Notes that a sleeper was back `ticks` ticks after the call that woke it.
+/// Notes that a sleeper was awake `ticks` ticks after the call that woke it.
 pub(crate) fn took(ticks: u64) {
     COST_NS.0.store(after(cost_ns(), ticks), Relaxed);
 }

@@ -1,13 +1,13 @@
-//! How long to spin: a budget in nanoseconds, cut short when spinning is no use.
+//! Spinning: a budget in nanoseconds, cut short when spinning has become useless.
 //!
-//! Between two looks at its word a spinning waiter pauses and reads the time-stamp counter. Two
+//! Between two loads of its word a spinning waiter pauses and reads the time-stamp counter. Two
 //! readings should be tens of nanoseconds apart; a gap of more than [`GAP_NS`] means that the
-//! waiter lost its CPU in between. Then another thread wants to run, perhaps the one that we wait
-//! for, so the spin ends whatever is left of its budget, and [`crate::crowd`] hears of it.
+//! waiter lost its CPU in between. Then another thread wants to run, perhaps the owner that it
+//! waits for, so the spin ends whatever the rest of its budget, and [`crate::crowd`] is notified.
 //!
-//! A CPU that can rest until a line is written to ([`crate::umwait`]) does so in place of pausing,
-//! but not at first, as it takes longer to be back than from a pause, nor where looks are to become
-//! fewer: what such a word's owner writes ends each rest.
+//! A CPU that can rest until a cache line is written ([`crate::umwait`]) does so instead of
+//! pausing. But not at first, because returning from a rest takes longer than from a pause, and not
+//! when backing off: the owner's writes to such a word's line would end each rest.
 
 use core::hint::spin_loop;
 
@@ -15,14 +15,14 @@ use antiphon_platform::Budget;
 
 use crate::{crowd, futex, pretend, tsc, umwait};
 
-/// A gap between two looks that an interrupt or a kernel thread does not explain; [`crate::crowd`]
+/// A gap between two loads that is too long for an interrupt or a kernel thread; [`crate::crowd`]
 /// has the figures.
 const GAP_NS: u32 = 500_000;
-/// Pauses between two looks. One is 10 to 50 ns, depending on the processor.
+/// Number of pauses between two loads. A pause takes 10 to 50 ns, depending on the processor.
 const PAUSES: u32 = 2;
-/// The longest rest between two looks: no gap yet.
+/// The longest rest between two loads, short enough not to count as a gap.
 const REST_NS: u32 = 100_000;
-/// The time below which pausing is as good: several times what it takes to come back from a rest.
+/// The time before the first rest: several times the time to return from a rest.
 const AWAKE_NS: u32 = 1_000;
 const _: () = assert!(REST_NS < GAP_NS / 2);
 
@@ -33,14 +33,14 @@ pub(crate) struct Spin {
     last: u64,
     budget: u64,
     gap: u64,
-    /// The first gap between two looks, if they are to become fewer.
+    /// The first distance between two loads, if the spin backs off.
     backoff: Option<u64>,
-    /// How long a rest is at most, if there are rests, and when the first begins.
+    /// The longest rest, and the time of the first one, if there are rests.
     rest: Option<(u64, u64)>,
 }
 
 impl Spin {
-    /// Starts the clock.
+    /// Starts the budget.
     #[cold]
     pub(crate) fn new(budget: Budget) -> Self {
         tsc::refine();
@@ -56,23 +56,23 @@ impl Spin {
         }
     }
 
-    /// Call it before each load of the word.
+    /// Must be called before each load of the word.
     #[inline]
     pub(crate) fn watch<W>(&self, word: &W) {
         #[cfg(target_arch = "x86_64")]
         if self.rest.is_some() {
-            // SAFETY: there are rests where they are supported; the word is borrowed.
+            // SAFETY: rests are enabled only where they are supported; the word is borrowed.
             unsafe { umwait::watch(core::ptr::from_ref(word).cast()) }
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = word;
     }
 
-    /// The least that passes between two looks.
+    /// Waits for the shortest time between two loads.
     #[inline]
     fn relax(&self) {
         if pretend::is_on() {
-            // There are more spinning threads than CPUs, then.
+            // There may be more spinning threads than real CPUs.
             return futex::yield_now();
         }
         #[cfg(target_arch = "x86_64")]
@@ -92,16 +92,16 @@ impl Spin {
     #[inline]
     fn look(&self) -> u64 {
         if pretend::is_on() {
-            // Whatever other programs do meanwhile.
+            // Independent of the load by other programs.
             return self.last.wrapping_add(tsc::from_ns(pretend::LOOK_NS));
         }
         tsc::ticks()
     }
 
-    /// Pauses. `false` if the next look is to be the last.
+    /// Pauses. Returns `false` if the next load must be the last.
     #[inline]
     pub(crate) fn pause(&mut self) -> bool {
-        // Backing off: as long until the next look as all looks have taken so far.
+        // Backing off: the time until the next load is the time of the whole spin so far.
         let until = self.backoff.map_or(0, |first| tsc::since(self.begin, self.last).max(first));
         let looked = self.last;
         loop {
@@ -123,7 +123,7 @@ impl Spin {
     }
 }
 
-/// A wait without an end of its own: spins, and yields the CPU once for each spent budget.
+/// An unbounded wait: spins, and yields the CPU after each spent budget.
 #[derive(Debug)]
 pub(crate) struct Patience(Spin);
 
@@ -143,7 +143,7 @@ impl Patience {
     pub(crate) fn pause(&mut self) {
         if !self.0.pause() {
             futex::yield_now();
-            // A new clock: what passed in the yield is no gap.
+            // A new budget: the time of the yield is not a gap.
             self.0 = Spin::new(Budget::PATIENCE);
         }
     }

@@ -2,29 +2,30 @@
 //!
 //! A lock call must not change `errno`: POSIX lets `pthread_mutex_lock` set nothing, and programs
 //! read `errno` across it. Every system call of this crate that a lock can reach goes through here.
-//! They are made by the instruction and not by the C library's wrappers. Some of those (`open`,
-//! `read`, `nanosleep`) are cancellation points, and a cancellation may not unwind a lock. And
-//! other libraries may stand in front of each of them, `syscall` too, as the preload library does.
+//! The calls use the instruction and not the C library's wrappers. Some wrappers (`open`, `read`,
+//! `nanosleep`) are cancellation points, and a cancellation must not unwind a lock. And other
+//! libraries may interpose any of them, even `syscall`, as the preload library does.
 
 use core::ffi::{CStr, c_int, c_long};
 
 use crate::filter;
 
-/// The code that the kernel gave for a refusal.
+/// The error code of a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Errno(pub(crate) c_int);
 
-/// Runs `f` and puts `errno` back to what it was.
+/// Runs `f` and restores `errno`.
 pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
-    // SAFETY: the C library's `errno` of this thread is always there to read.
+    // SAFETY: the C library's `errno` of this thread is always readable.
     let saved = unsafe { *libc::__errno_location() };
     let result = f();
-    // SAFETY: as above. The location is asked for again, because `f` is the caller's.
+    // SAFETY: `errno` is always writable. Its location is requested again, because `f` is arbitrary
+    // code.
     unsafe { *libc::__errno_location() = saved };
     result
 }
 
-/// Makes one system call that can be done without, and does not touch `errno`.
+/// Makes one optional system call; `errno` stays unchanged.
 ///
 /// # Errors
 ///
@@ -33,8 +34,7 @@ pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
 ///
 /// # Safety
 ///
-/// The contract is that of the call itself: pointers among the arguments must be valid for what it
-/// does with them.
+/// The contract is that of the call itself: pointer arguments must be valid for its accesses.
 #[inline]
 pub(crate) unsafe fn call<const N: usize>(
     number: c_long,
@@ -59,13 +59,13 @@ pub(crate) unsafe fn needed<const N: usize>(
 ) -> Result<usize, Errno> {
     let mut all = [0_usize; 6];
     all[..N].copy_from_slice(&args);
-    // SAFETY: the caller vouches for the arguments; the kernel ignores those it does not take.
+    // SAFETY: the caller guarantees the arguments; the kernel ignores those it does not take.
     let result = unsafe { instruction(number, all) };
-    // The last page of addresses stands for codes.
+    // Results in the last page of addresses are error codes.
     if (-4095..0).contains(&result) { Err(Errno(-result as c_int)) } else { Ok(result as usize) }
 }
 
-/// Makes one system call: what the kernel returns, as it stands.
+/// Makes one system call; returns the kernel's result unchanged, an error as a negative code.
 ///
 /// # Safety
 ///
@@ -74,7 +74,7 @@ pub(crate) unsafe fn needed<const N: usize>(
 #[cfg(target_arch = "x86_64")]
 pub unsafe fn instruction(number: c_long, args: [usize; 6]) -> isize {
     let result: isize;
-    // SAFETY: the caller's promise. The kernel keeps all registers but these.
+    // SAFETY: the caller's promise. The kernel preserves all registers except these.
     unsafe {
         core::arch::asm!(
             "syscall",
@@ -93,7 +93,7 @@ pub unsafe fn instruction(number: c_long, args: [usize; 6]) -> isize {
     result
 }
 
-/// Makes one system call: what the kernel returns, as it stands.
+/// Makes one system call; returns the kernel's result unchanged, an error as a negative code.
 ///
 /// # Safety
 ///
@@ -102,7 +102,7 @@ pub unsafe fn instruction(number: c_long, args: [usize; 6]) -> isize {
 #[cfg(target_arch = "aarch64")]
 pub unsafe fn instruction(number: c_long, args: [usize; 6]) -> isize {
     let result: isize;
-    // SAFETY: the caller's promise. The kernel keeps all registers but this.
+    // SAFETY: the caller's promise. The kernel preserves all registers except this one.
     unsafe {
         core::arch::asm!(
             "svc 0",
@@ -119,7 +119,7 @@ pub unsafe fn instruction(number: c_long, args: [usize; 6]) -> isize {
     result
 }
 
-/// Makes one system call: what the kernel returns, as it stands.
+/// Makes one system call; returns the kernel's result unchanged, an error as a negative code.
 ///
 /// # Safety
 ///
@@ -131,20 +131,20 @@ pub unsafe fn instruction(number: c_long, args: [usize; 6]) -> isize {
     errno_kept(|| {
         // SAFETY: the caller's promise.
         let result = unsafe { libc::syscall(number, a, b, c, d, e, f) };
-        // SAFETY: `errno` of this thread.
+        // SAFETY: `errno` of this thread is always accessible.
         if result == -1 { -unsafe { *libc::__errno_location() } as isize } else { result as isize }
     })
 }
 
 /// Reads the beginning of a small file, such as those of `/proc` and `/sys`.
 ///
-/// `None` if it can't be opened or read. No allocation.
+/// Returns `None` if it can't be opened or read. Does not allocate.
 pub(crate) fn read_file<'a>(path: &CStr, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
     let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
     let at = libc::AT_FDCWD as isize as usize;
-    // SAFETY: `path` is a string that ends in zero, alive for the call.
+    // SAFETY: `path` is a zero-terminated string, alive for the call.
     let fd = unsafe { call(libc::SYS_openat, [at, path.as_ptr() as usize, flags]) }.ok()?;
-    // SAFETY: the buffer is ours to write, and as long as we say.
+    // SAFETY: the buffer is writable and has the given length.
     let read = unsafe { call(libc::SYS_read, [fd, buffer.as_mut_ptr() as usize, buffer.len()]) };
     // SAFETY: `fd` was opened above and is known to no other thread. A failed close of a file that
     // was only read loses nothing.
@@ -158,12 +158,12 @@ mod tests {
 
     #[test]
     fn a_refused_call_leaves_errno_alone() {
-        // SAFETY: `errno` of this thread.
+        // SAFETY: `errno` of this thread is always accessible.
         unsafe { *libc::__errno_location() = 77 };
-        // SAFETY: closes no file: there is none of that number.
+        // SAFETY: closes no file: there is no descriptor with that number.
         let refused = unsafe { call(libc::SYS_close, [usize::MAX]) };
         assert_eq!(refused, Err(Errno(libc::EBADF)));
-        // SAFETY: as above.
+        // SAFETY: `errno` of this thread is always readable.
         assert_eq!(unsafe { *libc::__errno_location() }, 77);
     }
 

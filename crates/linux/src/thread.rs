@@ -1,4 +1,4 @@
-//! The caller's identity: the kernel's thread id, asked for once a thread.
+//! The caller's identity: the kernel's thread id, requested once per thread.
 
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::Relaxed;
@@ -9,9 +9,10 @@ use crate::{filter, identity, lending, local, sys};
 
 /// The calling thread.
 ///
-/// The id is kept with the epoch of the process, so the thread that survives a fork asks again. A
-/// `vfork` child has its parent's memory and thread-local state while its parent stands still, and
-/// the parent's id with them: right, because that state is whose nodes the id answers for.
+/// The id is cached with the epoch of the process, so the thread that survives a fork asks again. A
+/// `vfork` child has its parent's memory and thread-local state while the parent is suspended, and
+/// so the parent's id: this is correct, because the id stands for the owner of the nodes in that
+/// state.
 pub(crate) fn current() -> ThreadId {
     let Some(epoch) = identity::wiped_epoch() else { return ThreadId(ask()) };
     local::with(|thread| {
@@ -28,20 +29,21 @@ pub(crate) fn current() -> ThreadId {
     })
 }
 
-/// Whether the kernel still knows a thread of that id.
+/// Returns whether the kernel still knows a thread with that id.
 ///
-/// It may be one of another process that got the id later: `true` is always a safe answer. Asking
-/// for threads of this process only (`tgkill`) would not be: a `vfork` child is a process of its
-/// own in the kernel's eyes, and would take all threads whose memory it shares for dead.
+/// It may be a thread of another process that got the id later: `true` is always a safe answer.
+/// Asking only for threads of this process (`tgkill`) would not be safe: a `vfork` child is a
+/// separate process for the kernel, and would consider all threads whose memory it shares to be
+/// dead.
 pub(crate) fn alive(thread: ThreadId) -> bool {
     // SAFETY: signal 0 is never delivered.
     let sent = unsafe { sys::call(libc::SYS_tkill, [thread.0 as usize, 0]) };
     sent != Err(sys::Errno(libc::ESRCH))
 }
 
-/// Whether a thread of that id, of any process, has ended. Asks more than [`alive`]: the first
-/// thread of a process keeps its id after it has ended, until the others have and the parent has
-/// waited for them.
+/// Returns whether a thread with that id, of any process, has ended. Checks more than [`alive`]:
+/// the first thread of a process keeps its id after it has ended, until the other threads have
+/// ended and the parent has waited for the process.
 pub(crate) fn ended(thread: ThreadId) -> bool {
     !alive(thread) || is_zombie(thread).unwrap_or(false)
 }
@@ -50,8 +52,8 @@ fn is_zombie(thread: ThreadId) -> Option<bool> {
     Some(matches!(state(thread)?, b'Z' | b'X'))
 }
 
-/// The thread's state as the kernel shows it (proc(5), `/proc/pid/stat`): the letter behind its
-/// name, which is in parentheses and may have some in it. `None`: nothing.
+/// The thread's state (proc(5), `/proc/pid/stat`): the letter after its name, which is in
+/// parentheses and may contain parentheses. `None` if the file can't be read.
 pub(crate) fn state(thread: ThreadId) -> Option<u8> {
     let mut buffer = [0; 128];
     let told = of_proc(thread, b"/stat", &mut buffer)?;
@@ -59,7 +61,7 @@ pub(crate) fn state(thread: ThreadId) -> Option<u8> {
     told.get(name_ends + 2).copied()
 }
 
-/// The beginning of a file of the thread's, in `/proc`.
+/// Reads the beginning of one of the thread's files in `/proc`.
 pub(crate) fn of_proc<'a>(thread: ThreadId, file: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
     let mut path = [0; 32];
     let mut at = 0;
@@ -81,9 +83,8 @@ pub(crate) fn ask() -> u32 {
     if filter::filtered() {
         return filter::id();
     }
-    // SAFETY: takes nothing.
-    // It can't fail. Were it filtered away all the same, all threads would be thread 1, which never
-    // counts as dead.
+    // SAFETY: takes no arguments and can't fail. If a filter refused it, all threads would be
+    // thread 1, which never counts as dead.
     unsafe { sys::call(libc::SYS_gettid, []) }.map_or(1, |id| id as u32)
 }
 

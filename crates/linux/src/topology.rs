@@ -1,10 +1,10 @@
-//! Where the caller runs: CPU and NUMA node, and how many nodes there are.
+//! The CPU and the NUMA node of the caller, and the number of nodes.
 //!
-//! Neither question enters the kernel: the C library answers `sched_getcpu` from the thread's rseq
-//! area where it has registered one (glibc 2.35 and later), else by the vDSO; `getcpu`, which knows
-//! the node too, by the vDSO. The rseq area itself is not read here: its place is known from a
-//! symbol of glibc 2.35 only, and a library that is to load on 2.31 can't refer to it, not even
-//! weakly, because linkers mark the version as required all the same.
+//! Neither query enters the kernel: the C library answers `sched_getcpu` from the thread's rseq
+//! area where it has registered one (glibc 2.35 and later), otherwise by the vDSO; `getcpu`, which
+//! also returns the node, always uses the vDSO. The rseq area is not read directly: only a symbol
+//! of glibc 2.35 gives its location, and a library that must load on 2.31 can't refer to that
+//! symbol, not even weakly, because linkers mark the version as required all the same.
 
 use core::ffi::{c_int, c_uint};
 use core::sync::atomic::AtomicU32;
@@ -26,24 +26,27 @@ const SEVERAL: u32 = 2;
 
 static NODES: AtomicU32 = AtomicU32::new(UNKNOWN);
 
-/// The CPU under the caller. May be stale at once.
+/// The CPU that the caller runs on. May be stale at once.
 pub(crate) fn cpu() -> CpuId {
-    // SAFETY: takes nothing. It fails on no kernel that has it; then -1 becomes 0 here.
+    // SAFETY: takes no arguments. It fails only on kernels without the call; then -1 becomes 0
+    // here.
     CpuId(sys::errno_kept(|| unsafe { libc::sched_getcpu() }).max(0).cast_unsigned())
 }
 
-/// The NUMA node under the caller; always 0 on a machine with one. May be stale at once.
+/// The NUMA node that the caller runs on; always 0 on a machine with one node. May be stale at
+/// once.
 pub(crate) fn socket() -> SocketId {
     SocketId(if numa() { node() } else { 0 })
 }
 
-/// Whether this machine has several NUMA nodes with CPUs. Asked of sysfs once; `false` without it.
+/// Returns whether this machine has several NUMA nodes with CPUs. Reads sysfs once; `false` without
+/// it.
 #[inline]
 pub(crate) fn numa() -> bool {
     if let Some(machine) = pretend::machine() {
         return machine.sockets > 1;
     }
-    // Relaxed: all threads that look find the same.
+    // Relaxed: all threads find the same answer.
     match NODES.load(Relaxed) {
         UNKNOWN => count(),
         nodes => nodes != ONE,
@@ -55,13 +58,13 @@ fn node() -> u32 {
         return thread::current().0 % u32::from(machine.sockets);
     }
     let (mut cpu, mut node) = (0, 0);
-    // SAFETY: both are ours to write. The call fails only on a kernel that does not have it; then
-    // both stay 0.
+    // SAFETY: both are writable locals. The call fails only on kernels without it; then both stay
+    // 0.
     sys::errno_kept(|| unsafe { getcpu(&raw mut cpu, &raw mut node) });
     node
 }
 
-/// Asks sysfs, and keeps the answer.
+/// Reads sysfs and keeps the answer; returns whether there are several nodes.
 #[cold]
 #[inline(never)]
 pub(crate) fn count() -> bool {
@@ -69,15 +72,16 @@ pub(crate) fn count() -> bool {
     let list = sys::read_file(c"/sys/devices/system/node/has_cpu", &mut buffer);
     let several = list.is_some_and(more_than_one);
     let nodes = if several { SEVERAL } else { ONE };
-    // The first answer stands: a lock whose readers are counted by socket relies on it that all
-    // threads have the same, and a file may not open for one of them. Relaxed, as in `numa`.
+    // The first answer is kept: a lock that counts its readers by socket relies on all threads
+    // having the same answer, and the file may fail to open for one of them. Relaxed, as in `numa`.
     match NODES.compare_exchange(UNKNOWN, nodes, Relaxed, Relaxed) {
         Ok(_) => several,
         Err(known) => known != ONE,
     }
 }
 
-/// Whether a list such as `0-3,8` names more than one number. One number is written alone.
+/// Returns whether a list such as `0-3,8` has more than one number. A single number has no
+/// separator.
 fn more_than_one(list: &[u8]) -> bool {
     list.iter().any(|byte| matches!(byte, b'-' | b','))
 }

@@ -1,21 +1,21 @@
-//! The time-stamp counter: a clock cheap enough to read between two looks at a word.
+//! The time-stamp counter: a clock cheap enough to read between two loads of a word.
 //!
 //! x86-64 reads `rdtsc`, AArch64 `cntvct_el0`; other machines fall back to the monotonic clock.
 //! Only differences are used, and a difference that comes out negative (two cores whose counters
 //! disagree) counts as none.
 //!
-//! x86-64 does not say reliably how fast its counter ticks, least of all under a hypervisor;
-//! AArch64 does. So the rate is first a guess, and then found by looking at both clocks twice, with
-//! no hook at start. A look during which the thread loses its CPU is not believed ([`Moment`]):
+//! x86-64 does not report the rate of its counter reliably, least of all under a hypervisor;
+//! AArch64 does. So the rate is first a guess, and then measured by reading both clocks twice, with
+//! no hook at start. A reading during which the thread loses its CPU is rejected ([`Moment`]):
 //!
-//! | state | what the rate is |
+//! | state | source of the rate |
 //! |---|---|
-//! | `UNSEEN` | a guess: 3 ticks a nanosecond on x86-64, what the processor says on AArch64 |
-//! | `ANCHORING` | a guess; one thread is writing down the anchor |
+//! | `UNSEEN` | a guess: 3 ticks per ns on x86-64, the processor's value on AArch64 |
+//! | `ANCHORING` | a guess; one thread is writing the anchor |
 //! | `ANCHORED` | measured from the anchor to the last [`refine`], once that is 1 ms or more |
-//! | `FINAL` | measured over 100 ms or more, and never looked at again |
+//! | `FINAL` | measured over 100 ms or more, and never changed again |
 //!
-//! The guess is wrong by a factor of three at most, and so is a spin in the first millisecond.
+//! The guess is wrong by at most a factor of three, and so is a spin in the first millisecond.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
@@ -30,24 +30,24 @@ const ANCHORING: u32 = 1;
 const ANCHORED: u32 = 2;
 const FINAL: u32 = 3;
 
-/// The rate counts ticks in 2^16 ns.
+/// The rate is in ticks per 2^16 ns.
 const RATE_SHIFT: u32 = 16;
 
 static STATE: AtomicU32 = AtomicU32::new(UNSEEN);
 static ANCHOR_TICKS: AtomicU64 = AtomicU64::new(0);
 static ANCHOR_DOUBT: AtomicU64 = AtomicU64::new(0);
 static ANCHOR_NS: AtomicU64 = AtomicU64::new(0);
-/// 0 is not measured yet. Relaxed throughout: any value that it ever held is a usable rate.
+/// 0 means not measured yet. Relaxed throughout: any value that it ever held is a usable rate.
 static RATE: AtomicU64 = AtomicU64::new(0);
 
-/// Whether a thread may be one that the kernel keeps from its counter.
+/// Whether the kernel may forbid some thread to read the counter.
 static FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
-/// From now on nothing here reads the CPU's counter, nor a clock that is made from it: threads are
-/// about to be killed for that (`PR_SET_TSC`, and strict filters with it). For good.
+/// Stops all reading of the CPU's counter and of clocks derived from it, for good: threads will be
+/// killed for that (`PR_SET_TSC`, as strict filters use it).
 pub fn forbid_counter() {
     clock::ask_kernel();
-    // Relaxed: asked by the thread that forbids it, and those that it makes.
+    // Relaxed: only the thread that calls this and the threads that it makes depend on the flag.
     FORBIDDEN.store(true, Relaxed);
 }
 
@@ -64,25 +64,25 @@ pub(crate) use counter::ticks_in_order;
 mod counter {
     use super::RATE_SHIFT;
 
-    /// The time-stamp counter, in ticks. Its rate is the machine's, and CPUs may disagree.
+    /// The time-stamp counter, in ticks. The rate depends on the machine, and CPUs may disagree.
     #[inline]
     #[must_use]
     pub fn ticks() -> u64 {
         if super::FORBIDDEN.load(super::Relaxed) {
             return super::without_counter();
         }
-        // SAFETY: every x86-64 has it, and Linux lets user code read it unless that was switched
-        // off (`PR_SET_TSC`).
+        // SAFETY: every x86-64 has the instruction, and Linux lets user code run it unless that was
+        // disabled (`PR_SET_TSC`).
         unsafe { core::arch::x86_64::_rdtsc() }
     }
 
-    /// As [`ticks`], when all loads and read-modify-writes that come earlier in the program are
-    /// done, and before any later access begins. [`crate::counter`] says by which manuals.
+    /// Like [`ticks`], but read after all earlier loads and read-modify-writes of the program are
+    /// done, and before any later access begins. [`crate::counter`] cites the manuals.
     #[inline]
     pub(crate) fn ticks_in_order() -> u64 {
         let (low, high): (u64, u64);
-        // SAFETY: as in `ticks`; the fences change nothing. That memory may be touched, for all
-        // that the compiler knows, keeps other accesses on their side.
+        // SAFETY: as in `ticks`; the fences change nothing. Without `nomem`, the compiler does not
+        // move other accesses across.
         unsafe {
             core::arch::asm!("lfence", "rdtsc", "lfence", out("rax") low, out("rdx") high,
                 options(nostack, preserves_flags));
@@ -99,7 +99,7 @@ mod counter {
 mod counter {
     use super::RATE_SHIFT;
 
-    /// The time-stamp counter, in ticks. Its rate is the machine's, and CPUs may disagree.
+    /// The time-stamp counter, in ticks. The rate depends on the machine, and CPUs may disagree.
     #[inline]
     #[must_use]
     pub fn ticks() -> u64 {
@@ -111,13 +111,13 @@ mod counter {
         ticks
     }
 
-    /// As [`ticks`], when all accesses that come earlier in the program are done, and before any
-    /// later one begins. [`crate::counter`] says why these instructions.
+    /// Like [`ticks`], but read after all earlier accesses of the program are done, and before any
+    /// later access begins. [`crate::counter`] explains the instructions.
     #[inline]
     pub(crate) fn ticks_in_order() -> u64 {
         let ticks: u64;
-        // SAFETY: as in `ticks`; the barriers change nothing. That memory may be touched, for all
-        // that the compiler knows, keeps other accesses on their side.
+        // SAFETY: as in `ticks`; the barriers change nothing. Without `nomem`, the compiler does
+        // not move other accesses across.
         unsafe {
             core::arch::asm!("dsb ish", "isb", "mrs {}, cntvct_el0", "isb", out(reg) ticks,
                 options(nostack, preserves_flags));
@@ -139,13 +139,13 @@ mod counter {
 mod counter {
     use super::RATE_SHIFT;
 
-    /// The monotonic clock, in nanoseconds: this machine has no counter that we know.
+    /// The monotonic clock, in nanoseconds: no counter is known for this machine.
     #[must_use]
     pub fn ticks() -> u64 {
         crate::clock::now(antiphon_platform::Clock::Monotonic)
     }
 
-    /// As [`ticks`]; a full fence keeps other accesses on their side.
+    /// Like [`ticks`]; full fences on both sides order other accesses.
     pub(crate) fn ticks_in_order() -> u64 {
         core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
         let ticks = ticks();
@@ -165,13 +165,13 @@ pub(crate) fn since(earlier: u64, later: u64) -> u64 {
     if ticks > u64::MAX / 2 { 0 } else { ticks }
 }
 
-/// How many ticks `ns` nanoseconds are.
+/// Converts nanoseconds to ticks.
 #[inline]
 pub(crate) fn from_ns(ns: u32) -> u64 {
     (u64::from(ns) * rate()) >> RATE_SHIFT
 }
 
-/// How many nanoseconds `ticks` are.
+/// Converts ticks to nanoseconds.
 #[cfg(test)]
 fn to_ns(ticks: u64) -> u64 {
     ((u128::from(ticks) << RATE_SHIFT) / u128::from(rate())) as u64
@@ -185,7 +185,7 @@ fn rate() -> u64 {
     }
 }
 
-/// Improves the rate if that is still to be done. Reads the monotonic clock until it is `FINAL`.
+/// Improves the rate, unless it is `FINAL`. Until then, reads the monotonic clock.
 #[inline]
 pub(crate) fn refine() {
     if STATE.load(Relaxed) != FINAL {
@@ -208,13 +208,14 @@ fn refine_slowly() {
                         STATE.store(FINAL, Relaxed);
                     }
                 }
-                // A wrong anchor is dropped, or a good one for a bad look; another spin writes one.
+                // Drops a bad anchor, or a good one because of a bad reading; another spin writes a
+                // new one.
                 None if ns >= 100_000_000 => STATE.store(UNSEEN, Relaxed),
                 None => {}
             }
         }
-        // Another thread is at it, or it is done. A process forked in the middle of `ANCHORING`
-        // stays there, with the guess.
+        // Another thread is anchoring, or the rate is final. A child forked during `ANCHORING`
+        // stays in that state, with the guess.
         _ => {}
     }
 }
@@ -227,11 +228,11 @@ fn drop_anchor() {
     ANCHOR_TICKS.store(anchor.ticks, Relaxed);
     ANCHOR_DOUBT.store(anchor.doubt, Relaxed);
     ANCHOR_NS.store(anchor.ns, Relaxed);
-    // Release: publishes the anchor, pairs with the acquire in `refine_slowly`.
+    // Release: publishes the anchor; pairs with the acquire in `refine_slowly`.
     STATE.store(ANCHORED, Release);
 }
 
-/// The anchor, once it is there.
+/// The anchor; valid once the state is `ANCHORED`.
 fn anchor() -> Moment {
     Moment {
         ticks: ANCHOR_TICKS.load(Relaxed),
@@ -240,8 +241,8 @@ fn anchor() -> Moment {
     }
 }
 
-/// The rate, if both moments are sure, far enough apart to tell, and the rate is one that a counter
-/// can have: across a suspend the counter may have gone on without the clock, or begun anew.
+/// The rate, if both moments are exact enough and far enough apart, and the rate is plausible:
+/// across a suspend the counter may have run on without the clock, or restarted.
 fn measured(anchor: &Moment, now: &Moment) -> Option<u64> {
     let (ticks, ns) = anchor.until(now)?;
     if ns < 1_000_000 {
@@ -266,7 +267,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(20));
         let seen = to_ns(since(begin.1, ticks()));
         let really = u64::try_from(begin.0.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        // Bounds, not times: whatever the load, the two clocks agree within a factor of two.
+        // Bounds, not exact times: whatever the load, the two clocks agree within a factor of two.
         assert!(seen > really / 2 && seen < really * 2, "{seen} ns for {really} ns");
     }
 
@@ -289,7 +290,7 @@ mod tests {
         assert!(rate.is_some_and(|rate| rate.abs_diff(guess) <= guess / 8));
         // A minute awake and eight hours asleep.
         assert_eq!(measured(&begin, &after(480 * ticks, 2_000_000)), None);
-        // A CPU that was lost between the readings of the two clocks, then or now.
+        // The CPU was lost between the readings of the two clocks, at the anchor or now.
         let unsure = Moment { doubt: ticks / 2, ..after(ticks, 2_000_000) };
         assert_eq!(measured(&begin, &unsure), None);
         assert_eq!(measured(&Moment { doubt: ticks / 2, ..begin }, &after(ticks, 2_000_000)), None);

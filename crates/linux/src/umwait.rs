@@ -1,14 +1,15 @@
 //! Waiting for a store without spinning: `umonitor` and `umwait` (Intel SDM volume 2, both under
 //! U).
 //!
-//! A CPU that has them watches the line of a word and stops until that is written to, an interrupt
-//! comes, or the counter has reached a deadline; another thread that runs on its core has that for
-//! itself.
-//! The shallower of the two states is asked for, C0.1, which is left sooner. The kernel bounds the
-//! time too (`/sys/devices/system/cpu/umwait_control`), and may forbid the deeper state only.
+//! A CPU with these instructions watches the cache line of a word and stops until the line is
+//! written, an interrupt comes, or the counter has reached a deadline; meanwhile another thread on
+//! its core has the core for itself. This module requests the shallower of the two states, C0.1,
+//! which has the shorter exit. The kernel also bounds the time
+//! (`/sys/devices/system/cpu/umwait_control`), and may forbid only the deeper state.
 //!
-//! **Never run by us.** No machine that we have has these instructions: this is compiled, the
-//! detection is tested to say what the kernel says, and without it nothing here is reached.
+//! **Never run by us.** None of our machines has these instructions: this code is compiled, its
+//! detection is tested to agree with the kernel, and without the instructions nothing here is
+//! reached.
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86_64::{rest, supported, watch};
@@ -22,10 +23,10 @@ mod x86_64 {
     const NO: u8 = 1;
     const YES: u8 = 2;
 
-    /// Relaxed throughout: all threads that look find the same.
+    /// Relaxed throughout: all threads find the same answer.
     static WAITPKG: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-    /// Whether this CPU has the two instructions.
+    /// Returns whether this CPU has the two instructions.
     #[inline]
     pub(crate) fn supported() -> bool {
         match WAITPKG.load(Relaxed) {
@@ -45,31 +46,31 @@ mod x86_64 {
         has
     }
 
-    /// Watches the line of `word` from now on. A look at the word comes next: a write that came
-    /// before it is seen by that, and a later one ends the [`rest`].
+    /// Watches the cache line of `word` from now on. The caller must load the word next: the load
+    /// sees an earlier write, and a later write ends the [`rest`].
     ///
     /// # Safety
     ///
-    /// The CPU is [`supported`], and `word` is readable.
+    /// The CPU must be [`supported`], and `word` readable.
     #[inline]
     pub(crate) unsafe fn watch(word: *const u8) {
-        // SAFETY: the instruction is there, and no more than a load. That memory may be touched,
-        // for all that the compiler knows, keeps the look behind it.
+        // SAFETY: the CPU has the instruction, which acts as a load. Without `nomem`, the compiler
+        // keeps the caller's load after it.
         unsafe {
             core::arch::asm!("umonitor {}", in(reg) word, options(nostack, preserves_flags));
         }
     }
 
-    /// Rests until the line that is watched is written to, the counter reaches `until`, or for no
-    /// reason; at once if no line is watched any more.
+    /// Rests until the watched line is written or the counter reaches `until`; may return
+    /// spuriously, and at once if no line is watched any more.
     ///
     /// # Safety
     ///
-    /// The CPU is [`supported`].
+    /// The CPU must be [`supported`].
     #[inline]
     pub(crate) unsafe fn rest(until: u64) {
         const C0_1: u32 = 1;
-        // SAFETY: the instruction is there, and changes nothing but the flags.
+        // SAFETY: the CPU has the instruction, which changes only the flags.
         unsafe {
             core::arch::asm!("umwait {:e}", in(reg) C0_1, in("edx") (until >> 32) as u32,
                 in("eax") until as u32, options(nostack));

@@ -1,5 +1,5 @@
-//! Many sleepers on one word, in places that can be woken by themselves: the futex on the low half
-//! of a word of 64 bits, with a bit for each place.
+//! Many sleepers on one word, in places that can be woken separately: the futex on the low half of
+//! a 64-bit word, with one bit of its bitset for each place.
 
 use core::sync::atomic::AtomicU32;
 
@@ -8,7 +8,7 @@ use antiphon_platform::{Deadline, Parked};
 use crate::futex::{self, Whose};
 use crate::{U64, crowd};
 
-/// Which half is the low one.
+/// The index of the low half in the word.
 const LOW: usize = if cfg!(target_endian = "big") { 1 } else { 0 };
 
 /// See [`WordWaits::wait_on`](antiphon_platform::WordWaits::wait_on).
@@ -41,7 +41,7 @@ mod tests {
         let late = Some(Deadline { clock: Clock::Monotonic, ns: 0 });
         assert_eq!(wait(&word, 6, 0, None), Parked::Woken, "it is not 6");
         assert_eq!(wait(&word, 5, 31, late), Parked::TimedOut);
-        // Until `count` were woken, which look and sleep again.
+        // Repeats until `count` were woken; woken threads check the word and sleep again.
         let wake_all = |places, count| {
             let mut woken = 0;
             while woken < count {

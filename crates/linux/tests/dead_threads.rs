@@ -1,4 +1,4 @@
-//! Threads that end leave nodes behind; the arena finds them and stays small.
+//! Tests that the arena reuses nodes left by ended threads, and stays small.
 
 mod support;
 
@@ -23,8 +23,8 @@ fn short_lived_threads_do_not_use_up_the_arena() {
             thread.join().expect("the thread took two nodes");
         }
     }
-    // Each left two. The arena looks for them each time it has handed out a block of 1024 fresh
-    // ones.
+    // Each thread left two nodes. The arena searches for them after it has handed out a block of
+    // 1024 fresh ones.
     let most = u32::try_from(2 * THREADS).expect("a small number");
     assert!(arena().high_water() < most / 3, "{}", arena().high_water());
 }

@@ -1,4 +1,4 @@
-//! Nothing that a lock can reach changes `errno`.
+//! Tests that no function on a lock's path changes `errno`.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Fibers and threads wait in the same nodes: a toy scheduler whose fibers move between threads.
+//! Tests of fibers and threads as waiters, with a toy scheduler whose fibers move between threads.
 
 mod support;
 
@@ -16,7 +16,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use support::{Node, after, never};
 
 struct Fiber {
-    /// The coroutine is here while no thread runs it.
+    /// The coroutine, while no thread runs it.
     coroutine: UnsafeCell<Option<Coroutine<(), Sleep, ()>>>,
     yielder: Cell<*const Yielder<(), Sleep>>,
 }
@@ -54,7 +54,7 @@ fn current() -> Option<u64> {
 }
 
 fn suspend(handle: u64, sleep: Sleep) {
-    // SAFETY: set by the fiber itself, which is what runs here, when it began.
+    // SAFETY: set by the running fiber when it began.
     let yielder = unsafe { &*fiber(handle).yielder.get() };
     yielder.suspend(sleep);
 }
@@ -99,11 +99,12 @@ fn run(handle: u64) {
         WORK.notify_all();
         return;
     };
-    // SAFETY: as above; and before the commit, after which another thread may run it.
+    // SAFETY: only this thread accesses the fiber before the commit, after which another thread may
+    // run it.
     unsafe { *slot = Some(coroutine) };
     let mut scheduler = scheduler();
-    // SAFETY: the fiber is switched away from, and `suspend` returns when it runs again. The lock
-    // keeps `resume` away until the timer is in place.
+    // SAFETY: the thread has switched away from the fiber, and `suspend` returns when the fiber
+    // runs again. The lock keeps `resume` away until the timer is in place.
     if !unsafe { sleep.commit() } {
         scheduler.runnable.push_back(handle);
     } else if sleep.deadline.is_some() {
@@ -115,7 +116,7 @@ fn run(handle: u64) {
 fn work() {
     loop {
         let mut scheduler = scheduler();
-        // Expired ones become runnable, unless a wake is about to make them so.
+        // Expired sleepers become runnable, unless a wake is about to make them so.
         for timer in core::mem::take(&mut scheduler.timers) {
             let late = timer.1.deadline.is_some_and(|d| Linux::now(d.clock) >= d.ns);
             if !late {
@@ -174,7 +175,7 @@ fn ring() {
     nodes.into_iter().for_each(Node::give);
 }
 
-/// A fiber's deadline passes; and a wake that was due before is found.
+/// A fiber's deadline passes; and a wake that was pending before is found.
 fn deadlines() {
     static ENDED: AtomicU32 = AtomicU32::new(0);
     for clock in [Clock::Monotonic, Clock::Realtime] {
@@ -193,7 +194,7 @@ fn deadlines() {
     assert_eq!(ENDED.load(Relaxed), 2);
 }
 
-/// Wakes that meet deadlines: a fiber counts only wakes that it got, and is never resumed twice.
+/// Wakes race with deadlines: a fiber counts only wakes that it got, and is never resumed twice.
 fn races() {
     const TURNS: u32 = 2_000;
     static ROUND: AtomicU32 = AtomicU32::new(0);

@@ -1,4 +1,4 @@
-//! System-call filters and missing kernel features: what is refused is done without.
+//! Tests of system-call filters and missing kernel features: locks work without refused calls.
 
 mod support;
 
@@ -61,7 +61,7 @@ fn a_filter_that_kills_for_files_and_fences_is_survived() {
 fn first_thread() -> u32 {
     static ID: AtomicU32 = AtomicU32::new(0);
     if ID.load(Relaxed) == 0 {
-        // SAFETY: takes nothing.
+        // SAFETY: takes no arguments.
         ID.store(unsafe { libc::gettid() }.cast_unsigned(), Relaxed);
     }
     ID.load(Relaxed)
@@ -74,7 +74,7 @@ fn a_filter_that_is_expected_may_kill_for_all_but_the_futex() {
         expect_filter(first_thread);
         filtered() && allow_only(&[libc::SYS_futex, libc::SYS_exit_group]) && {
             yield_now();
-            // All that was opened beforehand, and then it is done without.
+            // Uses all nodes that were opened in advance, and then waits without nodes.
             let mut taken = Vec::with_capacity(1 << 14);
             taken.extend((0..1 << 14).map_while(|_| arena().take()));
             let many = (4096..1 << 14).contains(&taken.len());
@@ -89,7 +89,7 @@ fn a_filter_that_is_expected_may_kill_for_all_but_the_futex() {
     }));
 }
 
-/// Where it can't be asked whether a thread has ended, those that end give their nodes back.
+/// If no call can tell that a thread has ended, ending threads give their nodes back.
 #[test]
 fn threads_that_end_leave_no_nodes() {
     assert!(in_child(FORKS[0].1, || {
@@ -125,7 +125,7 @@ fn without_wiped_memory_there_are_no_nodes() {
             && arena().take().is_none()
             && (1..=1023).contains(&Linux::epoch())
             && in_child(FORKS[0].1, || {
-                // Nothing is kept that the child would have to forget.
+                // No state is cached that the child would have to forget.
                 let parent = Linux::thread();
                 arena().take().is_none() && in_child(FORKS[2].1, || Linux::thread() != parent)
             })

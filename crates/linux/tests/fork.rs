@@ -1,4 +1,4 @@
-//! The child of a fork, whichever kind, has an epoch of its own, wiped nodes and its own thread id.
+//! Tests that the child of any kind of fork has a new epoch, wiped nodes and its own thread id.
 
 mod support;
 
@@ -55,7 +55,7 @@ fn a_grandchild_differs_from_both() {
     for (name, fork) in FORKS {
         let stood = in_child(fork, || {
             let child = Linux::epoch();
-            // Straight after, and with a fork in between before any thread looked.
+            // Directly, and with another fork in between before any thread has read the epoch.
             in_child(fork, || Linux::epoch() != child)
                 && in_child(fork, || in_child(fork, || Linux::epoch() != child))
                 && child != epoch
@@ -87,8 +87,9 @@ fn children_of_busy_threads_stand_alone() {
 fn a_vfork_child_shares_everything() {
     let parent = parent();
     let (epoch, thread, node) = parent;
-    // The child runs on the parent's stack while the parent stands still: as `clone` with a stack
-    // of its own, because a second return from `vfork` is more than Rust promises.
+    // The child of a `vfork` runs on the parent's stack while the parent is suspended. The test
+    // uses `clone` with a separate stack, because Rust does not promise that a second return from
+    // `vfork` works.
     static mut STACK: [u128; 4096] = [0; 4096];
     extern "C" fn child(node: *mut libc::c_void) -> libc::c_int {
         // SAFETY: the parent's node, alive while it waits.
@@ -101,7 +102,7 @@ fn a_vfork_child_shares_everything() {
     }
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     let argument = (&raw const parent).cast_mut().cast();
-    // SAFETY: the stack is used by this child alone, and the parent waits until it has ended.
+    // SAFETY: only this child uses the stack, and the parent waits until it has ended.
     let pid = unsafe { libc::clone(child, (&raw mut STACK).add(1).cast(), flags, argument) };
     assert!(pid > 0 && support::wait_for(pid));
     assert_eq!((epoch, thread), (Linux::epoch(), Linux::thread().0));

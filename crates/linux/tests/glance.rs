@@ -1,4 +1,4 @@
-//! Looks at threads that run on.
+//! Tests of glances at running threads.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -15,7 +15,7 @@ use antiphon_linux::glance::modules::with_module;
 use antiphon_linux::glance::{Glance, Glances, INSTRUCTION_POINTER, Top, own_id, own_stack};
 use antiphon_platform::ThreadId;
 
-/// A thread that has a CPU now and then answers in it.
+/// A thread that gets a CPU occasionally answers within this time.
 const LONG: Duration = Duration::from_secs(20);
 
 thread_local! {
@@ -33,7 +33,7 @@ fn nowhere(_: usize) -> usize {
 
 fn take(thread: ThreadId, top: Top, patience: Duration) -> io::Result<Glance> {
     let glances = Glances::new().expect("a signal");
-    // SAFETY: of those above: 0, or the end of the stack that the thread is on.
+    // SAFETY: `top` is one of the functions above, which return 0 or the end of the thread's stack.
     unsafe { glances.take(thread, top, patience) }
 }
 
@@ -79,7 +79,7 @@ fn a_thread_that_spins_is_seen_and_goes_on() {
 fn who_blocks_the_signal_is_not_waited_for_longer_than_that() {
     fn block_all() {
         let mut all = MaybeUninit::uninit();
-        // SAFETY: fills a set, and blocks what is in it.
+        // SAFETY: fills a set, and blocks its signals.
         unsafe {
             libc::sigfillset(all.as_mut_ptr());
             libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), ptr::null_mut());
@@ -89,7 +89,7 @@ fn who_blocks_the_signal_is_not_waited_for_longer_than_that() {
         let error = take(thread, top_of, Duration::from_millis(5)).expect_err("blocked");
         assert_eq!(error.kind(), ErrorKind::TimedOut);
     });
-    // The next request is another.
+    // The next request is a new one.
     beside_one_that_spins(
         || (),
         |thread| {
@@ -101,7 +101,7 @@ fn who_blocks_the_signal_is_not_waited_for_longer_than_that() {
 #[test]
 fn a_thread_that_is_gone_is_not_found() {
     let gone = thread::spawn(own_id).join().expect("no panic");
-    // It can be joined a moment before the kernel forgets it, and takes signals until then.
+    // A thread can be joined a moment before the kernel forgets it, and takes signals until then.
     while std::fs::exists(format!("/proc/self/task/{}", gone.0)).expect("procfs") {
         thread::yield_now();
     }
@@ -117,7 +117,7 @@ fn an_address_of_nothing_is_in_no_module() {
     assert!((low..high).contains(&ptr::from_ref(&low).addr()));
 }
 
-/// Memory that may be written to is not lent as bytes that never change.
+/// Writable memory is not returned as bytes that never change.
 #[test]
 fn what_is_written_to_is_not_to_be_had() {
     static WRITTEN: AtomicBool = AtomicBool::new(false);

@@ -1,4 +1,4 @@
-//! A program that takes the signal of glances for itself.
+//! Tests of a program that uses the signal of glances itself.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -11,7 +11,7 @@ use antiphon_linux::glance::{Glances, own_id};
 extern "C" fn of_the_program(_: i32) {}
 
 fn handle(signal: i32) {
-    // SAFETY: all zero is an action, and the handler does nothing.
+    // SAFETY: all zero bits are a valid action, and the handler does nothing.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = of_the_program as *const () as libc::sighandler_t;
@@ -19,7 +19,7 @@ fn handle(signal: i32) {
     }
 }
 
-/// Before, and it is another; after, and there is none.
+/// If the program takes the signal before, glances use another; if after, there are none.
 #[test]
 fn a_signal_of_the_programs_is_left_to_it() {
     handle(libc::SIGRTMAX());

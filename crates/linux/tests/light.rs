@@ -1,4 +1,5 @@
-//! Light mode: the store happens or the flag is seen, never neither; and which threads may use it.
+//! Tests of light mode: a section stores or sees the flag, never neither; and the threads that may
+//! use it.
 
 mod support;
 
@@ -10,9 +11,9 @@ use antiphon_linux::{Linux, U8, U16};
 use antiphon_platform::{Atomic, LightUnlock as _};
 use support::{FORKS, in_child};
 
-/// The features that the machine must have, found out without our code.
+/// Detects the required features of the machine without the code under test.
 fn machine_has_rseq() -> bool {
-    // SAFETY: the name is a string that ends in zero.
+    // SAFETY: the name is a zero-terminated string.
     let size = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()) };
     // SAFETY: null, or glibc's constant.
     cfg!(target_arch = "x86_64") && unsafe { size.cast::<u32>().as_ref() }.is_some_and(|&s| s != 0)
@@ -27,7 +28,7 @@ fn enabled() -> bool {
     enabled
 }
 
-// All of it in children that enable for themselves: the mode has no way back.
+// The tests run in children that enable the mode themselves, because it can't be disabled.
 
 #[test]
 fn stores_unless_the_flag_is_up() {
@@ -35,11 +36,10 @@ fn stores_unless_the_flag_is_up() {
         !enabled() || {
             let (word, flag) = (U8::ZERO, U16::ZERO);
             word.store(1, Relaxed);
-            // An abort is legal each time, but not every time.
-            // SAFETY: both live.
+            // An abort is legal each time, but not every time. SAFETY: both words are alive.
             let stored = (0..1000).any(|_| unsafe { Linux::store_unless(&word, 7, &flag) });
             flag.store(1 << 8, Relaxed);
-            // SAFETY: both live.
+            // SAFETY: both words are alive.
             let again = (0..1000).any(|_| unsafe { Linux::store_unless(&word, 9, &flag) });
             stored && !again && word.load(Relaxed) == 7
         }
@@ -56,7 +56,8 @@ static STORED: AtomicBool = AtomicBool::new(false);
 static ANSWERED: AtomicU32 = AtomicU32::new(0);
 
 /// A word for each round, in a page that was never touched: the store then takes a page fault,
-/// which keeps the unlocker between its look at the flag and its store for long enough to be hit.
+/// which keeps the unlocker between its load of the flag and its store for long enough to be
+/// interrupted.
 fn words() -> &'static [[U8; 4096]] {
     let rights = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -70,7 +71,7 @@ fn words() -> &'static [[U8; 4096]] {
     }
 }
 
-/// Prompt if the other thread runs, and patient if it does not.
+/// Waits for a round: promptly if the other thread runs, and patiently if it does not.
 fn await_round(word: &AtomicU32, round: u32) {
     for turn in 0_u32.. {
         if word.load(Acquire) == round {
@@ -91,8 +92,8 @@ fn unlock_lightly(words: &[[U8; 4096]]) {
     }
 }
 
-/// One thread unlocks lightly over and over, the other raises the flag, fences and looks: after the
-/// fence the word is free already, or the unlocker does not store.
+/// One thread unlocks lightly in a loop; the other raises the flag, fences and checks: after the
+/// fence, the word is already free, or the unlocker does not store.
 fn race() -> bool {
     let words = words();
     let unlocker = thread::spawn(|| unlock_lightly(words));
@@ -133,8 +134,8 @@ fn a_thread_without_registration_is_not_light() {
     assert!(in_child(FORKS[0].1, || {
         !enabled() || {
             let unregistered = thread::spawn(|| {
-                // As a raw clone would be: the kernel does not know this thread's area.
-                // SAFETY: the names are strings that end in zero.
+                // As after a raw clone: the kernel does not know this thread's area. SAFETY: the
+                // names are zero-terminated strings.
                 let offset = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()) };
                 let thread: *mut u8;
                 #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! Without address space for nodes there are none, and nothing else fails.
+//! Tests that locks work without address space for nodes.
 
 mod support;
 
@@ -8,11 +8,11 @@ use support::{FORKS, arena, in_child};
 
 fn limit_address_space(bytes: u64) -> bool {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
-    // SAFETY: reads the limit.
+    // SAFETY: only reads the limit.
     unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) == 0 }
 }
 
-/// All of it in children, so that memory is asked for there first.
+/// Runs in a child, so that memory is first requested there.
 fn without_nodes(limit: u64) -> bool {
     let waiter = Waiter::<Linux>::NEW;
     let past = Some(Deadline { clock: Clock::Monotonic, ns: 1 });
@@ -27,7 +27,7 @@ fn without_nodes(limit: u64) -> bool {
         && in_child(FORKS[0].1, || arena().take().is_none())
 }
 
-/// The memory that the program has already, in bytes.
+/// The address space that the program already uses, in bytes.
 fn used() -> u64 {
     let used = std::fs::read_to_string("/proc/self/statm").expect("procfs");
     let pages: u64 = used.split(' ').next().and_then(|word| word.parse().ok()).expect("a size");
@@ -41,8 +41,8 @@ fn no_room_for_the_nodes() {
     assert!(in_child(FORKS[0].1, || without_nodes(limit)));
 }
 
-/// Each thousand nodes is asked for when it is needed: as many as there is room for, and more when
-/// there is more.
+/// Each thousand nodes is requested when it is needed: as many as there is room for, and more when
+/// there is more room.
 #[test]
 fn room_for_a_few_nodes_only() {
     let limit = used() + (1 << 20);
@@ -52,7 +52,7 @@ fn room_for_a_few_nodes_only() {
         let grown = used() - before;
         let soft = libc::rlimit { rlim_cur: limit, rlim_max: libc::RLIM_INFINITY };
         let none = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, ..soft };
-        // SAFETY: reads the limit.
+        // SAFETY: only reads the limit.
         let set = |limit: libc::rlimit| unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) == 0 };
         // Not all: some are of pieces that are there.
         few && grown < 1 << 20

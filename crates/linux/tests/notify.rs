@@ -1,4 +1,4 @@
-//! Sleeping in other calls than the futex, and being notified.
+//! Tests of sleeping in calls other than the futex, and of notifications.
 
 use std::os::fd::AsFd;
 use std::thread;
@@ -14,14 +14,14 @@ fn ns_from_now(ns: u64) -> Option<Deadline> {
     Some(Deadline { clock: Clock::Monotonic, ns: Linux::now(Clock::Monotonic) + ns })
 }
 
-/// Each test has a ticket at a time, and ends with it once.
+/// Each test has one ticket at a time, and ends it once.
 fn sleep(way: &impl Notify, ticket: Ticket, deadline: Option<Deadline>) -> Parked {
-    // SAFETY: as said.
+    // SAFETY: each test has one ticket at a time, and ends it once.
     unsafe { way.sleep(ticket, deadline) }
 }
 
 fn end(way: &impl Notify, ticket: Ticket) {
-    // SAFETY: as said.
+    // SAFETY: each test has one ticket at a time, and ends it once.
     unsafe { way.end(ticket) }
 }
 
@@ -68,7 +68,7 @@ fn an_eventfd_ends_a_sleep() {
 fn a_signal_ends_a_sleep() {
     let way = Signal::new(libc::SIGUSR1).expect("a signal");
     tells(&way);
-    // Also one that comes when no thread sleeps, and one to a thread that is gone.
+    // Also a notification while no thread sleeps, and one to a thread that has ended.
     way.notify(Ticket::MIN.saturating_add(u64::from(u32::MAX >> 1)));
     let gone = thread::spawn(|| Linux::thread().0).join().expect("no panic");
     way.notify(Ticket::new(gone.into()).expect("threads are not 0"));
@@ -80,7 +80,7 @@ fn a_signal_ends_a_sleep() {
 fn a_signal_that_the_program_uses_or_ignores_is_refused() {
     extern "C" fn own(_: i32) {}
     let refused = |action: libc::sighandler_t| {
-        // SAFETY: a handler that does nothing, or none; no other test has this signal.
+        // SAFETY: an empty handler, or none; no other test uses this signal.
         unsafe { libc::signal(libc::SIGURG, action) };
         let refused = Signal::new(libc::SIGURG).expect_err("it is taken");
         assert_eq!(refused.kind(), std::io::ErrorKind::AlreadyExists);

@@ -1,4 +1,4 @@
-//! Park and unpark: no wake is lost, and deadlines end waits in both clocks.
+//! Tests of park and unpark: no wake is lost, and deadlines end waits in both clocks.
 
 mod support;
 
@@ -40,8 +40,8 @@ fn a_baton_is_never_lost() {
     nodes.into_iter().for_each(Node::give);
 }
 
-/// One wake a round, and a sleeper that counts only wakes that it got: a wake that is swallowed by
-/// a timeout would leave it waiting.
+/// One wake per round, and a sleeper that counts only wakes that it got: a wake lost to a timeout
+/// would leave it waiting.
 #[test]
 fn a_wake_that_meets_a_timeout_is_not_lost() {
     const ROUNDS: u32 = 3_000;

@@ -1,5 +1,5 @@
-//! Wakers that are left with nodes: none is woken twice, none is lost, and nodes may be used
-//! otherwise after them.
+//! Tests of wakers that are left with nodes: none is woken twice or lost, and the nodes can be used
+//! for parking afterwards.
 
 mod support;
 
@@ -34,7 +34,7 @@ fn leave(node: Node, waker: &Waker) -> bool {
 }
 
 fn take(node: Node) {
-    // SAFETY: as above.
+    // SAFETY: the node was taken by the test, which has left a waker or nothing, and does not park.
     unsafe { Linux::take_waker(node.waiter) }
 }
 
@@ -42,7 +42,7 @@ fn take(node: Node) {
 fn a_waker_is_woken_once_or_taken_back() {
     let (counts, waker) = counts();
     let node = Node::take();
-    // Takes first what others have left there.
+    // First takes whatever earlier users have left there.
     take(node);
     assert!(leave(node, &waker));
     assert_eq!(Arc::strong_count(&counts), 3);
@@ -53,7 +53,7 @@ fn a_waker_is_woken_once_or_taken_back() {
     assert!(leave(node, &waker));
     take(node);
     assert_eq!(Arc::strong_count(&counts), 2, "it is gone");
-    // A wake that came before is reported, and taken.
+    // A wake that came before is reported and consumed.
     Linux::unpark(node.reference());
     assert!(!leave(node, &waker));
     assert_eq!((counts.0.load(Acquire), Arc::strong_count(&counts)), (1, 2));
@@ -62,8 +62,8 @@ fn a_waker_is_woken_once_or_taken_back() {
     node.give();
 }
 
-/// The owner waits for each round by a waker or parked, and by another node now and then; one that
-/// wakes is late as often as not, and finds what comes next. A lost wake ends in a deadline.
+/// The owner waits for each round by a waker or parked, and sometimes with another node; a waking
+/// thread is often late, and finds the next content. A lost wake ends at a deadline.
 #[test]
 fn no_wake_is_lost_though_others_are_late() {
     const ROUNDS: u32 = 20_000;

@@ -12,7 +12,7 @@ use support::{Node, arena, errno, set_errno};
 static HANDLED: AtomicU32 = AtomicU32::new(0);
 static CLASHES: AtomicU32 = AtomicU32::new(0);
 
-/// A node that is one's own holds what one has written in it. Says whether it did.
+/// Checks that a node of the caller holds what the caller has written; returns whether it did.
 fn use_node(mark: u32) -> bool {
     let Some(id) = arena().take() else { return false };
     let Some(waiter) = arena().resolve(id) else { return false };
@@ -38,14 +38,14 @@ extern "C" fn handler(_: libc::c_int) {
 #[test]
 fn a_handler_and_its_thread_never_share_a_node() {
     let mut action: libc::sigaction = {
-        // SAFETY: zero bytes are an action that does nothing.
+        // SAFETY: zero bytes are a valid action.
         unsafe { core::mem::zeroed() }
     };
     action.sa_sigaction = handler as *const () as libc::sighandler_t;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: the handler calls only what may be called in one.
+    // SAFETY: the handler calls only functions that are allowed in handlers.
     unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, core::ptr::null_mut()) };
-    // SAFETY: names the calling thread.
+    // SAFETY: returns the calling thread.
     let me = unsafe { libc::pthread_self() };
     let done = AtomicU32::new(0);
     std::thread::scope(|scope| {

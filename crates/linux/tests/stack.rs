@@ -1,4 +1,4 @@
-//! Fibers on our stacks: many of them, and one that needs more than there is.
+//! Tests of fibers on these stacks: many of them, and one that overflows its stack.
 
 mod support;
 
@@ -10,7 +10,7 @@ use antiphon_linux::stack::{Counts, Stack, Stacks};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use support::{FORKS, in_child};
 
-/// As a runtime has it.
+/// A stack as a fiber runtime uses it.
 struct Memory(Stack);
 
 // SAFETY: the memory is the stack's own, with a guard, and more than the least.
@@ -75,7 +75,7 @@ fn dig(depth: usize) -> usize {
     below + usize::from(frame[depth % frame.len()] == depth as u8)
 }
 
-/// Ends the process: with success, if it was an overflow.
+/// Ends the process, with success if the fault was an overflow.
 extern "C" fn on_fault(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel fills it in, with an address for this signal.
     let address = unsafe { (*info).si_addr() }.addr();
@@ -85,7 +85,7 @@ extern "C" fn on_fault(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc:
 }
 
 fn handle_faults() -> bool {
-    // SAFETY: zero bytes are an action that does nothing.
+    // SAFETY: zero bytes are a valid action.
     let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
     action.sa_sigaction = on_fault as *const () as libc::sighandler_t;
     action.sa_flags = libc::SA_ONSTACK | libc::SA_SIGINFO;
@@ -95,7 +95,8 @@ fn handle_faults() -> bool {
         ss_flags: 0,
         ss_size: size,
     };
-    // SAFETY: the stack lives for ever, and the handler calls only what may be called in one.
+    // SAFETY: the stack is never freed, and the handler calls only functions that are allowed in
+    // handlers.
     unsafe {
         libc::sigaltstack(&raw const other, null_mut()) == 0
             && libc::sigaction(libc::SIGSEGV, &raw const action, null_mut()) == 0
@@ -111,7 +112,7 @@ fn an_overflow_can_be_told_from_other_faults() {
         matches!(fiber.resume(()), CoroutineResult::Return(1..))
     };
     assert!(run(BYTES / 8));
-    // A child that comes back has failed: success is the handler's.
+    // A child that returns has failed: the handler exits with success.
     assert!(in_child(FORKS[0].1, || handle_faults() && !run(4 * BYTES)));
     // SAFETY: it is not, which is what the handler is for: the child ends there.
     let elsewhere = || unsafe { std::ptr::without_provenance_mut::<u8>(8).read_volatile() } == 0;

@@ -1,7 +1,7 @@
-//! Which socket a waiter is on is asked, not computed: nodes need not be contiguous.
+//! Tests that the socket of a waiter is queried, not computed: nodes need not be contiguous.
 //!
-//! A C library and a `/sys` of the test's own stand in for a machine with two nodes whose CPUs take
-//! turns, as hyper-threads and dies do on many.
+//! Replacements for a function of the C library and a file of `/sys` pretend a machine with two
+//! nodes whose CPUs alternate, as hyper-threads and dies do on many machines.
 
 mod support;
 
@@ -20,7 +20,7 @@ fn node_of(cpu: u32) -> u32 {
 }
 
 /// The C library's function of this name, as the crate under test finds it.
-// SAFETY: of the C library's signature, and it does what that promises.
+// SAFETY: it has the signature and the behaviour of the C library's function.
 #[unsafe(no_mangle)]
 extern "C" fn getcpu(cpu: *mut c_uint, node: *mut c_uint) -> c_int {
     // SAFETY: takes nothing.
@@ -35,7 +35,7 @@ extern "C" fn getcpu(cpu: *mut c_uint, node: *mut c_uint) -> c_int {
 }
 
 /// Makes `/sys` of this process say that the nodes 3 and 5 have CPUs. Needs root, or a kernel that
-/// lets any user have a name space of their own.
+/// lets any user create a name space.
 fn pretend_two_nodes() -> bool {
     const LIST: &str = "/sys/devices/system/node/has_cpu";
     let path = std::env::temp_dir().join(format!("antiphon-nodes-{}", std::process::id()));
@@ -49,7 +49,7 @@ fn pretend_two_nodes() -> bool {
         return false;
     };
     let (null, private) = (ptr::null(), libc::MS_REC | libc::MS_PRIVATE);
-    // SAFETY: all strings end in zero and live for the calls.
+    // SAFETY: all strings are zero-terminated and live for the calls.
     let mounted = unsafe {
         (libc::unshare(libc::CLONE_NEWNS) == 0
             || libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) == 0)
@@ -62,13 +62,13 @@ fn pretend_two_nodes() -> bool {
 
 /// The CPUs that this process may use.
 fn allowed() -> Vec<usize> {
-    // SAFETY: zero is an empty set, as large as we say.
+    // SAFETY: zero bits are an empty set, of the given size.
     let set = unsafe {
         let mut set: libc::cpu_set_t = mem::zeroed();
         assert_eq!(libc::sched_getaffinity(0, size_of_val(&set), &raw mut set), 0);
         set
     };
-    // SAFETY: each number is one that the set has room for.
+    // SAFETY: the set has room for each number.
     (0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
 }
 
@@ -86,11 +86,11 @@ fn move_to(cpu: usize) -> bool {
 fn a_socket_is_what_the_kernel_says() {
     let fork = FORKS[0].1;
     if !in_child(fork, pretend_two_nodes) {
-        // Past what the test harness captures.
+        // Bypasses the capture of output.
         let said = writeln!(std::io::stderr(), "skipped: no name space to pretend two nodes in");
         return assert!(said.is_ok());
     }
-    // In a child that asks for the first time: the answer is kept.
+    // In a child that asks for the first time, because the answer is cached.
     assert!(in_child(fork, || {
         pretend_two_nodes()
             && Linux::numa()

@@ -1,7 +1,7 @@
 //! A latency-critical pipeline by active messages: a source, three stages and a sink, each a thread
 //! with a mailbox. Each item is a message; a stage does its work in the action and posts the result
-//! to the next, waiting for room there. When all is through, or when a thread ends before, the main
-//! thread is signalled, and signals all to stop.
+//! to the next, waiting for room there. When all items are through, or a thread ends early, the
+//! main thread is signalled, and signals all threads to stop.
 //!
 //! `cargo run --release -p antiphon-message --example pipeline`
 
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use antiphon_message::{ActionId, Actions, Mailbox, Message, Sender, SignalId};
 
-/// Items, and the time between two of them.
+/// Number of items, and the time between two of them.
 const ITEMS: u64 = 3_000;
 const GAP: Duration = Duration::from_micros(100);
 
@@ -28,11 +28,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let actions = Actions::new(STAGES.len() + 1);
     let begin = Instant::now();
 
-    // The main thread's mailbox: it is signalled when there is nothing more to wait for.
+    // The main thread's mailbox, which is signalled when there is nothing left to wait for.
     let mut main = Mailbox::new(&actions, 1);
     let over = actions.register_signal(|| {})?;
 
-    // The sink: what an item is in the end, and how long it was on its way.
+    // The sink records the final item and its time in the pipeline.
     let (times, sum) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicU64::new(0)));
     let (noted, summed, supervisor) = (times.clone(), sum.clone(), main.sender());
     let sink = actions.register(move |[item, posted_ns, _]| {
@@ -44,19 +44,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     })?;
 
-    // A thread is stopped by a flag, and a signal that makes it look.
+    // A thread is stopped by a flag, and a signal that makes it check the flag.
     let stopped = AtomicBool::new(false);
     let stop = actions.register_signal(|| {})?;
 
-    // Stages are made from the end, as each posts to the one behind it.
+    // Stages are created from the end, because each posts to the next one.
     let mut mailboxes = vec![("sink", Mailbox::new(&actions, 256))];
     let mut next = (mailboxes[0].1.sender(), sink);
     for (name, work) in STAGES.into_iter().rev() {
         let (sender, action) = next;
         let stage = actions.register(move |[item, posted_ns, _]| {
             let message = Message { action, payload: [work(item), posted_ns, 0] };
-            // No stage posts to one before it, so there will be room; unless the next has failed,
-            // and the main thread knows that from its end.
+            // No stage posts to an earlier one, so there will be room; unless the next stage has
+            // failed, and the main thread is signalled at its end.
             let _ = sender.post_wait(message, None);
         })?;
         mailboxes.push((name, Mailbox::new(&actions, 256)));
@@ -93,7 +93,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Signals when it is dropped: the end of a thread, also one that panics.
+/// Signals the end of a thread when dropped, also if the thread panics.
 struct End(Sender, SignalId);
 
 impl Drop for End {
@@ -102,7 +102,7 @@ impl Drop for End {
     }
 }
 
-/// The work of each thread: runs the messages that come, until it is told to stop.
+/// The work of each thread: runs incoming messages until it is told to stop.
 fn run(mut mailbox: Mailbox, stopped: &AtomicBool, _end: End) {
     while !stopped.load(Relaxed) {
         // Spins for a while, and then sleeps.

@@ -1,5 +1,5 @@
-//! Active messages: a thread has others run something, with a few words, without a lock between
-//! them.
+//! Active messages: a thread has another thread run an action with a few words as arguments,
+//! without a lock between them.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -35,10 +35,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Where the owner looks
+//! # Where the owner checks for messages
 //!
-//! Above, a thread does nothing else: [`Mailbox::wait`]. A worker looks between two pieces of work,
-//! by [`Mailbox::poll`]:
+//! In the example above, a thread only waits for messages, by [`Mailbox::wait`]. A worker checks
+//! for messages between two pieces of work, by [`Mailbox::poll`]:
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -88,7 +88,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # To many at once, and to one that is full
+//! # Posting to many mailboxes, and to a full one
 //!
 //! A [`Group`] knows on which socket (NUMA node) each of its mailboxes is read:
 //!
@@ -129,9 +129,9 @@ pub use antiphon_runtime::message::{
 
 /// A table of actions; see [`message::Actions`].
 pub type Actions = message::Actions<Linux>;
-/// How owners of mailboxes sleep, if nothing else is said: on a futex, or as a fiber.
+/// The default way in which owners of mailboxes sleep: on a futex, or as a fiber.
 pub type Park = message::Park<Linux>;
-/// How an owner waits that keeps its CPU.
+/// The way in which owners wait that keep their CPU: by spinning.
 pub type Spin = message::Spin<Linux>;
 /// A mailbox: its owner runs what others post; see [`message::Mailbox`].
 pub type Mailbox = message::Mailbox<Linux, Park>;
@@ -144,7 +144,8 @@ pub type MailboxWith<N> = message::Mailbox<Linux, N>;
 /// The posting end of a [`MailboxWith`].
 pub type SenderWith<N> = message::Sender<Linux, N>;
 
-/// The time `timeout` from now, for the calls that wait. What is too far to be counted is for ever.
+/// The time `timeout` from now, for the calls that wait. A time that is too far to be represented
+/// never comes.
 #[must_use]
 pub fn deadline_after(timeout: Duration) -> Deadline {
     Deadline::after::<Linux>(timeout)

@@ -1,4 +1,4 @@
-//! Cases in which threads tell each other something, and which once went wrong.
+//! Regression tests of notifications between threads.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::thread;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use antiphon_message::{Actions, EventFd, MailboxWith, Message, NotPosted, deadline_after};
 
-/// Longer than anything here takes, unless it never comes.
+/// Longer than every event here takes, unless it never happens.
 const LONG: Duration = Duration::from_secs(5);
 
 fn readable(fd: impl AsFd, timeout: Duration) -> bool {

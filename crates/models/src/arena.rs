@@ -1,4 +1,4 @@
-//! The arena of waiter nodes: ARENA-1 and ARENA-2, exhaustively.
+//! Models of the arena of waiter nodes: ARENA-1 and ARENA-2, exhaustively.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,7 +12,7 @@ use crate::program::Program;
 
 const PLAIN: Bounds = Bounds::PLAIN;
 
-/// How many nodes a thread keeps for itself.
+/// Number of nodes that a thread keeps in its cache.
 const CACHE: usize = 2;
 
 pub fn entries() -> Vec<Entry> {
@@ -27,8 +27,8 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// The uses of each node, written with no more order than the arena gives the users: two users at a
-/// time, or two that it has not put in order, are a data race (ARENA-1).
+/// The uses of each node, written with no ordering but the arena's: two users at a time, or two
+/// that the arena has not ordered, are a data race (ARENA-1).
 pub struct Uses([Data<u32>; 16]);
 
 impl Uses {
@@ -42,19 +42,19 @@ impl Uses {
         uses.set(uses.get() + 1);
     }
 
-    /// How often a node that the caller has taken was used.
+    /// Returns how often a node that the caller has taken was used.
     pub fn count(&self, id: WaiterId) -> u32 {
         self.0[id.index() as usize].get()
     }
 }
 
 pub fn arena() -> &'static Arena<Check> {
-    // SAFETY: models take nodes and give them back, each in its place; they set what the protocols
-    // would.
+    // SAFETY: each model takes nodes and gives them back properly, and writes only what the
+    // protocols would.
     unsafe { Check::arena() }
 }
 
-/// Takes a node, uses it as one uses one's own, gives it back.
+/// Takes a node, uses it as its owner does, and gives it back.
 fn use_a_node(uses: &Uses) -> Option<WaiterId> {
     let id = arena().take()?;
     let node = arena().resolve(id).expect("a node that is in use resolves");
@@ -82,8 +82,8 @@ fn one_user(threads: u32, rounds: u32) -> Program {
     })
 }
 
-/// Nodes that one thread gives and another takes go through the free list. Two nodes stay in the
-/// giver's cache, so three are given.
+/// Nodes that one thread gives back and another takes go through the free list. Two nodes stay in
+/// the giver's cache, so three are given.
 fn free_list() -> Program {
     Program::new(2, 8, |scope| {
         let uses = scope.share(Uses::new());
@@ -103,15 +103,15 @@ fn free_list() -> Program {
     })
 }
 
-/// All nodes that there are: [`LISTED`] of them on the free list and the others in hand, for the
-/// threads to give back as the head of a queue gives those of waiters that have left.
+/// All existing nodes: [`LISTED`] of them are on the free list; the threads hold the others and
+/// give them back, as the head of a queue does with the nodes of waiters that have left.
 struct Stock {
     uses: Uses,
     count: usize,
     in_hand: Vec<WaiterId>,
 }
 
-/// How many nodes are on the free list of a [`Stock`] at first.
+/// Number of nodes that are on the free list of a [`Stock`] at first.
 const LISTED: usize = 2;
 
 impl Stock {
@@ -123,7 +123,7 @@ impl Stock {
         Self { uses: Uses::new(), count, in_hand: all }
     }
 
-    /// Whatever was taken is touched.
+    /// Takes a node, and touches it.
     fn take(&self) -> Option<WaiterId> {
         arena().take().inspect(|&id| self.uses.touch(id))
     }
@@ -136,8 +136,8 @@ impl Stock {
         });
     }
 
-    /// No node was lost or doubled: all are held, or in the cache of a thread that has filled it,
-    /// or can be taken.
+    /// Asserts that no node was lost or duplicated: each is held, is in the cache of a thread that
+    /// has filled it, or can be taken.
     fn assert_whole(&self, held: &[Option<WaiterId>], caches: usize) {
         let mut all = BTreeSet::new();
         let left: Vec<_> = std::iter::from_fn(|| self.take()).collect();
@@ -148,7 +148,7 @@ impl Stock {
 }
 
 /// An index stack, the classic place for ABA: while one thread takes the first node, another takes
-/// both and puts the first back. Has to reach `emptied`, by one that comes between.
+/// both and puts the first back. Must reach `emptied`, by a thread that comes in between.
 fn reused() -> Program {
     Program::new(2, 6, |scope| {
         let stock = scope.share(Stock::new());
@@ -170,8 +170,8 @@ fn reused() -> Program {
     })
 }
 
-/// Two threads give a node each to the free list, and one takes two from it. Has to reach `passed
-/// on`, by a node that was used before.
+/// Two threads give a node each to the free list, and one thread takes two from it. Must reach
+/// `passed on`, by a node that was used before.
 fn given() -> Program {
     Program::new(3, 8, |scope| {
         let stock = scope.share(Stock::new());
@@ -192,7 +192,7 @@ fn given() -> Program {
     })
 }
 
-/// An exhausted arena says so. Has to reach `none left`.
+/// An exhausted arena returns `None`. Must reach `none left`.
 fn exhausted() -> Program {
     Program::new(2, 2, |scope| {
         let uses = scope.share(Uses::new());

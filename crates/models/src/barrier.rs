@@ -1,4 +1,5 @@
-//! The barrier: all threads go on or none, one leader, and gone as soon as any thread is back.
+//! Models of the barrier: all threads go on or none, one leader, and it may be freed as soon as any
+//! thread has returned.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -31,7 +32,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("barrier/meets-any-platform-2x2", meeting::<Barrier<Spinning>>(2, 2, 2), ANY),
         Entry::new("barrier/meets-any-platform-3x2", meeting::<Barrier<Spinning>>(3, 3, 2), ANY)
             .by_lot(5_000),
-        // More threads than it waits for: rounds overlap.
+        // More threads than `parties`: rounds overlap.
         Entry::new("barrier/meets-overlapping-4x1", meeting::<Barrier<Sleepy>>(4, 2, 1), PLAIN)
             .by_lot(10_000),
         Entry::new("barrier/gives-up-1+1", trying(1, 1, 2), timed).reaches(gave_up),
@@ -78,12 +79,12 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A barrier of whatever kind.
+/// A barrier of any kind.
 pub trait Meet: Sync + 'static {
-    /// A barrier for `parties` threads.
+    /// Creates a barrier for `parties` threads.
     fn of(parties: u32) -> Self;
 
-    /// Waits for the others; `true` for the leader.
+    /// Waits for the others; returns `true` for the leader.
     fn meet(&self) -> bool;
 }
 
@@ -97,7 +98,7 @@ impl<F: CrowdForm> Meet for Barrier<F> {
     }
 }
 
-/// The work of a thread in each round: its own part, then a check of the others'.
+/// The work of a thread in each round: it writes its own part, then checks the others' parts.
 pub fn meeting<B: Meet>(threads: u32, parties: u32, rounds: u32) -> Program {
     Program::new(threads, threads * rounds, move |scope| {
         let barrier = scope.share(B::of(parties));
@@ -124,8 +125,8 @@ pub fn meeting<B: Meet>(threads: u32, parties: u32, rounds: u32) -> Program {
     })
 }
 
-/// BARRIER-4: some may give up, and come again then. Of threads as many as `parties`, each sees
-/// what all have done. Has to reach `gave up`.
+/// BARRIER-4: some threads may give up, and then come again. If there are as many threads as
+/// `parties`, each sees what all have done. Must reach `gave up`.
 fn trying(timed: u32, patient: u32, parties: u32) -> Program {
     let threads = timed + patient;
     Program::new(threads, threads + timed, move |scope| {
@@ -152,8 +153,8 @@ fn trying(timed: u32, patient: u32, parties: u32) -> Program {
     })
 }
 
-/// BARRIER-3, of one that waits with a deadline: the other frees it. Has to reach `retired by one
-/// that waited`.
+/// BARRIER-3, of a thread that waits with a deadline: the other thread frees the barrier. Must
+/// reach `retired by one that waited`.
 fn destroying_timed() -> Program {
     Program::new(2, 3, |scope| {
         let barrier = scope.share(Barrier::<Sleepy>::new(2));
@@ -173,7 +174,8 @@ fn destroying_timed() -> Program {
     })
 }
 
-/// BARRIER-3: one that is back frees it. Has to reach `retired by one that waited`.
+/// BARRIER-3: a thread that has returned frees the barrier. Must reach `retired by one that
+/// waited`.
 fn destroying(threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let barrier = scope.share(Barrier::<Sleepy>::new(threads));
@@ -192,7 +194,7 @@ fn destroying(threads: u32) -> Program {
     })
 }
 
-/// The words of a barrier.
+/// Layout of a barrier's words.
 #[repr(C, align(8))]
 struct Words {
     state: <Check as Atomics>::U64,
@@ -206,8 +208,8 @@ struct Words {
 const _: () = assert!(size_of::<Words>() == size_of::<Barrier<Sleepy>>());
 
 /// In the child of a fork: threads of the parent wait in the middle of a round, with nodes and
-/// without, or all with a deadline. Those of the child meet all the same; if `timed`, one of them
-/// with a deadline.
+/// without, or all with a deadline. The child's threads still meet; if `timed`, one of them with a
+/// deadline.
 fn inherited(threads: u32, timed: bool) -> Program {
     /// An index that the parent has used, and that the child's arena will not hand out.
     const STALE: u32 = 40;
@@ -215,8 +217,8 @@ fn inherited(threads: u32, timed: bool) -> Program {
     Program::new(threads, threads, move |scope| {
         let barrier = scope.share(Barrier::<Sleepy>::new(threads));
         let came = scope.share(Data::new(0));
-        // SAFETY: the words of a barrier, of the sizes and in the places that its file gives them;
-        // it lives as long as the borrow.
+        // SAFETY: `Words` has the layout that the barrier's file defines; the barrier lives as long
+        // as the borrow.
         let words = unsafe { &*std::ptr::from_ref(barrier).cast::<Words>() };
         let waiters = if timed { LISTED } else { STALE.into() };
         words.state.store((u64::from(threads) * 3 + 1) << 23 | waiters, Relaxed);

@@ -1,5 +1,5 @@
-//! The baton that processes hand to each other, and the guard of their table. Threads stand for
-//! processes, and a cell for the table.
+//! Models of the CPU token (baton) that processes hand to each other, and of the lock on their
+//! shared table. Threads stand for processes, and a cell for the table.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -45,12 +45,12 @@ fn later() -> Deadline {
     Deadline { clock: Clock::Monotonic, ns: Check::now(Clock::Monotonic) + PATIENCE_NS }
 }
 
-/// A sleep that no wake has ended was ended by its deadline.
+/// Asserts that no sleep was ended by its deadline: a wake has ended it.
 fn in_time() {
     assert!(Check::now(Clock::Monotonic) < PATIENCE_NS, "nobody has woken it");
 }
 
-/// BATON-1, without a thread that is given up on: the table belongs to one thread.
+/// BATON-1, without an abandoned thread: the table belongs to one thread at a time.
 fn table(threads: u32, rounds: u32) -> Program {
     Program::new(threads, threads * rounds, move |scope| {
         let relay = scope.share(Relay::<Check>::NEW);
@@ -69,7 +69,7 @@ fn table(threads: u32, rounds: u32) -> Program {
     })
 }
 
-/// BATON-2, without a deadline that passes: the baton goes round, and its holder runs alone.
+/// BATON-2, without a deadline that passes: the baton is handed around, and only its holder runs.
 fn round(threads: usize, rounds: u32) -> Program {
     let all = threads as u32;
     Program::new(all, all * rounds, move |scope| {
@@ -107,8 +107,8 @@ fn pass(relay: &Relay<Check>, turns: &[Turn], to: usize) {
     Relay::<Check>::call(&turns[to]);
 }
 
-/// BATON-1: a thread dies at the table when it has handed the baton over; `others` get there all
-/// the same. Has to reach `after it`.
+/// BATON-1: a thread dies at the table after it has handed the baton over; `others` still get to
+/// the table. Must reach `after it`.
 fn dying(others: u32) -> Program {
     Program::new(others + 1, others + 1, move |scope| {
         let relay = scope.share(Relay::<Check>::NEW);
@@ -131,8 +131,8 @@ fn dying(others: u32) -> Program {
     })
 }
 
-/// BATON-1: a thread that is at the table and only slow leaves when others have given up on it:
-/// those that have come after it stay there alone. Has to reach `too late`.
+/// BATON-1: a thread that is slow at the table leaves it after others have given up on it: the
+/// threads that came after it keep the table to themselves. Must reach `too late`.
 fn leaving_late(others: u32) -> Program {
     Program::new(others + 1, others + 1, move |scope| {
         let relay = scope.share(Relay::<Check>::NEW);
@@ -153,8 +153,8 @@ fn leaving_late(others: u32) -> Program {
     })
 }
 
-/// BATON-3: whichever thread is slow at the table, the baton goes on from one to the next: each
-/// hand-over that was one is of a place of its own. Has to reach `too late`.
+/// BATON-3: whichever thread is slow at the table, the baton moves from one thread to the next:
+/// each successful hand-over goes to a different place. Must reach `too late`.
 fn handing_late(threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let relay = scope.share(Relay::<Check>::NEW);

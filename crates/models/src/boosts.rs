@@ -1,4 +1,5 @@
-//! Loops that are raised while they are late, the helper that does it, and its sleep.
+//! Models of priority boosts: loops that are raised while they are late, the helper that raises
+//! them, and the helper's sleep.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -12,9 +13,9 @@ use crate::entry::Entry;
 use crate::program::Program;
 
 const PLAIN: Bounds = Bounds::PLAIN;
-/// Due at once, as clocks begin with 1 here.
+/// Due at once, because clocks start at 1 here.
 const DUE: u64 = 1;
-/// A slack that ends would lower a loop that is lowered by nothing else.
+/// Endless, because the end of a slack would lower a loop that nothing else lowers.
 const ENDLESS: u64 = u64::MAX;
 
 pub fn entries() -> Vec<Entry> {
@@ -32,13 +33,13 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// VIGIL-1, VIGIL-2: a thread that sleeps for long is woken by each of those that have news.
+/// VIGIL-1, VIGIL-2: a thread that sleeps for long is woken by each thread that has news.
 fn telling(tellers: u32) -> Program {
     Program::new(1 + tellers, 1 + tellers, move |scope| {
         let vigil = scope.share(Vigil::<Check>::NEW);
         let news = scope.share(U32::ZERO);
         scope.spawn(move || {
-            // Each of them counts one more.
+            // Each teller counts up by one.
             while news.load(Acquire) < tellers {
                 vigil.sleep_by(|| if news.load(Acquire) < tellers { NEVER } else { 0 });
             }
@@ -58,7 +59,7 @@ fn telling(tellers: u32) -> Program {
 /// A system of two threads, at most one of which is a loop.
 struct System<'a> {
     raised: &'a U32,
-    /// The thread that may be raised; 0: none.
+    /// Thread that may be raised; 0 for none.
     seated: &'a U32,
     /// Whether the system has raised a thread.
     has_raised: bool,
@@ -86,7 +87,7 @@ impl Raise for System<'_> {
     }
 }
 
-/// A helper that gives this slack, and a loop that does `body` and stops it.
+/// A helper with this slack, and a loop that runs `body` and then stops the helper.
 fn with(
     slack_ns: u64,
     body: impl Fn(&Boosts<Check>, &U32, &U32) + Copy + Send + Sync + 'static,
@@ -107,7 +108,7 @@ fn with(
     })
 }
 
-/// BOOST-3: a loop that has left is not raised, nor will it be; without a slack it has overrun
+/// BOOST-3: a loop that has left is not raised and will not be; without a slack it has overrun
 /// before (BOOST-6), and may have been raised again.
 fn leaving(slack_ns: u64) -> Program {
     let body = |boosts: &Boosts<Check>, raised: &U32, seated: &U32| {
@@ -128,7 +129,7 @@ fn dispatching() -> Program {
         let Some(place) = boosts.sit(ThreadId(1)) else { panic!("there is room") };
         boosts.publish(&place, Some(DUE), 0);
         boosts.publish(&place, None, 0);
-        // It is a deadlock if the helper does not lower it.
+        // A deadlock if the helper does not lower it.
         raised.wait_while(Acquire, |raised| raised == 1);
         boosts.leave(place);
         seated.store(0, Relaxed);
@@ -136,7 +137,7 @@ fn dispatching() -> Program {
     with(ENDLESS, body, 4)
 }
 
-/// BOOST-3: a seat that is another's now is raised for that one.
+/// BOOST-3: a seat that another loop has taken over is raised for that loop.
 fn passing_on() -> Program {
     let body = |boosts: &Boosts<Check>, _: &U32, seated: &U32| {
         for thread in [1, 2] {

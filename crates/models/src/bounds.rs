@@ -1,11 +1,10 @@
-//! The bounds of a model: a value that says what the platform may do, both to the checker and in
-//! words.
+//! The bounds of a model: what the platform may do, as a value for the checker and as text.
 
 use std::fmt;
 
 use antiphon_check::{HeavyFence, Model};
 
-/// How often the platform may do what it need not do, each number for each thread, and what
+/// How often the platform may show each optional behaviour (counted for each thread), and which
 /// machine it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
@@ -24,8 +23,8 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Nothing happens that the platform may do but need not: no spurious wakes, no `crowded()`,
-    /// no early end of a timed wait or a spin. Each model adds what it is about.
+    /// No optional behaviour of the platform: no spurious wakes, no `crowded()`, no early end of a
+    /// timed wait or a spin. Each model adds the behaviour that it tests.
     pub const PLAIN: Self = Self {
         spurious: 0,
         timeouts: 0,
@@ -41,7 +40,7 @@ impl Bounds {
         awake: false,
     };
 
-    /// Sets how often a thread's parks may return for no reason.
+    /// Sets how often a thread's parks may return spuriously.
     #[must_use]
     pub const fn spurious(self, spurious: u32) -> Self {
         Self { spurious, ..self }
@@ -59,13 +58,13 @@ impl Bounds {
         Self { expiries, ..self }
     }
 
-    /// Sets how often the platform may say to a thread that the machine is crowded.
+    /// Sets how often the platform may tell a thread that the machine is crowded.
     #[must_use]
     pub const fn crowded(self, crowded: u32) -> Self {
         Self { crowded, ..self }
     }
 
-    /// Sets the number of sockets of the machine; the threads are spread over them in turn.
+    /// Sets the number of sockets of the machine; threads are assigned to them in turn.
     #[must_use]
     pub const fn sockets(self, sockets: u32) -> Self {
         Self { sockets, ..self }
@@ -77,39 +76,39 @@ impl Bounds {
         Self { fibers, ..self }
     }
 
-    /// Sets by how many ticks the counters of CPUs may differ.
+    /// Sets the maximum difference of the counters of CPUs, in ticks.
     #[must_use]
     pub const fn apart(self, apart: u32) -> Self {
         Self { apart, ..self }
     }
 
-    /// Sets how many waiter nodes can be had; without this, more than enough.
+    /// Sets the number of waiter nodes that can be taken; by default more than enough.
     #[must_use]
     pub const fn nodes(self, nodes: u32) -> Self {
         Self { nodes: Some(nodes), ..self }
     }
 
-    /// Threads that have ended are dead, and a thread that wants a node looks for theirs once
+    /// Makes ended threads count as dead: a thread that wants a node searches for theirs once
     /// `block` nodes were handed out.
     #[must_use]
     pub const fn mortal(self, block: u32) -> Self {
         Self { block: Some(block), ..self }
     }
 
-    /// The machine has the light unlock, and a heavy fence has this result.
+    /// Gives the machine the light unlock, and its heavy fence this result.
     #[must_use]
     pub const fn light(self, heavy_fence: HeavyFence) -> Self {
         Self { light: true, heavy_fence, ..self }
     }
 
-    /// A waker never learns that the waiter was asleep, so it has to reckon with one that does not
+    /// Hides from wakers that the waiter was asleep, so they must allow for a waiter that does not
     /// run.
     #[must_use]
     pub const fn awake(self) -> Self {
         Self { awake: true, ..self }
     }
 
-    /// A model with these bounds.
+    /// Returns a model with these bounds.
     pub fn model(&self, name: &str) -> Model {
         let model = Model::new(name)
             .spurious(self.spurious)
@@ -122,13 +121,13 @@ impl Bounds {
             .light(self.light)
             .heavy_fence(self.heavy_fence)
             .asleep(!self.awake);
-        // The checker counts number 0, which no waiter has.
+        // The checker also counts number 0, which no waiter has.
         let model = self.nodes.map_or(model.clone(), |nodes| model.waiters(nodes + 1));
         self.block.map_or(model.clone(), |block| model.mortal(true).arena_block(block))
     }
 }
 
-/// In a few words, the differences from [`Bounds::PLAIN`]: `≤ 1 spurious, ≤ 1 crowded, 2 sockets`.
+/// Writes the differences from [`Bounds::PLAIN`]: `≤ 1 spurious, ≤ 1 crowded, 2 sockets`.
 impl fmt::Display for Bounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words: Vec<_> = [

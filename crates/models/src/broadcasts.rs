@@ -1,4 +1,5 @@
-//! The broadcast: no waiter sleeps through a send, and it may go when all are back.
+//! Models of the broadcast: no waiter sleeps through a send, and it may be freed when all waiters
+//! have returned.
 
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
@@ -95,31 +96,31 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A broadcast of whatever kind.
+/// A broadcast of any kind.
 pub trait Casts: Sync + 'static {
-    /// How often was sent.
+    /// Number of sends so far.
     type Generation: Copy + PartialEq + Send + Sync + 'static;
 
-    /// A broadcast of which nothing was sent.
+    /// A broadcast to which nothing was sent.
     const NEW: Self;
 
-    /// The present generation.
+    /// Returns the present generation.
     fn now(&self) -> Self::Generation;
 
-    /// Ends the waits with it.
+    /// Starts a new generation, which ends the waits for it.
     fn send(&self);
 
-    /// Waits until the generation is another than `seen`, or until the deadline.
+    /// Waits until the generation differs from `seen`, or until the deadline; then returns `None`.
     fn wait_until(
         &self,
         seen: Self::Generation,
         deadline: Option<Deadline>,
     ) -> Option<Self::Generation>;
 
-    /// How often was sent from `earlier` to `now`.
+    /// Returns the number of sends from `earlier` to `now`.
     fn since(now: Self::Generation, earlier: Self::Generation) -> u32;
 
-    /// Waits until the generation is another than `seen`.
+    /// Waits until the generation differs from `seen`.
     fn wait(&self, seen: Self::Generation) -> Self::Generation {
         loop {
             if let Some(now) = self.wait_until(seen, None) {
@@ -155,14 +156,15 @@ impl<F: CrowdForm> Casts for Broadcast<F> {
     }
 }
 
-/// Each of `senders` does its part and sends; waiters go on when they find all parts done.
+/// Each of `senders` does its part and sends; waiters return when they find all parts done.
 pub fn sending<B: Casts>(waiters: u32, senders: u32) -> Program {
     Program::new(waiters + senders, waiters + senders, move |scope| {
         send(scope, scope.share(B::NEW), waiters, senders);
     })
 }
 
-/// CAST-1: a generation that has grown by `senders` has all of what they have done before.
+/// CAST-1: a thread that sees the generation grown by `senders` sees all that the senders have done
+/// before.
 fn send<'scope, B: Casts>(
     scope: &'scope Scope<'scope, '_>,
     broadcast: &'scope B,
@@ -188,7 +190,7 @@ fn send<'scope, B: Casts>(
     }
 }
 
-/// Waiters follow one sender, which sends `sends` times, each with a new datum.
+/// Waiters follow one sender, which sends `sends` times, each time with a new datum.
 pub fn chasing<B: Casts>(waiters: u32, sends: u32) -> Program {
     type Word = <Check as Atomics>::U32;
     Program::new(waiters + 1, waiters + sends, move |scope| {
@@ -197,7 +199,7 @@ pub fn chasing<B: Casts>(waiters: u32, sends: u32) -> Program {
         for _ in 0..waiters {
             scope.spawn(move || {
                 let mut now = broadcast.now();
-                // Relaxed: it is the broadcast that orders.
+                // Relaxed: the broadcast orders.
                 while sent.load(Relaxed) != sends {
                     now = broadcast.wait(now);
                 }
@@ -212,7 +214,7 @@ pub fn chasing<B: Casts>(waiters: u32, sends: u32) -> Program {
     })
 }
 
-/// `patient` threads wait, and so does one that may give up. Has to reach `gave up`.
+/// `patient` threads wait without a deadline; one more may give up. Must reach `gave up`.
 pub fn giving_up<B: Casts>(patient: u32, senders: u32) -> Program {
     Program::new(patient + 1 + senders, patient + 1 + senders, move |scope| {
         let broadcast = scope.share(B::NEW);
@@ -233,12 +235,12 @@ pub fn giving_up<B: Casts>(patient: u32, senders: u32) -> Program {
 
 /// CAST-5 and 6: on each socket a waiter sleeps in the first generation. On one socket other
 /// waiters sleep in the generation after `sends`, and a send that has ended the first one may
-/// choose them. Has to reach `slept later`.
+/// choose them. Must reach `slept later`.
 fn late(waiters: u32, sends: u32) -> Program {
     Program::new(waiters + sends, waiters + sends, move |scope| {
         let broadcast = scope.share(Broadcast::<Sleepy>::NEW);
         let first = broadcast.now();
-        // On the sockets in turn.
+        // Distributed over the sockets in turn.
         for number in 0..waiters {
             let is_late = number % 2 == 0 && number + 1 < waiters;
             scope.spawn(move || {
@@ -281,7 +283,7 @@ pub fn destroying<B: Casts>(waiters: u32, senders: u32) -> Program {
     })
 }
 
-/// The words of a broadcast's first node.
+/// Layout of the words of a broadcast's first node.
 #[repr(C)]
 struct Words {
     state: <Check as Atomics>::U64,
@@ -295,8 +297,8 @@ struct Words {
 fn inherited(waiters: u32) -> Program {
     Program::new(waiters + 1, waiters + 1, move |scope| {
         let broadcast = scope.share(Broadcast::<Sleepy>::NEW);
-        // SAFETY: the words of a broadcast, of the sizes and in the places that its file gives
-        // them; it lives as long as the borrow.
+        // SAFETY: `Words` has the layout that the broadcast's file defines; the broadcast lives as
+        // long as the borrow.
         let words = unsafe { &*std::ptr::from_ref(broadcast).cast::<Words>() };
         let stranger = WaiterId::new(Check::epoch() + 1, 40).bits();
         words.state.store(1 << 32, Relaxed);

@@ -1,8 +1,8 @@
-//! The tree of tokens: a canceller misses no child, though children come and go meanwhile. A lost
-//! wake is a deadlock.
+//! Models of the tree of cancellation tokens: a canceller misses no child, even if children come
+//! and go meanwhile. A lost wake is a deadlock.
 //!
-//! Tokens are counted by `Arc`, whose counts the checker does not see. So what is exhaustive keeps
-//! each token until the end: then no count decides anything. Where tokens go while others cancel,
+//! Tokens are counted by `Arc`, whose counts the checker does not see. So exhaustive models keep
+//! each token until the end, so that no count matters. If tokens are dropped while others cancel,
 //! executions are drawn by lot.
 
 use std::cell::RefCell;
@@ -34,23 +34,23 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// Waits, asleep at once.
+/// Waits for the token; sleeps at once.
 fn wait(token: &Token) {
     assert_eq!(select_as::<Check, Sleepy>(&[token as &_][..], None, &Lot::new(0)), Some(0));
     assert!(token.is_cancelled());
 }
 
-/// Tokens until the end.
+/// Tokens that are kept until the end.
 type Kept = RefCell<Vec<Token>>;
 
-/// Waits by a token that is kept.
+/// Waits by a token, and keeps it.
 fn wait_and_keep(token: Token, kept: &Kept) {
     let same = token.clone();
     kept.borrow_mut().push(token);
     wait(&same);
 }
 
-/// CANCEL-1: a child that is made while its parent is cancelled is cancelled, too.
+/// CANCEL-1: a child that is made while its parent is cancelled is also cancelled.
 fn new_child() -> Program {
     Program::new(2, 2, |scope| {
         let token = scope.share(Token::new(None));
@@ -63,12 +63,12 @@ fn new_child() -> Program {
             done.set(true);
             token.cancel();
         });
-        // The canceller has taken them.
+        // The canceller has taken all places.
         scope.finally(move || assert_eq!(token.places(), 0));
     })
 }
 
-/// The same, of a child's child.
+/// CANCEL-1 for a child's child.
 fn grandchild() -> Program {
     Program::new(2, 2, |scope| {
         let (token, kept) = (scope.share(Token::new(None)), scope.share(Kept::default()));
@@ -77,7 +77,7 @@ fn grandchild() -> Program {
     })
 }
 
-/// `waiters` threads wait by one child, the parent of which is cancelled.
+/// `waiters` threads wait for one child, whose parent is cancelled.
 fn waits(waiters: u32) -> Program {
     Program::new(waiters + 1, waiters + 1, move |scope| {
         let token = scope.share(Token::new(None));
@@ -89,7 +89,7 @@ fn waits(waiters: u32) -> Program {
     })
 }
 
-/// A child and its parent are cancelled at once.
+/// A child and its parent are cancelled at the same time.
 fn twice() -> Program {
     Program::new(3, 3, |scope| {
         let token = scope.share(Token::new(None));
@@ -119,7 +119,7 @@ fn receives() -> Program {
     })
 }
 
-/// CANCEL-2: children go while their parent is cancelled. By lot: counts decide.
+/// CANCEL-2: children are dropped while their parent is cancelled. By lot: reference counts matter.
 fn gone() -> Program {
     Program::new(2, 4, |scope| {
         let token = scope.share(Token::new(None));

@@ -1,5 +1,5 @@
-//! Channels: what is sent is received once, in order, by a receiver that sees what was done before;
-//! and a waiter for a value or for room is notified of it. A lost wake is a deadlock.
+//! Models of channels: a value is received once, in order, by a receiver that sees what was done
+//! before it was sent; and a waiter for a value or for room is notified. A lost wake is a deadlock.
 
 use antiphon_check::{Check, Data};
 use antiphon_platform::{Clock, Deadline};
@@ -32,7 +32,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A channel, and what is sent.
+/// A channel, and the values that are sent.
 struct Sent {
     channel: Channel,
     ledger: Ledger,
@@ -48,7 +48,7 @@ impl Sent {
         assert_eq!(self.channel.send(number, None), Ok(()));
     }
 
-    /// Receives one, if the channel isn't closed and empty.
+    /// Receives one value; `None` if the channel is closed and empty.
     fn receive(&self) -> Option<usize> {
         let number = self.channel.recv(None).ok()?;
         self.ledger.take_number(number);
@@ -56,7 +56,7 @@ impl Sent {
     }
 }
 
-/// Some send, `each` values each, and some receive all of it, in equal parts.
+/// `senders` threads send `each` values each, and `receivers` receive all of them, in equal parts.
 fn passing(senders: usize, receivers: usize, each: usize, room: usize) -> Program {
     let all = senders * each;
     Program::new((senders + receivers) as u32, (2 * all) as u32, move |scope| {
@@ -67,7 +67,7 @@ fn passing(senders: usize, receivers: usize, each: usize, room: usize) -> Progra
         for _ in 0..receivers {
             scope.spawn(move || {
                 let numbers = (0..all / receivers).map(|_| sent.receive().expect("it is open"));
-                // Of each sender in the order in which it has sent them.
+                // Each sender's values arrive in the order in which it has sent them.
                 let mut last = vec![None; senders];
                 for number in numbers {
                     assert!(last[number / each].replace(number).is_none_or(|last| last < number));
@@ -81,7 +81,8 @@ fn passing(senders: usize, receivers: usize, each: usize, room: usize) -> Progra
     })
 }
 
-/// CHAN-3: a full channel, of which two take one each, while two wait for room; ends stay open.
+/// CHAN-3: a full channel, from which two threads take one value each, while two wait for room;
+/// both ends stay open.
 fn draining() -> Program {
     Program::new(4, 8, |scope| {
         let sent = scope.share(Sent::new(2, 4));
@@ -99,14 +100,14 @@ fn draining() -> Program {
     })
 }
 
-/// CHAN-2: one sends and closes, while another is in the middle of a send.
+/// CHAN-2: one thread sends and closes, while another is in the middle of a send.
 fn closing_beside(receivers: usize) -> Program {
     Program::new(2 + receivers as u32, 4, move |scope| {
         let sent = scope.share(Sent::new(2, 2));
         let seen = scope.share(Ledger::new(1));
         scope.spawn(move || {
             sent.ledger.make(0);
-            // Refused, or not: it is beside the end.
+            // Refused or not: it is concurrent with the close.
             let _ = sent.channel.send(0, None);
         });
         scope.spawn(move || {
@@ -123,12 +124,12 @@ fn closing_beside(receivers: usize) -> Program {
                 }
             });
         }
-        // Each receiver has come to an end, and what was sent before that is had.
+        // Each receiver has seen the end, and received all that was sent before.
         scope.finally(move || seen.assert_all_taken());
     })
 }
 
-/// CHAN-2: a receiver has all that was sent before the channel was closed.
+/// CHAN-2: a receiver receives all that was sent before the channel was closed.
 fn closing() -> Program {
     Program::new(2, 2, |scope| {
         let sent = scope.share(Sent::new(2, 1));
@@ -143,13 +144,13 @@ fn closing() -> Program {
     })
 }
 
-/// A waiter for room is told that there will be none.
+/// A waiter for room is told that there will be no room.
 fn refusing() -> Program {
     Program::new(2, 2, |scope| {
         let channel = scope.share(Channel::new(1));
         let closed = scope.share(Data::new(false));
         scope.spawn(move || {
-            // The first has room, and the second has none.
+            // The channel has room for the first value, and none for the second.
             let refused = channel.send(0, None).and_then(|()| channel.send(1, None));
             assert!(matches!(refused, Err(NotSent::Closed(0 | 1))));
             assert!(closed.get());

@@ -1,5 +1,5 @@
-//! Policies that sort, and policies that change while waiters stand in the queue: there is one
-//! shuffler at a time all the while, no waiter is lost, and none is overtaken too often.
+//! Models of lock policies that sort, and that change while waiters are in the queue: there is
+//! always at most one shuffler, no waiter is lost, and none is overtaken too often.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -24,13 +24,13 @@ type Spin = ShflSpin<Check, Changing, Sleepy>;
 
 const PLAIN: Bounds = Bounds::PLAIN;
 
-/// Waiters of the same socket stand together.
+/// Waiters of the same socket are grouped.
 const GROUPS: u8 = 1;
 /// The most urgent first.
 const SORTS: u8 = 2;
-/// As [`SORTS`], but an owner does not sort on its way.
+/// [`SORTS`], but an owner does not sort during its hand-off.
 const SORTS_LAZILY: u8 = 3;
-/// How often a waiter may be overtaken by sorting (INV-7): few enough that it happens.
+/// How often a waiter may be overtaken by sorting (INV-7): so few that the limit is reached.
 const BYPASS: u16 = 1;
 
 pub fn entries() -> Vec<Entry> {
@@ -47,8 +47,7 @@ pub fn entries() -> Vec<Entry> {
         )
         .by_lot(2_000)
         .reaches(overtook),
-        // A head that finds the lock free does not sort: it passes on the mark that it has
-        // received.
+        // A head that finds the lock free does not sort: it passes the received mark on.
         Entry::new("shfl-mutex/ranks-lazily-5+1", lazy::<Awake>(&[0, 0, 1, 2, 0]), PLAIN)
             .by_lot(2_000)
             .reaches(overtook),
@@ -78,7 +77,8 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// Threads contend for a lock as programs have it, and one more changes its policy twice.
+/// Threads contend for a lock with a policy as programs use it, and one more thread changes its
+/// policy twice.
 fn chosen(threads: u32) -> Program {
     Program::new(threads + 1, threads + 1, move |scope| {
         let lock = contend::<ShflMutex<Check, Chosen, Sleepy>>(scope, threads, 1);
@@ -89,8 +89,8 @@ fn chosen(threads: u32) -> Program {
     })
 }
 
-/// Threads contend for a lock whose waiters lend the owner their rank: at the end, all of it was
-/// given back.
+/// Threads contend for a lock whose waiters lend the owner their rank: at the end, all of it has
+/// been given back.
 fn lent(threads: u32, rounds: u32) -> Program {
     Program::new(threads, threads * rounds, move |scope| {
         contend::<ShflOwned<Check, Boost, Sleepy>>(scope, threads, rounds);
@@ -98,24 +98,24 @@ fn lent(threads: u32, rounds: u32) -> Program {
     })
 }
 
-/// Waiters of these ranks, in line, and one owner. Has to reach `overtook`.
+/// Waiters of these ranks in the queue, and one owner. Must reach `overtook`.
 fn ranked<L: Lock>(ranks: &'static [u8]) -> Program {
     in_line::<L>(ranks, SORTS, &[])
 }
 
-/// As [`ranked`], by a policy that is not strict.
+/// [`ranked`] with a policy that is not strict.
 fn lazy<L: Lock>(ranks: &'static [u8]) -> Program {
     in_line::<L>(ranks, SORTS_LAZILY, &[])
 }
 
-/// Like [`ranked`], with one more thread that changes the policy as they wait. Has to reach
+/// [`ranked`] with one more thread that changes the policy while the others wait. Must reach
 /// `overtook`.
 fn changed<L: Lock>(ranks: &'static [u8]) -> Program {
     in_line::<L>(ranks, GROUPS, &[SORTS, GROUPS, SORTS])
 }
 
-/// The second and the third waiter give up, and the last comes late: the head passes its mark on to
-/// no waiter if it has sorted no farther than to those. Has to reach `gave up`.
+/// The second and the third waiter give up, and the last comes late: the head passes its mark to no
+/// waiter if it has sorted only as far as those that left. Must reach `gave up`.
 fn given_up() -> Program {
     const WAITERS: usize = 5;
     Program::new(6, 6, |scope| {
@@ -167,7 +167,7 @@ fn in_line<L: Lock>(ranks: &'static [u8], mode: u8, changes: &'static [u8]) -> P
         watch.mode.store(mode, Relaxed);
         WATCH.set(watch);
         for (place, &rank) in ranks.iter().enumerate() {
-            // One that others are moved ahead of, and enough for a group of three.
+            // One waiter ahead of which others are moved, and enough for a group of three.
             scope.spawn_on(u32::from(place == 1), move || {
                 set_priority::<Check>(Some(rank));
                 line.stand(place);
@@ -200,12 +200,12 @@ fn in_line<L: Lock>(ranks: &'static [u8], mode: u8, changes: &'static [u8]) -> P
     })
 }
 
-/// The present policy of [`Changing`], and what it has seen.
+/// The present mode of [`Changing`], and what the policy has seen.
 struct Watch {
-    /// Touched by the shuffler: two at a time are a data race.
+    /// Touched by the shuffler: two shufflers at a time are a data race.
     shuffler: Data<u32>,
     mode: <Check as Atomics>::U8,
-    /// Not zero: all stand in line.
+    /// Not zero: all waiters are in the queue.
     begun: <Check as Atomics>::U8,
 }
 
@@ -217,17 +217,16 @@ impl Watch {
 }
 
 thread_local! {
-    /// The watch of the execution that runs on this thread.
+    /// Watch of the execution that runs on this thread.
     static WATCH: Cell<*const Watch> = const { Cell::new(ptr::null()) };
 }
 
 fn watched() -> &'static Watch {
-    // SAFETY: set by `in_line` for this execution, whose threads alone use it.
+    // SAFETY: set by `in_line` for this execution; only its threads use it.
     unsafe { &*WATCH.get() }
 }
 
-/// A policy that is another from one moment to the next. Asserts INV-1 and INV-3 each time that a
-/// shuffler asks.
+/// A policy that may change at any moment. Asserts INV-1 and INV-3 each time that a shuffler asks.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Changing(u8);
 
@@ -238,7 +237,7 @@ impl Changing {
         // INV-1.
         let shuffles = &watched().shuffler;
         shuffles.set(shuffles.get() + 1);
-        // SAFETY: looked at.
+        // SAFETY: the shuffler is looking at the candidate, so its node is valid.
         let status = unsafe { candidate.node() }.status.load(Relaxed);
         assert!(status & HEAD == 0, "INV-3: a shuffler looks at the head");
         assert!(!ptr::eq(shuffler, candidate), "INV-3: a shuffler moves itself");
@@ -246,12 +245,13 @@ impl Changing {
 }
 
 impl Policy for Changing {
-    /// Not by the lock's byte, so that it can be changed without one.
+    /// Reads the mode, not the lock's byte, so that the mode can change without the byte.
     fn of(_: impl FnOnce() -> u8) -> Self {
         Self(watched().mode.load(Relaxed))
     }
 
-    /// Asked when a waiter is the head. The first begins to shuffle when all stand in line.
+    /// Asked when a waiter is the head. The first thread begins to shuffle when all are in the
+    /// queue.
     fn shuffles<P: Platform>(self) -> bool {
         if P::thread() == ThreadId(1) {
             watched().begun.wait_while(Relaxed, |begun| begun == 0);

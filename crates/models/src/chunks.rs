@@ -1,6 +1,5 @@
-//! The chunks of events of a recording: each event that a thread notes is delivered once, to a
-//! reader that reads while the program runs or to one that reads the rest, or it is counted as
-//! dropped.
+//! Models of a recording's chunks of events: each event that a thread notes is delivered once, to a
+//! reader during the run or to the reader of the rest, or is counted as dropped.
 
 mod memory;
 
@@ -23,7 +22,7 @@ use memory::{Stoppable, interrupted, killed};
 pub fn entries() -> Vec<Entry> {
     let plain = Bounds::PLAIN;
     vec![
-        // The number of chunks, and the number of events that each has room for.
+        // Parameters: the number of chunks, and the capacity of each in events.
         Entry::new("chunks/drained-1+1", drained::<1, 2>(1, 4, 2), plain).reaches(&["taken"]),
         Entry::new("chunks/drained-2+1", drained::<2, 1>(2, 2, 1), plain).reaches(&["taken"]),
         Entry::new("chunks/passed-on-2+1", drained::<1, 1>(2, 1, 1), plain).reaches(&["taken"]),
@@ -36,10 +35,10 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// The number that an event of a handler has among those of its thread.
+/// The number of a handler's event among those of its thread.
 const HANDLERS: u64 = 9;
 
-/// The times of a thread's events begin at that times its id.
+/// The times of a thread's events begin at this multiple of its id.
 const SPAN: u64 = 10;
 
 /// A thread that notes events.
@@ -48,7 +47,7 @@ struct Writer<const COUNT: usize, const ROOM: usize> {
     pen: Pen<Stoppable>,
     process: u32,
     tid: u32,
-    /// How many events it began to note, and has noted.
+    /// Number of events that it began to note, and that it has noted.
     begun: Data<u64>,
     noted: Data<u64>,
 }
@@ -59,7 +58,7 @@ impl<const COUNT: usize, const ROOM: usize> Writer<COUNT, ROOM> {
         Self { roll, pen: Pen::NEW, process, tid, begun, noted }
     }
 
-    /// Notes the event that has this number among those of the thread.
+    /// Notes the event with this number among the thread's events.
     fn notes(&self, event: u64) {
         let time = u64::from(self.tid) * SPAN + event;
         self.begun.set(self.begun.get() + 1);
@@ -69,19 +68,19 @@ impl<const COUNT: usize, const ROOM: usize> Writer<COUNT, ROOM> {
     }
 }
 
-/// The reader, and the events that it received.
+/// The reader, and the batches that it has received.
 struct Reader<const COUNT: usize, const ROOM: usize> {
     roll: Roll<Stoppable, COUNT, ROOM>,
     told: Data<Vec<Batch>>,
 }
 
 impl<const COUNT: usize, const ROOM: usize> Reader<COUNT, ROOM> {
-    /// Takes what is full. Reaches `taken`.
+    /// Takes full chunks. Reaches `taken`.
     fn drains(&self) {
         self.takes("taken", drain(&self.roll, false));
     }
 
-    /// Takes what is left of threads that are no more. Reaches `reclaimed`.
+    /// Takes the rest from threads that no longer exist. Reaches `reclaimed`.
     fn reclaims(&self, gone: impl FnMut(&Head) -> bool) {
         self.takes("reclaimed", reclaim(&self.roll, gone));
     }
@@ -94,9 +93,9 @@ impl<const COUNT: usize, const ROOM: usize> Reader<COUNT, ROOM> {
         self.told.with_mut(|told| told.extend(batches));
     }
 
-    /// The notes of a thread, in the order of its batches.
+    /// Returns the events of a thread, in the order of its batches.
     fn told_by(&self, writer: &Writer<COUNT, ROOM>) -> Vec<u64> {
-        // The child of a fork may have its parent's number still.
+        // The child of a fork may still have its parent's number.
         let whose = (writer.process, writer.pen.number());
         let mut batches = self.told.with(|told| {
             let of = told.iter().filter(|batch| (batch.of.process, batch.of.thread) == whose);
@@ -113,9 +112,9 @@ impl<const COUNT: usize, const ROOM: usize> Reader<COUNT, ROOM> {
             .collect()
     }
 
-    /// When no thread writes any more: each event was delivered once, with the thread that noted
-    /// it, in order, or it was dropped and counted. What a thread was noting when it was killed may
-    /// be either or none.
+    /// Asserts, after all writes: each event was delivered once, with the thread that noted it, in
+    /// order, or was dropped and counted. An event that a thread was noting when it was killed may
+    /// be either or neither.
     fn has_all(&self, writers: &[&Writer<COUNT, ROOM>]) {
         self.takes("rest", drain(&self.roll, true));
         let mut told = 0;
@@ -136,20 +135,21 @@ impl<const COUNT: usize, const ROOM: usize> Reader<COUNT, ROOM> {
     }
 }
 
-/// Threads that note events, and one that reads; that is threads 1 and up, and the last.
+/// The threads that note events (numbers 1 and up), and the reader (the last number).
 struct Cast<'scope, const COUNT: usize, const ROOM: usize> {
     writers: Vec<&'scope Writer<COUNT, ROOM>>,
     reader: &'scope Reader<COUNT, ROOM>,
 }
 
-/// `count` threads of one process each, with numbers.
+/// Creates `count` threads of one process each, with numbers.
 fn cast<'scope, const COUNT: usize, const ROOM: usize>(
     scope: &'scope Scope<'scope, 'static>,
     count: u32,
 ) -> Cast<'scope, COUNT, ROOM> {
     let head: &RollHead<Stoppable, COUNT> = scope.share(RollHead::NEW);
     let chunks: &[Chunk<Stoppable, ROOM>; COUNT] = scope.share([const { Chunk::NEW }; COUNT]);
-    // SAFETY: all three are kept until the execution has ended, and are not used after that.
+    // SAFETY: the scope keeps all three until the execution has ended, and they are not used after
+    // that.
     let roll = unsafe {
         let column = scope.share(Column::whole(&*ptr::from_ref(chunks)));
         Roll::new(&*ptr::from_ref(head), &*ptr::from_ref(column))
@@ -162,7 +162,7 @@ fn cast<'scope, const COUNT: usize, const ROOM: usize>(
 }
 
 impl<'scope, const COUNT: usize, const ROOM: usize> Cast<'scope, COUNT, ROOM> {
-    /// In the end, the reader reads the rest and has all.
+    /// At the end, the reader reads the rest and checks that it has everything.
     fn played_out(self, scope: &'scope Scope<'scope, 'static>) -> Self {
         let (all, reader) = (self.writers.clone(), self.reader);
         scope.finally(move || reader.has_all(&all));
@@ -170,7 +170,7 @@ impl<'scope, const COUNT: usize, const ROOM: usize> Cast<'scope, COUNT, ROOM> {
     }
 }
 
-/// CHUNK-1, CHUNK-2: chunks are taken as they become full, and used again.
+/// CHUNK-1, CHUNK-2: chunks are taken when they become full, and reused.
 fn drained<const COUNT: usize, const ROOM: usize>(
     writers: u32,
     events: u64,
@@ -185,8 +185,8 @@ fn drained<const COUNT: usize, const ROOM: usize>(
     })
 }
 
-/// CHUNK-5: what a thread has noted is read while it goes on, as that of a process which has
-/// outlived the recording. Reaches `cut` and `whole`.
+/// CHUNK-5: a thread's events are read while it goes on, as for a process that outlives the
+/// recording. Reaches `cut` and `whole`.
 fn left<const COUNT: usize, const ROOM: usize>() -> Program {
     Program::new(2, 3, |scope| {
         let Cast { writers, reader } = cast::<COUNT, ROOM>(scope, 1);
@@ -201,7 +201,7 @@ fn left<const COUNT: usize, const ROOM: usize>() -> Program {
     })
 }
 
-/// A thread that ends gives its chunk back, and so does what it does after that.
+/// A thread that ends gives its chunk back, and so do the events that it notes after that.
 fn ends<const COUNT: usize, const ROOM: usize>() -> Program {
     Program::new(2, 4, |scope| {
         let Cast { writers, reader } = cast::<COUNT, ROOM>(scope, 1).played_out(scope);
@@ -215,7 +215,7 @@ fn ends<const COUNT: usize, const ROOM: usize>() -> Program {
     })
 }
 
-/// CHUNK-3: the child of a fork goes on with its parent's pen, while the parent does.
+/// CHUNK-3: the child of a fork goes on with its parent's pen, concurrently with the parent.
 fn forks<const COUNT: usize, const ROOM: usize>() -> Program {
     Program::new(3, 5, |scope| {
         let Cast { writers, reader } = cast::<COUNT, ROOM>(scope, 2).played_out(scope);
@@ -224,7 +224,7 @@ fn forks<const COUNT: usize, const ROOM: usize>() -> Program {
         scope.spawn(move || {
             parent.notes(0);
             child.pen.copy(&parent.pen);
-            // Release: pairs with the acquire below. A fork orders.
+            // Release: pairs with the acquire below. A fork orders both sides.
             forked.store(1, Release);
             parent.notes(1);
         });
@@ -237,12 +237,12 @@ fn forks<const COUNT: usize, const ROOM: usize>() -> Program {
     })
 }
 
-/// CHUNK-4: a signal handler notes an event, wherever its thread is.
+/// CHUNK-4: a signal handler notes an event, at any point of its thread.
 fn interrupts<const COUNT: usize, const ROOM: usize>() -> Program {
     Program::new(2, 5, |scope| {
         let Cast { writers, reader } = cast::<COUNT, ROOM>(scope, 1).played_out(scope);
         let writer = writers[0];
-        // SAFETY: what is shared is there until the execution has ended, and no thread runs after.
+        // SAFETY: shared objects live until the execution has ended, and no thread runs after that.
         let writer: &'static Writer<COUNT, ROOM> = unsafe { &*ptr::from_ref(writer) };
         let handler = move || writer.notes(HANDLERS);
         scope.spawn(move || {
@@ -252,7 +252,7 @@ fn interrupts<const COUNT: usize, const ROOM: usize>() -> Program {
     })
 }
 
-/// CHUNK-5, CHUNK-6: a thread is killed at any point, and its chunk taken; `others` go on.
+/// CHUNK-5, CHUNK-6: a thread is killed at any point, and its chunk is taken; `others` go on.
 fn kills<const COUNT: usize, const ROOM: usize>(others: u32) -> Program {
     Program::new(2 + others, 4 + others, move |scope| {
         let Cast { writers, reader } = cast::<COUNT, ROOM>(scope, 1 + others).played_out(scope);
@@ -260,7 +260,7 @@ fn kills<const COUNT: usize, const ROOM: usize>(others: u32) -> Program {
         let victim = writers[0];
         scope.spawn(move || {
             killed(|| (0..3).for_each(|event| victim.notes(event)));
-            // Release: pairs with the acquire below. The kernel says so when all is done.
+            // Release: pairs with the acquire below. The kernel reports the death after all writes.
             dead.store(1, Release);
         });
         for &writer in &writers[1..] {

@@ -1,4 +1,4 @@
-//! The locks to compare with, exhaustively within the stated bounds.
+//! Models of the classic comparison locks, exhaustively within the stated bounds.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,7 +11,7 @@ use crate::entry::Entry;
 use crate::program::{Program, destruction, exclusion, tries, unlock};
 
 const PLAIN: Bounds = Bounds::PLAIN;
-/// One spurious wake, one timeout and one spin cut short for each thread.
+/// One spurious wake, one timeout and one shortened spin for each thread.
 const ANY: Bounds = PLAIN.spurious(1).timeouts(1).expiries(1);
 
 /// The models of one lock.
@@ -40,9 +40,10 @@ macro_rules! each {
 }
 
 pub fn entries() -> Vec<Entry> {
-    // Without a spin all that wait sleep.
+    // Without a spin, all waiters sleep.
     type Sleepy = McsStp<Check, 0>;
-    // First, and by lot: where the order that it is about is missing, the others have no end.
+    // First, and by lot: if the ordering that it tests is missing, the other models do not
+    // terminate.
     let passes_over = Entry::new("futex/passes-over-1+2", passed_over(), PLAIN).by_lot(10_000);
     let mut entries = vec![passes_over];
     entries.extend(antiphon_rivals::locks!(classic => each).into_iter().flatten());
@@ -54,7 +55,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("futex/spurious-2x2", exclusion::<Futex<Check>>(2, 2), ANY),
         Entry::new("mcs-stp/spurious-3x2", exclusion::<Sleepy>(3, 2), ANY).by_lot(5_000),
         Entry::new("futex/spurious-3x2", exclusion::<Futex<Check>>(3, 2), ANY).by_lot(5_000),
-        // One has to wait until the other is dead and its node is found.
+        // One thread must wait until the other is dead and its node is found.
         Entry::new("mcs/exhausted-2x1", exclusion::<Mcs<Check>>(2, 1), one_node),
         Entry::new("clh/exhausted-2x1", exclusion::<Clh<Check>>(2, 1), one_node),
         Entry::new("futex/exhausted-2x1", exclusion::<Futex<Check>>(2, 1), PLAIN.nodes(0)),
@@ -63,7 +64,7 @@ pub fn entries() -> Vec<Entry> {
     entries
 }
 
-/// The words of a [`Futex`].
+/// Layout of the words of a [`Futex`].
 #[repr(C)]
 struct Words {
     word: <Check as Atomics>::U32,
@@ -72,12 +73,12 @@ struct Words {
 
 const _: () = assert!(size_of::<Words>() == size_of::<Futex<Check>>());
 
-/// Two have joined the queue when the lock is released and taken again: the first of them finds
-/// that it was called too early, and joins it again behind the other.
+/// Two waiters have joined the queue when the lock is released and taken again: the first of them
+/// finds that it was woken too early, and joins the queue again behind the other.
 fn passed_over() -> Program {
-    /// Waits until the last that has joined is number `index`.
+    /// Waits until the last waiter that has joined has the index `index`.
     fn joined(lock: &Futex<Check>, index: u32) {
-        // SAFETY: the words of the lock, of the sizes and in the places that its file gives them.
+        // SAFETY: `Words` has the layout that the lock's file defines.
         let words = unsafe { &*std::ptr::from_ref(lock).cast::<Words>() };
         words.word.wait_while(Relaxed, |word| word >> 2 != index);
     }

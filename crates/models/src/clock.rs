@@ -1,4 +1,4 @@
-//! Clocks whose counters disagree, and the transactions that are ordered by them.
+//! Models of clocks whose counters disagree, and of the transactions that they order.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -12,7 +12,7 @@ use crate::entry::Entry;
 use crate::program::Program;
 
 const PLAIN: Bounds = Bounds::PLAIN;
-/// By how many ticks counters are apart. More than a few accesses take, so that it matters.
+/// Difference of the counters, in ticks: more than a few accesses take, so that it matters.
 const APART: u32 = 8;
 const CLOCK: Ordo<Check> = Ordo::new(APART as u64);
 
@@ -41,7 +41,7 @@ fn ordo() -> Ordo<Check> {
     CLOCK
 }
 
-/// CLOCK-1: what two have measured of each other is enough for their stamps.
+/// CLOCK-1: the difference that two threads have measured is enough to compare their stamps.
 fn measured() -> Program {
     Program::new(2, 2, |scope| {
         let meeting = scope.share(Meeting::<Check>::new());
@@ -81,7 +81,7 @@ fn ordered() -> Program {
     })
 }
 
-/// A new time is certainly after the one that it was to follow.
+/// A new time is certainly after the time that it must follow.
 fn waited() -> Program {
     passed_on(|first| {
         let second = CLOCK.new_time(first);
@@ -90,7 +90,7 @@ fn waited() -> Program {
     })
 }
 
-/// One takes a stamp and passes it on; the other does this with it.
+/// One thread takes a stamp and passes it on; the other calls `then` with it.
 fn passed_on(then: impl Fn(u64) + Copy + Send + Sync + 'static) -> Program {
     Program::new(2, 2, move |scope| {
         let stamp = scope.share(U64::ZERO);
@@ -102,7 +102,7 @@ fn passed_on(then: impl Fn(u64) + Copy + Send + Sync + 'static) -> Program {
 type Transfer<'a, S> = Transaction<'a, Check, S, 2>;
 type Attempt<'a, R> = Result<R, Abort<'a, Check>>;
 
-/// Two words, and how often a transaction has committed.
+/// Two words, and the number of committed transactions.
 struct Site<S> {
     stamps: S,
     words: [Word<Check>; 2],
@@ -110,7 +110,7 @@ struct Site<S> {
 }
 
 impl<S: Stamps> Site<S> {
-    /// Runs `body` once; says whether it has committed, and with what.
+    /// Runs `body` once; returns its result if it has committed.
     fn tries<'a, R>(
         &'a self,
         mut body: impl FnMut(&mut Transfer<'a, S>) -> Attempt<'a, R>,
@@ -126,8 +126,8 @@ impl<S: Stamps> Site<S> {
     }
 }
 
-/// Threads that do these to a site, and the check of its values and of how many have committed
-/// afterwards.
+/// Threads that run these functions on a site; afterwards its values and the number of commits are
+/// checked.
 fn site<S: Stamps + Send + Sync + 'static>(
     stamps: fn() -> S,
     threads: [fn(&Site<S>); 2],
@@ -143,7 +143,7 @@ fn site<S: Stamps + Send + Sync + 'static>(
     })
 }
 
-/// TL2-1: a reader sees both writes of another, or none.
+/// TL2-1: a reader sees both writes of another transaction, or neither.
 fn snapshot<S: Stamps + Send + Sync + 'static>(stamps: fn() -> S) -> Program {
     let writes = |site: &Site<S>| {
         let done = site.tries(|transfer| {
@@ -164,7 +164,8 @@ fn snapshot<S: Stamps + Send + Sync + 'static>(stamps: fn() -> S) -> Program {
     site(stamps, [writes, reads], |values, _| assert_eq!(values, [1, 1]))
 }
 
-/// TL2-2: each writes one word if the other is 0. After each other, only one of them would.
+/// TL2-2: each transaction writes one word if the other is 0. Run one after the other, only one of
+/// them would.
 fn skew<S: Stamps + Send + Sync + 'static>(stamps: fn() -> S) -> Program {
     fn takes<S: Stamps>(site: &Site<S>, mine: usize) {
         site.tries(|transfer| {
@@ -183,7 +184,7 @@ fn skew<S: Stamps + Send + Sync + 'static>(stamps: fn() -> S) -> Program {
     })
 }
 
-/// TL2-2: nothing that was added is lost.
+/// TL2-2: no addition is lost.
 fn adds<S: Stamps + Send + Sync + 'static>(stamps: fn() -> S) -> Program {
     let adds = |site: &Site<S>| {
         site.tries(|transfer| {
@@ -200,7 +201,8 @@ fn adds<S: Stamps + Send + Sync + 'static>(stamps: fn() -> S) -> Program {
     })
 }
 
-/// TL2-2: of two that write the same words, and read none, one is the last at both.
+/// TL2-2: of two transactions that write the same words and read none, one is the last at both
+/// words.
 fn blind<S: Stamps + Send + Sync + 'static>(stamps: fn() -> S) -> Program {
     fn writes<S: Stamps>(site: &Site<S>, value: u64) {
         site.tries(|transfer| {

@@ -1,5 +1,5 @@
-//! Colours on several loops: of one colour one event is called at a time, and no loop sleeps while
-//! there is an event that no loop looks for.
+//! Models of colours on several loops: one event of a colour is called at a time, and no loop
+//! sleeps while an event is left that no loop looks for.
 
 use antiphon_check::{Check, Data};
 use antiphon_platform::{Atomic, AtomicInteger, Atomics, SharedWait};
@@ -26,11 +26,11 @@ pub fn entries() -> Vec<Entry> {
 /// The state that loops share.
 struct Crew {
     palette: Palette<Check, u32, usize>,
-    /// A loop sleeps on its own: how often it was rung.
+    /// The bell of each loop, on which it sleeps: how often it was rung.
     bells: [Word; 2],
-    /// The calls of each colour: written without a lock (COLOUR-1).
+    /// Number of calls of each colour: written without a lock (COLOUR-1).
     called: [Data<u32>; 3],
-    /// How many events were called.
+    /// Number of events that were called.
     done: Word,
     events: u32,
 }
@@ -42,14 +42,15 @@ impl Crew {
         Check::wake_shared(&raw const self.bells[number], 1);
     }
 
-    /// Tells that loop: these have nothing else to do, so another one need not look, too.
+    /// Rings the loop of the call: the loops have nothing else to do, so no other loop need be
+    /// woken.
     fn tell(&self, call: Option<Call<usize>>) {
         if let Some(Call { bell, .. }) = call {
             self.ring(bell);
         }
     }
 
-    /// A loop that ends when all events were called.
+    /// Runs a loop that ends when all events were called.
     fn run(&self, number: usize, all: usize) {
         loop {
             let heard = self.bells[number].load(Acquire);
@@ -57,7 +58,7 @@ impl Crew {
                 return;
             }
             let Some(taken) = self.palette.take(number) else {
-                // COLOUR-3: only a thread that has put something in ends this.
+                // COLOUR-3: only a thread that has submitted an event ends this wait.
                 let _ = Check::wait_shared(&self.bells[number], heard, None);
                 continue;
             };

@@ -1,8 +1,8 @@
-//! The condition variable: no lost wake-up, whatever is cut short.
+//! Models of the condition variable: no lost wake-up, even if waits and spins are cut short.
 //!
 //! A mutex whose waiters take nodes multiplies the executions beyond what can be enumerated with
-//! two waiters. So those with it run by lot, and those called `simply` have a ticket lock as the
-//! user's mutex: then the executions are those of the condition variable, and all are looked at.
+//! two waiters. So models with it run by lot. Those named `simply` use a ticket lock as the user's
+//! mutex: then only the condition variable's executions remain, and all of them are checked.
 
 use antiphon_check::{Check, Data};
 use antiphon_platform::Deadline;
@@ -57,7 +57,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A mutex, a condition variable, and how many items there are.
+/// A mutex, a condition variable, and the number of items.
 struct Shelf<L> {
     lock: L,
     filled: Condvar,
@@ -69,7 +69,7 @@ impl<L: Lock> Shelf<L> {
         Self { lock: L::NEW, filled: Condvar::NEW, items: Data::new(0) }
     }
 
-    /// Waits for an item and takes it; `false` if `deadline` came first.
+    /// Waits for an item and takes it; returns `false` if `deadline` came first.
     fn take(&self, deadline: Option<Deadline>) -> bool {
         self.lock.lock();
         let mut notified = true;
@@ -107,7 +107,7 @@ fn one_each<L: Lock>(takers: u32) -> Program {
     })
 }
 
-/// A broadcast reaches all.
+/// A broadcast reaches all waiters.
 fn all_at_once<L: Lock>(takers: u32) -> Program {
     Program::new(takers + 1, takers + 1, move |scope| {
         let shelf = scope.share(Shelf::<L>::new());
@@ -123,15 +123,16 @@ fn all_at_once<L: Lock>(takers: u32) -> Program {
     })
 }
 
-/// CV-2: of two waiters one may give up, and the item goes to the other, or it takes it itself: it
-/// is never lost between them (glibc BZ#25847 is this, lost). Has to reach `gave up`.
+/// CV-2: one of two waiters may give up, and the item goes to the other, or it takes the item
+/// itself: the item is never lost between them (in glibc BZ#25847 it is lost). Must reach `gave
+/// up`.
 fn one_gives_up<L: Lock>() -> Program {
     Program::new(3, 3, |scope| {
         let shelf = scope.share(Shelf::<L>::new());
         scope.spawn(|| assert!(shelf.take(None)));
         scope.spawn(|| {
             if shelf.take(Some(soon())) {
-                // The item was the other's: make it another.
+                // The item was the other waiter's: put another one.
                 shelf.put();
                 shelf.filled.notify_one();
             } else {
@@ -145,8 +146,8 @@ fn one_gives_up<L: Lock>() -> Program {
     })
 }
 
-/// A cancelled waiter stops anywhere in its sleep and passes on what it was given. Has to reach
-/// `cancelled after a notification`.
+/// A cancelled waiter stops at any point of its sleep and passes on the notification that it was
+/// given. Must reach `cancelled after a notification`.
 fn cancelled<L: Lock>() -> Program {
     Program::new(3, 3, |scope| {
         let shelf = scope.share(Shelf::<L>::new());
@@ -156,7 +157,7 @@ fn cancelled<L: Lock>() -> Program {
             if shelf.items.get() == 0 {
                 let entry = shelf.filled.prepare();
                 unlock(&shelf.lock);
-                // SAFETY: prepared above.
+                // SAFETY: `entry` was prepared above.
                 let end = unsafe { shelf.filled.finish(entry) };
                 let notified = matches!(end, wait::End::Notified);
                 shelf.lock.lock();

@@ -1,5 +1,5 @@
-//! Crews: each task is handed out once, by a worker that sees what was done before, and none stays
-//! while all workers rest, which would be a deadlock.
+//! Models of a pool's registry (`Crew`): each task is handed out once, to a worker that sees what
+//! was done before, and no task remains while all workers rest, which would be a deadlock.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -58,13 +58,13 @@ where
     working_by(move || Scheme::new(order, HALF).capacity(4, 4), workers, outside, inside)
 }
 
-/// Each has two tasks in a block, and others find it when it is full.
+/// Each worker has two tasks in a block, and other workers find the block when it is full.
 fn in_blocks(workers: usize, outside: usize, inside: usize) -> Program {
     let policy = || Scheme::new(Lifo, HALF).queues(InBlocks::<2> { blocks: 4 });
     working_by(policy, workers, outside, inside)
 }
 
-/// A worker without tasks asks one that has some.
+/// A worker without tasks asks a worker that has some.
 fn requests(is_sticky: bool, workers: usize, outside: usize, inside: usize) -> Program {
     let scheme = || Scheme::new(Fifo, HALF).capacity(4, 4);
     let policy = move || match is_sticky {
@@ -74,8 +74,7 @@ fn requests(is_sticky: bool, workers: usize, outside: usize, inside: usize) -> P
     working_by(policy, workers, outside, inside)
 }
 
-/// A worker that was asked for the tasks that it had hands the next one over, which no other has
-/// seen.
+/// A worker that was asked for tasks hands over the next task, which no other worker has seen.
 fn asked() -> Program {
     Program::new(2, 8, move |scope| {
         let blocks = InBlocks::<2> { blocks: 2 };
@@ -105,18 +104,19 @@ fn asked() -> Program {
     })
 }
 
-/// A worker more than there are desks: it finds what is on them, too.
+/// One worker more than there are desks: it also finds the tasks on the desks.
 fn few_desks() -> Program {
     let policy = || Requests::new(Scheme::new(Lifo, HALF).capacity(2, 2), 2);
     working_by(policy, 3, 1, 4)
 }
 
-/// By a policy that has queues of its own, and workers that have none.
+/// A policy that has queues of its own, with workers that have none.
 fn staged(workers: usize, outside: usize, inside: usize) -> Program {
     working_by(|| Staged::<Check>::new(2, 4), workers, outside, inside)
 }
 
-/// `workers` workers run what one from outside submits; the first task makes `inside` others.
+/// `workers` workers run the tasks that one thread from outside submits; the first task makes
+/// `inside` others.
 fn working_by<Y: Policy<Check> + 'static>(
     policy: impl Fn() -> Y + Send + Sync + 'static,
     workers: usize,
@@ -162,8 +162,8 @@ fn run<Y: Policy<Check>>(
     }
 }
 
-/// A worker makes a task in its own, and waits for it, by other means than the crew's, though the
-/// crew is closed: the other has not come to its end.
+/// A worker's task makes another task and waits for it, by other means than the crew's, although
+/// the crew is closed: the other worker has not ended yet.
 fn closed_in_a_task() -> Program {
     Program::new(2, 4, move |scope| {
         let crew = scope.share(Crew::new(Scheme::new(Fifo, HALF).capacity(4, 4), 2, 4));
@@ -189,8 +189,8 @@ fn closed_in_a_task() -> Program {
     })
 }
 
-/// A worker waits for something in its task, and makes another when that is over, which it waits
-/// for by other means than the crew's: though the crew was closed meanwhile, the other is there.
+/// A worker waits in its task, then makes another task and waits for it by other means than the
+/// crew's: although the crew was closed meanwhile, the other worker is still there.
 fn closed_while_one_waits() -> Program {
     Program::new(3, 6, move |scope| {
         let crew = scope.share(Crew::new(Scheme::new(Fifo, HALF).capacity(4, 4), 2, 4));
@@ -215,8 +215,7 @@ fn closed_while_one_waits() -> Program {
     })
 }
 
-/// `workers` workers run what `others` threads submit, `each` tasks each, where there is room for
-/// one.
+/// `workers` workers run what `others` threads submit, `each` tasks each, with room for one task.
 fn surplus(workers: usize, others: usize, each: usize) -> Program {
     let tasks = others * each;
     Program::new((workers + others) as u32, 2 * tasks as u32, move |scope| {
@@ -240,8 +239,8 @@ fn surplus(workers: usize, others: usize, each: usize) -> Program {
     })
 }
 
-/// `workers` workers run what `others` threads submit, `each` tasks each, where there is room for
-/// one; these wait for room.
+/// `workers` workers run what `others` threads submit, `each` tasks each, with room for one task;
+/// the submitting threads wait for room.
 fn waiting<Y: Policy<Check> + 'static>(
     policy: fn() -> Y,
     workers: usize,
@@ -273,7 +272,7 @@ fn scheme() -> Scheme<Fifo, Steal> {
     Scheme::new(Fifo, HALF).capacity(2, 2)
 }
 
-/// A policy that has all tasks in a queue of its own, with room for one.
+/// A policy that keeps all tasks in a queue of its own, with room for one.
 struct Apart(RelaxedQueue<Check>);
 
 impl Apart {
@@ -282,7 +281,7 @@ impl Apart {
     }
 }
 
-// SAFETY: tasks go into one queue, and come out of it.
+// SAFETY: tasks go into one queue, and come out of that queue.
 unsafe impl Policy<Check> for Apart {
     type Queue = ();
     type State = ();
@@ -306,7 +305,7 @@ unsafe impl Policy<Check> for Apart {
     }
 }
 
-/// A thread that waits for room in a crew that is closed has its task back.
+/// A thread that waits for room in a crew that is closed gets its task back.
 fn waiting_closed() -> Program {
     Program::new(2, 4, move |scope| {
         let crew = scope.share(Crew::new(scheme(), 1, 1));
@@ -316,7 +315,7 @@ fn waiting_closed() -> Program {
                 let put = Put { room: Room::Wait, ..Put::PLAIN };
                 crew.submit(ledger.make(number), put).err().map(|full| ledger.take(full.0))
             });
-            // There is room for two.
+            // There is room for two tasks.
             assert!(refused.count() >= 1);
         });
         scope.spawn(move || crew.close());

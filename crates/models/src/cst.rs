@@ -1,4 +1,4 @@
-//! CST locks: hand-offs that pass over sleepers, sleepers that are found, sockets that take turns.
+//! Models of the CST locks: hand-offs pass over sleepers, sleepers are found, sockets take turns.
 
 use std::mem::ManuallyDrop;
 
@@ -12,7 +12,7 @@ use crate::program::{self, Program, tries, unlock};
 
 const PLAIN: Bounds = Bounds::PLAIN;
 
-/// All sleep at once, and a batch is two.
+/// All waiters sleep at once, and a batch is two.
 struct Sleepy;
 
 impl CstForm for Sleepy {
@@ -21,7 +21,7 @@ impl CstForm for Sleepy {
     const MARGIN_NS: u32 = 0;
 }
 
-/// Spins while it is not told that the machine is crowded; each has its own turn.
+/// Waiters spin unless they are told that the machine is crowded; each socket has its own turn.
 struct Turns;
 
 impl CstForm for Turns {
@@ -48,21 +48,21 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("cst/sockets-2x1", exclusion::<Sleepy>(2, 2, 1), two),
         Entry::new("cst/sockets-3x1", exclusion::<Sleepy>(2, 3, 1), two).by_lot(LOTS),
         Entry::new("cst/sockets-4x2", exclusion::<Sleepy>(2, 4, 2), two).by_lot(LOTS),
-        // The structures are made as they are needed, by two at a time.
+        // The structures are made when needed, by two threads at a time.
         Entry::new("cst/makes-2x1", making(1, 2), PLAIN).by_lot(LOTS),
         Entry::new("cst/makes-3x1", making(2, 3), two).by_lot(LOTS),
         Entry::new("cst/tries-1+1", tries::<Mutex<Turns>>(1), PLAIN).reaches(&["busy"]),
         Entry::new("cst/destroyed-2x1", destruction(1, 2), PLAIN).reaches(&["dropped"]),
         Entry::new("cst/destroyed-3x1", destruction(2, 3), two).by_lot(LOTS).reaches(&["dropped"]),
-        // A thread that finds no nodes stands in the sockets' queue for itself.
+        // A thread that finds no nodes joins the sockets' queue for itself.
         Entry::new("cst/exhausted-2x1", program::exclusion::<Mutex<Sleepy>>(2, 1), few_nodes)
             .by_lot(LOTS),
         Entry::new("cst/shipped-2x1", exclusion::<Standard>(1, 2, 1), PLAIN.crowded(1).expiries(1)),
     ]
 }
 
-/// `threads` threads lock `rounds` times each. What the first `reserved` sockets need is there: to
-/// make it is another model, and a large one.
+/// `threads` threads lock `rounds` times each. The structures of the first `reserved` sockets exist
+/// already: making them is another, large model.
 fn exclusion<F: CstForm>(reserved: u32, threads: u32, rounds: u32) -> Program {
     Program::new(threads, threads * rounds, move |scope| {
         let lock = scope.share(Mutex::<F>::NEW);
@@ -85,8 +85,8 @@ fn exclusion<F: CstForm>(reserved: u32, threads: u32, rounds: u32) -> Program {
     })
 }
 
-/// CST-1: `threads` threads of `sockets` sockets lock once each. The structures that they need are
-/// made as they come, and there is one for each socket in the end.
+/// CST-1: `threads` threads of `sockets` sockets lock once each. Their structures are made when the
+/// threads come, and at the end each socket has one.
 fn making(sockets: usize, threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let lock = scope.share(Mutex::<Turns>::NEW);
@@ -106,7 +106,7 @@ fn making(sockets: usize, threads: u32) -> Program {
 }
 
 /// CST-2: the last thread that has had the lock may drop it while others are still in `unlock`, and
-/// its nodes go to another lock. Has to reach `dropped`.
+/// its nodes go to another lock. Must reach `dropped`.
 fn destruction(reserved: u32, threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let lock = scope.share(ManuallyDrop::new(Mutex::<Turns>::NEW));
@@ -120,10 +120,10 @@ fn destruction(reserved: u32, threads: u32) -> Program {
                 unlock(&**lock);
                 if last {
                     let lock = std::ptr::from_ref(&**lock).cast_mut();
-                    // SAFETY: all have had the lock, and no thread wants it any more; what a word
-                    // of the checker is, is not in it.
+                    // SAFETY: all threads have had the lock, and none wants it any more; the state
+                    // of the checker's words is not stored in it.
                     unsafe { (*lock).reset() };
-                    // SAFETY: as above.
+                    // SAFETY: all threads have had the lock, and none uses it any more.
                     antiphon_check::retire(unsafe { &*lock });
                     let other = Mutex::<Turns>::NEW;
                     other.lock();

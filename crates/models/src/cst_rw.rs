@@ -1,5 +1,5 @@
-//! The CST readers-writer lock: readers beside each other, writers alone, and no thread left
-//! asleep.
+//! Models of the CST readers-writer lock: readers share it, writers have it alone, and no thread
+//! stays asleep.
 
 use antiphon_check::{Check, Data, Scope};
 use antiphon_platform::SocketId;
@@ -11,7 +11,7 @@ use crate::program::{Program, unlock};
 
 const PLAIN: Bounds = Bounds::PLAIN;
 
-/// All sleep at once, and a batch is two.
+/// All waiters sleep at once, and a batch is two.
 struct Sleepy;
 
 impl CstForm for Sleepy {
@@ -33,7 +33,8 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("cst-rw/shares-3+2", sharing(1, 3, 2, 2), PLAIN.spurious(1)).by_lot(LOTS),
         Entry::new("cst-rw/makes-1+1", sharing(0, 1, 1, 1), PLAIN).by_lot(LOTS),
         Entry::new("cst-rw/makes-2+1", sharing(0, 2, 1, 1), two).by_lot(LOTS),
-        // The second writer makes what the reader finds, while the first has the lock.
+        // The second writer makes the structure that the reader finds, while the first has the
+        // lock.
         Entry::new("cst-rw/makes-1+2", sharing(0, 1, 2, 1), two).by_lot(LOTS),
         Entry::new("cst-rw/downgrades-1+1", downgrading(1), PLAIN).reaches(&["beside"]),
         Entry::new("cst-rw/downgrades-1+2", downgrading(2), two).by_lot(LOTS),
@@ -43,7 +44,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A lock with what the first `reserved` sockets need, and what it guards.
+/// Shares a lock with the structures of the first `reserved` sockets, and its guarded data.
 fn shared<'scope>(
     scope: &'scope Scope<'scope, '_>,
     reserved: u32,
@@ -55,7 +56,7 @@ fn shared<'scope>(
 }
 
 /// Readers read plain data, which writers change, `rounds` times each: a reader beside a writer is
-/// a data race, and one that is not woken a deadlock.
+/// a data race, and a thread that is not woken is a deadlock.
 fn sharing(reserved: u32, readers: u32, writers: u32, rounds: u32) -> Program {
     Program::new(readers + writers, (readers + writers) * rounds, move |scope| {
         let (lock, data) = shared(scope, reserved);
@@ -65,7 +66,7 @@ fn sharing(reserved: u32, readers: u32, writers: u32, rounds: u32) -> Program {
                     let seat = lock.read();
                     let seen = data.get();
                     antiphon_check::probe(if seen == 0 { "read" } else { "written" });
-                    // SAFETY: acquired above, by this seat.
+                    // SAFETY: acquired above with this seat.
                     unsafe { lock.unlock_read(seat) };
                 }
             });
@@ -83,8 +84,8 @@ fn sharing(reserved: u32, readers: u32, writers: u32, rounds: u32) -> Program {
     })
 }
 
-/// One writes and reads on; others write. No writer comes in between. Has to reach `beside`:
-/// another has had to wait.
+/// One thread writes, downgrades and reads; others write. No writer comes in between. Must reach
+/// `beside`: another thread had to wait.
 fn downgrading(others: u32) -> Program {
     Program::new(1 + others, 1 + others, move |scope| {
         let (lock, data) = shared(scope, 1);
@@ -95,7 +96,7 @@ fn downgrading(others: u32) -> Program {
             // SAFETY: acquired above.
             let seat = unsafe { lock.downgrade() };
             assert_eq!(data.get(), mine, "a writer came in between");
-            // SAFETY: as above, by this seat.
+            // SAFETY: downgraded above to this seat.
             unsafe { lock.unlock_read(seat) };
         });
         for _ in 0..others {
@@ -112,7 +113,7 @@ fn downgrading(others: u32) -> Program {
     })
 }
 
-/// Tries of both kinds: on a free lock they succeed, beside a reader only a reader's does.
+/// Tries of both kinds: on a free lock they succeed, beside a reader only a try to read does.
 fn trying() -> Program {
     Program::new(2, 2, |scope| {
         let (lock, data) = shared(scope, 1);
@@ -127,7 +128,7 @@ fn trying() -> Program {
                 antiphon_check::probe("had");
                 let _ = data.get();
                 assert!(!lock.try_write(), "beside a reader");
-                // SAFETY: acquired above, by this seat.
+                // SAFETY: acquired above with this seat.
                 unsafe { lock.unlock_read(seat) };
             }
         });
@@ -136,7 +137,7 @@ fn trying() -> Program {
             assert!(lock.try_read().is_none(), "a held one can't");
             unlock(lock);
             let seat = lock.try_read().expect("a free lock can be tried");
-            // SAFETY: acquired above, by this seat.
+            // SAFETY: acquired above with this seat.
             unsafe { lock.unlock_read(seat) };
         });
     })

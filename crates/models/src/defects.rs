@@ -1,6 +1,6 @@
-//! The defects of the published ShflLock code, as models that would notice. The letters are those
-//! of `crates/sync/src/lock/shfl/README.md`, "The published code's defects, and the tests that
-//! would notice", where the other defects stand too.
+//! Models that would notice the defects of the published ShflLock code. The letters are those of
+//! `crates/sync/src/lock/shfl/README.md`, "The published code's defects, and the tests that would
+//! notice", which also lists the other defects.
 
 use std::cell::Cell;
 use std::ptr;
@@ -28,11 +28,11 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// Defect a: what was forbidden for the sake of a waiter stays forbidden when none waits. Defect b:
+/// Defect a: stealing, once forbidden for a waiter, stays forbidden when no thread waits. Defect b:
 /// a try fails on a free lock, because stealing is forbidden.
 ///
-/// An owner overtakes a waiter until the lock is kept for that one. Has to reach that a try has it
-/// all the same.
+/// An owner overtakes a waiter until the lock is reserved for that waiter. Must reach that a try
+/// still acquires it.
 fn kept_for_the_head() -> Program {
     const ROUNDS: u32 = 1;
     Program::new(2, 2, |scope| {
@@ -49,7 +49,7 @@ fn kept_for_the_head() -> Program {
             if lock.lock_uncontended() {
                 return unlock(lock);
             }
-            // Kept for the waiter, or the waiter's.
+            // Reserved for the waiter, or the waiter has it.
             if lock.try_lock() {
                 if !served.get() {
                     antiphon_check::probe("had what was kept");
@@ -68,11 +68,12 @@ fn kept_for_the_head() -> Program {
     })
 }
 
-/// Sorts no waiter, and tells when a thread that holds a [`Call`] has become the head of a queue.
+/// A policy that sorts no waiter, and reports when a thread that holds a [`Call`] has become the
+/// head of a queue.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Called;
 
-/// How to tell it.
+/// The means to report it.
 struct Call {
     head: <Check as Atomics>::U32,
     thread: Cell<u32>,
@@ -92,7 +93,7 @@ impl Policy for Called {
         if P::thread().0 == call.thread.get() {
             call.asked.set(call.asked.get() + 1);
             if call.asked.get() == 2 {
-                // Release: pairs with the acquire of the thread that comes behind.
+                // Release: pairs with the acquire of the thread that joins behind.
                 call.head.store(1, Release);
             }
         }
@@ -104,11 +105,12 @@ impl Policy for Called {
     }
 }
 
-/// Defect f: the last waiter leaves the queue and then allows stealing again, in two steps; what a
-/// waiter that came in between has forbidden is allowed under it, and it is overtaken.
+/// Defect f: the last waiter leaves the queue and then allows stealing again, in two steps; a
+/// waiter that came in between has forbidden stealing, it is allowed nevertheless, and that waiter
+/// is overtaken.
 ///
-/// One waits and leaves, one comes as it does, and a third comes when the second waits. Has to
-/// reach that.
+/// One thread waits and leaves, a second comes while it leaves, and a third comes when the second
+/// waits. Must reach that.
 fn not_overtaken() -> Program {
     Program::new(3, 4, |scope| {
         let lock = scope.share(ShflSpin::<Check, Called, Sleepy>::NEW);

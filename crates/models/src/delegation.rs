@@ -1,5 +1,5 @@
-//! Delegation: sections that other threads run, each once, with what they bring and return; and
-//! that a combiner's work is bounded.
+//! Models of the delegation locks: each section runs once, on any thread, with the data that it
+//! brings and returns; and a combiner's work is bounded.
 
 mod rcl;
 
@@ -16,7 +16,7 @@ use crate::program::Program;
 const PLAIN: Bounds = Bounds::PLAIN;
 const LOTS: u64 = 500;
 
-/// All that wait sleep at once.
+/// All waiters sleep at once.
 type Sleepy<const BOUND: u32> = DsmSynch<Sum, Check, BOUND, 0>;
 type Spinning = DsmSynch<Sum, Check, 2, 10>;
 type Shipped = DsmSynch<Sum, Check>;
@@ -29,7 +29,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("dsm-synch/excludes-3x1", excludes::<Sleepy<2>>(3, 1), PLAIN)
             .reaches(&["another's"]),
         Entry::new("dsm-synch/excludes-3x2", excludes::<Sleepy<2>>(3, 2), PLAIN).by_lot(LOTS),
-        // Each leads for itself alone, or one for all.
+        // Each thread runs only its own section, or one thread runs all.
         Entry::new("dsm-synch/hands-over-2x2", excludes::<Sleepy<1>>(2, 2), PLAIN),
         Entry::new("dsm-synch/hands-over-3x1", excludes::<Sleepy<1>>(3, 1), PLAIN),
         Entry::new("dsm-synch/spins-2x2", excludes::<Spinning>(2, 2), crowded),
@@ -49,7 +49,7 @@ pub fn entries() -> Vec<Entry> {
     entries
 }
 
-/// The data of the sections.
+/// The value that the sections work on.
 type Sum = Data<u32>;
 
 /// A lock of either kind.
@@ -58,10 +58,10 @@ trait Delegated: 'static {
     fn with<R>(&self, section: impl FnOnce(&mut Sum) -> R) -> R;
 }
 
-/// Says that a section may be sent: the threads of a model are on one thread of the host.
+/// Makes a section `Send`: all threads of a model run on one thread of the host.
 struct Sent<T>(T);
 
-// SAFETY: as above.
+// SAFETY: all threads of a model run on one thread of the host.
 unsafe impl<T> Send for Sent<T> {}
 
 impl<T> Sent<T> {
@@ -90,7 +90,7 @@ delegated!([const BOUND: u32, const SPIN: u32] DsmSynch<Sum, Check, BOUND, SPIN>
 delegated!([const CPUS: usize, const SPIN: u32] Rcl<Sum, Check, CPUS, SPIN>);
 
 /// One section of a thread: it reads what the thread has written, writes the sum, and leaves a
-/// result that the thread reads behind it. Returns the sum.
+/// result that the thread reads afterwards. Returns the sum.
 fn section<L: Delegated>(lock: &L, mine: &Data<u32>) -> u32 {
     let me = Check::thread();
     mine.set(1);
@@ -132,7 +132,7 @@ fn excludes<L: Delegated>(threads: u32, rounds: u32) -> Program {
     })
 }
 
-/// DSM-3: no thread runs more than `BOUND` sections before it is back.
+/// DSM-3: no thread runs more than `BOUND` sections before its call returns.
 fn bounded<const BOUND: u32>(threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let lock = scope.share(Sleepy::<BOUND>::new(Data::new(0)));
@@ -151,8 +151,8 @@ fn bounded<const BOUND: u32>(threads: u32) -> Program {
     })
 }
 
-/// A try on a value without an owner succeeds, one on a value that another owns gives the section
-/// back. Has to reach `busy`.
+/// A try on a value without an owner succeeds; on a value that another thread owns it returns the
+/// section. Must reach `busy`.
 fn tries() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(Sleepy::<2>::new(Data::new(0)));
@@ -172,8 +172,8 @@ fn tries() -> Program {
     })
 }
 
-/// DSM-4: a thread that is back may free the lock, while the one that ran its section is not. Has
-/// to reach `retired`.
+/// DSM-4: a thread that has returned may free the lock, while the thread that ran its section has
+/// not returned. Must reach `retired`.
 fn destruction() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(Sleepy::<2>::new(Data::new(0)));

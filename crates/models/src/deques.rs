@@ -1,5 +1,5 @@
-//! The deque of a worker: what is put in is taken out once, by a thread that sees what was done
-//! before; each answer is one that a queue of one thread would give.
+//! Models of a worker's deque: each item is taken out once, by a thread that sees what was done
+//! before it was put in; and the answers are those of a sequential queue.
 
 use antiphon_check::linearizability::queues::QueueAnswer::{Empty, Full, Got, Nothing, Pushed};
 use antiphon_check::linearizability::queues::QueueCall::{self, Back, Front, Push};
@@ -62,12 +62,12 @@ fn blocks() -> Blocks {
     Blocks::new(2)
 }
 
-/// Thieves get what is in the slot at once.
+/// Thieves get the item in the slot at once.
 fn slotted() -> Slotted {
     Slotted::new(2, 2, 0)
 }
 
-/// Thieves get what is in the slot after a few looks at the clock.
+/// Thieves get the item in the slot after a few readings of the clock.
 fn aged() -> Slotted {
     Slotted::new(2, 2, 2)
 }
@@ -103,7 +103,7 @@ fn told(stolen: Stolen) -> QueueAnswer {
     }
 }
 
-/// How many items a script puts in.
+/// Returns the number of items that a script puts in.
 fn items(script: &[Step]) -> usize {
     script.iter().filter(|step| matches!(step, In)).count()
 }
@@ -160,11 +160,12 @@ fn stealing_one(
     telling(move || ChaseLev::new(capacity, most), ChaseLev::steal, most, script, thieves)
 }
 
-/// In blocks of one item, so that a thief takes one. What is not shared is not there for it.
+/// Uses blocks of one item, so that a thief takes one. A thief does not see items that are not
+/// shared.
 fn in_blocks_of_one(script: &'static [Step], thieves: &'static [u32]) -> Program {
     let new = || queue::Blocks::<Check, 1>::new(2);
     let steal = move |blocks: &_| {
-        // SAFETY: a queue of its own.
+        // SAFETY: the destination is a new queue of the caller.
         match unsafe { WorkQueue::steal_into(blocks, &new(), |_| 1) } {
             Stolen::Empty => Stolen::Retry,
             other => other,
@@ -173,8 +174,8 @@ fn in_blocks_of_one(script: &'static [Step], thieves: &'static [u32]) -> Program
     telling(new, steal, items(script), script, thieves)
 }
 
-/// An owner does its script, thieves steal their number of times each, one at a time; all is one
-/// story, of a queue with that much room.
+/// An owner runs its script; each thief steals its number of times, one item at a time. The answers
+/// must be linearizable for a queue of that capacity.
 fn telling<Q: WorkQueue + 'static>(
     new: impl Fn() -> Q + Send + Sync + 'static,
     steal: impl Fn(&Q) -> Stolen + Copy + Send + Sync + 'static,
@@ -202,7 +203,7 @@ fn telling<Q: WorkQueue + 'static>(
     })
 }
 
-/// Like [`stealing`], but thieves take half, and the order is not checked.
+/// [`stealing`] in which thieves take half, and the order is not checked.
 fn halving<Q: WorkQueue + 'static>(
     new: fn() -> Q,
     script: &'static [Step],
@@ -217,7 +218,7 @@ fn halving<Q: WorkQueue + 'static>(
             scope.spawn(move || {
                 let mine = new();
                 for _ in 0..times {
-                    // SAFETY: ours, and taken out of below.
+                    // SAFETY: the queue is the caller's, and is drained below.
                     let stolen = unsafe { queue.steal_into(&mine, |size| size) };
                     settle(ledger, told(stolen));
                     drain_own(&mine, ledger);
@@ -228,20 +229,21 @@ fn halving<Q: WorkQueue + 'static>(
     })
 }
 
-/// Takes out what is left: all others have ended.
+/// Takes out the remaining items; all other threads have ended.
 fn drain(deque: &impl WorkQueue, ledger: &Ledger) {
     drain_own(deque, ledger);
     ledger.assert_all_taken();
 }
 
 fn drain_own(deque: &impl WorkQueue, ledger: &Ledger) {
-    // SAFETY: of the caller, which is the only owner.
+    // SAFETY: the caller is the only owner.
     while let Some(item) = unsafe { deque.pop_back() } {
         ledger.take(item);
     }
 }
 
-/// A thread that looks at a deque that is never empty sees that: `there` items are put in first.
+/// A thread that checks a deque that is never empty finds it not empty: `there` items are put in
+/// first.
 fn seen<Q: WorkQueue + Send + Sync + 'static>(
     new: fn() -> Q,
     there: usize,
@@ -251,7 +253,7 @@ fn seen<Q: WorkQueue + Send + Sync + 'static>(
         let deque = scope.share(new());
         let ledger = scope.share(Ledger::new(there + items(script)));
         for number in 0..there {
-            // SAFETY: there is no other thread yet.
+            // SAFETY: no other thread exists yet.
             unsafe { deque.push(ledger.make(number)) }.expect("room");
         }
         scope.spawn(move || {

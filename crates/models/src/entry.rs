@@ -1,4 +1,4 @@
-//! A model as a value: a program with a name, bounds, and how it is searched.
+//! A model as a value: a program with a name, bounds, and the way its executions are searched.
 
 use std::time::Duration;
 
@@ -8,86 +8,88 @@ use crate::bounds::Bounds;
 use crate::outcome::Outcome;
 use crate::program::Program;
 
-/// A model.
+/// A model: a named program with bounds.
 pub struct Entry {
     name: &'static str,
     program: Program,
     bounds: Bounds,
-    /// By lot, the number of executions in each mode; exhaustively without.
+    /// Number of executions drawn by lot in each mode; `None` for an exhaustive search.
     lots: Option<u64>,
     reaches: &'static [&'static str],
     fails: Option<FailureKind>,
     long: bool,
 }
 
-/// How many executions of a long model the tests draw by lot in each mode.
+/// Number of executions of a long model that the tests draw by lot in each mode.
 const SAMPLE: u64 = 3_000;
 
-/// When to stop looking, though there is more to see.
+/// Limits after which a search stops before it is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Stops after this many executions in a mode.
     pub executions: u64,
-    /// Stops after this much time; a model that runs in several modes has it for all of them.
+    /// Stops after this much time; a model with several modes shares it among them.
     pub time: Duration,
 }
 
 impl Limits {
-    /// Look at everything.
+    /// No limits: the search is complete.
     pub const NONE: Self = Self { executions: u64::MAX, time: Duration::MAX };
 }
 
 impl Entry {
-    /// An exhaustive model.
+    /// Creates an exhaustive model.
     pub(crate) const fn new(name: &'static str, program: Program, bounds: Bounds) -> Self {
         Self { name, program, bounds, lots: None, reaches: &[], fails: None, long: false }
     }
 
-    /// For what is too large to enumerate: `executions` executions at random, and as many by PCT.
+    /// Makes the search random, for models too large to enumerate: `executions` random executions,
+    /// and as many by PCT.
     pub(crate) const fn by_lot(mut self, executions: u64) -> Self {
         self.lots = Some(executions);
         self
     }
 
-    /// In each mode some execution has to pass each of these probes: otherwise the model does not
-    /// test what it claims to.
+    /// In each mode some execution must pass each of these probes: otherwise the model does not
+    /// test what it claims.
     pub(crate) const fn reaches(mut self, probes: &'static [&'static str]) -> Self {
         self.reaches = probes;
         self
     }
 
-    /// A form that is known to be bad: an execution has to go wrong in this way.
+    /// Marks a form that is known to be bad: an execution must fail in this way.
     pub(crate) const fn fails(mut self, kind: FailureKind) -> Self {
         self.fails = Some(kind);
         self
     }
 
-    /// Takes more than some ten seconds to its end: the tests run it by lot
-    /// ([`sampled`](Self::sampled)), and `antiphon lab check --whole` runs it to its end.
+    /// Marks a model that takes more than about ten seconds to complete: the tests run it by lot
+    /// ([`sampled`](Self::sampled)), and `antiphon lab check --whole` runs it completely.
     pub(crate) const fn long(mut self) -> Self {
         self.long = true;
         self
     }
 
-    /// `subject/property-case`, as `shfl-mutex/excludes-3x1`.
+    /// The name, `subject/property-case`, such as `shfl-mutex/excludes-3x1`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The subject of the check: `shfl-mutex`.
+    /// The subject of the check, such as `shfl-mutex`.
     #[must_use]
     pub fn subject(&self) -> &'static str {
         self.name.split_once('/').map_or(self.name, |(subject, _)| subject)
     }
 
-    /// How many threads there are.
+    /// Number of threads.
     #[must_use]
     pub const fn threads(&self) -> u32 {
         self.program.threads
     }
 
-    /// How many acquisitions, tries, waits, notifications or uses of a node all threads do.
+    /// Number of acquisitions, tries, waits, notifications or uses of a node by all threads
+    /// together.
     #[must_use]
     pub const fn operations(&self) -> u32 {
         self.program.operations
@@ -99,37 +101,37 @@ impl Entry {
         self.bounds
     }
 
-    /// The probes that some execution of each mode has to pass.
+    /// The probes that some execution of each mode must pass.
     #[must_use]
     pub const fn probes(&self) -> &'static [&'static str] {
         self.reaches
     }
 
-    /// How an execution has to go wrong, if the form is known to be bad.
+    /// How an execution must fail, if the form is known to be bad.
     #[must_use]
     pub const fn known_failure(&self) -> Option<FailureKind> {
         self.fails
     }
 
-    /// How many executions are drawn in each mode, if they are drawn by lot.
+    /// Number of executions drawn in each mode; `None` for an exhaustive model.
     #[must_use]
     pub const fn lots(&self) -> Option<u64> {
         self.lots
     }
 
-    /// Whether every execution within the bounds is looked at.
+    /// Returns whether every execution within the bounds is checked.
     #[must_use]
     pub const fn is_exhaustive(&self) -> bool {
         self.lots.is_none()
     }
 
-    /// Whether it takes too long for every run of the tests: tens of seconds, or hours.
+    /// Returns whether the model takes too long for every test run: tens of seconds, or hours.
     #[must_use]
     pub const fn is_long(&self) -> bool {
         self.long
     }
 
-    /// The model as the tests run it: by lot if it is long, else as it is.
+    /// The model as the tests run it: by lot if it is long, otherwise unchanged.
     #[must_use]
     pub const fn sampled(mut self) -> Self {
         if self.long {
@@ -138,7 +140,7 @@ impl Entry {
         self
     }
 
-    /// How executions are chosen: once, or by lot in two ways, from fixed seeds.
+    /// Returns the modes of the search: one exhaustive mode, or two random ones with fixed seeds.
     #[must_use]
     pub fn modes(&self) -> Vec<Mode> {
         match self.lots {
@@ -150,12 +152,12 @@ impl Entry {
         }
     }
 
-    /// Runs the program under one mode: the model's own, another one, or a replay.
+    /// Runs the program under one mode: one of the model's own, another mode, or a replay.
     ///
     /// # Panics
     ///
-    /// If a model is running on this OS thread already, or if the word of [`Mode::Replay`] can't
-    /// be read.
+    /// If a model is already running on this OS thread, or if the word of [`Mode::Replay`] cannot
+    /// be parsed.
     pub fn run(&self, mode: Mode, limits: Limits) -> Report {
         let model = self.bounds.model(self.name).mode(mode);
         let model = model.executions(limits.executions).time(limits.time);
@@ -166,7 +168,7 @@ impl Entry {
     ///
     /// # Panics
     ///
-    /// If a model is running on this OS thread already.
+    /// If a model is already running on this OS thread.
     pub fn check(&self, limits: Limits) -> Outcome {
         let modes = self.modes();
         let time = limits.time / u32::try_from(modes.len()).expect("few modes");

@@ -1,5 +1,5 @@
-//! The event count: no notification is lost between a look and a wait, or with a waiter that does
-//! not want it any more.
+//! Models of the event count: no notification is lost between a waiter's check and its wait, or to
+//! a waiter that cancels.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -45,7 +45,8 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// How many items there are; orders nothing, as the event count has to do without.
+/// Items and an event count. The number of items orders nothing, because the event count must work
+/// without that.
 struct Shelf<F: CrowdForm> {
     items: <Check as Atomics>::U32,
     filled: EventCount<F>,
@@ -72,7 +73,7 @@ impl<F: CrowdForm> Shelf<F> {
         false
     }
 
-    /// Waits for an item and takes it; `false` if `deadline` came first.
+    /// Waits for an item and takes it; returns `false` if `deadline` came first.
     fn take(&self, deadline: Option<Deadline>) -> bool {
         let mut in_time = true;
         while in_time {
@@ -98,7 +99,7 @@ fn notifying<F: CrowdForm>(takers: u32, step: u32) -> Program {
     })
 }
 
-/// EC-2: to notify when there is no waiter forgets none.
+/// EC-2: a notification without a waiter does not lose one.
 fn notifying_nobody() -> Program {
     Program::new(2, 3, |scope| {
         let shelf = scope.share(Shelf::<Sleepy>::new());
@@ -107,7 +108,7 @@ fn notifying_nobody() -> Program {
     })
 }
 
-/// EC-3: one prepares, and then does not want it. Has to reach `cancelled`.
+/// EC-3: one thread prepares a wait and then cancels it. Must reach `cancelled`.
 fn cancelling() -> Program {
     Program::new(3, 3, |scope| {
         let shelf = scope.share(Shelf::<Sleepy>::new());
@@ -120,7 +121,8 @@ fn cancelling() -> Program {
     })
 }
 
-/// One of two waiters may give up; it gives back what it had. Has to reach `gave up`.
+/// One of two waiters may give up; it passes on a notification that it has received. Must reach
+/// `gave up`.
 fn giving_up() -> Program {
     Program::new(3, 3, |scope| {
         let shelf = scope.share(Shelf::<Sleepy>::new());

@@ -1,4 +1,5 @@
-//! The event: each set has one taker, none is lost, and it may go when all are back.
+//! Models of the event: each set has one taker, none is lost, and it may be freed when all threads
+//! have returned.
 
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
@@ -22,7 +23,7 @@ pub fn entries() -> Vec<Entry> {
     [exclusive(), signalled(), impatient(), sorted(), hardened()].into_iter().flatten().collect()
 }
 
-/// A set as the right to touch something.
+/// A set event as the right to touch plain data.
 fn exclusive() -> Vec<Entry> {
     vec![
         Entry::new("event/excludes-2x1", excluding::<Event>(2, 1), PLAIN),
@@ -46,7 +47,7 @@ fn signalled() -> Vec<Entry> {
             .by_lot(5_000)
             .reaches(both),
         Entry::new("event/tries-1+1", trying(1), PLAIN.spurious(1)).reaches(&["not set"]),
-        // Whole, though it takes a while: by lot, a set that is taken twice goes unnoticed.
+        // Exhaustive, although it takes a while: by lot, a set that is taken twice goes unnoticed.
         Entry::new("event/tries-2+1", trying(2), PLAIN).reaches(&["not set"]),
     ]
 }
@@ -70,7 +71,7 @@ fn impatient() -> Vec<Entry> {
     ]
 }
 
-/// With a policy that has waiters to choose from.
+/// With a policy, and several waiters to choose from.
 fn sorted() -> Vec<Entry> {
     let two = PLAIN.sockets(2);
     vec![
@@ -93,21 +94,21 @@ fn hardened() -> Vec<Entry> {
     ]
 }
 
-/// An event of whatever kind.
+/// An event of any kind.
 pub trait AutoReset: Sync + 'static {
     /// An event that is not set.
     const NEW: Self;
 
-    /// Sets it.
+    /// Sets the event.
     fn set(&self);
 
-    /// Waits for it until the deadline; says whether it was set.
+    /// Waits for the event until the deadline; returns whether it was set.
     fn wait_until(&self, deadline: Option<Deadline>) -> bool;
 
-    /// Takes it if it is set.
+    /// Takes the event if it is set; returns whether it was.
     fn try_wait(&self) -> bool;
 
-    /// Waits for it.
+    /// Waits for the event without a deadline.
     fn wait(&self) {
         while !self.wait_until(Option::None) {}
     }
@@ -129,7 +130,7 @@ impl<F: CrowdForm, Q: Policy> AutoReset for Event<F, Q> {
     }
 }
 
-/// Threads that have the event, touch plain data, and set it again.
+/// Threads that take the event, touch plain data, and set it again.
 fn sections<'scope, E: AutoReset>(
     scope: &'scope Scope<'scope, '_>,
     event: &'scope E,
@@ -162,7 +163,7 @@ pub fn excluding<E: AutoReset>(threads: u32, rounds: u32) -> Program {
     })
 }
 
-/// One sets; each of the waiters has it and passes it on.
+/// One thread sets the event; each of the waiters takes it and passes it on.
 fn signalling(waiters: u32) -> Program {
     Program::new(waiters + 1, waiters + 1, move |scope| {
         let event = scope.share(Event::<Sleepy>::NEW);
@@ -181,8 +182,8 @@ fn signalling(waiters: u32) -> Program {
     })
 }
 
-/// EVENT-1: two set, and one waits once. It has seen both, or the event is set still. Has to reach
-/// `one for both` and `one each`.
+/// EVENT-1: two threads set the event, and one waits once. It has seen both, or the event is still
+/// set. Must reach `one for both` and `one each`.
 pub fn coalescing<E: AutoReset>() -> Program {
     type Word = <Check as Atomics>::U32;
     Program::new(3, 3, |scope| {
@@ -191,7 +192,7 @@ pub fn coalescing<E: AutoReset>() -> Program {
         let seen = scope.share(Data::new(false));
         scope.spawn(move || {
             event.wait();
-            // Relaxed: it is the event that orders.
+            // Relaxed: the event orders.
             seen.set(parts.iter().all(|part| part.load(Relaxed) == 1));
         });
         for part in parts {
@@ -209,7 +210,7 @@ pub fn coalescing<E: AutoReset>() -> Program {
     })
 }
 
-/// A try takes what is there, and nothing that is not. Has to reach `not set`.
+/// A try takes a set event, and nothing if the event is not set. Must reach `not set`.
 fn trying(others: u32) -> Program {
     Program::new(others + 1, others + 1, move |scope| {
         let event = scope.share(Event::<Sleepy>::NEW);
@@ -237,8 +238,8 @@ fn trying(others: u32) -> Program {
     })
 }
 
-/// `patient` threads wait, and so does one that may give up; each passes on what it had. Has to
-/// reach `gave up`.
+/// `patient` threads wait, and one more may give up; each passes on the event that it has taken.
+/// Must reach `gave up`.
 pub fn giving_up<E: AutoReset>(patient: u32) -> Program {
     Program::new(patient + 2, patient + 2, move |scope| {
         let event = scope.share(E::NEW);
@@ -277,8 +278,8 @@ pub fn destroying<E: AutoReset>() -> Program {
     })
 }
 
-/// EVENT-4: like [`destroying`], with another that may give up; the last that is back frees the
-/// event. Has to reach `gave up`.
+/// EVENT-4: [`destroying`] with another waiter that may give up; the last that returns frees the
+/// event. Must reach `gave up`.
 fn destroying_beside() -> Program {
     Program::new(3, 3, |scope| {
         let event = scope.share(Event::<Sleepy>::NEW);
@@ -304,7 +305,7 @@ fn destroying_beside() -> Program {
     })
 }
 
-/// The words of an event's list.
+/// Layout of the words of an event's list.
 #[repr(C)]
 struct Words {
     sets: <Check as Atomics>::U64,
@@ -318,8 +319,8 @@ struct Words {
 fn inherited(threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let event = scope.share(Event::<Sleepy>::NEW);
-        // SAFETY: the words of an event, of the sizes and in the places that its file gives them;
-        // it lives as long as the borrow.
+        // SAFETY: `Words` has the layout that the event's file defines; the event lives as long as
+        // the borrow.
         let words = unsafe { &*std::ptr::from_ref(event).cast::<Words>() };
         let stranger = WaiterId::new(Check::epoch() + 1, 40).bits();
         words.sets.store(1, Relaxed);

@@ -1,5 +1,5 @@
-//! Fibers that others say may go on: their thread finds each once, and is woken for it, whichever
-//! thread has said so, and whatever the fiber has waited for. A lost wake is a deadlock.
+//! Models of resumed fibers: the thread of a fiber finds each resumed fiber once and is woken for
+//! it, whichever thread resumes it and whatever it has waited for. A lost wake is a deadlock.
 
 use core::sync::atomic::Ordering::{Acquire, Release};
 
@@ -24,7 +24,7 @@ type Promise = task::Promise<Check, u32>;
 type U32 = <Check as Atomics>::U32;
 
 const PLAIN: Bounds = Bounds::PLAIN;
-/// A thread that waits may give up its spin, and sleep.
+/// A waiting thread may end its spin and sleep.
 const SLEEPY: Bounds = PLAIN.expiries(1);
 
 pub fn entries() -> Vec<Entry> {
@@ -41,12 +41,12 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A fiber of the model: it waits for others to say a number of times that it may go on.
+/// A fiber of the model: it waits a number of times until others resume it.
 struct Fiber {
     link: Link<Check>,
-    /// How often it has gone on.
+    /// Number of times that it was resumed.
     turns: U32,
-    /// Written before it is said that the fiber may go on, and by the fiber.
+    /// Written by a poster before it resumes the fiber, and by the fiber.
     said: Data<u32>,
 }
 
@@ -60,13 +60,13 @@ impl Fiber {
         Item::new(address as u64).expect("an aligned address")
     }
 
-    /// Lets the fiber go on, when it waits for the `turn`th time.
+    /// Resumes the fiber when it waits for the `turn`th time.
     fn post(&self, ready: &Ready, turn: u32) {
         // Acquire: what the fiber has done; pairs with the release in `go_on`.
         self.turns.wait_while(Acquire, |turns| turns < turn);
         assert_eq!(self.said.get(), 2 * turn);
         self.said.set(2 * turn + 1);
-        // SAFETY: it is in no queue: it was taken out as often as it was put in.
+        // SAFETY: the fiber is in no queue: it was taken out as often as it was put in.
         unsafe { ready.post(self.item()) };
     }
 
@@ -78,10 +78,10 @@ impl Fiber {
     }
 }
 
-/// Lets fibers go on that may, until `left`, which counts down, is 0.
+/// Runs the fibers that may go on, until `left`, which counts down, is 0.
 fn collect(ready: &Ready, fibers: &[Fiber], left: &mut u32) {
     ready.look();
-    // SAFETY: one owner after the other.
+    // SAFETY: the owners run one after the other.
     while let Some(item) = unsafe { ready.take() } {
         let fiber = fibers.iter().find(|fiber| fiber.item() == item).expect("one of them");
         fiber.go_on();
@@ -89,8 +89,8 @@ fn collect(ready: &Ready, fibers: &[Fiber], left: &mut u32) {
     }
 }
 
-/// As many threads as fibers, each of which says so often that one may go on; and the owner rests
-/// in between.
+/// As many posters as fibers; each poster resumes one fiber `times` times, and the owner rests in
+/// between.
 fn going_on(fibers: u32, times: u32) -> Program {
     Program::new(fibers + 1, fibers * (times + 1), move |scope| {
         let ready = scope.share(Ready::NEW);
@@ -113,7 +113,7 @@ fn going_on(fibers: u32, times: u32) -> Program {
     })
 }
 
-/// READY-2: a poster may be late to tell, and tells the next owner, in vain.
+/// READY-2: a poster may be late to notify, and then notifies the next owner without effect.
 fn next_owner() -> Program {
     Program::new(3, 4, |scope| {
         let (ready, passed) = (scope.share(Ready::NEW), scope.share(U32::ZERO));
@@ -141,19 +141,20 @@ fn next_owner() -> Program {
     })
 }
 
-/// Says to the thread of a fiber that it may go on.
+/// Tells the thread of a fiber that the fiber may go on.
 struct Posts(Anywhere<(*const Ready, Item)>);
 
 impl Wake for Posts {
     fn wake(self: Arc<Self>) {
         let (ready, item) = self.0.0;
-        // SAFETY: shared for as long as the execution lasts. The fiber waits, and left one waker.
+        // SAFETY: `ready` is shared as long as the execution lasts. The fiber waits, and has left
+        // one waker.
         unsafe { (*ready).post(item) };
     }
 }
 
-/// The fibers of a thread wait for what others promise, threads that wait for what the fibers
-/// promise then.
+/// The fibers of a thread wait for promises of other threads, which then wait for promises of the
+/// fibers.
 fn and_threads(count: usize) -> Program {
     let all = count as u32;
     Program::new(1 + all, 4 * all, move |scope| {
@@ -174,7 +175,7 @@ fn and_threads(count: usize) -> Program {
         scope.spawn(move || {
             let mut left = count;
             let mut go_on = |fiber: &Fiber, (awaited, back): &mut (Handle, Option<Promise>)| {
-                // Told late: it had found the value as it left its waker.
+                // Resumed late: it had found the value when it left its waker.
                 if back.is_none() {
                     return left;
                 }
@@ -191,7 +192,7 @@ fn and_threads(count: usize) -> Program {
                 }
                 left
             };
-            // Each begins, and goes on when that was said.
+            // Each fiber begins, and goes on when it was resumed.
             let begun = fibers.iter().zip(&mut waits).map(|(fiber, wait)| go_on(fiber, wait));
             let mut left = begun.last().expect("one at least");
             while left > 0 {
@@ -199,7 +200,7 @@ fn and_threads(count: usize) -> Program {
                     ready.awaited().wait();
                 }
                 ready.look();
-                // SAFETY: the owner.
+                // SAFETY: this thread is the owner.
                 while let Some(item) = unsafe { ready.take() } {
                     let at = fibers.iter().position(|fiber| fiber.item() == item);
                     let at = at.expect("one of them");
@@ -210,7 +211,7 @@ fn and_threads(count: usize) -> Program {
     })
 }
 
-/// A worker that has a fiber which waits, and a task from outside.
+/// A worker that has a waiting fiber, and a task from outside.
 fn beside_tasks() -> Program {
     Program::new(2, 3, |scope| {
         let policy = Scheme::new(Lifo, Steal { share: Share::Half }).capacity(2, 2);

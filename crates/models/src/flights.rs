@@ -1,5 +1,5 @@
-//! The ring of a flight recorder: what a reader has is whole, in order and without a gap, though
-//! the writer never waits.
+//! Models of the flight recorder's ring: a reader gets complete records, in order and without a
+//! gap, although the writer never waits.
 
 use antiphon_check::{Check, Data, probe};
 use antiphon_runtime::flight::Ring;
@@ -18,10 +18,10 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A record: its number, from 1 on, in both words.
+/// Words of a record, both of which contain its number, counted from 1.
 const WORDS: usize = 2;
 
-/// One thread writes `records` records, where there is room for `slots`; others read, once each.
+/// One thread writes `records` records, into a ring of `slots`; other threads read, once each.
 fn read(slots: usize, records: u64, readers: u32) -> Program {
     Program::new(1 + readers, records as u32 + readers, move |scope| {
         let ring = scope.share(Ring::<Check, WORDS>::new(slots));
@@ -36,14 +36,14 @@ fn read(slots: usize, records: u64, readers: u32) -> Program {
             scope.spawn(move || {
                 let read = ring.read();
                 assert_whole(&read);
-                // A reader that has a record sees what was done before it was written; if not, this
-                // is a data race.
+                // A reader that gets a record sees what was done before it was written; otherwise
+                // this is a data race.
                 let seen = |&[number, _]: &[u64; WORDS]| written[number as usize].get();
                 assert!(read.iter().all(seen));
                 probe(if read.len() == slots - 1 { "all" } else { "some" });
             });
         }
-        // The place of the oldest is the next one's.
+        // The slot of the oldest record belongs to the next one.
         scope.finally(move || {
             let read = ring.read();
             assert_whole(&read);
@@ -53,7 +53,7 @@ fn read(slots: usize, records: u64, readers: u32) -> Program {
     })
 }
 
-/// One thread writes `records` records; another reads the latest, which is whole, or is none.
+/// One thread writes `records` records; another reads the latest, which is complete, or finds none.
 fn latest(slots: usize, records: u64) -> Program {
     Program::new(2, records as u32 + 1, move |scope| {
         let ring = scope.share(Ring::<Check, WORDS>::new(slots));

@@ -1,5 +1,5 @@
-//! Forks: what is forked is run once, seen by the thread that goes on, and gone then; whether it
-//! was made a task, found by another worker, or neither.
+//! Models of forks: a fork runs once, its effects are visible to the thread that continues, and
+//! then it is gone; whether or not it became a task or was found by another worker.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// The worker that a thread of the model is.
+/// The worker that a thread of the model acts as.
 struct Here {
     crew: &'static Crew,
     worker: RefCell<sched::Worker<'static, Check, Policy>>,
@@ -39,7 +39,7 @@ struct Here {
 }
 
 thread_local! {
-    /// By the numbers of the model's threads, which are all on this one.
+    /// Indexed by the numbers of the model's threads, all of which run on this thread.
     static HERE: RefCell<BTreeMap<u64, *const Here>> = const { RefCell::new(BTreeMap::new()) };
 }
 
@@ -53,17 +53,17 @@ impl Here {
 
 type Next = Option<antiphon_sync::queue::Item>;
 
-/// The worker that the calling thread is.
+/// Returns the worker that the calling thread acts as.
 fn here() -> &'static Here {
     let here = HERE.with_borrow(|all| all[&Check::task()]);
     // SAFETY: set by `Mine::work`, which is below us on this thread's stack.
     unsafe { &*here }
 }
 
-/// Forks on the worker that the calling thread is, and makes all of it tasks if it can.
+/// Forks on the calling thread's worker, and makes every fork a task if possible.
 struct Mine;
 
-// SAFETY: of the worker that the thread is, from its beginning to its end.
+// SAFETY: `here` is the calling thread's worker for the whole life of that worker.
 unsafe impl Forker for Mine {
     type Platform = Check;
     type Outcome<T> = T;
@@ -86,7 +86,7 @@ unsafe impl Forker for Mine {
 
     fn put(task: Task) -> Result<(), Task> {
         let put = here().worker.borrow_mut().push(task.into_item(), Put::PLAIN);
-        // SAFETY: made above, and it is back.
+        // SAFETY: the item was made above, and was given back.
         put.map_err(|Full(item)| unsafe { Task::from_item(item) })
     }
 
@@ -104,7 +104,7 @@ unsafe impl Forker for Mine {
 }
 
 impl Mine {
-    /// Is the worker of a seat, which has `first` to do, until the crew is closed.
+    /// Acts as the worker of a seat, with `first` to do, until the crew is closed.
     fn work(crew: &'static Crew, seat: usize, first: impl FnOnce()) {
         let worker = RefCell::new(crew.worker(seat).expect("a seat"));
         let here = Here { crew, worker, forks: Forks::new() };
@@ -114,8 +114,8 @@ impl Mine {
     }
 }
 
-/// A tree of forks of this depth: how many leaves it has. Each fork passes the count of its second
-/// half on in plain data.
+/// Runs a tree of forks of this depth; returns the number of its leaves. Each fork passes the count
+/// of its second half on in plain data.
 fn tree(depth: u32, on: u64) -> u32 {
     if depth == 0 {
         probe(if Check::task() == on { "here" } else { "there" });

@@ -1,4 +1,4 @@
-//! Forms of the mutex with small numbers.
+//! Forms of the mutex with small constants.
 
 use antiphon_check::Check;
 use antiphon_platform::{Budget, Platform};
@@ -6,9 +6,9 @@ use antiphon_sync::lock::{Form, RwForm, ShflMutex};
 use antiphon_sync::policy;
 use antiphon_sync::wait::CrowdForm;
 
-/// Small numbers, so that a few threads reach every edge: spins in the queue of `SPIN`
-/// nanoseconds, which end in any way they may; a first look whether the head is stuck after
-/// `BACKSTOP_NS`; a called head that may be overtaken for `PATIENCE_NS`.
+/// Small numbers, so that a few threads reach every edge: spins in the queue of `SPIN` nanoseconds,
+/// which may end in any way; a first check whether the head is stuck after `BACKSTOP_NS`; a
+/// signalled head that may be overtaken for `PATIENCE_NS`.
 pub struct Small<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32>;
 
 impl<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32> Form
@@ -31,7 +31,7 @@ impl<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32> RwForm
     const CROWD: u32 = u32::MAX;
 }
 
-/// A waker that lets two sleepers go leaves one of them to the other.
+/// A waker that releases two sleepers leaves one of them for the other to wake.
 impl<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32> CrowdForm
     for Small<SPIN, BACKSTOP_NS, PATIENCE_NS>
 {
@@ -44,8 +44,8 @@ impl<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32> CrowdForm
 
 const FOR_EVER: u32 = u32::MAX;
 
-/// Where there are CPUs to spare: waiters spin, and owners hand over; `COHORT` times in a row
-/// within a socket. With a backstop after `BACKSTOP_NS`.
+/// The form for spare CPUs: waiters spin, and owners hand over, `COHORT` times in a row within a
+/// socket. The backstop is `BACKSTOP_NS`.
 pub struct Handing<const COHORT: u16, const BACKSTOP_NS: u64>;
 
 impl<const COHORT: u16, const BACKSTOP_NS: u64> Form for Handing<COHORT, BACKSTOP_NS> {
@@ -60,19 +60,20 @@ impl<const COHORT: u16, const BACKSTOP_NS: u64> Form for Handing<COHORT, BACKSTO
     const BACKSTOP_NS: u64 = BACKSTOP_NS;
 }
 
-/// All waiters sleep, and the head is patient without end.
+/// All waiters sleep, and the head's patience never ends.
 pub type Sleepy = Small<0, 0, FOR_EVER>;
 
-/// As [`Sleepy`], with spins.
+/// [`Sleepy`] with spins.
 pub type Spinning = Small<1, 0, FOR_EVER>;
 
-/// As [`Sleepy`], but waiters look now and then whether the lock is free and no thread takes it.
+/// [`Sleepy`] with a backstop: waiters sometimes check whether the lock is free and no thread takes
+/// it.
 pub type Backed = Small<0, 1, FOR_EVER>;
 
-/// As [`Sleepy`], but a head that was called and overtaken insists at once.
+/// [`Sleepy`] in which a head that was signalled and overtaken requests a hand-off at once.
 pub type Insistent = Small<0, 0, 0>;
 
-/// As [`Insistent`], with waiters that may leave the queue before their turn.
+/// [`Insistent`] with waiters that may leave the queue before their turn.
 pub type Overtaken = Small<0, 1, 0>;
 
 /// The mutex whose waiters all sleep.

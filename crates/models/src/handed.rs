@@ -1,4 +1,4 @@
-//! The ShflLock mutex where owners hand it over: PASS-1…4, COHORT-1…4, ASIDE-1…5.
+//! Models of the ShflLock mutex with hand-offs: PASS-1…4, COHORT-1…4, ASIDE-1…5.
 
 use antiphon_check::HeavyFence::Granted;
 use antiphon_check::{Check, Data, Scope, probe};
@@ -10,7 +10,7 @@ use crate::entry::Entry;
 use crate::forms::Handing;
 use crate::program::{Program, soon, unlock};
 
-/// One hand-over within a cohort, then it is the next one's turn.
+/// One hand-over within a cohort, then it is the next cohort's turn.
 type Short = Handing<1, 0>;
 type Longer = Handing<2, 0>;
 type Backed = Handing<1, 1>;
@@ -140,8 +140,8 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A thread for each of `rounds`, which locks so often, and `timed` ones that may give up. At the
-/// end the lock is free. Has to reach `hands over`; with timed ones, `gave up`.
+/// One thread for each element of `rounds` locks that many times; `timed` more may give up. At the
+/// end the lock is free. Must reach `hands over`; with `timed` threads, `gave up`.
 fn handing<Q: Policy, F: Form>(rounds: &[u32], timed: u32) -> Program {
     let sum: u32 = rounds.iter().sum();
     let rounds = rounds.to_vec();
@@ -150,8 +150,8 @@ fn handing<Q: Policy, F: Form>(rounds: &[u32], timed: u32) -> Program {
     })
 }
 
-/// As [`handing`], one round each; and the lock is handed over from the start, by one thread more
-/// that only unlocks.
+/// [`handing`] with one round each, in which one more thread, which only unlocks, hands the lock
+/// over from the start.
 fn handed_from<Q: Policy, F: Form>(comers: u32, timed: u32) -> Program {
     let rounds = vec![1; comers as usize];
     Program::new(1 + comers + timed, 1 + comers + timed, move |scope| {
@@ -162,8 +162,8 @@ fn handed_from<Q: Policy, F: Form>(comers: u32, timed: u32) -> Program {
     })
 }
 
-/// The threads of both, beside `others` that have the lock once; returns the lock and what it
-/// guards.
+/// Spawns the threads of both models, beside `others` that take the lock once; returns the lock and
+/// its data.
 fn come<'scope, Q: Policy, F: Form>(
     scope: &'scope Scope<'scope, '_>,
     rounds: &[u32],
@@ -207,7 +207,7 @@ fn owns<Q: Policy, F: Form>(lock: &ShflMutex<Check, Q, F>, data: &Data<u32>) {
     unlock(lock);
 }
 
-/// PASS-3: the last owner may free the lock while the one before it is still in `unlock`. Has to
+/// PASS-3: the last owner may free the lock while the owner before it is still in `unlock`. Must
 /// reach `retired`.
 fn destroyed<Q: Policy, F: Form>() -> Program {
     const THREADS: u32 = 3;

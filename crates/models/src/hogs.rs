@@ -1,5 +1,6 @@
-//! Seats that are taken from workers in a task, or left by them: what a queue has is one worker's
-//! at a time, each task is handed out once, and none stays. A lost wake is a deadlock.
+//! Models of worker slots (seats) that are taken from workers in a task, or left by them: a queue
+//! has one worker at a time, each task is handed out once, and none is left over. A lost wake is a
+//! deadlock.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -36,7 +37,8 @@ pub fn entries() -> Vec<Entry> {
 type Crew = sched::Crew<Check, Keeps>;
 type U32 = <Check as Atomics>::U32;
 
-/// Blocks of items, of which no worker steals: what is in a queue is had by the worker of the seat.
+/// A policy without stealing, with blocks of items: only the worker of the seat takes items from
+/// its queue.
 struct Keeps;
 
 // SAFETY: tasks go into one queue each, and come out of queues.
@@ -57,7 +59,7 @@ unsafe impl Policy<Check> for Keeps {
     }
 }
 
-/// Runs what the worker of a seat has.
+/// Runs the tasks in the queue of a seat.
 fn drain(crew: &Crew, seat: usize, ledger: &Ledger) {
     let mut worker = crew.worker(seat).expect("it is free");
     while let Some(task) = worker.try_next_task() {
@@ -65,7 +67,7 @@ fn drain(crew: &Crew, seat: usize, ledger: &Ledger) {
     }
 }
 
-/// Runs tasks until the crew, which is closed, is at its end; `done` is how many.
+/// Runs tasks until the closed crew has none left; `done` counts them.
 fn serve(mut worker: Worker<'_, Check, Keeps>, ledger: &Ledger, done: &U32) {
     while let Some(task) = worker.next_task() {
         ledger.take(task);
@@ -73,7 +75,7 @@ fn serve(mut worker: Worker<'_, Check, Keeps>, ledger: &Ledger, done: &U32) {
     }
 }
 
-/// A worker makes `tasks` tasks, and takes them; its seat is taken from it meanwhile, or is not.
+/// A worker makes `tasks` tasks and takes them; its seat may be taken from it meanwhile.
 fn taken(tasks: usize) -> Program {
     Program::new(2, 2 * tasks as u32, move |scope| {
         let crew = scope.share(Crew::new(Keeps, 1, 4).spares(1));
@@ -128,7 +130,8 @@ fn left() -> Program {
     })
 }
 
-/// A worker goes, and one of another seat comes in its stead, which is seen as another's task.
+/// A worker leaves, and a worker of another seat replaces it; a watchdog must see that as a
+/// different task.
 fn comes_and_goes() -> Program {
     Program::new(2, 4, move |scope| {
         let crew = scope.share(Crew::new(Keeps, 2, 4));
@@ -147,7 +150,7 @@ fn comes_and_goes() -> Program {
             let mut seat = None;
             crew.watchdog(0).expect("the only one").look(|hog| seat = hog.take());
             match seat {
-                // The queue has no worker: the one that has taken the seat may have it, if it is
+                // The queue has no worker: the thread that has taken the seat may use it, if it is
                 // free.
                 Some(seat) => {
                     took.store(seat as u32, Relaxed);
@@ -166,7 +169,7 @@ fn comes_and_goes() -> Program {
     })
 }
 
-/// The next worker of the seat has what the one before has left there.
+/// The next worker of the seat gets the tasks that its predecessor has left there.
 fn next() -> Program {
     Program::new(2, 2, move |scope| {
         let crew = scope.share(Crew::new(Keeps, 1, 4).spares(1));
@@ -185,8 +188,8 @@ fn next() -> Program {
     })
 }
 
-/// A worker without a seat makes a task, and waits until it was run if it `waits`, while the last
-/// that has a seat would end.
+/// A worker without a seat makes a task, and if it `waits`, waits until that was run, while the
+/// last worker with a seat would end.
 fn closed(waits: bool) -> Program {
     Program::new(2, 4, move |scope| {
         let crew = scope.share(Crew::new(Keeps, 1, 4).spares(1));
@@ -209,8 +212,8 @@ fn closed(waits: bool) -> Program {
     })
 }
 
-/// A worker leaves its seat, and no other takes it, while that of another would end; and waits for
-/// what it makes then.
+/// A worker leaves its seat, which no other takes, while the worker of another seat would end; then
+/// it makes a task and waits for it.
 fn closed_leaves() -> Program {
     Program::new(2, 4, move |scope| {
         let crew = scope.share(Crew::new(Keeps, 2, 4).spares(1));
@@ -247,7 +250,7 @@ fn dismissed() -> Program {
     })
 }
 
-/// A worker rests, and then is in a task until another was run: a thread wakes the watchdog.
+/// A worker rests, and then is in a task until another task was run: a thread wakes the watchdog.
 fn watched() -> Program {
     Program::new(3, 4, move |scope| {
         let crew = scope.share(Crew::new(Keeps, 1, 4).spares(1));

@@ -1,5 +1,4 @@
-//! Workers that rest: nothing that was put in stays while all of them sleep. A lost wake is a
-//! deadlock.
+//! Models of resting workers: no item is left while all workers sleep. A lost wake is a deadlock.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -44,16 +43,16 @@ const NOT: Budget = Budget::NONE;
 /// The items to do, and the workers that do them.
 struct Crew {
     idlers: Idlers,
-    /// How many items there are.
+    /// Number of items that are ready.
     ready: U32,
-    /// How many items put in another one when they are done, still.
+    /// Number of items that still put in another item when they are done.
     more: U32,
     done: U32,
     all: u32,
 }
 
 impl Crew {
-    /// A crew with `all` items to be done.
+    /// Creates a crew with `all` items to be done.
     fn new(workers: usize, all: u32) -> Self {
         Self {
             idlers: Idlers::new(workers),
@@ -106,7 +105,7 @@ impl Crew {
     }
 }
 
-/// The view of a worker that is about to sleep.
+/// Called by a worker about to sleep; `seen` tells whether it found an item.
 fn looked(seen: bool) -> bool {
     if !seen {
         antiphon_check::probe("rests");
@@ -125,7 +124,8 @@ fn take_one(count: &U32) -> bool {
     false
 }
 
-/// `workers` workers do what one from outside puts in, and what that puts in when it is done.
+/// `workers` workers do the items that a thread from outside puts in, and those that such items put
+/// in when done.
 fn working(workers: usize, outside: u32, inside: u32, spin: Budget) -> Program {
     Program::new(workers as u32 + 1, 2 * (outside + inside), move |scope| {
         let crew = scope.share(Crew::new(workers, outside + inside));
@@ -141,8 +141,8 @@ fn working(workers: usize, outside: u32, inside: u32, spin: Budget) -> Program {
     })
 }
 
-/// `workers` workers take one item each, of as many, and search no more. `outside` threads from
-/// outside put them in, or a worker if there are none.
+/// `workers` workers take one of as many items each, and then stop searching. `outside` threads put
+/// them in, or a worker if `outside` is 0.
 fn one_each(workers: usize, spin: Budget, outside: usize) -> Program {
     Program::new((workers + outside) as u32, 2 * workers as u32, move |scope| {
         let idlers = scope.share(Idlers::new(workers));
@@ -167,8 +167,8 @@ fn one_each(workers: usize, spin: Budget, outside: usize) -> Program {
     })
 }
 
-/// `together` items are put in together, and workers take one each; one more than these comes from
-/// another worker, which has nothing to do with the others' end.
+/// `together` items are put in together, and workers take one each; another worker puts in one
+/// more, on which the others' end does not depend.
 fn batch(workers: usize, together: u32) -> Program {
     Program::new(workers as u32 + 1, 2 * workers as u32, move |scope| {
         let idlers = scope.share(Idlers::new(workers));
@@ -187,7 +187,7 @@ fn batch(workers: usize, together: u32) -> Program {
     })
 }
 
-/// IDLE-4: two items are put in together, and the worker that takes the last of these puts in a
+/// IDLE-4: two items are put in together, and the worker that takes the last of them puts in a
 /// third, for a worker that has just begun to rest. Each takes one.
 fn passing_on() -> Program {
     Program::new(4, 6, move |scope| {
@@ -221,8 +221,8 @@ fn take_mine(idlers: &Idlers, me: usize, ready: &U32, spin: Budget) {
     }
 }
 
-/// Two search. One has moved something to where the other is to find it, and searches no more; it
-/// has something else to do.
+/// Two workers search. One moves an item to where the other must find it, and stops searching,
+/// because it has other work.
 fn moving() -> Program {
     Program::new(2, 4, |scope| {
         let idlers = scope.share(Idlers::new(4));
@@ -266,8 +266,8 @@ fn all(workers: usize) -> Program {
     })
 }
 
-/// All resting workers are notified, though there is nothing to find, while one item is put in: one
-/// of two workers takes it, and notifies the other.
+/// All resting workers are notified although there is nothing to find, while one item is put in:
+/// one of two workers takes it, and notifies the other.
 fn all_and_one() -> Program {
     Program::new(4, 6, move |scope| {
         let idlers = scope.share(Idlers::new(2));
@@ -276,7 +276,7 @@ fn all_and_one() -> Program {
         for me in 0..2 {
             scope.spawn(move || {
                 let is_over = || over.load(Relaxed) > 0;
-                // Something that worker 0 alone sees, once.
+                // An item that only worker 0 sees, once.
                 let is_seen = || ready.load(Relaxed) > 0 || is_over();
                 while !is_over() {
                     let mine = me == 0 && brief.swap(0, Relaxed) > 0;

@@ -1,5 +1,5 @@
-//! Waiters that come one behind the other to a lock that is held: queues whose order is known, so
-//! that a shuffler finds what the model is about.
+//! Models in which waiters join the queue of a held lock one after the other: the order of the
+//! queue is known, so that a shuffler meets the case that the model tests.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -21,8 +21,8 @@ type Mutex = ShflMutex<Check, Watched, Sleepy>;
 type RwLock = ShflRwLock<Check, Watched<true>, Sleepy>;
 type Plain = ShflMutex<Check, policy::None, Sleepy>;
 
-/// Those of the mutex, which adds sleep, early wakes and waiters that leave; and of the readers-
-/// writer lock, whose waiters are of two kinds.
+/// Models of the mutex, which adds sleep, early wakes and waiters that leave; and of the
+/// readers-writer lock, whose waiters are of two kinds.
 pub fn entries() -> Vec<Entry> {
     const PLAIN: Bounds = Bounds::PLAIN;
     let two = PLAIN.sockets(2);
@@ -42,7 +42,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("shfl-mutex/sorts-in-line-4+1", in_line::<Mutex>(&[0, 1, 0, 1], false), two)
             .by_lot(5_000)
             .reaches(shuffled),
-        // A waiter between the head and the one with the role has none, not even as the head.
+        // A waiter between the head and the shuffler does not get the role, not even as the head.
         Entry::new("shfl-mutex/sorts-three-4+1", in_line::<Mutex>(&[0, 0, 0, 1], false), two)
             .by_lot(5_000)
             .reaches(shuffled),
@@ -68,8 +68,8 @@ pub fn entries() -> Vec<Entry> {
 }
 
 /// Waiters on `sockets`, each of which joins the queue behind the one before it, and an owner that
-/// unlocks when the last is about to join; then, too, the head begins to sort. If the owner is
-/// `greedy` it takes the lock again should it be free, so that a head may come too late.
+/// unlocks when the last is about to join; then the head also begins to sort. A `greedy` owner
+/// takes the lock again if it is free, so that a head may come too late.
 ///
 /// `L` has the policy [`Watched`].
 pub fn in_line<L: Lock>(sockets: &'static [u32], greedy: bool) -> Program {
@@ -99,7 +99,7 @@ pub fn in_line<L: Lock>(sockets: &'static [u32], greedy: bool) -> Program {
 }
 
 /// Like [`in_line`], for waiters that read or `write`, beside an owner that writes. Reaches
-/// `together` if two readers are in at a time that did not stand together when they came.
+/// `together` if two readers are in at the same time that were not neighbours when they joined.
 fn kinds_in_line(writes: &'static [bool]) -> Program {
     let count = writes.len() as u32;
     Program::new(count + 1, count + 1, move |scope| {
@@ -138,10 +138,10 @@ fn kinds_in_line(writes: &'static [bool]) -> Program {
 }
 
 /// The second waiter sorts the queue and then leaves it: the waiters that it has moved behind
-/// itself are not lost with it. Has to reach that.
+/// itself are not lost with it. Must reach this case.
 ///
-/// The head finds one of its group and passes the role to it, if it does so before those come that
-/// this one can sort.
+/// The head finds a waiter of its group and passes the role to it, if that happens before the
+/// waiters come that this one can sort.
 fn left() -> Program {
     const SORTER: usize = 1;
     const MOVED: usize = 3;
@@ -178,26 +178,26 @@ fn left() -> Program {
     })
 }
 
-/// Which waiter waits with which node, so that others can see when it has joined the queue. All of
-/// it is relaxed: it orders nothing that the lock has to order itself.
+/// Maps waiters to nodes, so that others can see when a waiter has joined the queue. All accesses
+/// are relaxed: they order nothing that the lock must order itself.
 pub struct Line<'scope> {
     nodes: Vec<WaiterId>,
     watch: &'scope Watch,
 }
 
 impl<'scope> Line<'scope> {
-    /// Nodes for `waiters` waiters.
+    /// Takes nodes for `waiters` waiters.
     pub fn new(scope: &'scope Scope<'scope, '_>, waiters: usize) -> Self {
         let nodes = (0..waiters).filter_map(|_| arena().take()).collect();
         Self { nodes, watch: watch(scope) }
     }
 
-    /// The node of the waiter of that place.
+    /// Returns the node of the waiter at that place.
     pub fn node(&self, place: usize) -> &'static Waiter<Check> {
         arena().resolve(self.nodes[place]).expect("it was handed out")
     }
 
-    /// Waits until it is the turn of the caller, which will join with the node of that `place`.
+    /// Waits for the caller's turn to join; it will join with the node of that `place`.
     pub fn stand(&self, place: usize) {
         const HEAD: u32 = 2;
         arena().give(self.nodes[place]);
@@ -212,7 +212,7 @@ impl<'scope> Line<'scope> {
         }
     }
 
-    /// As [`stand`](Self::stand), where waiters change places: each comes when the one before it
+    /// [`stand`](Self::stand) for waiters that change places: each comes when the waiter before it
     /// sleeps, or is the head.
     pub fn follow(&self, place: usize) {
         arena().give(self.nodes[place]);
@@ -221,8 +221,8 @@ impl<'scope> Line<'scope> {
         }
     }
 
-    /// Waits until the waiter of that place, which does not spin, is in line: it sleeps, or is the
-    /// head. Acquire: pairs with the release with which it falls asleep.
+    /// Waits until the waiter of that place, which does not spin, is in the queue: it sleeps, or is
+    /// the head. Acquire: pairs with the release with which it falls asleep.
     pub fn wait_for(&self, place: usize) {
         const PARKED_OR_HEAD: u32 = 1 | 2;
         self.node(place).status.wait_while(Acquire, |status| status & PARKED_OR_HEAD == 0);

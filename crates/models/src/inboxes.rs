@@ -1,5 +1,5 @@
-//! The inbox: what is posted is taken out once and in order, by a thread that sees what was done
-//! before.
+//! Models of the inbox: each posted item is taken out once and in order, by a thread that sees what
+//! was done before it was posted.
 
 use antiphon_check::linearizability::queues::QueueAnswer::{Empty, Got, Pushed};
 use antiphon_check::linearizability::queues::QueueCall::{self, Front, Push};
@@ -24,7 +24,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// An inbox, and what is posted to it.
+/// An inbox, and the links that are posted to it.
 struct Posts {
     inbox: Inbox,
     links: Vec<Link<Check>>,
@@ -46,17 +46,17 @@ impl Posts {
     fn post(&self, number: usize) {
         self.ledger.make(number);
         self.history.record(Push(number as u64), || {
-            // SAFETY: a link of its own, that is there for as long as the model.
+            // SAFETY: each number has its own link, which lives as long as the model.
             unsafe { self.inbox.push(self.item(number)) };
             Pushed
         });
     }
 
-    /// The owner looks `times` times.
+    /// The owner pops `times` times.
     fn look(&self, times: usize) {
         for _ in 0..times {
             let look = || {
-                // SAFETY: one thread after the other.
+                // SAFETY: the threads that pop run one after the other.
                 let item = unsafe { self.inbox.pop() };
                 let number = |item| (0..self.links.len()).find(|&other| self.item(other) == item);
                 item.map_or(Empty, |item| Got(number(item).expect("one of them") as u64))
@@ -68,7 +68,8 @@ impl Posts {
     }
 }
 
-/// Threads post, `each` times each, and the owner looks `looks` times: one story, in order.
+/// Threads post, `each` times each, and the owner pops `looks` times; the answers must be
+/// linearizable, in order.
 fn posting(each: &'static [usize], looks: usize) -> Program {
     let count = each.iter().sum::<usize>();
     Program::new(each.len() as u32 + 1, (count + looks) as u32, move |scope| {

@@ -1,5 +1,5 @@
-//! Locks in the child of a fork: the parent's queue stands in their words, and its waiters don't
-//! exist.
+//! Models of locks in the child of a fork: their words contain the parent's queue, whose waiters do
+//! not exist.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -27,7 +27,7 @@ const FAIR: u8 = 4;
 
 /// An index that the parent has used, and that the child's arena will not hand out.
 const STALE: u32 = 40;
-/// An index that both use: a name of the parent that lacks an epoch may mean a waiter here.
+/// An index that both use: a parent's name without an epoch may denote a waiter of the child.
 const SHARED: u16 = 1;
 
 pub fn entries() -> Vec<Entry> {
@@ -44,7 +44,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// The words of a [`Mutex`].
+/// Layout of the words of a [`Mutex`].
 #[repr(C)]
 struct Words {
     locked: U8,
@@ -57,8 +57,8 @@ const _: () = assert!(size_of::<Words>() == size_of::<Mutex>());
 
 fn mutex(lockers: u32, locked: u8, held: bool) -> Program {
     inherited::<Mutex>(lockers, held, move |lock| {
-        // SAFETY: the words of a mutex, of the sizes and in the places that its file gives them; it
-        // lives as long as the borrow.
+        // SAFETY: `Words` has the layout that the mutex's file defines; the mutex lives as long as
+        // the borrow.
         let words = unsafe { &*std::ptr::from_ref(lock).cast::<Words>() };
         words.locked.store(locked, Relaxed);
         words.head.store(SHARED, Relaxed);
@@ -67,12 +67,12 @@ fn mutex(lockers: u32, locked: u8, held: bool) -> Program {
     })
 }
 
-/// Bits of the readers-writer lock's state: a writer, and what the head has to say.
+/// Bits of the readers-writer lock's state: a writer, and the head's flags.
 const RW_WRITER: u64 = 1;
 const RW_HEADS: u64 = 0xE;
 const RW_NAME_SHIFT: u32 = 8;
 
-/// The words of a [`RwLock`].
+/// Layout of the words of a [`RwLock`].
 #[repr(C)]
 struct RwWords {
     state: U64,
@@ -84,7 +84,8 @@ const _: () = assert!(size_of::<RwWords>() == size_of::<RwLock>());
 
 fn rw(lockers: u32, writer: u64) -> Program {
     inherited::<RwLock>(lockers, writer != 0, move |lock| {
-        // SAFETY: as above.
+        // SAFETY: `RwWords` has the layout that the lock's file defines; it lives as long as the
+        // borrow.
         let words = unsafe { &*std::ptr::from_ref(lock).cast::<RwWords>() };
         let name = u64::from(SHARED) << RW_NAME_SHIFT;
         words.state.store(writer | RW_HEADS | name, Relaxed);
@@ -92,7 +93,7 @@ fn rw(lockers: u32, writer: u64) -> Program {
     })
 }
 
-/// The words of a [`Spin`].
+/// Layout of the words of a [`Spin`].
 #[repr(C, align(4))]
 struct SpinWords {
     locked: U8,
@@ -103,15 +104,16 @@ const _: () = assert!(size_of::<SpinWords>() == size_of::<Spin>());
 
 fn spin() -> Program {
     inherited::<Spin>(2, true, |lock| {
-        // SAFETY: as above.
+        // SAFETY: `SpinWords` has the layout that the lock's file defines; it lives as long as the
+        // borrow.
         let words = unsafe { &*std::ptr::from_ref(lock).cast::<SpinWords>() };
         words.locked.store(1, Relaxed);
         words.tail.store(STALE as u16, Relaxed);
     })
 }
 
-/// Threads of the child lock what `leave` has left behind; if it is `held`, one more unlocks it, as
-/// the one that has forked does. At the end the lock is free.
+/// Threads of the child lock a lock in the state that `leave` writes; if it is `held`, one more
+/// thread unlocks it, as the thread that has forked would. At the end the lock is free.
 fn inherited<L: Lock>(
     lockers: u32,
     held: bool,

@@ -1,5 +1,5 @@
-//! The threads that may still touch an object that is to be destroyed, and the one that makes it
-//! new in a child.
+//! Models of the count of threads that may still touch an object before it is destroyed, and of the
+//! renewal of the object in a child of a fork.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,7 +15,7 @@ use crate::program::Program;
 type Inside = wait::Inside<Check>;
 
 const PLAIN: Bounds = Bounds::PLAIN;
-/// Spins cut short: then it is looked at between naps.
+/// Shortened spins: then the count is checked between naps.
 const TIRED: Bounds = PLAIN.expiries(1);
 
 pub fn entries() -> Vec<Entry> {
@@ -34,7 +34,7 @@ pub fn entries() -> Vec<Entry> {
 const STRANGERS: u32 = 2;
 
 /// Visitors leave an object, and another thread destroys it when all have left. That thread counts
-/// one of them out. Has to reach `retired`.
+/// one visitor out. Must reach `retired`.
 fn destroyed(visitors: u32) -> Program {
     Program::new(visitors + 1, visitors + 1, move |scope| {
         let inside = scope.share(Inside::NEW);
@@ -46,7 +46,7 @@ fn destroyed(visitors: u32) -> Program {
                 inside.leave(visit);
             });
         }
-        // The visitor that notifies and destroys; another visitor was moved.
+        // The visitor that notifies and destroys; the other visitor was moved.
         let _ = inside.enter();
         scope.spawn(move || {
             inside.count_out(1);
@@ -66,7 +66,7 @@ fn adopted(threads: u32, epoch: u32) -> Program {
         let inside = scope.share(Inside::NEW);
         let made = scope.share(Data::new(0));
         let uses = scope.share(Cell::new(0));
-        // SAFETY: laid out as its file says, and alive as long as the borrow.
+        // SAFETY: the object has this layout by its file, and lives as long as the borrow.
         let words = unsafe { &*std::ptr::from_ref(inside).cast::<[<Check as Atomics>::U32; 2]>() };
         if epoch != 0 {
             // Visitors of the parent.

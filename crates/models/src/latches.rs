@@ -1,4 +1,4 @@
-//! The latch: opens when all is done, for all, and for good.
+//! Models of the latch: it opens when all is counted down, for all waiters, and for good.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -44,24 +44,24 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A latch of whatever kind.
+/// A latch of any kind.
 pub trait Opens: Sync + 'static {
-    /// A latch that counts from `count`.
+    /// Creates a latch that counts down from `count`.
     fn of(count: u32) -> Self;
 
-    /// Counts down.
+    /// Counts down by `step`.
     fn count_down(&self, step: u32);
 
-    /// Waits for it until the deadline; says whether it is open.
+    /// Waits for the latch until the deadline; returns whether it is open.
     fn wait_until(&self, deadline: Option<Deadline>) -> bool;
 
-    /// Whether it is open.
+    /// Returns whether the latch is open.
     fn is_open(&self) -> bool;
 
-    /// How much is to be counted down.
+    /// Returns the remaining count.
     fn left(&self) -> u32;
 
-    /// Waits for it.
+    /// Waits for the latch without a deadline.
     fn wait(&self) {
         while !self.wait_until(None) {}
     }
@@ -89,7 +89,8 @@ impl<F: CrowdForm> Opens for Latch<F> {
     }
 }
 
-/// Each of `doers` does its part and counts down by `step`, which may be more than is left.
+/// Each of `doers` does its part and counts down by `step`, which may be more than the remaining
+/// count.
 pub fn opening<L: Opens>(waiters: u32, doers: u32, step: u32) -> Program {
     Program::new(waiters + doers, waiters + doers, move |scope| {
         let count = doers * step - (step - 1);
@@ -114,7 +115,7 @@ pub fn opening<L: Opens>(waiters: u32, doers: u32, step: u32) -> Program {
     })
 }
 
-/// One of two waiters may give up. Has to reach `gave up`.
+/// One of two waiters may give up. Must reach `gave up`.
 pub fn giving_up<L: Opens>() -> Program {
     Program::new(3, 3, |scope| {
         let latch = scope.share(L::of(1));
@@ -150,7 +151,7 @@ pub fn destroying<L: Opens>(doers: u32) -> Program {
     })
 }
 
-/// The words of a latch.
+/// Layout of the words of a latch.
 #[repr(C, align(8))]
 struct Words {
     state: <Check as Atomics>::U32,
@@ -166,8 +167,8 @@ const _: () = assert!(size_of::<Words>() == size_of::<Latch>());
 fn inherited(waiters: u32) -> Program {
     Program::new(waiters + 1, waiters + 1, move |scope| {
         let latch = scope.share(Latch::<Sleepy>::new(1));
-        // SAFETY: the words of a latch, of the sizes and in the places that its file gives them;
-        // it lives as long as the borrow.
+        // SAFETY: `Words` has the layout that the latch's file defines; the latch lives as long as
+        // the borrow.
         let words = unsafe { &*std::ptr::from_ref(latch).cast::<Words>() };
         let stranger = WaiterId::new(Check::epoch() + 1, 40).bits();
         words.state.store(1, Relaxed);

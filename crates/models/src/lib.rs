@@ -1,5 +1,5 @@
-//! The models of the locks: small programs whose executions the checker goes through, each with its
-//! name, its bounds and what it has to reach.
+//! The models of the locks: small programs whose executions the checker enumerates, each with its
+//! name, its bounds and the probes that it must reach.
 //!
 //! ```
 //! let entry = antiphon_models::find("shfl-mutex/excludes-2x1").unwrap();
@@ -8,27 +8,26 @@
 //! ```
 //!
 //! A model passes when no execution went wrong, when an exhaustive one has seen every execution
-//! within its bounds, and when each place that it is about was reached. A lost wake-up shows as a
-//! deadlock, a missing ordering as a data race on what the lock guards, a broken exclusion as a
-//! wrong sum.
+//! within its bounds, and when each probe was reached. A lost wake-up shows as a deadlock, a
+//! missing ordering as a data race on what the lock guards, a broken exclusion as a wrong sum.
 //!
 //! A name is `subject/property-case`. The subject is the lock, with its variant; the property is
-//! what the model shows of it; the case is how large it is:
-//!
+//! what the model shows of it; the case is its size:
 //! | case | threads |
 //! |---|---|
-//! | `3x2` | three that do the same, two rounds each |
+//! | `3x2` | three that do the same thing, two rounds each |
 //! | `2+1` | two that do one thing (lock, take an item), one that does another (give up, put) |
 //!
 //! Most models run a form of the lock with small numbers, which reaches the edges sooner, and
 //! without the backstop, which would cover up a lost wake-up. Those called `shipped-…` run the form
 //! that programs get.
 //!
-//! A few models are of forms that are known to be bad: they pass when that is found.
+//! A few models are of forms that are known to be bad: they pass when the checker finds the
+//! failure.
 //!
-//! The tests run every model; of the long ones they draw some executions by lot.
-//! `antiphon lab check --whole` runs those to their end, too. [`TESTS`] says which test runs which.
-//! `mutants.toml` breaks each invariant in turn and names the tests that must notice.
+//! The tests run every model; of the long ones they draw some executions by lot. `antiphon lab
+//! check --whole` also runs those completely. [`TESTS`] says which test runs which. `mutants.toml`
+//! breaks each invariant in turn and names the tests that must notice.
 
 mod arena;
 mod barrier;
@@ -98,7 +97,7 @@ mod urgent;
 mod watched;
 mod yields;
 
-/// For the macro [`tests`](crate::tests!), which is expanded in other crates.
+/// Used by the macro [`tests`](crate::tests!), which is expanded in other crates.
 #[doc(hidden)]
 pub use antiphon_rivals::locks;
 
@@ -176,20 +175,20 @@ pub fn all() -> Vec<Entry> {
     .collect()
 }
 
-/// The model of this name.
+/// Returns the model of this name.
 #[must_use]
 pub fn find(name: &str) -> Option<Entry> {
     all().into_iter().find(|entry| entry.name() == name)
 }
 
-/// The models whose names begin with `prefix`, by subject.
+/// Returns the models whose names begin with `prefix`, by subject.
 #[must_use]
 pub fn beginning_with(prefix: &str) -> Vec<Entry> {
     all().into_iter().filter(|entry| entry.name().starts_with(prefix)).collect()
 }
 
-/// The models that the name asked for stands for: the model of that name, whole, or all whose names
-/// begin so, as the tests run them ([`Entry::sampled`]).
+/// Returns the models that a requested name denotes: the model of that name, unsampled, or all
+/// models whose names begin with it, as the tests run them ([`Entry::sampled`]).
 #[must_use]
 pub fn asked_for(name: &str) -> Vec<Entry> {
     match find(name) {

@@ -1,9 +1,10 @@
-//! Linearizability: the answers of a lock or a condition variable to threads can be explained by
-//! one thread that makes all calls one after the other (`antiphon_check::linearizability`), with
-//! happens-before in place of time.
+//! Models of linearizability: the answers of a lock or a condition variable to threads can be
+//! explained by one thread that makes all calls one after the other
+//! (`antiphon_check::linearizability`), with happens-before in place of time.
 //!
-//! Other models say that no thread is in beside a writer; these say that each answer is right too:
-//! they find a try that fails on a free lock, and a notification that no waiter had or two did.
+//! Other models show that no thread is in beside a writer; these show that each answer is also
+//! right: they find a try that fails on a free lock, and a notification that no waiter or two
+//! waiters received.
 
 use antiphon_check::linearizability::explain;
 use antiphon_check::linearizability::objects::{
@@ -42,8 +43,8 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A thread each takes the lock and releases it; a thread with `Try` tries it, and then waits for
-/// it until a deadline.
+/// One thread for each call takes the lock and releases it; a thread with `Try` tries it, and then
+/// waits for it until a deadline.
 fn mutex(calls: &'static [fn(usize) -> MutexCall]) -> Program {
     let threads = calls.len() as u32;
     Program::new(threads, 2 * threads, move |scope| {
@@ -93,7 +94,7 @@ const TRIES: Script = &[
     RwLockCall::Downgrade,
     RwLockCall::UnlockRead,
 ];
-/// With what may be had beside a waiter that was called.
+/// Includes calls that may succeed beside a signalled waiter.
 const TRIES_AGAIN: Script = &[
     RwLockCall::Write,
     RwLockCall::UnlockWrite,
@@ -112,7 +113,7 @@ const CHANGES: Script = &[
     RwLockCall::UnlockRead,
 ];
 
-/// A thread for each script.
+/// Runs one thread for each script.
 fn rw(scripts: &'static [Script]) -> Program {
     let threads = scripts.len() as u32;
     let operations = scripts.iter().map(|script| script.len() as u32).sum();
@@ -134,7 +135,7 @@ fn rw(scripts: &'static [Script]) -> Program {
     })
 }
 
-/// A writer that may give up, beside one that does what [`TRIES_AGAIN`] says.
+/// A writer that may give up, beside a thread that runs [`TRIES_AGAIN`].
 fn rw_giving_up() -> Program {
     Program::new(2, TRIES_AGAIN.len() as u32 + 2, |scope| {
         let lock = scope.share(RwLock::<Sleepy>::NEW);
@@ -162,7 +163,7 @@ fn follow(script: Script, me: usize, lock: &RwLock, history: &History<RwLockCall
             continue;
         }
         match call {
-            // It may still be read, and is released so.
+            // The lock is still held upgradable, and is released in that mode.
             RwLockCall::TryUpgrade(_) => {
                 record(RwLockCall::UnlockUpgradable(me));
                 calls.next();
@@ -190,13 +191,13 @@ fn perform(lock: &RwLock, call: RwLockCall) -> bool {
         RwLockCall::UnlockWrite(_) => unlock_write(lock),
         RwLockCall::Upgradable(_) => lock.upgradable(),
         RwLockCall::TryUpgradable(_) => return lock.try_upgradable(),
-        // SAFETY: a script calls what the caller owns by the calls before. So below.
+        // SAFETY: a script releases or changes only what its earlier calls have acquired.
         RwLockCall::Downgrade(_) => unsafe { lock.downgrade() },
-        // SAFETY: as above.
+        // SAFETY: an earlier call of the script has acquired it upgradable.
         RwLockCall::UnlockUpgradable(_) => unsafe { lock.unlock_upgradable() },
-        // SAFETY: as above.
+        // SAFETY: an earlier call of the script has acquired it upgradable.
         RwLockCall::Upgrade(_) => unsafe { lock.upgrade() },
-        // SAFETY: as above.
+        // SAFETY: an earlier call of the script has acquired it upgradable.
         RwLockCall::TryUpgrade(_) => return unsafe { lock.try_upgrade() },
     }
     true
@@ -217,7 +218,7 @@ fn condvar(waiters: usize, notifiers: &'static [bool]) -> Program {
                 let Some(entry) = entry else { return };
                 while !entry.sleep(Some(soon())) {}
                 history.record(CondvarCall::End(me), || {
-                    // SAFETY: prepared above.
+                    // SAFETY: `entry` was prepared above.
                     !matches!(unsafe { condvar.finish(entry) }, wait::End::GaveUp)
                 });
             });

@@ -1,5 +1,5 @@
-//! Linearizability of the semaphore and the barrier: each answer is right, as in `linear.rs`. A
-//! wait at a barrier is two operations of its story, to come and to go on.
+//! Models of linearizability of the semaphore and the barrier: each answer is right, as in
+//! `linear.rs`. A wait at a barrier is two operations of its history: to arrive and to go on.
 
 use antiphon_check::linearizability::explain;
 use antiphon_check::linearizability::waits::{
@@ -31,7 +31,7 @@ pub fn entries() -> Vec<Entry> {
         )
         .by_lot(5_000),
         Entry::new("barrier/linearizable-2x2", barrier(2, 2, 2), PLAIN.spurious(1)),
-        // More threads than it waits for: rounds overlap.
+        // More threads than `parties`: rounds overlap.
         Entry::new("barrier/linearizable-overlapping-4x1", barrier(4, 2, 1), PLAIN).by_lot(5_000),
         Entry::new("barrier/linearizable-overlapping-6x1", barrier(6, 3, 1), PLAIN.spurious(1))
             .by_lot(3_000),
@@ -42,9 +42,9 @@ pub fn entries() -> Vec<Entry> {
 #[derive(Clone, Copy)]
 enum Step {
     Acquire(u32),
-    /// Tries, and releases the permits if they were had.
+    /// Tries, and releases the permits if it has got them.
     Try(u32),
-    /// As `Try`, until a deadline.
+    /// Like `Try`, but waits until a deadline.
     Until(u32),
     Release(u32),
 }
@@ -58,7 +58,7 @@ const UNTIL: Script = &[Step::Until(2)];
 
 type Told = History<SemaphoreCall, bool>;
 
-/// A thread for each script, and at first `permits` permits.
+/// Runs one thread for each script, with `permits` permits at first.
 fn semaphore(permits: u32, scripts: &'static [Script]) -> Program {
     let threads = scripts.len() as u32;
     let operations = scripts.iter().map(|script| script.len() as u32).sum();
@@ -102,8 +102,8 @@ fn perform(step: Step, semaphore: &Semaphore, history: &Told) {
     }
 }
 
-/// Threads that wait at a barrier for any `parties` of them. Where rounds overlap, each waits once:
-/// otherwise the last might be left with no other to meet.
+/// Threads that wait at a barrier for any `parties` of them. If rounds overlap, each waits once:
+/// otherwise the last thread might have no other to meet.
 fn barrier(threads: u32, parties: u32, rounds: u32) -> Program {
     assert!(threads == parties || rounds == 1 && threads.is_multiple_of(parties));
     Program::new(threads, threads * rounds, move |scope| {

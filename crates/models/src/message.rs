@@ -1,5 +1,5 @@
-//! Active messages: posted and delivered once, and no wake lost on either side. Their actions are
-//! in `actions`, owners that sleep in ways of their own in `idle`.
+//! Models of active messages: each is posted and delivered once, and no wake is lost on either
+//! side. `actions` has models of their actions, `idle` of owners with their own way to sleep.
 
 mod actions;
 mod idle;
@@ -65,7 +65,7 @@ impl Log {
         Arc::new(Anywhere(Self { posted, delivered: Data::new(Vec::new()) }))
     }
 
-    /// The payload of message `number`, which is about to be posted.
+    /// Returns the payload of message `number`, which is about to be posted.
     fn post(&self, number: u64) -> Payload {
         self.posted[number as usize].set(true);
         [number, !number, number << 32]
@@ -86,7 +86,7 @@ impl Log {
     }
 }
 
-/// A table whose one action notes what it is given.
+/// Creates a table whose one action logs its payload.
 fn logging(log: &Arc<Anywhere<Log>>) -> (Actions, message::ActionId) {
     let actions = Actions::new(1);
     let log = log.clone();
@@ -94,8 +94,8 @@ fn logging(log: &Arc<Anywhere<Log>>) -> (Actions, message::ActionId) {
     (actions, id)
 }
 
-/// Posters post `each` messages, waiting for room, and the owner waits until it has them all. A
-/// poster's own come in their order.
+/// Posters post `each` messages, waiting for room, and the owner waits until it has received them
+/// all. The messages of each poster arrive in order.
 fn delivering<N: Notify + Default>(posters: u32, each: u32, room: usize, spin_ns: u32) -> Program {
     Program::new(posters + 1, posters * (each + 1), move |scope| {
         let log = Log::new(posters * each);
@@ -124,8 +124,7 @@ fn delivering<N: Notify + Default>(posters: u32, each: u32, room: usize, spin_ns
     })
 }
 
-/// A message that finds no room comes back to the sender, which posts it later. Has to reach
-/// `full`.
+/// A message that finds no room returns to the sender, which posts it later. Must reach `full`.
 fn refusing() -> Program {
     Program::new(2, 4, |scope| {
         let log = Log::new(2);
@@ -150,8 +149,8 @@ fn refusing() -> Program {
     })
 }
 
-/// The room that one poster has seen is enough for another poster to fill the slot of a third one
-/// again; here the owner's. Has to reach `posted`.
+/// Room that one poster has seen lets another poster refill the slot of a third, which here is the
+/// owner. Must reach `posted`.
 fn passing_on() -> Program {
     Program::new(3, 6, |scope| {
         let log = Log::new(4);
@@ -183,8 +182,8 @@ fn passing_on() -> Program {
     })
 }
 
-/// Both sides have deadlines: what was not posted comes back, what was is delivered. Has to reach
-/// `full`.
+/// Both sides have deadlines: a message that was not posted returns, and one that was posted is
+/// delivered. Must reach `full`.
 fn giving_up() -> Program {
     Program::new(2, 4, |scope| {
         let log = Log::new(2);
@@ -215,7 +214,7 @@ fn giving_up() -> Program {
     })
 }
 
-/// Several signal the same action: the last time that it runs, it sees what came before each.
+/// Several threads signal the same action: its last run sees what was done before each signal.
 fn signalling(signallers: u32) -> Program {
     Program::new(signallers + 1, signallers * 2, move |scope| {
         type Flag = <Check as Atomics>::U32;
@@ -234,7 +233,7 @@ fn signalling(signallers: u32) -> Program {
             let (sender, flags) = (mailbox.sender(), flags.clone());
             scope.spawn(move || {
                 flags.0[signaller as usize].store(1, Relaxed);
-                // The owner may have seen the flag, and gone.
+                // The owner may have seen the flag, and closed.
                 assert!(matches!(sender.signal(id), Ok(()) | Err(NotSignalled::Closed)));
             });
         }
@@ -249,7 +248,7 @@ fn signalling(signallers: u32) -> Program {
     })
 }
 
-/// The owner closes in the middle of it: each message was delivered, returned or refused. Has to
+/// The owner closes while messages are posted: each message is delivered, returned or refused. Must
 /// reach `returned` and `closed`.
 fn closing(posters: u32, each: u32, room: usize) -> Program {
     Program::new(posters + 1, posters * each + 1, move |scope| {

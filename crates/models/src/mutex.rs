@@ -1,4 +1,4 @@
-//! The ShflLock mutex: exhaustively within the stated bounds, by lot beyond.
+//! Models of the ShflLock mutex: exhaustively within the stated bounds, by lot beyond.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -23,7 +23,7 @@ type Theirs = ShflMutex<Check, Numa, Published>;
 type Shipped = ShflMutex<Check>;
 
 const PLAIN: Bounds = Bounds::PLAIN;
-/// One spurious wake, one spin cut short and one answer that the machine is crowded, for each
+/// One spurious wake, one shortened spin and one answer that the machine is crowded, for each
 /// thread.
 const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
 
@@ -55,7 +55,7 @@ fn exclusive() -> Vec<Entry> {
         Entry::new("shfl-mutex/backstop-4x2", exclusion::<BackedUp>(4, 2), timed).by_lot(5_000),
         Entry::new("shfl-mutex/backstop-awake-3x1", exclusion::<BackedUp>(3, 1), timed.awake())
             .by_lot(10_000),
-        // Without a node to be had, waiters nap and barge.
+        // If no node is free, waiters nap and barge.
         Entry::new("shfl-mutex/exhausted-3x1", exclusion::<Mutex>(3, 1), PLAIN.nodes(0)),
         Entry::new("shfl-mutex/exhausted-but-one-3x1", exclusion::<Mutex>(3, 1), PLAIN.nodes(1)),
         Entry::new("shfl-mutex/destroyed-1+1", destruction::<Mutex>(), PLAIN).reaches(&["retired"]),
@@ -64,7 +64,8 @@ fn exclusive() -> Vec<Entry> {
     ]
 }
 
-/// INV-1…4, and that sorting loses no waiter: sleepers, the wake ahead of the hand-off, the role.
+/// INV-1…4, and that sorting loses no waiter: with sleepers, the wake ahead of the hand-off, and
+/// the shuffler's role.
 fn sorted() -> Vec<Entry> {
     vec![
         Entry::new("shfl-mutex/sorts-3x1", sorting::<Sorted>(3), PLAIN.sockets(2)),
@@ -74,7 +75,8 @@ fn sorted() -> Vec<Entry> {
     ]
 }
 
-/// The lock is reserved for a head that was called and overtaken; no thread hangs before it.
+/// The lock is reserved for a head that was signalled and overtaken; no thread hangs because of
+/// that.
 fn fair() -> Vec<Entry> {
     let spurious = PLAIN.spurious(1);
     let light = PLAIN.light(Granted);
@@ -131,7 +133,7 @@ fn impatient() -> Vec<Entry> {
     ]
 }
 
-/// The light unlock: a plain store, where the sleeper fences.
+/// The light unlock: a plain store, because the sleeper fences.
 fn light() -> Vec<Entry> {
     let two = || exclusion::<Mutex>(2, 1);
     let three = || exclusion::<Mutex>(3, 2);
@@ -154,7 +156,7 @@ fn light() -> Vec<Entry> {
 
 /// The form and the policy that programs get.
 fn shipped() -> Vec<Entry> {
-    // A thread sleeps after it has spun as a comer and as a waiter or the head.
+    // A thread sleeps only after it has spun as an arriving waiter and as a waiter or the head.
     let tired = PLAIN.expiries(3);
     let timed = tired.timeouts(1);
     let light = tired.light(Granted);
@@ -192,8 +194,8 @@ fn shipped() -> Vec<Entry> {
     ]
 }
 
-/// `untimed` threads lock, `timed` threads may give up; none hangs, and at the end the lock is
-/// free. Has to reach `gave up`.
+/// `untimed` threads lock, `timed` threads may give up; no thread hangs, and at the end the lock is
+/// free. Must reach `gave up`.
 fn giving_up<Q: Policy, F: Form>(untimed: u32, timed: u32) -> Program {
     Program::new(untimed + timed, untimed + timed, move |scope| {
         let lock = scope.share(ShflMutex::<Check, Q, F>::NEW);
@@ -224,8 +226,9 @@ fn giving_up<Q: Policy, F: Form>(untimed: u32, timed: u32) -> Program {
     })
 }
 
-/// FENCE-2: the heads of two locks, one of which is never free and the other's owner unlocks: that
-/// one's head loses no wake, whichever thread's fence it rests on. Has to reach `gave up`.
+/// FENCE-2: the heads of two locks, one of which is never free, while the other's owner unlocks:
+/// the head of that second lock loses no wake, whichever thread's fence it relies on. Must reach
+/// `gave up`.
 fn fences_shared() -> Program {
     Program::new(3, 3, |scope| {
         let locks = scope.share([Mutex::NEW, Mutex::NEW]);
@@ -242,7 +245,7 @@ fn fences_shared() -> Program {
     })
 }
 
-/// Where heads were late, so that a head that insists in vain asks no longer and sleeps.
+/// Heads were late before, so that a head that insists without success stops asking and sleeps.
 fn late(threads: u32, rounds: u32) -> Program {
     const PATIENCE: u64 = 1 << 20;
     Program::new(threads, threads * rounds, move |scope| {
@@ -251,8 +254,8 @@ fn late(threads: u32, rounds: u32) -> Program {
     })
 }
 
-/// An owner that overtakes a waiter that gives up reserves the lock for no waiter, or not for
-/// longer than until the next release. Has to reach `gave up`.
+/// An owner that overtakes a waiter which gives up reserves the lock for no waiter, or only until
+/// the next release. Must reach `gave up`.
 fn overtaken() -> Program {
     Program::new(2, 3, |scope| {
         let lock = scope.share(ShflMutex::<Check, None, Insistent>::NEW);

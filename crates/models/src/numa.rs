@@ -1,4 +1,5 @@
-//! The NUMA-aware locks to compare with, on two sockets, exhaustively within the stated bounds.
+//! Models of the NUMA-aware comparison locks, on two sockets, exhaustively within the stated
+//! bounds.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -16,13 +17,13 @@ use crate::program::{Program, contend, destruction, tries};
 /// Threads 1 and 3 are on one socket, thread 2 is on the other.
 const TWO: Bounds = Bounds::PLAIN.sockets(2);
 
-/// [`exclusion`](crate::program::exclusion); and in the end no node is in use: a free lock owns
+/// [`exclusion`](crate::program::exclusion); and at the end no node is in use: a free lock owns
 /// none, and none was lost.
 fn exclusion<L: Lock>(threads: u32, rounds: u32) -> Program {
     Program::new(threads, threads * rounds, move |scope| {
         contend::<L>(scope, threads, rounds);
         scope.finally(|| {
-            // Where there are few, the count of those that were asked for is above them.
+            // With few nodes, the count of requested nodes exceeds theirs.
             for node in (1..=arena().high_water())
                 .filter_map(WaiterId::from_bits)
                 .filter_map(|id| arena().resolve_any(id))
@@ -34,7 +35,7 @@ fn exclusion<L: Lock>(threads: u32, rounds: u32) -> Program {
     })
 }
 
-/// The properties of each of them.
+/// The models of each of these locks.
 macro_rules! each {
     ($($subject:literal: $lock:ty;)+) => {
         vec![$(
@@ -52,7 +53,7 @@ macro_rules! each {
                 .reaches(&["retired"]),
             Entry::new(concat!($subject, "/destroyed-on-a-socket-1+1"),
                 destruction::<$lock>(), Bounds::PLAIN).reaches(&["retired"]),
-            // One has to wait until the other is dead and its node is found.
+            // One thread must wait until the other is dead and its node is found.
             Entry::new(concat!($subject, "/exhausted-2x1"),
                 exclusion::<$lock>(2, 1), TWO.nodes(1).mortal(1)),
         )+]
@@ -60,10 +61,11 @@ macro_rules! each {
 }
 
 pub fn entries() -> Vec<Entry> {
-    // One hand-over within a socket, then the other one's turn; no thread backs off.
+    // One hand-over within a socket, then it is the other socket's turn; no thread backs off.
     type BackingOff = Cohort<Check, Ttas<Check, 0>, 2, 1>;
     type InTurn = Cohort<Check, Ticket<Check>, 2, 1>;
-    // Without a spin all that wait sleep; with a lot of two the eldest comes back every other time.
+    // Without a spin, all waiters sleep; with a `LOT` of two the eldest comes back every second
+    // time.
     type Sleepy = Malthusian<Check, 0>;
     type Fair = Malthusian<Check, 0, 2>;
     let mut entries = each! {
@@ -74,14 +76,14 @@ pub fn entries() -> Vec<Entry> {
         "c-bo-mcs": BackingOff;
         "c-tkt-mcs": InTurn;
         "hmcs": Hmcs<Check, 2, 1>;
-        // After a thread that was alone in its socket the next leaves that queue out.
+        // After a thread that was alone in its socket, the next thread skips the socket's queue.
         "ahmcs": Ahmcs<Check, 2, 1, 1>;
         "hbo": Hbo<Check, 1, 1>;
         "hclh": Hclh<Check, 2>;
         "malthusian": Sleepy;
         "malthusian+fair": Fair;
     };
-    // One spurious wake, and one spin cut short for each thread.
+    // One spurious wake, and one shortened spin for each thread.
     let any = TWO.spurious(1).expiries(1);
     entries.extend([
         Entry::new("malthusian/spurious-2x2", exclusion::<Sleepy>(2, 2), any),

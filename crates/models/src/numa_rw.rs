@@ -1,4 +1,4 @@
-//! The readers-writer cohort lock, on two sockets.
+//! Models of the readers-writer cohort lock, on two sockets.
 
 use std::cell::Cell;
 
@@ -10,7 +10,7 @@ use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::program::{Program, destruction, exclusion};
 
-/// One hand-over within a socket; a reader has no patience beyond the first release that it sees.
+/// One hand-over within a socket; a reader loses patience at the first release that it sees.
 type Lock<G> = CohortRw<Check, G, 2, 1, 1>;
 type InTurn = Lock<Ticket<Check>>;
 type BackingOff = Lock<Ttas<Check, 0>>;
@@ -32,12 +32,12 @@ pub fn entries() -> Vec<Entry> {
 }
 
 fn leave<G: Oblivious>(lock: &Lock<G>, seat: Seat) {
-    // SAFETY: each caller has its seat by a read.
+    // SAFETY: each caller has got its seat from a read.
     unsafe { lock.unlock_read(seat) }
 }
 
 fn unlock_write<G: Oblivious>(lock: &Lock<G>) {
-    // SAFETY: each caller has acquired it for writing.
+    // SAFETY: each caller has acquired the lock for writing.
     unsafe { lock.unlock_write() }
 }
 
@@ -68,7 +68,7 @@ fn sharing<G: Oblivious>(readers: u32, writers: u32) -> Program {
     })
 }
 
-/// A reader and a writer that don't wait. Has to reach `busy` and `refused`.
+/// A reader and a writer that do not wait. Must reach `busy` and `refused`.
 fn trying() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(InTurn::NEW);
@@ -92,15 +92,16 @@ fn trying() -> Program {
     })
 }
 
-/// The writer that comes after the last reader may free the lock while that one is still in
-/// `unlock_read`. Has to reach `retired`.
+/// The writer that comes after the last reader may free the lock while that reader is still in
+/// `unlock_read`. Must reach `retired`.
 fn leaving() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(InTurn::NEW);
         let data = scope.share(Data::new(()));
         let read_once = scope.share(Cell::new(false));
         scope.spawn(move || {
-            // A try: one that waits looks at the lock between its own accesses, though not after.
+            // Uses a try: a read that waits accesses the lock between its own steps, but not after
+            // them.
             if let Some(seat) = lock.try_read() {
                 data.get();
                 read_once.set(true);

@@ -1,4 +1,4 @@
-//! Once: run by one, seen by all.
+//! Models of `Once`: the function is run by one thread, and all threads see its effects.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -40,16 +40,17 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A parent's thread runs it, and another waits: an index that the child's arena won't hand out.
+/// Word in which a parent's thread runs the function and another waits, with an index that the
+/// child's arena will not hand out.
 const STRANGERS: u32 = 40 << 12 | 2 << 2 | 1;
 
-/// Each thread needs it. `word` is what a parent has left.
+/// Each thread calls the `Once`. `word` is the state that a parent has left.
 fn running<F: CrowdForm>(threads: u32, word: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let once = scope.share(Once::<F>::NEW);
         let made = scope.share(Data::new(0));
         if word != 0 {
-            // SAFETY: a `Once` is this word; it lives as long as the borrow.
+            // SAFETY: a `Once` consists of this word, which lives as long as the borrow.
             let words = unsafe { &*std::ptr::from_ref(once).cast::<<Check as Atomics>::U32>() };
             words.store(word, Relaxed);
         }
@@ -63,7 +64,7 @@ fn running<F: CrowdForm>(threads: u32, word: u32) -> Program {
     })
 }
 
-/// Each thread needs it twice, and looks first.
+/// Each thread calls the `Once` twice, and checks it first.
 fn running_twice() -> Program {
     Program::new(2, 4, |scope| {
         let once = scope.share(Once::<Sleepy>::NEW);
@@ -82,8 +83,8 @@ fn running_twice() -> Program {
     })
 }
 
-/// The first run fails; then the next caller runs its own, and sees what the first has left. Has to
-/// reach `another has failed`.
+/// The first run fails; then the next caller runs its own function, and sees what the first has
+/// left. Must reach `another has failed`.
 fn failing<F: CrowdForm>(threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let once = scope.share(Once::<F>::NEW);

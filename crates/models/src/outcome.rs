@@ -6,7 +6,7 @@ use antiphon_check::{Failure, Report};
 
 use crate::entry::Entry;
 
-/// The reports of a model, one a mode.
+/// The reports of a model, one for each mode.
 #[derive(Clone, Debug)]
 #[must_use = "an outcome may hold a failure"]
 pub struct Outcome {
@@ -18,24 +18,24 @@ pub struct Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
-    /// Every execution within the bounds was looked at, and none went wrong.
+    /// Every execution within the bounds was checked, and none failed.
     Complete,
-    /// As many executions as the model asks for were drawn by lot, and none went wrong.
+    /// As many executions as the model asks for were drawn by lot, and none failed.
     Sampled,
-    /// Nothing went wrong until a limit was reached.
+    /// No execution failed before a limit was reached.
     Cut,
-    /// Nothing went wrong, but no execution of a mode passed this probe.
+    /// No execution failed, but in some mode none passed this probe.
     Unreached(&'static str),
-    /// An execution went wrong: [`Outcome::failure`].
+    /// An execution failed: see [`Outcome::failure`].
     Failed,
-    /// An execution went wrong in the way in which one has to: the form is known to be bad.
+    /// An execution failed in the expected way, because the form is known to be bad.
     Refuted,
-    /// Nothing went wrong, though the form is known to be bad.
+    /// No execution failed, although the form is known to be bad.
     NotRefuted,
 }
 
 impl Verdict {
-    /// Whether something is wrong, with the code or with the model.
+    /// Returns whether something is wrong with the code or with the model.
     #[must_use]
     pub const fn is_bad(&self) -> bool {
         matches!(self, Self::Unreached(_) | Self::Failed | Self::NotRefuted)
@@ -62,39 +62,39 @@ impl Outcome {
         Self { reports, verdict }
     }
 
-    /// One report a mode, up to the first that failed.
+    /// Returns one report for each mode, up to the first that failed.
     pub fn reports(&self) -> &[Report] {
         &self.reports
     }
 
-    /// Their summary.
+    /// Returns the summary of the reports.
     pub const fn verdict(&self) -> &Verdict {
         &self.verdict
     }
 
-    /// How many executions came to an end.
+    /// Returns the number of executions that completed, in all modes.
     #[must_use]
     pub fn executions(&self) -> u64 {
         self.reports.iter().map(|report| report.executions).sum()
     }
 
-    /// How long it took.
+    /// Returns the duration of all modes together, in seconds.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         self.reports.iter().map(|report| report.seconds).sum()
     }
 
-    /// The execution that went wrong.
+    /// Returns the failed execution, if there is one.
     #[must_use]
     pub fn failure(&self) -> Option<&Failure> {
         self.reports.iter().find_map(|report| report.failure.as_ref())
     }
 
-    /// Returns the outcome if the model has shown all that it is there to show.
+    /// Returns the outcome if the model has shown everything that it must show.
     ///
     /// # Panics
     ///
-    /// If an execution went wrong, or none did of a form that is known to be bad; if a probe was
+    /// If an execution failed, or none failed although the form is known to be bad; if a probe was
     /// never passed, or the search was cut short.
     #[track_caller]
     pub fn assert_passed(&self) -> &Self {
@@ -108,7 +108,7 @@ impl Outcome {
     }
 }
 
-/// One line.
+/// Writes one line.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.reports.first().map_or("", |report| &report.name);
@@ -160,7 +160,7 @@ mod tests {
 
     use super::Verdict;
 
-    /// The outcome for a thread with these operations, if they are known to end in a deadlock.
+    /// Returns the verdict for one thread that runs `body`, which is declared to end in a deadlock.
     fn verdict(body: fn()) -> Verdict {
         let program = Program::new(1, 1, move |scope| scope.spawn(body));
         let entry = Entry::new("bad/form-1", program, Bounds::PLAIN).fails(FailureKind::Deadlock);

@@ -1,4 +1,4 @@
-//! The program of a model: threads with a few operations each; and the program that every lock
+//! The program of a model: threads with a few operations each; and the programs that every lock
 //! runs.
 
 use antiphon_check::{Check, Data, Scope};
@@ -7,26 +7,28 @@ use antiphon_sync::lock::Lock;
 
 type Body = Box<dyn for<'scope> Fn(&'scope Scope<'scope, 'static>) + Send + Sync>;
 
-/// Captured by actions and tasks, which may run on any thread.
+/// Makes a value usable by actions and tasks, which may run on any thread.
 pub struct Anywhere<T>(pub T);
 
 // SAFETY: threads of a model run one at a time, on one OS thread.
 unsafe impl<T> Send for Anywhere<T> {}
-// SAFETY: as above.
+// SAFETY: threads of a model run one at a time, on one OS thread.
 unsafe impl<T> Sync for Anywhere<T> {}
 
-/// A program, and how large it is.
+/// A program and its size.
 pub struct Program {
-    /// How many threads it spawns.
+    /// Number of threads that it spawns.
     pub threads: u32,
-    /// How many acquisitions, tries, waits, notifications or uses of a node all of them do.
+    /// Number of acquisitions, tries, waits, notifications or uses of a node by all threads
+    /// together.
     pub operations: u32,
-    /// Spawns them.
+    /// Spawns the threads.
     pub body: Body,
 }
 
 impl Program {
-    /// `body` spawns `threads` threads, which do `operations` operations in all.
+    /// Creates a program whose `body` spawns `threads` threads, which do `operations` operations in
+    /// all.
     pub fn new<F>(threads: u32, operations: u32, body: F) -> Self
     where
         F: for<'scope> Fn(&'scope Scope<'scope, 'static>) + Send + Sync + 'static,
@@ -65,7 +67,7 @@ pub fn contend<'scope, L: Lock>(
     lock
 }
 
-/// MUTEX-3: the next owner may free the lock while the last is still in `unlock`. Has to reach
+/// MUTEX-3: the next owner may free the lock while the last owner is still in `unlock`. Must reach
 /// `retired`.
 pub fn destruction<L: Lock>() -> Program {
     Program::new(2, 2, |scope| {
@@ -88,8 +90,8 @@ pub fn destruction<L: Lock>() -> Program {
     })
 }
 
-/// Research on the published code, 1.5 b: a try on a free lock succeeds, whatever went before, and
-/// one on a held lock fails. Has to reach `busy`.
+/// Research on the published code, 1.5 b: a try on a free lock always succeeds, and a try on a held
+/// lock fails. Must reach `busy`.
 pub fn tries<L: Lock>(lockers: u32) -> Program {
     Program::new(lockers + 1, lockers + 1, move |scope| {
         let lock = scope.share(L::NEW);
@@ -115,11 +117,11 @@ pub fn tries<L: Lock>(lockers: u32) -> Program {
 
 /// Unlocks what the caller has locked.
 pub fn unlock(lock: &impl Lock) {
-    // SAFETY: each caller has locked it.
+    // SAFETY: each caller owns the lock.
     unsafe { lock.unlock() }
 }
 
-/// A deadline that a model may let pass.
+/// Returns a deadline that a model may let pass.
 pub fn soon() -> Deadline {
     Deadline { clock: Clock::Monotonic, ns: Check::now(Clock::Monotonic) + 10 }
 }

@@ -1,5 +1,5 @@
-//! Promises: a promised value reaches the waiter, once, with all that was done before; and a
-//! promise that is dropped says so. A lost wake is a deadlock.
+//! Models of promises: a promised value reaches the waiter once, with all that was done before; and
+//! the waiter learns of a dropped promise. A lost wake is a deadlock.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// One thread provides a value, or drops its promise; another waits.
+/// One thread provides a value or drops its promise; another waits.
 fn promised(fulfils: bool) -> Program {
     Program::new(2, 2, move |scope| {
         let done = scope.share(Data::new(0));
@@ -58,7 +58,7 @@ fn passed_on() -> Program {
     })
 }
 
-/// Tells that it was dropped, and by which thread that is seen.
+/// Records that it was dropped; each thread that drops it sees that.
 struct Dropped(Arc<Anywhere<Data<bool>>>);
 
 impl Drop for Dropped {
@@ -68,8 +68,8 @@ impl Drop for Dropped {
     }
 }
 
-/// The handle is dropped, or has what is there: the value is dropped once, and the thread that does
-/// it sees it. Has to reach `taken` and `lost`.
+/// The handle is dropped, or takes the value if it is there: the value is dropped once, by a thread
+/// that sees it. Must reach `taken` and `lost`.
 fn leaving() -> Program {
     Program::new(2, 2, |scope| {
         let dropped = Arc::new(Anywhere(Data::new(false)));

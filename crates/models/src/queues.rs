@@ -1,5 +1,6 @@
-//! Queues of many: what is put in is taken out once, by a thread that sees what was done before;
-//! each answer is one that the queue, or the bag, of one thread would give.
+//! Models of queues with many producers and consumers: each item is taken out once, by a thread
+//! that sees what was done before it was put in; and the answers are those of a sequential queue,
+//! or bag.
 
 use antiphon_check::linearizability::queues::QueueAnswer::{Got, Nothing, Pushed};
 use antiphon_check::linearizability::queues::QueueCall::{self, Front, Push};
@@ -62,7 +63,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A queue of many.
+/// A queue with many producers and consumers.
 trait Many: Send + Sync + 'static {
     fn put(&self, item: Item, lot: &mut Lot) -> Result<(), Full>;
     fn get(&self, lot: &mut Lot) -> Option<Item>;
@@ -86,7 +87,7 @@ impl Many for MultiQueue {
     }
 }
 
-/// All of one rank.
+/// Uses one rank for all items.
 impl Many for RankedQueue {
     fn put(&self, item: Item, lot: &mut Lot) -> Result<(), Full> {
         self.push(item, 7, lot)
@@ -109,12 +110,12 @@ fn relaxed<const CAPACITY: usize>() -> RelaxedQueue {
     RelaxedQueue::new(CAPACITY)
 }
 
-/// Two shards.
+/// Creates a queue of two shards.
 fn multi<const CAPACITY: usize>() -> MultiQueue {
     MultiQueue::new(2, CAPACITY)
 }
 
-/// One shard with room for one, and more when they are needed.
+/// Creates a queue of one shard with room for one item, which adds shards when needed.
 fn growing<const MOST: usize>() -> MultiQueue {
     MultiQueue::growing(1, MOST, 1)
 }
@@ -128,8 +129,8 @@ enum Step {
 
 use Step::{Put, Take};
 
-/// The first thread's seed. It puts in at the one shard, and looks at the other first when it takes
-/// out; the second thread the other way round. So do they with cells, by the other seed.
+/// Seeds of the first thread. With `SHARDS` it puts in at one shard, and checks the other first
+/// when it takes out; the second thread does the reverse. `CELLS` does the same for cells.
 const SHARDS: u64 = 16;
 const CELLS: u64 = 17;
 
@@ -149,19 +150,19 @@ fn bag<Q: Many>(new: fn() -> Q, scripts: &'static [&'static [Step]]) -> Program 
     passing(new, Order::None, SHARDS, scripts)
 }
 
-/// Of one shard in the order in which things came.
+/// With one shard, items come out in the order in which they were put in.
 fn ranked(shards: usize, scripts: &'static [&'static [Step]]) -> Program {
     let order = if shards == 1 { Order::Exact } else { Order::None };
     passing(move || RankedQueue::new(shards, 4), order, SHARDS, scripts)
 }
 
-/// A queue within `K`, which is a queue if that is one.
+/// A queue whose order is relaxed within `K`: an exact queue if `K` is 1.
 fn fifo<const K: usize>(capacity: usize, scripts: &'static [&'static [Step]]) -> Program {
     passing(move || KFifo::new(capacity, K), Order::Within(K), CELLS, scripts)
 }
 
-/// Threads put in and take out. Nothing is lost, a thread that finds nothing is right, and what is
-/// found was to be had in that order.
+/// Threads put in and take out. No item is lost, a thread that finds nothing is right, and the
+/// items found agree with `order`.
 fn passing<Q: Many>(
     new: impl Fn() -> Q + Send + Sync + 'static,
     order: Order,
@@ -204,7 +205,7 @@ fn passing<Q: Many>(
     })
 }
 
-/// Full is no answer of a bag: others on the way may have the room.
+/// `Full` is no answer of a bag: other threads may be about to use the room.
 fn put(
     queue: &impl Many,
     ledger: &Ledger,
@@ -219,8 +220,8 @@ fn put(
     }
 }
 
-/// KF-5: one seems to be stopped in a cell that it has claimed, one of two. So another finds no
-/// room for its second item, but takes all else that it has put in. Has to reach `passed`.
+/// KF-5: one thread seems to be stopped in a cell that it has claimed, one of two. So another finds
+/// no room for its second item, but takes everything else that it has put in. Must reach `passed`.
 fn burnt() -> Program {
     Program::new(2, 6, |scope| {
         let queue = scope.share(KFifo::new(1, 1));
@@ -252,8 +253,8 @@ fn burnt() -> Program {
     })
 }
 
-/// RLX-3: one seems to be stopped between its draw and its cell; another puts in behind it, and a
-/// thread that takes out comes to that. Has to reach `passed`.
+/// RLX-3: one thread seems to be stopped between its draw and its cell; another puts an item in
+/// behind it, and a thread that takes out gets that item. Must reach `passed`.
 fn stopped() -> Program {
     Program::new(2, 3, |scope| {
         let queue = scope.share(RelaxedQueue::new(4));

@@ -1,4 +1,4 @@
-//! The arena and the dead: nodes that threads have left in their caches are found, once each.
+//! Models of dead threads in the arena: the nodes left in their caches are found, once each.
 
 use antiphon_platform::WaiterId;
 
@@ -20,8 +20,8 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// One thread leaves `nodes` nodes in its cache, and `takers` that want a node each look for them.
-/// Has to reach `found`.
+/// One thread leaves `nodes` nodes in its cache, and `takers` threads that want a node each search
+/// for them. Must reach `found`.
 fn left_behind(nodes: u32, takers: u32) -> Program {
     Program::new(1 + takers, nodes + takers, move |scope| {
         let uses = scope.share(Uses::new());
@@ -42,8 +42,8 @@ fn left_behind(nodes: u32, takers: u32) -> Program {
     })
 }
 
-/// A thread ends whose node stays in use, as that of a waiter that has given up stays in its queue:
-/// no other thread is handed that one.
+/// A thread ends whose node stays in use, like the node of a waiter that has given up but is still
+/// in its queue: that node is not handed to another thread.
 fn in_use() -> Program {
     Program::new(2, 3, |scope| {
         let uses = scope.share(Uses::new());

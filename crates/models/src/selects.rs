@@ -1,5 +1,5 @@
-//! Waiting for the first of several things: that one is had, and the others are left to others. A
-//! lost wake is a deadlock.
+//! Models of waiting for the first of several sources: the chosen one is taken, and the others are
+//! left to other waiters. A lost wake is a deadlock.
 
 mod events;
 
@@ -43,12 +43,12 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// The number of the chosen one.
+/// Returns the index of the chosen source.
 fn choose(sources: &[&dyn Source<Check>], deadline: Option<Deadline>) -> Option<usize> {
     select_as::<Check, Sleepy>(sources, deadline, &Lot::new(0))
 }
 
-/// Two channels, with room for one each, and what is sent.
+/// Two channels, with room for one value each, and the values that are sent.
 struct Sent {
     channels: [Channel; 2],
     ledger: Ledger,
@@ -64,7 +64,7 @@ impl Sent {
         assert_eq!(self.channels[number % 2].send(number, None), Ok(()));
     }
 
-    /// Receives one from either, in time.
+    /// Receives one value from either channel, until the deadline.
     fn receive(&self, deadline: Option<Deadline>) -> Option<Result<usize, NotReceived>> {
         let [one, other] = self.channels.each_ref().map(Receives::new);
         let chosen = choose(&[&one, &other], deadline)?;
@@ -77,7 +77,7 @@ impl Sent {
     }
 }
 
-/// Some receive what others have sent, each into one of two channels.
+/// Some threads receive what others have sent, each into one of two channels.
 fn receiving(receivers: usize, senders: usize) -> Program {
     let all = receivers.max(senders);
     Program::new((receivers + senders) as u32, 2 * all as u32, move |scope| {
@@ -112,7 +112,8 @@ fn beside_one() -> Program {
 }
 
 /// SELECT-2: a thread that receives from either channel sends a message of the first one back
-/// there, for a thread that waits for the first alone. `turned`: it tries them in the other order.
+/// there, for a thread that waits for the first alone. `turned`: it tries the channels in the other
+/// order.
 fn passing_on(turned: bool) -> Program {
     Program::new(4, 5, move |scope| {
         let sent = scope.share([0, 1].map(|_| Channel::new(1)));
@@ -166,7 +167,8 @@ fn sending() -> Program {
     })
 }
 
-/// A waiter for either channel learns that one is closed, and has received what was sent before.
+/// A waiter for either channel learns that one is closed, after it has received what was sent
+/// before.
 fn closing() -> Program {
     Program::new(2, 3, |scope| {
         let sent = scope.share(Sent::new(1));
@@ -181,7 +183,7 @@ fn closing() -> Program {
     })
 }
 
-/// A value that comes too late is there. Has to reach `gave up`.
+/// A value that comes too late stays in the channel. Must reach `gave up`.
 fn giving_up() -> Program {
     Program::new(2, 2, |scope| {
         let sent = scope.share(Sent::new(1));
@@ -215,7 +217,7 @@ fn promises() -> Program {
                     0 => one.into_returned(),
                     _ => other.into_returned(),
                 };
-                // Chosen again, it has nothing.
+                // A promise that is chosen again has no value.
                 sum += had.unwrap_or(0);
                 assert!(turn > 0 || had.is_some());
             }

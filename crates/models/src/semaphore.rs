@@ -1,4 +1,4 @@
-//! The semaphore: no permit too many, none lost, and each waiter is woken.
+//! Models of the semaphore: no permit is created or lost, and each waiter is woken.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -22,7 +22,7 @@ pub fn entries() -> Vec<Entry> {
     [exclusive(), signalled(), gathered(), impatient(), hardened()].into_iter().flatten().collect()
 }
 
-/// One permit, as a mutex.
+/// One permit, used as a mutex.
 fn exclusive() -> Vec<Entry> {
     let timed = PLAIN.timeouts(1);
     vec![
@@ -47,7 +47,7 @@ fn exclusive() -> Vec<Entry> {
     ]
 }
 
-/// Permits that come from one thread and are taken by others, for good.
+/// Permits that one thread releases and others take, for good.
 fn signalled() -> Vec<Entry> {
     vec![
         Entry::new("semaphore/signals-1+1", signalling::<Sleepy>(1, 1), PLAIN.spurious(1)),
@@ -139,7 +139,7 @@ fn excluding<F: Form>(threads: u32, rounds: u32) -> Program {
     })
 }
 
-/// `takers` threads take a permit each, which one thread gives, `step` at a time.
+/// `takers` threads take a permit each; one thread releases them, `step` at a time.
 fn signalling<F: Form>(takers: u32, step: u32) -> Program {
     Program::new(takers + 1, takers + takers / step, move |scope| {
         let semaphore = scope.share(Semaphore::<F>::new(0));
@@ -170,8 +170,8 @@ fn destroying() -> Program {
     })
 }
 
-/// One wants as many permits as there are threads that give one; `others` take one of them for a
-/// while.
+/// One thread wants as many permits as `givers` threads release, one each; `others` take one of
+/// them for a while.
 fn gathering<F: Form>(givers: u32, others: u32) -> Program {
     Program::new(1 + givers + others, 1 + givers + others, move |scope| {
         let semaphore = scope.share(Semaphore::<F>::new(0));
@@ -197,8 +197,8 @@ fn gathering<F: Form>(givers: u32, others: u32) -> Program {
     })
 }
 
-/// `patient` threads take a permit, and so does one that may give up; as many are given as are
-/// wanted in the end. Has to reach `gave up`.
+/// `patient` threads take a permit, and so does one that may give up; as many are released as are
+/// wanted in the end. Must reach `gave up`.
 fn giving_up<F: Form>(patient: u32) -> Program {
     Program::new(patient + 2, patient + 2, move |scope| {
         let semaphore = scope.share(Semaphore::<F>::new(0));
@@ -222,7 +222,7 @@ fn giving_up<F: Form>(patient: u32) -> Program {
     })
 }
 
-/// A try takes what is there, and nothing that is not. Has to reach `busy`.
+/// A try takes an available permit, and nothing otherwise. Must reach `busy`.
 fn trying(others: u32) -> Program {
     Program::new(others + 1, others + 1, move |scope| {
         let semaphore = scope.share(Semaphore::<Sleepy>::new(1));
@@ -240,7 +240,7 @@ fn trying(others: u32) -> Program {
     })
 }
 
-/// The words of a semaphore.
+/// Layout of the words of a semaphore.
 #[repr(C, align(8))]
 struct Words {
     state: <Check as Atomics>::U64,
@@ -251,14 +251,14 @@ struct Words {
 const _: () = assert!(size_of::<Words>() == size_of::<Semaphore>());
 
 /// In the child of a fork: the parent's head sleeps and is favoured, and others wait behind it.
-/// `takers` threads wait all the same, and are woken.
+/// `takers` threads still wait and are woken.
 fn inherited(takers: u32) -> Program {
-    /// `WAKE`, `FAIR` and a name that a waiter here may have too.
+    /// `WAKE`, `FAIR` and a name that a waiter of the child may also have.
     const HEADS: u64 = 3 << 32 | 1 << 48;
     Program::new(takers + 1, takers + 1, move |scope| {
         let semaphore = scope.share(Semaphore::<Sleepy>::new(0));
-        // SAFETY: the words of a semaphore, of the sizes and in the places that its file gives
-        // them; it lives as long as the borrow.
+        // SAFETY: `Words` has the layout that the semaphore's file defines; the semaphore lives as
+        // long as the borrow.
         let words = unsafe { &*std::ptr::from_ref(semaphore).cast::<Words>() };
         words.state.store(HEADS, Relaxed);
         words.tail.store(WaiterId::new(Check::epoch() + 1, 1).bits(), Relaxed);

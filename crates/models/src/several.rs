@@ -1,5 +1,5 @@
-//! Waiting for several things at once: whichever comes ends the wait, and what the others tell is
-//! passed on. A lost wake is a deadlock.
+//! Models of waiting for several objects at once: the first notification ends the wait, and those
+//! of the other objects are passed on. A lost wake is a deadlock.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -41,7 +41,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// How many items there are in two places, each with its event count.
+/// Numbers of items in two places, each with its event count.
 #[derive(Default)]
 struct Shelves([Shelf; 2]);
 
@@ -73,7 +73,7 @@ impl Shelf {
         false
     }
 
-    /// Takes one, and waits for it.
+    /// Waits for an item, and takes it.
     fn take(&self) {
         loop {
             let key = self.filled.prepare();
@@ -86,7 +86,7 @@ impl Shelf {
 }
 
 impl Shelves {
-    /// Takes one of either; `false` if `deadline` came first.
+    /// Takes an item from either place; returns `false` if `deadline` came first.
     fn take(&self, deadline: Option<Deadline>) -> bool {
         loop {
             let several = Several::new();
@@ -104,7 +104,7 @@ impl Shelves {
         }
     }
 
-    /// Tries the first one first; a notification of the other is then passed on.
+    /// Tries the first place first; a notification of the second is then passed on.
     fn try_take(&self, places: &mut [Place<'_, Check>; 2]) -> bool {
         self.0.iter().zip(places).any(|(shelf, place)| {
             place.use_up();
@@ -113,7 +113,7 @@ impl Shelves {
     }
 }
 
-/// One takes as many as the others put, one each, into either.
+/// One thread takes as many items as `putters` threads put into either place, one each.
 fn counts(putters: u32, gives_up: bool) -> Program {
     Program::new(1 + putters, 2 * putters, move |scope| {
         let shelves = scope.share(Shelves::default());
@@ -135,7 +135,7 @@ fn counts(putters: u32, gives_up: bool) -> Program {
     })
 }
 
-/// One waits for either, another for the second alone; one puts two there.
+/// One thread waits for either place, another for the second only; one puts two items there.
 fn beside_one() -> Program {
     Program::new(3, 4, |scope| {
         let shelves = scope.share(Shelves::default());
@@ -145,8 +145,8 @@ fn beside_one() -> Program {
     })
 }
 
-/// SEVERAL-2: one that has places on both wants the first alone, and passes on a notification of
-/// the second. Has to reach `passed on`.
+/// SEVERAL-2: a thread that waits at both places takes only from the first, and passes on a
+/// notification of the second. Must reach `passed on`.
 fn passed_on() -> Program {
     Program::new(4, 4, |scope| {
         let shelves = scope.share(Shelves::default());
@@ -169,7 +169,7 @@ fn passed_on() -> Program {
     })
 }
 
-/// Waits for either event; returns which it was.
+/// Waits for either event; returns its index.
 fn wait_either(both: &[Event; 2]) -> usize {
     loop {
         let several = Several::new();
@@ -191,7 +191,7 @@ fn wait_either(both: &[Event; 2]) -> usize {
     }
 }
 
-/// Each sets one, and the waiter sees what was done before.
+/// Each setter sets one event, and the waiter sees what was done before.
 fn events(setters: usize) -> Program {
     Program::new(1 + setters as u32, 2 * setters as u32, move |scope| {
         let both = scope.share([const { Event::NEW }; 2]);
@@ -210,14 +210,14 @@ fn events(setters: usize) -> Program {
     })
 }
 
-/// EVENT-5: of two that are set, a waiter for either takes one, and another has the other.
+/// EVENT-5: of two set events, a waiter for either takes one, and another thread takes the other.
 fn set_again() -> Program {
     Program::new(4, 4, |scope| {
         let both = scope.share([const { Event::NEW }; 2]);
         let had = scope.share([const { Data::new(false) }; 2]);
         scope.spawn(move || {
             let at = wait_either(both);
-            // The other one is for the other waiter, or is set.
+            // The other event is left for the other waiter, or is set.
             if at == 1 {
                 both[1].set();
             } else {
@@ -237,7 +237,7 @@ fn set_again() -> Program {
     })
 }
 
-/// One waits for either of two latches, and then for the other.
+/// One thread waits for either of two latches, and then for the other.
 fn latches() -> Program {
     Program::new(3, 4, |scope| {
         let both = scope.share([const { Latch::new(1) }; 2]);
@@ -263,7 +263,7 @@ fn latches() -> Program {
     })
 }
 
-/// A waiter that is woken in one of several waits is not the last.
+/// A waiter that is woken in a wait for several latches need not be the last to return.
 fn opened_for_many(waiters: u32) -> Program {
     Program::new(waiters + 1, waiters + 1, move |scope| {
         let latch = scope.share(Latch::new(1));
@@ -282,12 +282,12 @@ fn opened_for_many(waiters: u32) -> Program {
     })
 }
 
-/// TOGETHER-5: two wait for either of two latches, each for another one first, and go when both are
-/// open; each ends its waits for both, in that order.
+/// TOGETHER-5: two threads wait for either of two latches, each in a different order, and return
+/// when both are open; each ends its waits for both in its order.
 fn crossed() -> Program {
     Program::new(3, 4, |scope| {
         let both = scope.share([const { Latch::new(1) }; 2]);
-        // How many places are taken; and at last, that both latches are open.
+        // Number of places that are taken; finally, tells that both latches are open.
         let taken = scope.share(<Check as Atomics>::U32::ZERO);
         for me in 0..2 {
             scope.spawn(move || {

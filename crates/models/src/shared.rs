@@ -1,5 +1,5 @@
-//! Types that several processes share: mutex, condition variable, semaphore. Threads stand for
-//! processes.
+//! Models of the types that several processes share: mutex, condition variable, semaphore. Threads
+//! stand for processes.
 
 use antiphon_check::{Check, Data};
 use antiphon_platform::Deadline;
@@ -81,10 +81,10 @@ fn semaphore() -> Vec<Entry> {
     ]
 }
 
-/// A mutex none of whose owners dies.
+/// A mutex of which no owner dies.
 struct Whole<F: Form = Sleepy>(Mutex<F>);
 
-// SAFETY: the mutex's own methods; its file argues for them.
+// SAFETY: these are the mutex's own methods; its file gives the argument.
 unsafe impl<F: Form> Lock for Whole<F> {
     const NEW: Self = Self(SharedMutex::NEW);
 
@@ -97,22 +97,22 @@ unsafe impl<F: Form> Lock for Whole<F> {
     }
 
     unsafe fn unlock(&self) {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller makes the same promise.
         unsafe { self.0.unlock() }
     }
 }
 
 fn unlock<F: Form>(mutex: &Mutex<F>) {
-    // SAFETY: each caller has locked it.
+    // SAFETY: each caller owns the mutex.
     unsafe { mutex.unlock() }
 }
 
-/// `patient` threads lock, one may give up; none hangs. Has to reach `gave up`.
+/// `patient` threads lock, one more may give up; no thread hangs. Must reach `gave up`.
 fn giving_up(patient: u32) -> Program {
     Program::new(patient + 1, patient + 1, move |scope| {
         let mutex = scope.share(Mutex::<Sleepy>::NEW);
         let data = scope.share(Data::new(0));
-        // First: the first of the sleepers is woken.
+        // Spawned first, because the first of the sleepers is woken.
         scope.spawn(move || match mutex.lock_until(soon()) {
             Some(acquired) => {
                 assert_eq!(acquired, Acquired::Whole);
@@ -133,7 +133,7 @@ fn giving_up(patient: u32) -> Program {
 }
 
 /// One thread locks and ends; `others` lock, one after the other, and each of them learns of the
-/// death, unless it came first, or another has declared the data whole. Has to reach `found`.
+/// death, unless it came first, or another has declared the data whole. Must reach `found`.
 fn dying(others: u32) -> Program {
     Program::new(others + 1, others + 1, move |scope| {
         let mutex = scope.share(Mutex::<Backed>::NEW);
@@ -156,8 +156,8 @@ fn dying(others: u32) -> Program {
     })
 }
 
-/// `takers` threads wait for an item each, which one thread brings. Those with a `deadline` go
-/// without when it has passed, and have to reach `gave up`.
+/// `takers` threads wait for an item each, which one thread brings. With a `deadline` they give up
+/// when it has passed, and must reach `gave up`.
 fn notifying(takers: u32, deadline: Option<fn() -> Deadline>) -> Program {
     Program::new(takers + 1, 2 * takers, move |scope| {
         let mutex = scope.share(Mutex::<Sleepy>::NEW);
@@ -191,7 +191,7 @@ fn notifying(takers: u32, deadline: Option<fn() -> Deadline>) -> Program {
     })
 }
 
-/// One permit, as a mutex.
+/// One permit, used as a mutex.
 fn excluding<F: Form>(threads: u32, rounds: u32) -> Program {
     Program::new(threads, threads * rounds, move |scope| {
         let semaphore = scope.share(Semaphore::<F>::new(1));
@@ -211,7 +211,7 @@ fn excluding<F: Form>(threads: u32, rounds: u32) -> Program {
     })
 }
 
-/// `takers` threads take a permit each, which one thread gives, `step` at a time.
+/// `takers` threads take a permit each; one thread releases them, `step` at a time.
 fn signalling(takers: u32, step: u32) -> Program {
     Program::new(takers + 1, takers + takers / step, move |scope| {
         let semaphore = scope.share(Semaphore::<Sleepy>::new(0));
@@ -230,7 +230,7 @@ fn signalling(takers: u32, step: u32) -> Program {
     })
 }
 
-/// One waits, one may give up, one permit is given. Has to reach `gave up`.
+/// One thread waits, one may give up, one permit is released. Must reach `gave up`.
 fn passing_on() -> Program {
     Program::new(3, 3, |scope| {
         let semaphore = scope.share(Semaphore::<Sleepy>::new(0));

@@ -1,4 +1,4 @@
-//! The barrier that processes share. Threads stand for processes.
+//! Models of the barrier that processes share. Threads stand for processes.
 
 use antiphon_check::{Check, Data};
 use antiphon_sync::lock::{Form, Standard};
@@ -38,7 +38,7 @@ pub fn entries() -> Vec<Entry> {
             ANY,
         )
         .by_lot(3_000),
-        // More threads than it waits for: rounds overlap.
+        // More threads than `parties`: rounds overlap.
         Entry::new(
             "shared-barrier/meets-overlapping-4x1",
             meeting::<SharedBarrier<Check, Sleepy>>(4, 2, 1),
@@ -63,9 +63,9 @@ impl<F: Form> Meet for SharedBarrier<Check, F> {
     }
 }
 
-/// `others` meet one that may give up, and then comes again and stays. If a thread is counted
-/// though it gave up, a round has too few, and the last of all waits for ever. Has to reach
-/// `gave up`.
+/// `others` meet one thread that may give up, and then comes again and stays. If a thread that gave
+/// up is still counted, a round has too few, and the last thread waits for ever. Must reach `gave
+/// up`.
 fn giving_up(others: u32) -> Program {
     Program::new(others + 1, others + 2, move |scope| {
         let barrier = scope.share(SharedBarrier::<Check, Sleepy>::new(others + 1));
@@ -90,8 +90,8 @@ fn giving_up(others: u32) -> Program {
     })
 }
 
-/// SHARED-5: the other, which has seen the round end, frees the barrier while the last may still be
-/// in its `wait`. Has to reach `retired`.
+/// SHARED-5: the thread that has seen the round end frees the barrier while the last may still be
+/// in its `wait`. Must reach `retired`.
 fn destroying() -> Program {
     Program::new(2, 2, |scope| {
         let barrier = scope.share(SharedBarrier::<Check, Sleepy>::new(2));

@@ -1,4 +1,4 @@
-//! The broadcast that processes share. Threads stand for processes.
+//! Models of the broadcast that processes share. Threads stand for processes.
 
 use antiphon_check::Check;
 use antiphon_platform::Deadline;

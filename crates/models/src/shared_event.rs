@@ -1,4 +1,4 @@
-//! The event that processes share. Threads stand for processes.
+//! Models of the event that processes share. Threads stand for processes.
 
 use antiphon_check::Check;
 use antiphon_platform::Deadline;

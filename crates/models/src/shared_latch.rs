@@ -1,4 +1,4 @@
-//! The latch that processes share. Threads stand for processes.
+//! Models of the latch that processes share. Threads stand for processes.
 
 use antiphon_check::Check;
 use antiphon_platform::Deadline;

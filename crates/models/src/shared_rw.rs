@@ -1,4 +1,4 @@
-//! The readers-writer lock that processes share. Threads stand for processes.
+//! Models of the readers-writer lock that processes share. Threads stand for processes.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -62,10 +62,10 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// Writers alone, none of which dies.
+/// Only writers, none of which dies.
 struct Whole(RwLock);
 
-// SAFETY: the lock's own methods; its file argues for them.
+// SAFETY: these are the lock's own methods; its file gives the argument.
 unsafe impl Lock for Whole {
     const NEW: Self = Self(SharedRwLock::NEW);
 
@@ -78,22 +78,23 @@ unsafe impl Lock for Whole {
     }
 
     unsafe fn unlock(&self) {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller makes the same promise.
         unsafe { self.0.unlock_write() }
     }
 }
 
 fn unlock_read<F: Form>(lock: &RwLock<F>) {
-    // SAFETY: each caller has it to read.
+    // SAFETY: each caller holds it for reading.
     unsafe { lock.unlock_read() }
 }
 
 fn unlock_write<F: Form>(lock: &RwLock<F>) {
-    // SAFETY: each caller has it to write.
+    // SAFETY: each caller holds it for writing.
     unsafe { lock.unlock_write() }
 }
 
-/// Readers read plain data, writers write it. Reaches `together` if two readers are in at a time.
+/// Readers read plain data, writers write it. Reaches `together` if two readers are in at the same
+/// time.
 fn sharing<F: Form>(readers: u32, writers: u32) -> Program {
     Program::new(readers + writers, readers + writers, move |scope| {
         let lock = scope.share(RwLock::<F>::NEW);
@@ -117,7 +118,7 @@ fn sharing<F: Form>(readers: u32, writers: u32) -> Program {
     })
 }
 
-/// While a reader is in, only a writer that waits keeps another out. Has to reach `refused`.
+/// While a reader is in, only a writer that waits keeps another reader out. Must reach `refused`.
 fn preferring() -> Program {
     Program::new(2, 3, |scope| {
         let lock = scope.share(RwLock::<Sleepy>::NEW);
@@ -140,7 +141,7 @@ fn preferring() -> Program {
     })
 }
 
-/// The state that a killed writer has left: its wish.
+/// State left by a killed writer: its request.
 const WAITING: u32 = 1 << 30;
 
 fn leave_wish<F: Form>(lock: &RwLock<F>) {
@@ -149,7 +150,7 @@ fn leave_wish<F: Form>(lock: &RwLock<F>) {
     word.store(WAITING, Relaxed);
 }
 
-/// A writer was killed while it waited: a try to read is not refused while the lock is free. Has to
+/// A writer was killed while it waited: a try to read must not fail while the lock is free. Must
 /// reach `went ahead`.
 fn left_and_tried() -> Program {
     Program::new(2, 2, move |scope| {
@@ -173,8 +174,8 @@ fn left_and_tried() -> Program {
     })
 }
 
-/// One reads, and tries to again when it has left; neither a writer that waits nor `readers` behind
-/// it are forgotten for that. Has to reach `had` and `refused`.
+/// One thread reads, leaves, and tries to read again; neither a waiting writer nor the `readers`
+/// behind it may be forgotten because of that. Must reach `had` and `refused`.
 fn trying(readers: u32) -> Program {
     Program::new(2 + readers, 3 + readers, move |scope| {
         let lock = scope.share(RwLock::<Sleepy>::NEW);
@@ -207,8 +208,8 @@ fn trying(readers: u32) -> Program {
     })
 }
 
-/// A writer was killed while it waited: `readers` come in all the same, and writers after them. Has
-/// to reach `went ahead`.
+/// A writer was killed while it waited: `readers` still come in, and writers after them. Must reach
+/// `went ahead`.
 fn left(readers: u32) -> Program {
     Program::new(readers + 1, readers + 1, move |scope| {
         let lock = scope.share(RwLock::<Backed>::NEW);
@@ -232,8 +233,8 @@ fn left(readers: u32) -> Program {
     })
 }
 
-/// A thread that wants to write (or read) may give up, beside two threads of the other kind. None
-/// hangs. Has to reach `gave up`.
+/// A thread that wants to write (or read) may give up, beside two threads of the other kind. No
+/// thread hangs. Must reach `gave up`.
 fn giving_up(writes: bool) -> Program {
     Program::new(3, 3, move |scope| {
         let lock = scope.share(RwLock::<Sleepy>::NEW);
@@ -263,8 +264,7 @@ fn giving_up(writes: bool) -> Program {
 }
 
 /// One thread writes and ends. Another thread learns of the death when it write-locks, and declares
-/// the data whole. The `readers` learn of it, too, unless they come after that. Has to reach
-/// `found`.
+/// the data whole. The `readers` also learn of it, unless they come after that. Must reach `found`.
 fn dying(readers: u32) -> Program {
     Program::new(readers + 2, readers + 2, move |scope| {
         let lock = scope.share(RwLock::<Backed>::NEW);
@@ -294,7 +294,7 @@ fn dying(readers: u32) -> Program {
     })
 }
 
-/// SHARED-3: the writer that a reader has let in frees the lock. Has to reach `retired`.
+/// SHARED-3: the writer that a reader has let in frees the lock. Must reach `retired`.
 fn destroying() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(RwLock::<Sleepy>::NEW);

@@ -1,4 +1,4 @@
-//! The ShflLock spinlock: exhaustively within the stated bounds, by lot beyond.
+//! Models of the ShflLock spinlock: exhaustively within the stated bounds, by lot beyond.
 
 use antiphon_check::{Check, Data, Scope};
 use antiphon_sync::lock::{Lock, ShflSpin};
@@ -14,7 +14,7 @@ use crate::watched::{Watched, sorting};
 type Spin = ShflSpin<Check, None, Sleepy>;
 type Sorted = ShflSpin<Check, Watched, Sleepy>;
 type Shipped = ShflSpin<Check>;
-/// With cohorts of that many hand-overs.
+/// The lock with cohorts of `COHORT` hand-overs.
 type Grouped<const COHORT: u16> = ShflSpin<Check, Numa, Handing<COHORT, 0>>;
 
 const PLAIN: Bounds = Bounds::PLAIN;
@@ -27,22 +27,23 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("shfl-spin/excludes-3x1", exclusion::<Spin>(3, 1), PLAIN),
         Entry::new("shfl-spin/excludes-4x1", exclusion::<Spin>(4, 1), PLAIN).long(),
         Entry::new("shfl-spin/crowded-2x2", exclusion::<Spin>(2, 2), PLAIN.crowded(1)),
-        // Three waiters are needed for one to be moved.
+        // At least three waiters are needed for one to be moved.
         Entry::new("shfl-spin/sorts-3x1", sorting::<Sorted>(3), PLAIN.sockets(2)),
         Entry::new("shfl-spin/sorts-5x1", sorting::<Sorted>(5), PLAIN.sockets(2))
             .by_lot(5_000)
             .reaches(&["shuffled"]),
-        // The head looks past one that is not of its group at one that is, while the last joins.
+        // The head passes over a waiter that is not of its group to reach one that is, while the
+        // last joins.
         Entry::new("shfl-spin/sorts-in-line-4+1", in_line::<Sorted>(&[0, 1, 0, 1], false), two)
             .by_lot(5_000)
             .reaches(&["shuffled"]),
-        // A head that has passed the role on finds the lock taken again.
+        // A head that has passed the role on finds that the lock was taken again.
         Entry::new("shfl-spin/sorts-overtaken-3+1", in_line::<Sorted>(&[0, 0, 0], true), two)
             .by_lot(10_000)
             .reaches(&["shuffled"]),
         Entry::new("shfl-spin/free-afterwards-2x1", free_afterwards(), PLAIN),
         Entry::new("shfl-spin/tries-0+2", tries(), PLAIN).reaches(&["busy"]),
-        // Without a node to be had, waiters barge.
+        // If no node is free, waiters barge.
         Entry::new("shfl-spin/exhausted-2x2", exclusion::<Spin>(2, 2), PLAIN.nodes(0)),
         Entry::new("shfl-spin/exhausted-3x1", exclusion::<Spin>(3, 1), PLAIN.nodes(1)),
         Entry::new("shfl-spin/cohorts-1+3", taken::<Grouped<1>>(3, 1), two).long(),
@@ -54,7 +55,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("shfl-spin/cohorts-destroyed-1+3", destroyed(), two)
             .by_lot(3_000)
             .reaches(&["retired"]),
-        // MUTEX-3 holds of the spinlock too: unlock is one store.
+        // MUTEX-3 also holds for the spinlock: unlock is one store.
         Entry::new("shfl-spin/destroyed-1+1", destruction::<Spin>(), PLAIN).reaches(&["retired"]),
         Entry::new("shfl-spin/shipped-2x2", exclusion::<Shipped>(2, 2), PLAIN.crowded(1)),
         Entry::new("shfl-spin/shipped-3x1", exclusion::<Shipped>(3, 1), PLAIN),
@@ -76,8 +77,8 @@ fn taken<L: Lock>(comers: u32, rounds: u32) -> Program {
     })
 }
 
-/// As [`taken`]; and one thread more has them sorted otherwise as they wait, and then by socket
-/// again.
+/// [`taken`] with one more thread that changes the policy while they wait, and then back to sorting
+/// by socket.
 fn changing() -> Program {
     const COMERS: u32 = 4;
     Program::new(2 + COMERS, 2 + COMERS, |scope| {
@@ -89,7 +90,7 @@ fn changing() -> Program {
     })
 }
 
-/// The threads of both; returns the lock.
+/// Spawns the threads of both models; returns the lock.
 fn wait<'scope, L: Lock>(scope: &'scope Scope<'scope, '_>, comers: u32, rounds: u32) -> &'scope L {
     let lock = scope.share(L::NEW);
     let data = scope.share(Data::new(0));
@@ -115,8 +116,8 @@ fn wait<'scope, L: Lock>(scope: &'scope Scope<'scope, '_>, comers: u32, rounds: 
     lock
 }
 
-/// The last of three comers frees the lock: a thread that has made another one the head must not
-/// look at it then. Has to reach `retired`.
+/// The last of three comers frees the lock: a thread that has made another waiter the head must not
+/// access the lock afterwards. Must reach `retired`.
 fn destroyed() -> Program {
     const COMERS: u32 = 3;
     Program::new(1 + COMERS, 1 + COMERS, |scope| {
@@ -154,7 +155,7 @@ fn free_afterwards() -> Program {
     })
 }
 
-/// A try fails only if another thread holds the lock. Has to reach `busy`.
+/// A try fails only if another thread holds the lock. Must reach `busy`.
 fn tries() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(Spin::NEW);

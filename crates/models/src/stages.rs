@@ -1,5 +1,5 @@
-//! Stages: each item is served once, in order where one serves, and it is over when all are, once.
-//! An item that no server was asked to serve is a deadlock.
+//! Models of stages: each item is served once, in order if there is one server, and the stage ends
+//! once, when all items are served. An item that no server was asked to serve is a deadlock.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -27,21 +27,21 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A stage, and how often a server was asked for that does not serve yet.
+/// A stage, and the number of requests for a server that none has answered yet.
 struct Served {
     stage: stage::Stage<Check, usize>,
     asked: U32,
-    /// How many still send.
+    /// Number of threads that still send.
     senders: U32,
     ledger: Ledger,
-    /// How many serve an item at this moment.
+    /// Number of servers that are serving an item now.
     serving: U32,
     width: usize,
-    /// Written when it is over.
+    /// Written when the stage has ended.
     over: Data<bool>,
 }
 
-/// Added to `asked` when it is over.
+/// Added to `asked` when the stage has ended.
 const OVER: u32 = 1 << 16;
 
 impl Served {
@@ -53,7 +53,7 @@ impl Served {
     }
 
     fn sent_all(&self) {
-        // Release, Acquire: what others have sent; pairs with itself.
+        // Release, Acquire: what others have sent; pairs with this operation of other threads.
         if self.senders.fetch_sub(1, AcqRel) == 1 && self.stage.close() {
             self.end();
         }
@@ -66,7 +66,7 @@ impl Served {
         self.asked.fetch_add(OVER, Release);
     }
 
-    /// Serves when a server is asked for, until it is over.
+    /// Serves when a server is asked for, until the stage has ended.
     fn serve(&self) {
         loop {
             let asked = self.asked.wait_while(Acquire, |asked| asked == 0);
@@ -95,8 +95,7 @@ impl Served {
     }
 }
 
-/// `senders` threads send, `each` items each, and `threads` serve, as many at a time as the stage
-/// is wide.
+/// `senders` threads send `each` items each, and `threads` serve them, at most `width` at a time.
 fn served(senders: usize, threads: usize, width: usize, each: usize, room: usize) -> Program {
     let all = senders * each;
     Program::new((senders + threads) as u32, (2 * all) as u32, move |scope| {

@@ -1,4 +1,4 @@
-//! The kernel's locks, exhaustively where that has an end.
+//! Models of the kernel's locks, exhaustively where the search terminates.
 
 use antiphon_check::{Check, Data, probe};
 use antiphon_rivals::stock::{LinuxMutex, LinuxRwSem, QSpinLock};
@@ -8,7 +8,7 @@ use crate::entry::Entry;
 use crate::program::{Program, destruction, exclusion, tries, unlock};
 
 const PLAIN: Bounds = Bounds::PLAIN;
-/// A waiter may be told that it should not spin, a spin may be cut short, a wake be spurious.
+/// A waiter may be told not to spin, a spin may be cut short, and a wake may be spurious.
 const ANY: Bounds = PLAIN.crowded(2).expiries(1).spurious(1);
 
 pub fn entries() -> Vec<Entry> {
@@ -49,7 +49,8 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// Readers read plain data, which writers change, `rounds` times each; every other writer reads on.
+/// Readers read plain data, which writers change, `rounds` times each; every second writer
+/// downgrades and reads.
 fn sharing<const PATIENCE_NS: u64>(readers: u32, writers: u32, rounds: u32) -> Program {
     Program::new(readers + writers, (readers + writers) * rounds, move |scope| {
         let lock = scope.share(LinuxRwSem::<Check, PATIENCE_NS>::NEW);
@@ -77,7 +78,7 @@ fn sharing<const PATIENCE_NS: u64>(readers: u32, writers: u32, rounds: u32) -> P
                     // SAFETY: acquired above.
                     unsafe { lock.downgrade() };
                     assert_eq!(data.get(), mine, "a writer came in between");
-                    // SAFETY: as above.
+                    // SAFETY: downgraded above.
                     unsafe { lock.unlock_read() };
                 }
             });
@@ -94,7 +95,7 @@ fn sharing<const PATIENCE_NS: u64>(readers: u32, writers: u32, rounds: u32) -> P
     })
 }
 
-/// A writer, and a reader that does not wait for it. Has to reach `busy`.
+/// A writer, and a reader that does not wait for it. Must reach `busy`.
 fn trying_to_read() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(LinuxRwSem::<Check, 0>::NEW);

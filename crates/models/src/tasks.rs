@@ -1,5 +1,5 @@
-//! Tasks: what one returns reaches the waiter, once, and the maker of several goes on when all of
-//! them are done and touch nothing more.
+//! Models of tasks: a task's result reaches the waiter once, and the maker of several tasks
+//! continues when all of them are done and touch nothing more.
 
 use core::sync::atomic::Ordering::{Acquire, Release};
 use std::future::{Future, poll_fn};
@@ -45,7 +45,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// One runs a task or drops it, the other waits for what it returns.
+/// One thread runs a task or drops it, the other waits for its result.
 fn returning(runs: bool) -> Program {
     Program::new(2, 2, move |scope| {
         let done = Arc::new(Anywhere(Data::new(0_u32)));
@@ -62,7 +62,7 @@ fn returning(runs: bool) -> Program {
     })
 }
 
-/// Whether it was dropped, which each thread that drops it sets.
+/// Tells whether it was dropped; each thread that drops it sets that.
 struct Dropped(Arc<Anywhere<Data<bool>>>);
 
 impl Drop for Dropped {
@@ -72,8 +72,8 @@ impl Drop for Dropped {
     }
 }
 
-/// The handle of a task is dropped, or what it returns is taken if it is there: that is dropped
-/// once, and the thread that does it sees it. Has to reach `taken` and `lost`.
+/// The handle of a task is dropped, or the result is taken if it is there: the result is dropped
+/// once, by a thread that sees it. Must reach `taken` and `lost`.
 fn leaving() -> Program {
     Program::new(2, 2, |scope| {
         let dropped = Arc::new(Anywhere(Data::new(false)));
@@ -92,7 +92,7 @@ fn leaving() -> Program {
     })
 }
 
-/// Counts how often it was woken.
+/// Counts its wakes.
 struct Woken(U32);
 
 impl Wake for Woken {
@@ -101,7 +101,7 @@ impl Wake for Woken {
     }
 }
 
-/// A waiter lets go of the handle, and then what the task has returned may not be there any more.
+/// A waiter drops the handle, and after that the task's result must no longer exist.
 fn letting_go() -> Program {
     Program::new(2, 2, |scope| {
         let dropped = Arc::new(Anywhere(Data::new(false)));
@@ -116,7 +116,7 @@ fn letting_go() -> Program {
     })
 }
 
-/// A handle is polled, by two wakers, and then by the one that was woken, or is waited for. Has to
+/// A handle is polled with two wakers, and then with the one that was woken, or is waited for. Must
 /// reach `waits` and `there`.
 fn polled(then_waits: bool) -> Program {
     Program::new(2, 4, move |scope| {
@@ -153,7 +153,7 @@ fn polled(then_waits: bool) -> Program {
 }
 
 /// `workers` workers drive a future that awaits the tasks of `others` threads, whichever comes
-/// first. Has to reach `twice` with two: both are done at one poll.
+/// first. With two, must reach `twice`: both are done at one poll.
 fn awaiting(workers: usize, others: usize) -> Program {
     Program::new((workers + others) as u32, 2 * (workers + others) as u32, move |scope| {
         let policy = Scheme::new(Lifo, Steal { share: Share::Half }).capacity(2, 2);
@@ -205,7 +205,7 @@ fn awaiting(workers: usize, others: usize) -> Program {
     })
 }
 
-/// A task makes another and waits for it, as a worker that runs others meanwhile.
+/// A task makes another and waits for it, as a worker that runs other tasks meanwhile.
 fn helping(workers: usize) -> Program {
     Program::new(workers as u32, 2 * workers as u32, move |scope| {
         let policy = Scheme::new(Lifo, Steal { share: Share::Half }).capacity(2, 2);
@@ -235,7 +235,7 @@ fn helping(workers: usize) -> Program {
     })
 }
 
-/// `tasks` threads have a task each, whose maker frees the countdown as soon as it may.
+/// `tasks` threads run a task each; their maker frees the countdown as soon as it may.
 fn counting(tasks: u32) -> Program {
     Program::new(1 + tasks, 1 + tasks, move |scope| {
         let countdown = scope.share(Countdown::NEW);
@@ -255,8 +255,8 @@ fn counting(tasks: u32) -> Program {
     })
 }
 
-/// As [`counting`], by a maker that counts its own thread apart: it makes a task for each of the
-/// `others`, and one that it does itself. The first of the others makes one more.
+/// [`counting`] with a maker that counts its own thread separately: it makes a task for each of the
+/// `others`, and one that it runs itself. The first of the others makes one more.
 fn biased(others: u32) -> Program {
     Program::new(1 + others, 1 + others, move |scope| {
         let countdown = scope.share(BiasedCountdown::new(Some(ThreadId(1))));

@@ -1,8 +1,8 @@
-//! Which test runs which models: the one table from which the tests are made, and by which
-//! `antiphon lab check` knows what a model is to notice.
+//! The table of tests and the models that they run: the tests are made from it, and `antiphon lab
+//! check` learns from it what a model must notice.
 
-/// Hands the tests of one subject to the macro `$then`, each with the beginnings of the names of
-/// the models that it runs. A subject is a module of the test program `models`.
+/// Hands the tests of one subject to the macro `$then`, each with the name prefixes of the models
+/// that it runs. A subject is a module of the test program `models`.
 #[macro_export]
 macro_rules! tests {
     (model_arena: $then:ident) => {
@@ -390,8 +390,8 @@ macro_rules! tests {
     };
 }
 
-/// Hands a test for each lock of the registry to the macro `$then`. Its name is that of the lock's
-/// file, and it runs the models of the lock.
+/// Hands a test for each lock of the registry to the macro `$then`. A test has the name of the
+/// lock's file, and runs the models of the lock.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! tests_of_locks {
@@ -438,9 +438,9 @@ macro_rules! subjects {
 /// A test, as `mutants.toml` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Test {
-    /// `SUBJECT::test`.
+    /// The name, `SUBJECT::test`.
     pub name: &'static str,
-    /// It runs the models whose names begin with one of these, the long ones by lot.
+    /// The test runs the models whose names begin with one of these, the long ones by lot.
     pub prefixes: &'static [&'static str],
 }
 
@@ -463,7 +463,7 @@ macro_rules! tables {
 subjects!(tables);
 
 impl Test {
-    /// Whether it runs the model of this name.
+    /// Returns whether the test runs the model of this name.
     #[must_use]
     pub fn runs(&self, model: &str) -> bool {
         self.prefixes.iter().any(|prefix| model.starts_with(prefix))

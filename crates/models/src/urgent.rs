@@ -1,5 +1,5 @@
-//! Waiters of real-time priority: the highest of those that stand in the queue when the lock is
-//! released goes first, and no waiter is lost as waiters change places.
+//! Models of waiters of real-time priority: of the waiters in the queue at the release, the one of
+//! highest priority goes first, and no waiter is lost when waiters change places.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -28,7 +28,7 @@ pub fn entries() -> Vec<Entry> {
     [in_order(), crowds(), of_readers(), of_conditions()].into_iter().flatten().collect()
 }
 
-/// All stand in line before the release.
+/// All waiters are in the queue before the release.
 fn in_order() -> Vec<Entry> {
     let spurious = PLAIN.spurious(1);
     let two = PLAIN.sockets(2);
@@ -62,7 +62,7 @@ fn in_order() -> Vec<Entry> {
             spurious.light(Granted),
         )
         .by_lot(2_000),
-        // The role is with a waiter of the head's socket, which sleeps.
+        // A sleeping waiter of the head's socket has the shuffler's role.
         Entry::new(
             "shfl-mutex/urgent-recalls-role-5+1",
             line_on::<Mutex<Sleepy, policy::Numa>>(&[0, 0, 0, 0, 20], &[0, 1, 0, 1, 1]),
@@ -72,7 +72,7 @@ fn in_order() -> Vec<Entry> {
     ]
 }
 
-/// Waiters come and go as they like: none is lost.
+/// Waiters come and go at any time: none is lost.
 fn crowds() -> Vec<Entry> {
     let spurious = PLAIN.spurious(1);
     let timed = PLAIN.timeouts(1);
@@ -190,7 +190,7 @@ fn of_conditions() -> Vec<Entry> {
     ]
 }
 
-/// The threads that have had the lock, in this order.
+/// The threads that have had the lock, in order.
 struct Served<'scope> {
     urgencies: &'static [u8],
     places: &'scope Data<Vec<usize>>,
@@ -206,7 +206,8 @@ impl<'scope> Served<'scope> {
         self.places.with_mut(|places| places.push(place));
     }
 
-    /// All were served: the urgent by their priority, and equals as they came; then the others.
+    /// Asserts that all were served: the urgent by priority, and equals in order of arrival; then
+    /// the others.
     fn assert_in_order(&self) {
         let mut order: Vec<usize> = (0..self.urgencies.len()).collect();
         order.retain(|&place| self.urgencies[place] > 0);
@@ -218,7 +219,7 @@ impl<'scope> Served<'scope> {
     }
 }
 
-/// All waiters ask how urgent they are when they come, as if there had been an urgent one.
+/// Makes all waiters determine their urgency when they come, as if there had been an urgent waiter.
 fn have_seen_urgent() {
     arena().saw_urgent.store(1, Relaxed);
 }
@@ -254,7 +255,7 @@ fn line_on<L: Lock>(urgencies: &'static [u8], sockets: &'static [u32]) -> Progra
     })
 }
 
-/// Like [`crowd`], where it is only known that a waiter is urgent when it is about to sleep.
+/// [`crowd`] in which a waiter is known to be urgent only when it is about to sleep.
 fn unknown<F: Form>(urgencies: &'static [u8], rounds: u32) -> Program {
     let known = crowd::<policy::None, F>(urgencies, rounds, 0);
     let body = known.body;
@@ -302,7 +303,7 @@ fn crowd<Q: policy::Policy, F: Form>(
 }
 
 /// URGENT-2: an owner that was the head leaves the most urgent waiter behind it as the head: its
-/// release wakes that one.
+/// release wakes that waiter.
 fn raises() -> Program {
     Program::new(4, 4, |scope| {
         have_seen_urgent();
@@ -329,7 +330,7 @@ fn raises() -> Program {
     })
 }
 
-/// Like [`line`], for waiters that spin for good: none changes places before the release.
+/// [`line`] for waiters that spin for ever: none changes places before the release.
 fn spinning(urgencies: &'static [u8]) -> Program {
     let count = urgencies.len();
     Program::new(count as u32 + 1, count as u32 + 1, move |scope| {
@@ -358,8 +359,8 @@ fn spinning(urgencies: &'static [u8]) -> Program {
     })
 }
 
-/// URGENT-4: a head that sleeps is woken by a comer that is more urgent, and steps down before the
-/// lock is released.
+/// URGENT-4: a head that sleeps is woken by an arriving waiter that is more urgent, and steps down
+/// before the lock is released.
 fn steps_down() -> Program {
     Program::new(3, 3, |scope| {
         have_seen_urgent();
@@ -409,8 +410,8 @@ fn leaves() -> Program {
     })
 }
 
-/// As [`line`], of a readers-writer lock: each waiter's urgency, and whether it writes. Writers go
-/// before readers of their priority; readers are noted when they are in.
+/// [`line`] for a readers-writer lock: each waiter's urgency, and whether it writes. Writers go
+/// before readers of equal priority; readers are recorded when they are in.
 fn kinds(waiters: &'static [(u8, bool)]) -> Program {
     let count = waiters.len();
     Program::new(count as u32 + 1, count as u32 + 1, move |scope| {
@@ -480,8 +481,8 @@ fn readers_and_writers() -> Program {
     })
 }
 
-/// A reader that is more urgent than the writer that waits comes in beside the reader that is in.
-/// Has to reach `passed`.
+/// A reader that is more urgent than the waiting writer comes in beside the reader that is in. Must
+/// reach `passed`.
 fn reader_above_writer() -> Program {
     Program::new(3, 3, |scope| {
         have_seen_urgent();
@@ -523,7 +524,7 @@ fn notified(urgencies: &'static [u8]) -> Program {
             set_urgency(0);
             scope.spawn(move || {
                 while !entry.sleep(None) {}
-                // SAFETY: prepared above.
+                // SAFETY: `entry` was prepared above.
                 let _ = unsafe { condvar.finish(entry) };
                 served.note(place);
                 // Release: pairs with the acquire below.
@@ -541,7 +542,7 @@ fn notified(urgencies: &'static [u8]) -> Program {
     })
 }
 
-/// A broadcast reaches all, those that it moves and those that it does not.
+/// A broadcast reaches all waiters, those that it moves and those that it does not.
 fn broadcast(urgencies: &'static [u8]) -> Program {
     let count = urgencies.len() as u32;
     Program::new(count + 1, count + 1, move |scope| {

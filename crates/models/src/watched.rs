@@ -1,4 +1,4 @@
-//! A policy that watches the shuffler.
+//! A lock policy that checks the shuffler.
 
 use std::cell::Cell;
 use std::ptr;
@@ -13,22 +13,22 @@ use crate::program::{Program, contend};
 
 /// The observations of [`Watched`], and whether the first thread may begin to sort.
 pub struct Watch {
-    /// How large the group was that the last shuffler had gathered.
+    /// Size of the group that the last shuffler has gathered.
     batch: Data<u32>,
-    /// How often the first thread was asked whether there is anything to sort by.
+    /// Number of times that the first thread was asked whether there is anything to sort by.
     asked: Cell<u32>,
     /// Not zero: the first thread may sort.
     pub begun: <Check as Atomics>::U8,
 }
 
 thread_local! {
-    /// The watch of the execution that runs on this thread.
+    /// Watch of the execution that runs on this thread.
     static WATCH: Cell<*const Watch> = const { Cell::new(ptr::null()) };
 }
 
 /// Groups by socket, or by what waiters want, and asserts the four invariants of `000_…`,
-/// "Shuffling invariants for correctness", each time that a shuffler asks. Use it after [`watch`]
-/// only.
+/// "Shuffling invariants for correctness", each time that a shuffler asks. Use it only after
+/// [`watch`].
 #[derive(Clone, Copy, Default, PartialEq)]
 pub struct Watched<const BY_WANTS: bool = false>;
 
@@ -51,7 +51,7 @@ pub fn watch<'scope>(scope: &'scope Scope<'scope, '_>) -> &'scope Watch {
 }
 
 fn watched() -> &'static Watch {
-    // SAFETY: set by `watch` for this execution, whose threads alone use it.
+    // SAFETY: set by `watch` for this execution; only its threads use it.
     unsafe { &*WATCH.get() }
 }
 
@@ -77,7 +77,7 @@ impl<const BY_WANTS: bool> Policy for Watched<BY_WANTS> {
         const SHUFFLER: u32 = 8;
         antiphon_check::probe("shuffled");
         let watch = watched();
-        // SAFETY: looked at.
+        // SAFETY: the shuffler is looking at both, so their nodes are valid.
         let [shuffler, candidate] = [shuffler, candidate].map(|of| unsafe { of.node() });
         let batch = shuffler.batch.load(Relaxed);
         let is_head = shuffler.status.load(Relaxed) & HEAD != 0;
@@ -90,7 +90,7 @@ impl<const BY_WANTS: bool> Policy for Watched<BY_WANTS> {
         // INV-3: a waiter behind the shuffler is neither the head nor the shuffler.
         let status = candidate.status.load(Relaxed);
         assert!(status & HEAD == 0, "INV-3: the role went forward");
-        // INV-1, INV-4: nor has the role gone there already, or come by.
+        // INV-1, INV-4: the role has not passed to or by the candidate already.
         assert!(status & SHUFFLER == 0, "INV-1: shuffles after passing the role");
         assert!(candidate.batch.load(Relaxed) == 0, "INV-4: groups who is grouped");
         assert!(!ptr::eq(shuffler, candidate), "INV-3: a shuffler groups itself");

@@ -1,16 +1,16 @@
-//! Tasks that wait for each other by yielding, on workers that hand out the last task first: which
-//! ways to yield come to an end, and which a worker may go round in for ever.
+//! Models of tasks that wait for each other by yielding, on workers that run the last task first:
+//! which ways to yield terminate, and which may loop for ever.
 //!
-//! | form | where one goes that yields | two wait for each other | three |
+//! | form | where a yielding task goes | two wait for each other | three |
 //! |---|---|---|---|
-//! | `stack` | on top of its worker's tasks | never ends | |
-//! | `below` | under the next one, which goes on | ends | never ends |
+//! | `below` | under the next task, which runs | ends | never ends |
+//! | `swap` | to the place of a task drawn by lot, which runs | ends | ends almost surely |
 //! | `swap` | where a task is that is drawn by lot, which goes on | ends | ends almost surely |
-//! | `queue` | each `n`th time to a queue of all workers, else on top | ends | ends |
+//! | `queue` | every `n`th time to a queue of all workers, else on top | ends | ends |
 //! | `turns` | to the end of a line that takes turns with tasks | ends | ends |
 //!
 //! The last is what fibers do (`runtime::fiber::Turns`); the others are those that the dissertation
-//! weighs in section 4.4.4. What never ends is kept here, and has to be found.
+//! compares in section 4.4.4. Forms that never end are kept here, and the checker must find them.
 
 mod forms;
 
@@ -34,7 +34,7 @@ type Policy = Scheme<Lifo, Steal>;
 type Worker<'a> = sched::Worker<'a, Check, Policy>;
 
 const PLAIN: Bounds = Bounds::PLAIN;
-/// The finding for an execution without an end.
+/// The finding for an execution without end.
 const FOR_EVER: FailureKind = FailureKind::StepLimit;
 /// The form that pools use.
 type Shipped = InTurns<TASKS_EVERY, ANY_EVERY>;
@@ -62,8 +62,8 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// The tasks that wait for each other: each until all have begun, and then until those have ended
-/// that have begun before it.
+/// The tasks that wait for each other: each waits until all have begun, and then until those that
+/// began before it have ended.
 struct Tasks {
     all: Vec<Task>,
     begun: U32,
@@ -71,12 +71,12 @@ struct Tasks {
 }
 
 struct Task {
-    /// How many tasks had begun before this one, once it has.
+    /// Number of tasks that had begun before this one, once it has begun.
     before: Cell<Option<u32>>,
     behind: Cell<Option<Named>>,
 }
 
-/// By its address: in a line, and as an item.
+/// A task named by its address, in a line and as an item.
 #[derive(Clone, Copy)]
 struct Named(*const Task);
 
@@ -88,7 +88,7 @@ impl PartialEq for Named {
 
 impl InLine for Named {
     fn behind(&self) -> &Cell<Option<Self>> {
-        // SAFETY: of `Tasks`, which are shared for as long as the execution lasts.
+        // SAFETY: the task is one of `Tasks`, which are shared as long as the execution lasts.
         unsafe { &(*self.0).behind }
     }
 }
@@ -107,7 +107,7 @@ impl Tasks {
         &self.all[(item.word() / 8 - 512) as usize]
     }
 
-    /// Runs the task until it ends, or yields: `true`.
+    /// Runs the task until it ends or yields; returns `true` if it yields.
     fn yields(&self, task: &Task) -> bool {
         // Relaxed, here and below: only the number matters.
         let before = task.before.get().unwrap_or_else(|| self.begun.fetch_add(1, Relaxed));
@@ -143,8 +143,8 @@ fn alone<F: Form + 'static>(count: usize, form: impl Fn() -> F + Send + Sync + '
     })
 }
 
-/// One task waits for what the other worker has in its queue, which is in a task until both have
-/// ended.
+/// One task waits for a task in the queue of the other worker, which is busy in a task until both
+/// have ended.
 fn elsewhere<F: Form + 'static>(form: impl Fn() -> F + Send + Sync + 'static) -> Program {
     Program::new(2, 3, move |scope| {
         let (crew, tasks) = (scope.share(crew(2)), scope.share(Tasks::new(2)));
@@ -161,7 +161,7 @@ fn elsewhere<F: Form + 'static>(form: impl Fn() -> F + Send + Sync + 'static) ->
     })
 }
 
-/// One task waits for what has come from outside after its worker has looked there.
+/// One task waits for a task that came from outside after its worker has checked there.
 fn outside<F: Form + 'static>(form: impl Fn() -> F + Send + Sync + 'static) -> Program {
     Program::new(1, 2, move |scope| {
         let (crew, tasks) = (scope.share(crew(1)), scope.share(Tasks::new(2)));

@@ -1,6 +1,6 @@
 //! The allocator of waiter nodes.
 //!
-//! Nodes live in never-freed platform memory, so a late look at one is always a valid read. They
+//! Nodes live in platform memory that is never freed, so a late read of one is always valid. They
 //! are taken only under contention, without allocation and without locks:
 //!
 //! ```text
@@ -13,51 +13,55 @@
 //!                        free list (even, owner = 0) ◄──┘ scavenge
 //! ```
 //!
-//! - ARENA-1: a node is in use by one waiter at most: it is in one of the states above at a time.
+//! - ARENA-1: a node is in use by at most one waiter: at any time it is in exactly one of the
+//!   states above.
 //! - ARENA-2: `generation` changes with each arrow, so that a reference from before an arrow can be
 //!   told from one after it.
 //! - ARENA-3: an index that a parent process used is never handed out in the child of a `fork`
-//!   (`fresh` survives, the nodes and the lists don't): a stale name in an inherited lock word
-//!   never resolves, not even in a word too narrow for an epoch.
+//!   (`fresh` survives the fork; the nodes and the lists don't): a stale name in an inherited lock
+//!   word never resolves, not even in a word too narrow for an epoch.
 //!
-//! A thread that ends leaves up to two nodes in its cache; nothing is registered for its end. Once
-//! a block of nodes is in use, a thread that finds no idle one looks at a few old ones first.
+//! A thread that ends leaves up to two nodes in its cache: no destructor returns them. Once a block
+//! of nodes is in use, a thread that finds no idle node checks a few old nodes for dead owners
+//! first.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::{Atomic, AtomicInteger, Platform, ThreadId, Waiter, WaiterId, WaiterRef};
 
-/// The allocator of a platform's waiter nodes. One a process (or execution, or simulation).
+/// The allocator of a platform's waiter nodes. There is one per process (or execution, or
+/// simulation).
 pub struct Arena<P: Platform> {
-    /// How many indices were handed out; may exceed what there are.
+    /// Number of indices handed out; may exceed the number of nodes.
     fresh: P::U32,
-    /// The free list: a tag that grows with each change above the [`WaiterId`] of the first node.
+    /// The free list: in the high half a tag that grows with each change, in the low half the
+    /// [`WaiterId`] of the first node.
     free: P::U64,
-    /// How many nodes were looked at for dead owners.
+    /// Number of nodes that were checked for dead owners.
     scavenged: P::U32,
-    /// How many nodes stand in queues that their waiters have left.
+    /// Number of nodes in queues that their waiters have left.
     left_behind: P::U32,
-    /// Measurements of the machine that the waiters of the process have made, in their primitive's
-    /// words; 0 is none.
+    /// Measurements of the machine by the waiters of the process, in a format that their primitive
+    /// defines; 0 if there are none.
     pub lesson: P::U64,
     /// Whether a thread of real-time priority has waited in this process or a parent of it.
     pub saw_urgent: Apart<P::U32>,
-    /// How many waiters of real-time priority stand in queues, by the queue's address.
+    /// Number of real-time waiters in queues, counted by the queue's address.
     urgent: Apart<[P::U32; COUNTERS]>,
-    /// How many waiters have no node.
+    /// Number of waiters without a node.
     placeless: Apart<P::U32>,
-    /// The cohorts of locks, in the locks' words, by lock and socket.
+    /// The cohorts of locks, by lock and socket, in a format that the lock defines.
     cohorts: [Apart<P::U64>; COHORTS],
-    /// How many [heavy fences](crate::LightUnlock::heavy_fence) waiters have begun, for primitives
-    /// that share them; wraps around.
+    /// Number of [heavy fences](crate::LightUnlock::heavy_fence) that waiters have begun, for
+    /// primitives that share them; wraps around.
     pub fences_begun: P::U32,
-    /// The number of the last of these that is over, counted as they begin and from 1; wraps
-    /// around.
+    /// The number of the last heavy fence that is complete; fences are numbered from 1 as they
+    /// begin. Wraps around.
     pub fences_done: P::U32,
 }
 
-/// Data that all waiters read and few write, on lines of its own: what stands beside it is written
-/// by each wait.
+/// Data that all waiters read and few write, on its own cache lines: every wait writes the fields
+/// beside it.
 #[repr(align(64))]
 pub struct Apart<T>(T);
 
@@ -69,13 +73,13 @@ impl<T> core::ops::Deref for Apart<T> {
     }
 }
 
-/// How many counters there are for urgent waiters.
+/// Number of counters for urgent waiters.
 const COUNTERS: usize = 256;
 
-/// How many words there are for cohorts.
+/// Number of words for cohorts.
 const COHORTS: usize = 512;
 
-/// How many nodes one taker looks at for dead owners.
+/// Number of nodes that one call of `scavenge` checks for dead owners.
 const LOOKS: u32 = 64;
 
 impl<P: Platform> Arena<P> {
@@ -83,7 +87,8 @@ impl<P: Platform> Arena<P> {
     ///
     /// # Safety
     ///
-    /// It is the one that [`Platform::arena`] returns: two would hand out the same nodes.
+    /// The result must be the arena that [`Platform::arena`] returns: two arenas would hand out the
+    /// same nodes.
     #[must_use]
     pub const unsafe fn new() -> Self {
         Self {
@@ -103,18 +108,19 @@ impl<P: Platform> Arena<P> {
 
     /// Takes a node for a wait of the caller: from its own cache, the free list or fresh memory.
     ///
-    /// `None` when all are in use; the caller then waits without a node.
+    /// Returns `None` when all nodes are in use; the caller then waits without one.
     #[must_use]
     pub fn take(&self) -> Option<WaiterId> {
         let id = self.take_cached().or_else(|| self.pop()).or_else(|| self.take_fresh())?;
         let node = self.resolve_any(id)?;
         node.owner.store(0, Relaxed);
-        // Relaxed: a thread that learns the node's name from us acquires it with the name.
+        // Relaxed: a thread that learns the node's name from the caller acquires the generation
+        // with the name.
         node.generation.fetch_add(1, Relaxed);
         Some(id)
     }
 
-    /// Gives back a node that no other thread will write to any more.
+    /// Gives back a node to which no other thread will write any more.
     pub fn give(&self, id: WaiterId) {
         let Some(node) = self.resolve_any(id) else { return };
         node.next.store(0, Relaxed);
@@ -134,12 +140,14 @@ impl<P: Platform> Arena<P> {
         }
     }
 
-    /// Gives the nodes that the calling thread keeps for its next waits to all threads: it will not
-    /// wait any more. Needed where it can't be [asked](Platform::alive) whether a thread has ended.
+    /// Moves the nodes that the calling thread caches for its next waits to the free list, because
+    /// it will not wait any more. Needed where the platform can't [tell](Platform::alive) that a
+    /// thread has ended.
     pub fn give_up_cached(&self) {
         while let Some(id) = self.take_cached() {
             let Some(node) = self.resolve_any(id) else { continue };
-            // As of a wait that begins and ends: a scavenger may have looked at it.
+            // Twice, as in a wait that begins and ends: a scavenger may have read the old
+            // generation.
             node.owner.store(0, Relaxed);
             node.generation.fetch_add(1, Relaxed);
             Self::retire(node);
@@ -147,8 +155,8 @@ impl<P: Platform> Arena<P> {
         }
     }
 
-    /// The node of a name that this process wrote and that was in use at some time; otherwise
-    /// `None`.
+    /// The node with the name `id`. `None` if another process wrote the name, or the node was never
+    /// in use.
     #[must_use]
     pub fn resolve(&self, id: WaiterId) -> Option<&'static Waiter<P>> {
         if id.epoch() != P::epoch() { None } else { self.resolve_index(id.index()) }
@@ -165,14 +173,15 @@ impl<P: Platform> Arena<P> {
         Self::node(index).filter(|node| node.generation.load(Relaxed) != 0)
     }
 
-    /// Like [`resolve`](Self::resolve), for a name that is known to be this process's, and for a
-    /// node that was handed out: neither is looked at.
+    /// Like [`resolve`](Self::resolve), but without its checks: the caller knows that this process
+    /// wrote the name and that the node was handed out.
     #[must_use]
     pub fn resolve_any(&self, id: WaiterId) -> Option<&'static Waiter<P>> {
         Self::node(id.index())
     }
 
-    /// The present user of `node`, to wake it later. `None` if the node is not in use.
+    /// A reference to the present user of node `index`, to wake it later. `None` if the node is not
+    /// in use.
     #[must_use]
     pub fn reference(&self, index: u32) -> Option<WaiterRef> {
         let generation = self.resolve_index(index)?.generation.load(Relaxed);
@@ -185,17 +194,17 @@ impl<P: Platform> Arena<P> {
         self.fresh.load(Relaxed).min(P::WAITERS - 1)
     }
 
-    /// How many waiters of real-time priority stand in the queue at `address`, and perhaps in
-    /// others that share the counter. Kept by the waiters; decides about order only.
+    /// The number of real-time waiters in the queue at `address`, and in other queues that share
+    /// the counter. The waiters maintain it; it affects only the order of service.
     #[must_use]
     #[inline]
     pub fn urgent(&self, address: usize) -> &P::U32 {
         const { assert!(P::COUNTERS.is_power_of_two() && P::COUNTERS <= COUNTERS) };
-        // The highest bits are the best mixed.
+        // The highest bits are the best mixed ones.
         &self.urgent[(P::spread(address) >> 24) as usize & (P::COUNTERS - 1)]
     }
 
-    /// The word for the cohort of the lock at `address` on a socket; other locks, or sockets, may
+    /// The word for the cohort of the lock at `address` on `socket`; other locks or sockets may
     /// share it.
     #[must_use]
     #[inline]
@@ -205,8 +214,8 @@ impl<P: Platform> Arena<P> {
         &self.cohorts[place as usize & (P::COHORTS - 1)]
     }
 
-    /// Forgets all nodes of the parent: to be called in the child of a `fork`, by one thread, after
-    /// the node memory was wiped and before [`Platform::epoch`] returns the child's epoch.
+    /// Forgets all nodes of the parent. Must be called in the child of a `fork`, by one thread,
+    /// after the node memory was wiped and before [`Platform::epoch`] returns the child's epoch.
     pub fn forked(&self) {
         self.free.store(0, Relaxed);
         self.left_behind.store(0, Relaxed);
@@ -214,16 +223,17 @@ impl<P: Platform> Arena<P> {
             counter.store(0, Relaxed);
         }
         self.placeless.store(0, Relaxed);
-        // Those that are zero are not written to: their pages are the parent's, too.
+        // Words that are zero are not written: their pages stay shared with the parent.
         for cohort in self.cohorts.iter().filter(|cohort| cohort.load(Relaxed) != 0) {
             cohort.store(0, Relaxed);
         }
     }
 
-    /// How many waiters of the process have no node, and so no place in a queue.
+    /// The number of waiters of the process that have no node, and so no place in a queue.
     #[must_use]
     pub fn placeless(&self) -> u32 {
-        // Relaxed, as below: it says how a lock is given on, and orders nothing.
+        // Relaxed, as in `without_place`: the count affects how a lock is handed on, and orders
+        // nothing.
         self.placeless.load(Relaxed)
     }
 
@@ -232,17 +242,17 @@ impl<P: Platform> Arena<P> {
         let epoch = P::epoch();
         self.placeless.fetch_add(1, Relaxed);
         let result = wait();
-        // After a fork in a signal handler the count is of the child.
+        // After a fork in a signal handler, this is the count of the child.
         if P::epoch() == epoch {
             self.placeless.fetch_sub(1, Relaxed);
         }
         result
     }
 
-    /// How many nodes stand in queues that their waiters have left, for primitives that bound it.
+    /// The number of nodes in queues that their waiters have left, for primitives that bound it.
     #[must_use]
     pub fn left_behind(&self) -> u32 {
-        // Relaxed, as below: a count, which orders nothing.
+        // Relaxed, as in `leave_behind`: a count, which orders nothing.
         self.left_behind.load(Relaxed)
     }
 
@@ -278,25 +288,26 @@ impl<P: Platform> Arena<P> {
             if seen >= P::WAITERS - 1 {
                 return None;
             }
-            // Memory that can't be had costs no index.
+            // Memory that is not available uses up no index.
             Self::node(seen + 1)?;
-            // An addition and not an exchange: hundreds may come at once. It can overshoot the end
-            // by as many as come at once, never wrap.
+            // An addition and not an exchange: hundreds of threads may come at once. It can
+            // overshoot the end by that many, but never wrap.
             let index = self.fresh.fetch_add(1, Relaxed) + 1;
-            // A lock's `head` field has the low 15 or 16 bits of an index. Bits of zero there mean
-            // that no waiter is named.
+            // A lock's `head` field holds the low 15 or 16 bits of an index; zero means that it
+            // names no waiter.
             if index < P::WAITERS && !index.is_multiple_of(1 << 15) {
-                // Zero is dead: the first generation of an idle node is 2.
+                // Zero means never used: the first generation of an idle node is 2.
                 Self::node(index)?.generation.store(2, Relaxed);
                 return Some(WaiterId::new(P::epoch(), index));
             }
         }
     }
 
-    /// Looks for nodes that dead threads have left in their caches: takes one and frees others.
+    /// Searches for nodes that dead threads have left in their caches: takes one and frees the
+    /// others.
     ///
-    /// Each call looks at [`LOOKS`] nodes and no two calls at the same, round and round. So the
-    /// arena grows only while fewer than one node in that many is a dead thread's.
+    /// Each call checks the next [`LOOKS`] nodes, cyclically, so no two calls check the same ones.
+    /// So the arena grows only while fewer than one node in [`LOOKS`] belongs to a dead thread.
     #[cold]
     fn scavenge(&self) -> Option<WaiterId> {
         let up_to = self.high_water();
@@ -315,8 +326,8 @@ impl<P: Platform> Arena<P> {
             if last.0 != owner {
                 last = (owner, P::alive(ThreadId(owner)));
             }
-            // A thread that has taken the node after we looked has changed the generation. We take
-            // it as a waiter would (odd): while it still names its dead owner, another scavenger
+            // A thread that took the node after our load has changed the generation. We take the
+            // node as a waiter would (odd): while it still names its dead owner, another scavenger
             // that saw it idle could claim it too (ARENA-1).
             let free = !last.1
                 && node
@@ -341,8 +352,8 @@ impl<P: Platform> Arena<P> {
     fn retire(node: &Waiter<P>) {
         // Only the user of a node changes an odd generation, so this needs no exchange.
         let next = node.generation.load(Relaxed).wrapping_add(1);
-        // Release: pairs with the acquire in `scavenge`, should our thread end with the node in its
-        // cache; and a thread that sees this generation sees no owner from before it.
+        // Release: pairs with the acquire in `scavenge`, in case our thread ends with the node in
+        // its cache; a thread that sees this generation sees no owner from before it.
         node.generation.store(if next == 0 { 2 } else { next }, Release);
     }
 
@@ -361,8 +372,8 @@ impl<P: Platform> Arena<P> {
 
     fn pop(&self) -> Option<WaiterId> {
         // Acquire (here and where the exchange fails): the node's `next`, and what its last user
-        // did; pairs with `push`. Relaxed where it succeeds: the tag tells that the head is the one
-        // that was acquired.
+        // did; pairs with `push`. Relaxed where it succeeds: an equal tag means that the head is
+        // the one that was acquired.
         let mut head = self.free.load(Acquire);
         loop {
             let id = WaiterId::from_bits(head as u32)?;
@@ -370,8 +381,8 @@ impl<P: Platform> Arena<P> {
                 return None;
             }
             let node = self.resolve_any(id)?;
-            // May belong to the node's next wait already; then the tag has changed and the
-            // exchange fails.
+            // The value may already belong to the node's next wait; then the tag has changed and
+            // the exchange fails.
             let next = node.next.load(Relaxed);
             match self.free.compare_exchange(head, Self::tagged(head, next), Relaxed, Acquire) {
                 Ok(_) => return Some(id),
@@ -385,8 +396,8 @@ impl<P: Platform> Arena<P> {
     }
 
     fn node(index: u32) -> Option<&'static Waiter<P>> {
-        // SAFETY: the arena writes to nodes that are not in use. A caller that asks it for others
-        // has promised what it does with them, when it got the arena.
+        // SAFETY: the arena itself writes only to nodes that are not in use. A caller that resolves
+        // other nodes has promised to follow their protocol, when it called `Platform::arena`.
         unsafe { P::waiter(index) }
     }
 }

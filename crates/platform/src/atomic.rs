@@ -30,11 +30,11 @@ pub trait Atomic<W: Word>: Send + Sync + Sized + 'static {
     /// Writes the word and returns what it held.
     fn swap(&self, value: W, order: Ordering) -> W;
 
-    /// Writes `new` if the word holds `current`; never fails for another reason.
+    /// Writes `new` if the word holds `current`; never fails spuriously. Returns the old value.
     ///
     /// # Errors
     ///
-    /// The value that the word held instead.
+    /// Returns the value that the word held instead.
     fn compare_exchange(
         &self,
         current: W,
@@ -43,22 +43,22 @@ pub trait Atomic<W: Word>: Send + Sync + Sized + 'static {
         failure: Ordering,
     ) -> Result<W, W>;
 
-    /// Spins until `keep` is false of the word, and returns the value of which it is.
+    /// Spins until `keep` is false for the value of the word, and returns that value.
     ///
-    /// `keep` must be a pure function of its argument. The wait has no end of its own: use it only
-    /// where the thread that will change the word is known to be running soon.
+    /// `keep` must be a pure function of its argument. The wait is unbounded: use it only where the
+    /// thread that will change the word is known to run soon.
     fn wait_while(&self, order: Ordering, keep: impl Fn(W) -> bool) -> W;
 
-    /// Spins until `keep` is false of the word or the budget is spent.
+    /// Spins until `keep` is false for the value of the word or the budget is spent.
     ///
     /// # Errors
     ///
-    /// The last value seen, of which `keep` still holds, when the budget is spent.
+    /// When the budget is spent, returns the last value seen, for which `keep` still holds.
     fn spin_while(&self, order: Ordering, budget: Budget, keep: impl Fn(W) -> bool)
     -> Result<W, W>;
 }
 
-/// Atomic arithmetic; each returns what the word held before, and wraps around.
+/// Atomic arithmetic. Each function returns the previous value of the word and wraps around.
 pub trait AtomicInteger<W: Word>: Atomic<W> {
     /// Adds.
     fn fetch_add(&self, value: W, order: Ordering) -> W;

@@ -1,56 +1,55 @@
-//! Guesses about the scheduler, and hints of algorithms to it and to tracers. Nothing here decides
-//! what is correct: a platform may leave all of it out.
+//! Guesses about the scheduler, and hints from algorithms to the scheduler and to tracers.
+//! Correctness depends on none of them: a platform may leave all of them out.
 
 use crate::ThreadId;
 
-/// Guesses and messages.
+/// Guesses about the scheduler, and messages to it and to tracers.
 pub trait Hints {
     /// Tells the scheduler something about the caller. Doing nothing is a legal answer.
     fn hint(_hint: Hint) {}
 
-    /// Tells a tracer of the program what happens here. Not called on the way to a lock that is
-    /// free. Doing nothing is a legal answer.
+    /// Reports an event to a tracer of the program. Not called on the way to a free lock. Doing
+    /// nothing is a legal answer.
     #[inline(always)]
     fn probe(_probe: Probe) {}
 
-    /// Whether more threads want to run than there are CPUs, as far as this platform can tell.
-    /// A guess: it decides how long to spin, never what is correct.
+    /// Returns whether there are more runnable threads than CPUs, as far as this platform can tell.
+    /// A guess: it affects how long to spin, never correctness.
     fn crowded() -> bool {
         false
     }
 
-    /// Whether there are CPUs to spare: one is left that no other thread needs, beside those of the
-    /// caller, which spins, and of the thread that is waited for. Never where it is
-    /// [`crowded`](Self::crowded); a guess as that is.
+    /// Returns whether there are CPUs to spare: at least one that no thread needs, besides those of
+    /// the caller, which spins, and of the thread that it waits for. Never `true` where the
+    /// platform is [`crowded`](Self::crowded). A guess, like [`crowded`](Self::crowded).
     fn roomy() -> bool {
         !Self::crowded()
     }
 
-    /// Cost of a sleep: how long a woken thread takes to be back, in nanoseconds, from the call of
+    /// The cost of a sleep, in nanoseconds: the time from the call of
     /// [`unpark`](crate::Platform::unpark) to the return of [`park`](crate::Platform::park), where
-    /// a CPU is free for it. A guess, as [`crowded`](Self::crowded) is: it decides how long to
-    /// spin.
+    /// a CPU is free for the woken thread. A guess, like [`crowded`](Self::crowded): it affects how
+    /// long to spin.
     fn sleep_cost_ns() -> u32 {
         20_000
     }
 
-    /// How long the caller keeps its CPU if it goes on, in nanoseconds: what is left of its time
-    /// slice, or [`u32::MAX`] while no other thread wants that CPU. A guess, as
-    /// [`crowded`](Self::crowded) is; where the platform can't tell, it is one end or the other by
-    /// that.
+    /// The time that the caller keeps its CPU if it goes on, in nanoseconds: the rest of its time
+    /// slice, or [`u32::MAX`] while no other thread wants that CPU. A guess; where the platform
+    /// can't tell, it is 0 if [`crowded`](Self::crowded), and [`u32::MAX`] otherwise.
     fn slice_left_ns() -> u32 {
         if Self::crowded() { 0 } else { u32::MAX }
     }
 
-    /// Lets others run that share the caller's thread and may go on, as fibers do; returns whether
-    /// there were any. A caller that has to wait may call it once before it does, and look again:
-    /// what it waits for may come from one of these, and no wait has to be prepared then.
+    /// Runs other runnable tasks that share the caller's thread, such as fibers; returns whether
+    /// there were any. A caller that must wait may call this once first and check its condition
+    /// again: one of these tasks may make it true, and then no wait need be prepared.
     fn give_way() -> bool {
         false
     }
 
-    /// Whether `thread`, which may have ended, has a CPU now. A guess; `true` where the platform
-    /// can't tell.
+    /// Returns whether `thread`, which may have ended, is on a CPU now. A guess; `true` where the
+    /// platform can't tell.
     fn runs(_thread: ThreadId) -> bool {
         true
     }
@@ -63,12 +62,12 @@ pub enum Hint {
     SpinBegin,
     /// The caller has stopped waiting by spinning.
     SpinEnd,
-    /// The caller owns what it waited for, and goes on to do something for others that wait.
+    /// The caller owns what it waited for, and now works for other waiters.
     Owns,
-    /// The caller may park until that time of the monotonic clock, in nanoseconds, which is not the
-    /// end of its wait: it looks again then, and goes on waiting.
+    /// The caller may park until that time of the monotonic clock, in nanoseconds. This is not the
+    /// deadline of its wait: it checks its condition then, and goes on waiting.
     LooksAgain {
-        /// The time at which it looks again.
+        /// The time of the next check.
         at_ns: u64,
     },
 }
@@ -78,29 +77,29 @@ pub enum Hint {
 pub enum Probe {
     /// The caller has to wait.
     WaitStart(Traced),
-    /// The caller has waited, and has it.
+    /// The caller has waited, and has got the lock.
     Acquired(Traced),
-    /// The caller has waited in vain.
+    /// The caller has stopped waiting without the lock.
     GaveUp(Traced),
 }
 
-/// A lock, as it is described to a tracer.
+/// The description of a lock for a tracer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traced {
     /// The address of the lock.
     pub address: usize,
-    /// The way in which the lock is waited for.
+    /// The kind of the lock and the mode of the wait.
     pub kind: TracedKind,
 }
 
 impl Traced {
-    /// The lock `lock`, for a tracer.
+    /// Describes `lock` to a tracer.
     pub fn new<L>(lock: &L, kind: TracedKind) -> Self {
         Self { address: core::ptr::from_ref(lock).addr(), kind }
     }
 }
 
-/// The way in which a lock is waited for. Tracers see the number.
+/// The kind of a lock and the mode of a wait for it. Tracers see the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TracedKind {

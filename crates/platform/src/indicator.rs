@@ -1,69 +1,70 @@
-//! Reader indicators: where a readers-writer lock counts its readers by socket.
+//! Reader indicators: cache lines on which a readers-writer lock counts its readers by socket.
 
 use crate::{Atomic, Platform};
 
-/// How many lines an [`Indicator`] has; on a machine with more sockets, some share one.
+/// Number of readers' lines in an [`Indicator`]; on a machine with more sockets, some share a line.
 pub const LINES: usize = 16;
 
-/// The reader indicator of one lock at a time: never-freed memory of a line for each socket, and
-/// five for all. Named in the lock by its place in [`Platform::indicators`], plus 1.
+/// A reader indicator, which belongs to at most one lock at a time: a cache line for each socket,
+/// and five for all of them, in memory that is never freed. The lock names it by its index in
+/// [`Platform::indicators`] plus 1.
 ///
 /// | line | written by | read by |
 /// |---|---|---|
 /// | `claimed`, `joined` | its lock's taker; the first reader of each socket | all |
 /// | `gate` | a thread that lets readers in | readers that wait for that |
 /// | `owner` | writers that own the lock | the same |
-/// | `writers`, which are two | writers that wait for each other | the same |
+/// | `writers` (two lines) | writers that wait for each other | the same |
 /// | each of `lines` | readers of a socket | writers |
 ///
-/// The lock defines the meaning of the words. All are zero in an indicator that was never used. In
-/// the child of a fork they are as they were in the parent, as the locks are.
+/// The lock defines the meaning of the words. All are zero in an indicator that was never used. The
+/// child of a fork inherits their values, as it inherits the locks.
 #[repr(C, align(64))]
 pub struct Indicator<P: Platform> {
-    /// Whether a lock has it.
+    /// Whether the indicator belongs to a lock.
     pub claimed: P::U32,
-    /// The lines that are in use, a bit each, and whether readers sleep.
+    /// One bit for each line that is in use, and one if readers sleep.
     pub joined: P::U32,
     /// How often readers were let in.
     pub gate: IndicatorGate<P>,
-    /// The owner's words.
+    /// The words of the writer that owns the lock.
     pub owner: IndicatorOwner<P>,
-    /// Where writers wait for each other.
+    /// The words by which writers wait for each other.
     pub writers: IndicatorWriters<P>,
     /// The lines.
     pub lines: [IndicatorLine<P>; LINES],
 }
 
-/// How often readers were let in, for those that wait for the next time.
+/// Number of times that readers were let in, for readers that wait for the next one.
 #[repr(C, align(64))]
 pub struct IndicatorGate<P: Platform>(pub P::U32);
 
-/// The notes of writers in an [`Indicator`], one at a time.
+/// The words of the writer that owns the lock of an [`Indicator`].
 #[repr(C, align(64))]
 pub struct IndicatorOwner<P: Platform> {
-    /// When the first of the writers that follow one another had the lock.
+    /// The time at which the first writer of the present run of writers got the lock.
     pub since_ns: P::U64,
-    /// Until when readers are let in, even if a writer waits.
+    /// The time until which readers are let in, even if a writer waits.
     pub until_ns: P::U64,
-    /// How often in a row few readers had come after the last writer.
+    /// Number of consecutive writers that found few new readers since the writer before them.
     pub idle: P::U32,
-    /// How many readers had entered when a writer came last.
+    /// Number of readers that had entered when the last writer came.
     pub entered: P::U64,
-    /// Which of the writers that hand the lock to each other has it.
+    /// The position of the owner in its turn, a run of writers that hand the lock to each other.
     pub turn: P::U32,
 }
 
-/// Where the writers of a lock wait for each other.
+/// The words by which the writers of a lock wait for each other.
 #[repr(C, align(64))]
 pub struct IndicatorWriters<P: Platform> {
     /// The mutex that they wait for.
     pub mutex: IndicatorMutex<P>,
-    /// How many of them there are.
+    /// Number of writers that wait.
     pub comers: IndicatorComers<P>,
 }
 
-/// How many writers wait, on a line of its own: each that comes writes it, and the mutex is on the
-/// way of a hand-over.
+/// Number of writers that wait, on its own cache line: each arriving writer writes it, and a
+/// hand-off needs the line of the mutex.
 #[repr(C, align(64))]
 pub struct IndicatorComers<P: Platform>(pub P::U64);
 
@@ -83,9 +84,9 @@ pub struct IndicatorMutex<P: Platform> {
 /// The readers of one socket.
 #[repr(C, align(64))]
 pub struct IndicatorLine<P: Platform> {
-    /// How many have entered.
+    /// Number of readers that have entered.
     pub entered: P::U64,
-    /// How many have left, and the waiter to wake for it.
+    /// Number of readers that have left, and the waiter to wake when they leave.
     pub left: P::U64,
     /// The last reader that has gone to sleep, by its node's name.
     pub asleep: P::U32,

@@ -1,25 +1,25 @@
-//! Waiters that are polled, and not parked.
+//! Waiters that are polled instead of parked.
 
 use core::task::Waker;
 
 use crate::{Platform, Waiter};
 
-/// A machine on which futures wait, too: by a waker that is left with a node, in the place of a
-/// [`park`](Platform::park). Apart from [`Platform`]: a caller that leaves a waker allocates, and
-/// not every machine has executors.
+/// A machine on which futures can wait, too: they leave a waker with a node instead of calling
+/// [`park`](Platform::park). Separate from [`Platform`], because leaving a waker allocates, and not
+/// every machine has executors.
 pub trait PolledWait: Platform {
-    /// Leaves a waker with a node: the thread that [unparks](Platform::unpark) it next wakes it,
-    /// once. `false`: a wake was due; it is taken, and the caller looks again at what it waits for.
-    /// What was done before a wake happens before what is done when one was taken, here or by
-    /// [`take_waker`](Self::take_waker).
+    /// Leaves a waker with a node: the next thread that [unparks](Platform::unpark) the node wakes
+    /// it, once. Returns `false` if a wake was pending: the call has consumed that wake, and the
+    /// caller checks its condition again. Everything before a wake happens before the return of the
+    /// call that consumes it, this one or [`take_waker`](Self::take_waker).
     ///
     /// # Safety
     ///
-    /// The node is one of the arena's, and the caller's; it is not parked on, nor given back,
-    /// before the waker was [taken back](Self::take_waker).
+    /// The node comes from the arena and belongs to the caller, which neither parks on it nor gives
+    /// it back before it has [taken the waker back](Self::take_waker).
     unsafe fn leave_waker(waiter: &Waiter<Self>, waker: Waker) -> bool;
 
-    /// Takes back the waker that was left, if it is there still, and a wake, if one is due.
+    /// Takes back the waker, if it is still there, and consumes a pending wake, if there is one.
     ///
     /// # Safety
     ///

@@ -4,22 +4,23 @@ use core::time::Duration;
 
 use crate::Clocks;
 
-/// A clock that deadlines can be given in.
+/// A clock for deadlines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Clock {
     /// Never steps.
     Monotonic,
-    /// The time of day: a deadline in it follows the clock when that is set.
+    /// The time of day: a deadline in it moves when the clock is set.
     Realtime,
-    /// The monotonic clock as the program around the lock sees it, where a library stands between
-    /// the program and the kernel's clock. The same as [`Monotonic`](Self::Monotonic) elsewhere.
+    /// The monotonic clock as the program sees it, where a library stands between the program and
+    /// the kernel's clock. The same as [`Monotonic`](Self::Monotonic) elsewhere.
     SeenMonotonic,
-    /// The time of day as the program sees it, likewise.
+    /// The time of day as the program sees it, where a library stands between the program and the
+    /// kernel's clock. The same as [`Realtime`](Self::Realtime) elsewhere.
     SeenRealtime,
 }
 
 impl Clock {
-    /// Whether it is one that a program sees: how it goes is not known beforehand.
+    /// Returns whether this is a clock as the program sees it, whose rate is not known in advance.
     #[must_use]
     pub const fn is_seen(self) -> bool {
         matches!(self, Self::SeenMonotonic | Self::SeenRealtime)
@@ -29,15 +30,15 @@ impl Clock {
 /// A point in time at which a wait ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {
-    /// The clock it is a time of.
+    /// The clock that `ns` refers to.
     pub clock: Clock,
     /// Nanoseconds since that clock's zero.
     pub ns: u64,
 }
 
 impl Deadline {
-    /// The time `timeout` from now, by the monotonic clock. What is too far to be counted is for
-    /// ever.
+    /// The time `timeout` from now, by the monotonic clock. A time that does not fit in 64 bits is
+    /// [`u64::MAX`], and never comes.
     #[must_use]
     pub fn after<P: Clocks>(timeout: Duration) -> Self {
         let ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
@@ -46,25 +47,25 @@ impl Deadline {
     }
 }
 
-/// How long to spin before something else is tried, in nanoseconds.
+/// The time to spin before the caller tries something else.
 ///
-/// A budget, not a promise: a platform may cut it short when it sees that spinning is no use
-/// (the thread was preempted, the machine is crowded), and measures it as coarsely as it likes.
+/// A budget, not a promise: a platform may cut it short when spinning has become useless (the
+/// thread was preempted, the machine is crowded), and measures it as coarsely as it likes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Budget {
-    /// Nanoseconds.
+    /// The length of the budget, in nanoseconds.
     pub ns: u32,
-    /// Whether to look less and less often, the second time after this many nanoseconds. For a word
-    /// that its owner works on: each look takes the line away from it. Not for a word that only the
-    /// waiter looks at.
+    /// If set, the loads of the word become less and less frequent; the second load comes after
+    /// this many nanoseconds. For a word on a cache line that its owner uses: each load takes the
+    /// line away from the owner. Not for a word that only the waiter reads.
     pub backoff: Option<u32>,
 }
 
 impl Budget {
-    /// Look once.
+    /// Load the word once, without spinning.
     pub const NONE: Self = Self::ns(0);
-    /// How long a wait without an end spins before it lets others run, on a platform where it can;
-    /// then it spins for as long again.
+    /// The time that an unbounded wait spins before it yields to other threads, on a platform where
+    /// it can; then it spins for the same time again.
     pub const PATIENCE: Self = Self::ns(10_000);
 
     /// A budget of `ns` nanoseconds.
@@ -73,8 +74,8 @@ impl Budget {
         Self { ns, backoff: None }
     }
 
-    /// The same budget, spent on fewer and fewer looks: the second after `ns` nanoseconds or, if
-    /// that is 0, as soon as can be.
+    /// The same budget with less and less frequent loads: the second load comes after `ns`
+    /// nanoseconds or, if that is 0, as soon as possible.
     #[must_use]
     pub const fn backing_off(self, ns: u32) -> Self {
         Self { backoff: Some(ns), ..self }

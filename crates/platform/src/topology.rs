@@ -1,10 +1,10 @@
-//! Where the caller runs, and what lies near it. The defaults are those of one CPU.
+//! The topology of a platform: CPUs, sockets and distances. The defaults describe one CPU.
 
 use crate::{CpuId, SocketId};
 
 /// The CPUs of a platform.
 pub trait Topology {
-    /// How many CPUs the threads of the process can run on at the same time, as far as this
+    /// The number of CPUs on which threads of the process can run at the same time, as far as this
     /// platform can tell; at least 1.
     fn cpus() -> u32 {
         1
@@ -20,19 +20,18 @@ pub trait Topology {
         SocketId(0)
     }
 
-    /// Whether this machine has more than one socket: where it has not, no algorithm sorts by
-    /// socket.
+    /// Returns whether this machine has more than one socket. If not, no algorithm sorts by socket.
     fn numa() -> bool {
         false
     }
 
-    /// How far the caches of two CPUs are from each other: 0 is as near as can be, and larger is
-    /// farther. The unit is the platform's; a guess, 0 where nothing is known.
+    /// The distance between the caches of two CPUs, in a unit of the platform; 0 is the nearest. A
+    /// guess; 0 where nothing is known.
     fn distance(_: CpuId, _: CpuId) -> u32 {
         0
     }
 
-    /// Whether there are distances to sort by on this machine.
+    /// Returns whether this machine has distances to sort by.
     fn tiered() -> bool {
         Self::numa()
     }

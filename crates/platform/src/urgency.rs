@@ -1,19 +1,20 @@
-//! How urgent threads are. By default all are alike, and none can be made more urgent.
+//! The priorities of threads. By default all threads have the same priority, and none can be
+//! raised.
 
 use crate::{ThreadId, Unsupported};
 
 /// The priorities of a platform's threads.
 pub trait Urgency {
-    /// How urgent the scheduler holds the calling thread to be; larger goes first. An ordinary
-    /// thread of the usual niceness is [`RANK`]; nice values are 1 to 40, real-time priorities 101
-    /// to 199, deadlines 255.
+    /// The rank of the calling thread in the scheduler's order; a larger rank is served first. An
+    /// ordinary thread of the usual niceness is [`RANK`]; nice values are 1 to 40, real-time
+    /// priorities 101 to 199, deadlines 255.
     fn rank() -> u8 {
         RANK
     }
 
-    /// The [`rank`](Self::rank) of a thread that has a real-time priority: more than 100; 0 of one
-    /// that shares time. Locks serve those first, the highest of them before the others. Asked when
-    /// a wait begins or its waiter is about to sleep; 0 is a safe answer.
+    /// The [`rank`](Self::rank) of a thread with a real-time priority, more than 100; 0 for a
+    /// time-sharing thread. Locks serve real-time threads first, in the order of their ranks.
+    /// Called when a wait begins or its waiter is about to sleep; 0 is a safe answer.
     fn urgency() -> u8 {
         match Self::rank() {
             rank if rank > 100 => rank,
@@ -21,13 +22,13 @@ pub trait Urgency {
         }
     }
 
-    /// Makes `thread`, which may have ended, run as if it were at least as urgent as `rank`, until
-    /// as many [`reclaim`](Self::reclaim)s have been made as loans. A loan is not lost because of
+    /// Makes `thread`, which may have ended, run with at least the rank `rank`, until
+    /// [`reclaim`](Self::reclaim) has been called as often as `lend`. No loan is lost because of
     /// another loan or its end.
     ///
     /// # Errors
     ///
-    /// [`Unsupported`] where that is not possible or not permitted; then nothing was lent.
+    /// [`Unsupported`] where lending is not possible or not permitted; then nothing was lent.
     fn lend(_thread: ThreadId, _rank: u8) -> Result<(), Unsupported> {
         Err(Unsupported)
     }
@@ -36,5 +37,5 @@ pub trait Urgency {
     fn reclaim(_thread: ThreadId) {}
 }
 
-/// [`Urgency::rank`] of a thread that was made neither more nor less urgent than others.
+/// [`Urgency::rank`] of a thread with the default priority.
 pub const RANK: u8 = 20;

@@ -1,4 +1,4 @@
-//! A waiter: the node by which a thread or fiber stands in a queue.
+//! Waiter nodes: the records of threads and fibers in queues, and the names of these records.
 
 use core::num::NonZeroU32;
 
@@ -9,49 +9,51 @@ use crate::{Atomic, Platform};
 /// | field | written by | read by |
 /// |---|---|---|
 /// | `generation`, `owner` | the arena | the arena, wakers |
-/// | `next` to `due`, `rank`, `passed`, `queue` | the primitive it waits in | the same |
+/// | `next` to `due`, `rank`, `passed`, `queue` | the primitive that is waited for | the same |
 /// | `token`, `handle` | the platform's `park` and `unpark` | the same |
 ///
 /// Fields are plain platform atomics; the writer of a field says what it means. All are zero in a
 /// node that was never used and, after a fork, in the child.
 #[repr(C, align(64))]
 pub struct Waiter<P: Platform> {
-    /// Odd while the node is in use, even while it is not, zero if it never was. Grows with each
-    /// change of hands.
+    /// Odd while the node is in use, even while it is not, zero if it was never used. Grows
+    /// whenever the node changes hands.
     pub generation: P::U32,
-    /// The thread in whose cache the node is, as [`ThreadId`](crate::ThreadId); otherwise 0.
+    /// The thread that has the node in its cache, as [`ThreadId`](crate::ThreadId); otherwise 0.
     pub owner: P::U32,
     /// The node behind this one in its queue ([`WaiterId`] bits), 0 if none is known.
     pub next: P::U32,
-    /// The state of the waiter, and what it may do.
+    /// The state and the permissions of the waiter; the primitive defines the bits.
     pub status: P::U32,
-    /// How many waiters were grouped in a row up to this one.
+    /// Number of waiters that were grouped in a row up to this waiter.
     pub batch: P::U32,
-    /// Where the next shuffler resumes ([`WaiterId`] bits), 0 for right behind itself.
+    /// The node where the next shuffler resumes ([`WaiterId`] bits); 0 for the node right behind
+    /// itself.
     pub resume: P::U32,
     /// The socket that the waiter was on when it began to wait.
     pub socket: P::U16,
-    /// The CPU that the waiter was on then.
+    /// The CPU that the waiter was on when it began to wait.
     pub cpu: P::U16,
     /// The mode in which the waiter wants the lock; each primitive defines it. For a readers-writer
     /// lock: 0 to read, any other value to write. For a mutex: the waiter behind it in its cohort.
     pub wants: P::U32,
-    /// When the waiter was called, in units of its primitive; means nothing while `due` is 0.
+    /// The time at which the waiter was signalled, in units of its primitive; meaningless while
+    /// `due` is 0.
     pub called: P::U32,
-    /// From when on others are to make way for it; 0 if it was not called.
+    /// The time from which other threads must make way for the waiter; 0 if it was not signalled.
     pub due: P::U32,
-    /// The platform's: whether a wake is due.
+    /// Used by the platform: whether a wake is pending.
     pub token: P::U32,
     /// The key by which the lock's policy sorts the waiter; the policy defines it.
     pub rank: P::U16,
-    /// How often others were moved ahead of it for their rank; or how often the lock was handed on
-    /// in its cohort.
+    /// Number of times that other waiters were moved ahead of this one for their rank; or that the
+    /// lock was handed off in its cohort.
     pub passed: P::U16,
-    /// The platform's: which fiber or waker waits, if it is not the thread that parks.
+    /// Used by the platform: the fiber or waker that waits, if it is not the thread that parks.
     pub handle: P::U64,
-    /// The queue that the waiter may be moved into, in its primitive's words; 0 for none. Or the
-    /// waiter to wake for it ([`WaiterRef::bits`]), 0 for itself. Or, in the upper half, the waiter
-    /// whose place in the queue it has.
+    /// The queue into which the waiter may be moved, in a format of its primitive; 0 for none. Or
+    /// the waiter to wake instead of this one ([`WaiterRef::bits`]), 0 for itself. Or, in the upper
+    /// half, the waiter whose place in the queue this waiter has.
     pub queue: P::U64,
 }
 
@@ -79,14 +81,14 @@ impl<P: Platform> Waiter<P> {
 
 /// The name of a node in a lock word: `epoch` (10 bits) above `index` (22 bits), never zero.
 ///
-/// The epoch tells a name that this process wrote from one that another process left in the same
-/// memory: before a `fork`, or through a shared mapping. [`Arena::resolve`](crate::Arena::resolve)
-/// refuses those.
+/// The epoch distinguishes a name that this process wrote from a name that another process left in
+/// the same memory, before a `fork` or through a shared mapping.
+/// [`Arena::resolve`](crate::Arena::resolve) rejects names of other processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WaiterId(NonZeroU32);
 
 impl WaiterId {
-    /// Bits of the index.
+    /// Number of bits of the index.
     pub const INDEX_BITS: u32 = 22;
     const INDEX_MASK: u32 = (1 << Self::INDEX_BITS) - 1;
 
@@ -94,7 +96,7 @@ impl WaiterId {
     ///
     /// # Panics
     ///
-    /// If one of them is zero or too large; both come from the platform.
+    /// If `epoch` or `index` is zero or too large; both come from the platform.
     #[must_use]
     pub const fn new(epoch: u32, index: u32) -> Self {
         assert!(index != 0 && index <= Self::INDEX_MASK, "waiter index out of range");
@@ -105,7 +107,7 @@ impl WaiterId {
         }
     }
 
-    /// The name in an atomic word; `None` is 0.
+    /// The name with these bits, as read from an atomic word; `None` for 0.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Option<Self> {
         match NonZeroU32::new(bits) {
@@ -114,7 +116,7 @@ impl WaiterId {
         }
     }
 
-    /// The bits to write in an atomic word.
+    /// The bits of the name, to store in an atomic word.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.0.get()
@@ -133,7 +135,7 @@ impl WaiterId {
     }
 }
 
-/// A node as a thread saw it: a later waker does nothing if it has changed hands after that.
+/// A reference to one use of a node: a waker does nothing if the node has changed hands since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaiterRef {
     /// The index of the node.
@@ -149,7 +151,7 @@ impl WaiterRef {
         (self.generation as u64) << u32::BITS | self.index as u64
     }
 
-    /// The reference that [`bits`](Self::bits) were made of; `None` if there is no index in them.
+    /// The reference with these [`bits`](Self::bits); `None` if the index in them is 0.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Option<Self> {
         match bits as u32 {

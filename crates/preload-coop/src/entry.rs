@@ -1,8 +1,8 @@
-//! The functions that programs call, and those that `shim.c` calls here.
+//! The exported functions that programs call, and the functions that `shim.c` calls.
 //!
-//! Rust exports its own functions only, so those of C are reached by a jump: no frame of ours
-//! stands above a wait, and a cancellation finds C code alone. They are exported without a version,
-//! which satisfies a reference to any version of the C library's.
+//! Rust exports only its own functions, so each jumps to a C function: no Rust frame is on the
+//! stack during a wait, and a cancellation unwinds C code only. They are exported without a
+//! version, which satisfies a reference to any version of the C library's.
 
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_void};
@@ -16,7 +16,7 @@ use crate::member::{self, Loop, Waited};
 /// Defines functions that jump to `$to` in `shim.c`.
 macro_rules! in_c {
     ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? => $to:ident;)*) => {
-        // SAFETY: `shim.c` defines them so.
+        // SAFETY: `shim.c` defines the functions with these signatures.
         unsafe extern "C" {
             $(fn $to($($argument: $type),*) $(-> $result)?;)*
         }
@@ -27,12 +27,12 @@ macro_rules! in_c {
 /// Defines functions that jump to `$to`.
 macro_rules! jumps {
     ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? => $to:ident;)*) => {$(
-        /// The C library's function of this name, and a cancellation point; or one of ours.
+        /// The C library's function of this name, which is a cancellation point, or one of ours.
         ///
         /// # Safety
         ///
         /// The conditions of the C library.
-        // SAFETY: it goes on in the function named, with the arguments and stack as they came.
+        // SAFETY: it jumps to the function `$to`, with the arguments and the stack unchanged.
         #[unsafe(naked)]
         // SAFETY: the C library's name and signature: this function is meant to replace it.
         #[unsafe(no_mangle)]
@@ -69,7 +69,7 @@ in_c! {
     antiphon_coop_release(_ns: u64) => antiphon_coop_told;
 }
 
-// Other names of these in the C library, and the forms that a compiler puts in their place
+// Other names of these functions in the C library, and the forms that a compiler replaces them with
 // (`_FORTIFY_SOURCE`).
 in_c! {
     __poll_chk(_files: Files, _count: c_ulong, _timeout: c_int, _bytes: size_t) -> c_int
@@ -83,7 +83,7 @@ jumps! {
         => antiphon_coop_select;
 }
 
-/// A wait, as `shim.c` has it.
+/// A wait; `shim.c` declares the same layout.
 #[repr(C)]
 pub struct Wait {
     /// The longest time of the wait, in nanoseconds; or `AS_ASKED`.
@@ -91,7 +91,7 @@ pub struct Wait {
     rest: MaybeUninit<Between>,
 }
 
-/// The state that is kept while the C library waits.
+/// The state of a wait while the C library waits.
 struct Between {
     pause: Pause,
     waited: Waited,
@@ -100,10 +100,10 @@ struct Between {
 const AS_ASKED: i64 = -1;
 const _: () = assert!(size_of::<Wait>() <= 8 + 16 * 8 && align_of::<Wait>() <= 8);
 
-/// Our part of a thread, as `shim.c` has it: nothing that a signal handler comes by.
+/// The library's state of a thread, as declared in `shim.c`. Signal handlers don't access it.
 #[repr(C)]
 pub struct Thread {
-    /// A [`Loop`] that was boxed, or null.
+    /// A boxed [`Loop`], or null.
     looping: *mut c_void,
     /// The epoch of the process that the other fields belong to.
     epoch: u32,
@@ -111,32 +111,33 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// The thread's loop, if it is one; made, if it has just become one.
+    /// The thread's loop, if the thread is one; created if it has just become one.
     fn looping(&mut self) -> Option<&mut Loop> {
         let epoch = member::epoch();
         if self.epoch != epoch {
-            // In the child of a fork, the parent's objects are not ours to give back.
+            // In the child of a fork, the parent's objects must not be freed.
             (self.looping, self.epoch, self.waits) = (core::ptr::null_mut(), epoch, 0);
         }
         if self.looping.is_null() {
             self.waits = self.waits.saturating_add(1);
             let new = Box::into_raw(Box::new(member::become_loop(self.waits)?));
             self.looping = new.cast();
-            // SAFETY: `shim.c` has it so; what it gives back is what it was given, once.
+            // SAFETY: `shim.c` has this signature; it passes the pointer to `leave` once.
             unsafe { antiphon_coop_at_exit_of(self.looping) };
         }
-        // SAFETY: boxed above, by this thread, and no other thread's until it ends.
+        // SAFETY: boxed above, by this thread, and used by no other thread before it ends.
         Some(unsafe { &mut *self.looping.cast::<Loop>() })
     }
 }
 
-// SAFETY: `shim.c` defines it so.
+// SAFETY: `shim.c` defines the function with this signature.
 unsafe extern "C" {
     fn antiphon_coop_at_exit_of(looping: *mut c_void);
 }
 
-/// Called before a wait of `timeout_ns` nanoseconds (negative: without an end), when the loop has
-/// told its next release `told_ns` (0: it has not). 0: the library has no part in it.
+/// Called before a wait of `timeout_ns` nanoseconds (negative: endless); `told_ns` is the next
+/// release time that the loop has announced (0: none). Returns 0 if the library takes no part in
+/// the wait.
 extern "C" fn begin(thread: &mut Thread, wait: &mut Wait, timeout_ns: i64, told_ns: u64) -> c_int {
     if !member::enabled() {
         return 0;
@@ -148,11 +149,11 @@ extern "C" fn begin(thread: &mut Thread, wait: &mut Wait, timeout_ns: i64, told_
     1
 }
 
-/// Called after a wait; `timed_out` says whether it ended by its timeout.
+/// Called after a wait; `timed_out` says whether its timeout ended it.
 extern "C" fn end(thread: &mut Thread, wait: &mut Wait, timed_out: c_int) {
-    // SAFETY: `begin` has written it and said so; otherwise `shim.c` does not call this.
+    // SAFETY: `begin` has written it; if it has not, it returns 0, and `shim.c` does not call this.
     let Between { pause, waited } = unsafe { wait.rest.assume_init_read() };
-    // A signal handler that has forked in between is in another process.
+    // If a signal handler has forked meanwhile, this is another process.
     if thread.epoch != member::epoch() || thread.looping.is_null() {
         return;
     }
@@ -161,17 +162,17 @@ extern "C" fn end(thread: &mut Thread, wait: &mut Wait, timed_out: c_int) {
     looping.after(pause, waited, timed_out != 0);
 }
 
-/// The thread ends.
+/// Called when the thread ends.
 extern "C" fn leave(looping: *mut c_void) {
-    // SAFETY: boxed by `Thread::looping`, and given back once, when the thread has done with it.
+    // SAFETY: boxed by `Thread::looping`, and passed here once, when the thread no longer uses it.
     drop(unsafe { Box::from_raw(looping.cast::<Loop>()) });
 }
 
-/// The names by which `shim.c` calls the above.
+/// Exports the functions above under the names that `shim.c` uses.
 macro_rules! to_c {
     ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $of:ident;)*) => {$(
         /// See `shim.c`.
-        // SAFETY: a name that is ours.
+        // SAFETY: no other object defines a name with this prefix.
         #[unsafe(no_mangle)]
         extern "C" fn $name($($argument: $type),*) $(-> $result)? {
             $of($($argument),*)

@@ -1,4 +1,4 @@
-//! A thread that is a loop: its messages to others at its waits, and its counts.
+//! A thread that is an event loop: its messages to others at its waits, and its counts.
 //!
 //! ```text
 //!                 its 2nd wait (main), its 16th (another)
@@ -7,10 +7,9 @@
 //!       └───────────── the process forks, or executes ─────────────┘
 //! ```
 //!
-//! A loop's work is what it does between two waits. A wait that is to return at once says that
-//! there is more of it: the loop polls as one that wants the CPU, with an importance of 0. Any
-//! other wait is for something to do: until its timeout, which is the loop's next release, it
-//! wants nothing.
+//! A loop works between two waits. A wait that must return at once means that there is more work:
+//! the loop polls as a member that wants the CPU, with an importance of 0. In any other wait the
+//! loop waits for work: until the timeout, which is its next release time, it doesn't want the CPU.
 
 use core::mem::ManuallyDrop;
 use std::sync::{Mutex, TryLockError};
@@ -25,18 +24,18 @@ use antiphon_record::coop::{BATON, BOOST, Count, Page, Refusal, RowWords};
 
 use crate::settings::{self, Settings};
 
-/// The number of waits from which on the process's first thread is a loop.
+/// From this number of waits on, the process's first thread counts as a loop.
 const WAITS_OF_MAIN: u32 = 2;
-/// The number of waits from which on any other thread is a loop: a thread that looks a name up, or
-/// waits for one answer, is none.
+/// From this number of waits on, any other thread counts as a loop: a thread that resolves a name,
+/// or waits for one answer, is not one.
 const WAITS_OF_OTHERS: u32 = 16;
 
-/// Whether anything is wanted of this process.
+/// Returns whether this process has settings, so that the library acts in it.
 pub fn enabled() -> bool {
     settings::get().is_some()
 }
 
-/// Tells this process from its parent.
+/// The epoch of this process, which differs from its parent's.
 pub fn epoch() -> u32 {
     Linux::epoch()
 }
@@ -45,17 +44,17 @@ fn now() -> u64 {
     Linux::now(Clock::Monotonic)
 }
 
-/// The common state of the loops of a process.
+/// State that the loops of a process share.
 struct Common {
     epoch: u32,
-    /// `None`: not wanted.
+    /// `None` if no domain is requested.
     domain: Option<Result<Domain, Refusal>>,
     booster: Option<Result<Booster, Refusal>>,
     page: Option<&'static Page>,
 }
 
-/// Made when the first loop is found. Never dropped: a program that closes all its files may have
-/// opened others under the numbers of ours meanwhile.
+/// Created when the first loop is found. Never dropped: a program that closes all its files may
+/// have opened others with the numbers of ours meanwhile.
 static COMMON: Mutex<Option<ManuallyDrop<Common>>> = Mutex::new(None);
 
 impl Common {
@@ -71,7 +70,7 @@ impl Common {
     }
 }
 
-/// Makes the calling thread, which waits for the `waits`th time, a loop; if it is one.
+/// Makes the calling thread a loop if it counts as one at its wait number `waits`.
 pub fn become_loop(waits: u32) -> Option<Loop> {
     let main = Linux::thread().0 == std::process::id();
     let settings = settings::get()?;
@@ -81,8 +80,8 @@ pub fn become_loop(waits: u32) -> Option<Loop> {
     let mut common = match COMMON.try_lock() {
         Ok(common) => common,
         Err(TryLockError::Poisoned(common)) => common.into_inner(),
-        // Another thread is at it; or was when this process came of its fork, and then never ends.
-        // The next wait is as good.
+        // Another thread holds the lock, or held it when this process was forked, and then never
+        // releases it. The next wait will try again.
         Err(TryLockError::WouldBlock) => return None,
     };
     let known = common.take().filter(|common| common.epoch == epoch());
@@ -92,7 +91,7 @@ pub fn become_loop(waits: u32) -> Option<Loop> {
     Some(made)
 }
 
-/// By what a loop is on time.
+/// The means by which a loop is on time.
 enum Tier {
     None(Alone),
     Baton(Box<Membership>),
@@ -119,7 +118,7 @@ impl Tier {
         }
     }
 
-    /// Its part in the domain, and the counts of its raises.
+    /// The loop's membership in the domain, and the counts of its raises.
     fn parts(&mut self) -> (Option<&mut Membership>, Option<Counts>) {
         match self {
             Self::None(_) => (None, None),
@@ -139,20 +138,20 @@ pub struct Loop {
     row: Option<&'static RowWords>,
 }
 
-/// The record of a wait, made when it begins.
+/// The record of a wait, created when it begins.
 #[derive(Clone, Copy)]
 pub struct Waited {
     release_ns: Option<u64>,
-    /// Whether the loop has announced that time, and it is not the end of the timeout.
+    /// Whether the loop has announced that time, as opposed to the end of the timeout.
     told: bool,
 }
 
 impl Waited {
-    /// For how long the C library may wait, if not as long as it was asked to.
+    /// The longest wait of the C library in nanoseconds, if shorter than the program's.
     pub fn limit_ns(&self, pause: &Pause) -> Option<i64> {
         match pause.until_ns {
             None => None,
-            // The wait that was asked for ends then.
+            // The program's own timeout ends then.
             until_ns if until_ns == self.release_ns && !self.told => None,
             Some(until_ns) => i64::try_from(until_ns.saturating_sub(now())).ok(),
         }
@@ -182,7 +181,7 @@ impl Loop {
             (Some(member), Some(booster)) => Tier::Both(Box::new(booster.boost(member))),
         };
         if !matches!(tier, Tier::None(_)) {
-            // A sleep is as exact as the kernel makes it. If not, it is 50 µs less so.
+            // Makes sleeps as exact as the kernel can. If this fails, they are 50 µs less exact.
             let _ = set_timer_slack(1);
         }
         let row = common.page.and_then(|page| {
@@ -194,8 +193,8 @@ impl Loop {
         Self { tier, row }
     }
 
-    /// Called before a wait of `timeout_ns` (`None`: without an end), when the loop has told its
-    /// next release (0: it has not; in centuries: it has none).
+    /// Called before a wait of `timeout_ns` (`None`: endless); `told_ns` is the next release time
+    /// that the loop has announced (0: none; in centuries: the loop has no timer).
     pub fn before(&mut self, timeout_ns: Option<u64>, told_ns: u64) -> (Pause, Waited) {
         let timeout_at = timeout_ns.filter(|&ns| ns > 0).map(|ns| now().saturating_add(ns));
         let told_at = (1..=i64::MAX as u64).contains(&told_ns).then_some(told_ns);
@@ -219,7 +218,7 @@ impl Loop {
         (self.tier.halves().before(ask), Waited { release_ns, told })
     }
 
-    /// After it; whether it ended by its timeout.
+    /// Called after the wait; `timed_out` says whether its timeout ended it.
     pub fn after(&mut self, pause: Pause, waited: Waited, timed_out: bool) {
         let _: Answer = self.tier.halves().after(pause);
         let Some(row) = self.row else { return };

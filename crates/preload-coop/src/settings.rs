@@ -1,4 +1,4 @@
-//! The settings of this process, from its environment: read once, before `main`.
+//! The settings of this process, read from its environment once, before `main`.
 
 use core::ffi::c_int;
 use std::env::{var, var_os};
@@ -14,19 +14,19 @@ use antiphon_record::coop::{self, PAGE_BYTES, Page};
 
 /// The settings of a process.
 pub struct Settings {
-    /// Name and CPU, if its loops are to hand that on.
+    /// Name and CPU of the domain, if the loops must pass on their CPU.
     pub domain: Option<(String, u32)>,
-    /// Whether they are to be raised while they are late.
+    /// Whether the loops must be raised while they are late.
     pub boost: bool,
-    /// How the CPU is shared.
+    /// The scheduling options of the CPU.
     pub schedule: Options,
     report: Option<OsString>,
 }
 
 static SETTINGS: OnceLock<Option<Settings>> = OnceLock::new();
 
-/// The settings, if there are any. `None` before the library is initialised: waits of constructors
-/// that run earlier are the C library's.
+/// The settings, if there are any. `None` before the library is initialised: it takes no part in
+/// waits of constructors that run earlier.
 pub fn get() -> Option<&'static Settings> {
     SETTINGS.get()?.as_ref()
 }
@@ -45,12 +45,12 @@ impl Settings {
         (boost || domain.is_some()).then(|| Self { domain, boost, schedule: schedule(), report })
     }
 
-    /// The page of its counts, if the environment names a file for them. It stays mapped.
+    /// The page for the counts, if the environment names a file for them. It is never unmapped.
     pub fn page(&self) -> Option<&'static Page> {
         let file = OpenOptions::new().read(true).write(true).open(self.report.as_ref()?).ok()?;
         let mapping = Box::leak(Box::new(Mapping::new(&file, PAGE_BYTES).ok()?));
-        // SAFETY: mapped for good, as long as a page, at the beginning of one of the machine's; all
-        // of it is atomic words, of which any bytes are some value.
+        // SAFETY: never unmapped, of the length of a `Page`, and aligned to a page of the machine;
+        // it consists of atomic words, for which any bytes are valid.
         Some(unsafe { &*mapping.as_ptr().cast::<Page>() })
     }
 }
@@ -66,17 +66,17 @@ fn schedule() -> Options {
 /// The name of the calling thread.
 pub fn thread_name() -> [u8; 16] {
     let mut name = [0; 16];
-    // SAFETY: the kernel writes 16 bytes at the most. If it does not, the name is empty.
+    // SAFETY: the kernel writes at most 16 bytes. If the call fails, the name is empty.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
     name
 }
 
-/// Decides what this process wants, before the program's own code runs.
+/// Reads the settings, before the program's own code runs.
 extern "C" fn load(_: c_int, _: *const *const u8, _: *const *const u8) {
     let settings = SETTINGS.get_or_init(Settings::read).as_ref();
-    // A loop that was raised when it executed this program has no helper that lowers it. A process
-    // that comes of a fork, and was given a real-time class on purpose, does not have it reset by
-    // the next fork.
+    // A loop that was raised when it executed this program has no helper that lowers it. It is
+    // recognised by the flag that resets the class on a fork: a process with an intended real-time
+    // class, inherited by a fork, does not have that flag.
     if settings.is_some_and(|settings| settings.boost)
         && let Ok(class) = schedule::class(ThreadId(0))
         && class == (Class { policy: Policy::Fifo, resets_on_fork: true })
@@ -88,7 +88,7 @@ extern "C" fn load(_: c_int, _: *const *const u8, _: *const *const u8) {
 
 /// Makes the loader call [`load`].
 #[used]
-// SAFETY: a section of pointers to such functions, which the loader calls once each, with what
-// `main` is called with.
+// SAFETY: the section holds pointers to functions of this type, each of which the loader calls
+// once, with the arguments of `main`.
 #[unsafe(link_section = ".init_array")]
 static LOAD: extern "C" fn(c_int, *const *const u8, *const *const u8) = load;

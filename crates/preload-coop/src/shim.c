@@ -1,15 +1,15 @@
-/* The functions that programs call, and the parts beside them that an ABI asks of C.
+/* The functions that programs call, and other parts that the ABI requires to be in C.
  *
- * A wait is a cancellation point: it may unwind the stack of its thread. A Rust frame may not be
- * unwound so (the library is built with panic=abort), therefore the waits are here, and call Rust
+ * A wait is a cancellation point: it may unwind the stack of its thread. A Rust frame must not be
+ * unwound this way (the library is built with panic=abort), so the waits are here, and call Rust
  * before and after, never around them:
  *
  *   wait_begins     others run; how long the wait is to be
  *   the C library   with the caller's arguments, but for that: masks, errors and EINTR are its own
  *   wait_ends       it is this thread's turn
  *
- * Cancellation is off while Rust runs, and errno is kept. A wait that comes while Rust runs, from a
- * signal handler, goes straight to the C library. */
+ * Cancellation is off while Rust runs, and errno is preserved. A wait of a signal handler while
+ * Rust runs goes directly to the C library. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -28,19 +28,19 @@
 #define NS 1000000000LL
 enum { FOREVER = -1, AS_ASKED = -1 };
 
-/* `entry.rs` has the same. */
+/* `entry.rs` declares the same layout. */
 struct wait {
 	int64_t limit_ns;
 	uint64_t private_words[16];
 };
 
-/* Rust's part of a thread: `entry.rs` has the same. */
+/* Rust's state of a thread; `entry.rs` declares the same layout. */
 struct thread {
 	void *loop;
 	uint32_t epoch, waits;
 };
 
-/* Ours, and no other object's. */
+/* Hidden from other objects. */
 #pragma GCC visibility push(hidden)
 int antiphon_coop_begin(struct thread *thread, struct wait *wait, int64_t timeout_ns,
 			uint64_t told_ns);
@@ -68,12 +68,12 @@ int antiphon_coop_ppoll_chk(struct pollfd *files, nfds_t count, const struct tim
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 
 static __thread struct thread current INITIAL_EXEC;
-/* Ours, which a signal handler may come by while Rust has the other: what the program has told of
- * its next release; whether Rust runs; whether the thread has left. */
+/* State that a signal handler may access while Rust uses `current`: the next release time that the
+ * program has announced; whether Rust runs; whether the thread has left. */
 static __thread volatile uint64_t told_ns INITIAL_EXEC;
 static __thread volatile bool busy INITIAL_EXEC, gone INITIAL_EXEC;
 
-/* Whose value is a thread's loop: its destructor has the loop leave. */
+/* The value of this key is a thread's loop; the destructor makes the loop leave. */
 static pthread_key_t key;
 static atomic_bool key_made;
 
@@ -92,7 +92,7 @@ __attribute__((constructor)) static void make_key(void)
 
 void antiphon_coop_at_exit_of(void *loop)
 {
-	/* If this fails, others find that the thread has ended. */
+	/* If this fails, other members detect that the thread has ended. */
 	if (atomic_load_explicit(&key_made, memory_order_acquire))
 		(void)pthread_setspecific(key, loop);
 }
@@ -102,7 +102,7 @@ void antiphon_coop_told(uint64_t ns)
 	told_ns = ns;
 }
 
-/* Runs a part of Rust's. */
+/* Calls Rust, with cancellation off and errno preserved. */
 #define IN_RUST(...) \
 	do { \
 		int state, saved = errno; \
@@ -116,7 +116,7 @@ void antiphon_coop_told(uint64_t ns)
 		errno = saved; \
 	} while (0)
 
-/* Whether the wait is ours: then `wait_ends` follows it. */
+/* Returns whether the library takes part in the wait: then `wait_ends` must follow it. */
 static bool wait_begins(struct wait *wait, int64_t timeout_ns)
 {
 	int ours = 0;
@@ -135,7 +135,7 @@ static int wait_ends(struct wait *wait, int result)
 	return result;
 }
 
-/* The C library's function of that name, behind ours; one that it has not fails with ENOSYS. */
+/* The next function of that name after ours; fails with ENOSYS if there is none. */
 #define REAL(name) \
 	({ \
 		static _Atomic(__typeof__(&name)) real; \
@@ -155,7 +155,7 @@ static int missing(void)
 	return -1;
 }
 
-/* Timeouts. One that is not valid is the C library's affair: false. */
+/* Conversion of timeouts. Returns false for an invalid one, which goes to the C library. */
 
 static int64_t of_ms(int ms)
 {
@@ -169,7 +169,7 @@ static bool of_timespec(const struct timespec *time, int64_t *ns)
 		return true;
 	if (time->tv_sec < 0 || time->tv_nsec < 0 || time->tv_nsec >= NS)
 		return false;
-	/* A time in centuries counts as no end. */
+	/* A timeout of centuries counts as endless. */
 	if (time->tv_sec < INT32_MAX)
 		*ns = time->tv_sec * NS + time->tv_nsec;
 	return true;
@@ -187,7 +187,7 @@ static bool of_timeval(const struct timeval *time, int64_t *ns)
 	return true;
 }
 
-/* The timeout to call the wait with: never less than is left, in whole units. */
+/* The timeout for the C library's wait: the time left, rounded up to whole units. */
 
 static int in_ms(const struct wait *wait, int ms)
 {
@@ -206,8 +206,9 @@ static const struct timespec *in_timespec(const struct wait *wait, const struct 
 	return left;
 }
 
-/* A look by `epoll`, which was not to wait, fails with EINTR only because it had to; so does one by
- * others that is not for the signals of a mask. Then it is to be had. */
+/* An `epoll` call with a timeout of 0 fails with EINTR only because the library made it wait; so do
+ * the other functions, unless they wait for the signals of a mask. Then the call must be
+ * repeated. */
 static bool was_a_look(const struct wait *wait, int64_t asked_ns, int result)
 {
 	return result < 0 && errno == EINTR && asked_ns == 0 && wait->limit_ns > 0;
@@ -304,8 +305,8 @@ static int64_t now_ns(void)
 	return now.tv_sec * NS + now.tv_nsec;
 }
 
-/* Linux writes to `timeout` what is left of it when the call returns, which is now. If it has
- * written at all, to what we gave it: a personality may forbid that, and none left stays none. */
+/* Linux stores the time left in `timeout` when the call returns, which is now. Only if it has
+ * written to our copy: a personality may forbid that, and zero stays zero. */
 static void what_is_left(struct timeval *timeout, const struct timeval *written,
 			 const struct timeval *before, int64_t end_ns)
 {
@@ -348,7 +349,7 @@ int antiphon_coop_select(int count, fd_set *read, fd_set *write, fd_set *except,
 	return result;
 }
 
-/* The forms that a compiler puts in their place (_FORTIFY_SOURCE). */
+/* The forms that a compiler replaces them with (_FORTIFY_SOURCE). */
 
 int __poll_chk(struct pollfd *files, nfds_t count, int timeout, size_t bytes);
 int __ppoll_chk(struct pollfd *files, nfds_t count, const struct timespec *timeout,

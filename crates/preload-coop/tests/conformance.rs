@@ -1,5 +1,5 @@
-//! The promises of Linux and of the C library, from C programs in `tests/c`. Each runs without the
-//! library first: its expectations hold there.
+//! Conformance to Linux and to the C library, by C programs in `tests/c`. Each runs without the
+//! library first, to check its expectations there.
 
 mod support;
 
@@ -8,19 +8,20 @@ use std::path::Path;
 use antiphon_record::coop::Count;
 use support::{Spins, Stage, plain, succeeds};
 
-/// Runs a program with the library, by that tier; says how many loops it had, at least.
+/// Runs a program with the library in that tier, and checks that it had at least `loops` loops.
 fn holds_by(stage: &Stage, program: &Path, arguments: &[&str], tier: &str, loops: usize) {
     let before = stage.loops().len();
     let output = succeeds(stage.under(tier, program).args(arguments));
     assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
     let found = &stage.loops()[before..];
     assert!(found.len() >= loops, "{tier}: {} loops", found.len());
-    // A row that has no part in it is as if it were alone: that would prove nothing.
+    // A loop that takes no part in the domain runs as if it were alone, which would prove nothing.
     assert!(found.iter().all(|row| row.baton == (tier != "t1")), "{tier}: {found:?}");
     assert!(found.iter().all(|row| row.count(Count::Waits) > 0), "{tier}");
 }
 
-/// Runs a program without and with the library, by each tier; says how many loops it had, at least.
+/// Runs a program without and with the library in each tier, and checks that it had at least
+/// `loops` loops.
 fn holds(file: &str, compiled: &[&str], arguments: &[&str], loops: usize) {
     let stage = Stage::new(&file.replace('.', "-"));
     let program = stage.compile(file, compiled);
@@ -66,7 +67,7 @@ fn who_becomes_another_user_and_may_not_be_raised_any_longer_is_counted() {
     }
     assert!(status.success(), "{status}");
     let loops = stage.loops();
-    // If root may not raise either, there is no helper.
+    // If not even root may raise a thread, there is no helper.
     let counted = |row: &antiphon_record::coop::LoopRow| row.count(Count::Refusals) > 0;
     assert!(loops.iter().all(|row| !row.boost || counted(row)), "{loops:?}");
 }
@@ -93,7 +94,7 @@ fn all_that_holds_while_another_has_the_cpu() {
     for file in ["waits.c", "threads.c", "processes.c"] {
         let program = stage.compile(file, &["-O1"]);
         for tier in ["t3", "auto"] {
-            // The other loop has work all the time, so each wait is for a turn.
+            // The other loop always has work, so each wait includes waiting for a turn.
             let mut other = Spins::new(&stage, &spins, tier, 600_000);
             other.begin();
             holds_by(&stage, &program, &[], tier, 1);

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use antiphon_record::coop::Count;
 use support::{Stage, installed, plain, succeeds};
 
-/// A server and its clients, timers, a subprocess, and much to do at once.
+/// A server and its clients, timers, a subprocess, and a burst of work.
 const ASYNCIO: &str = "
 import asyncio, sys
 async def serve(reader, writer):
@@ -86,12 +86,12 @@ fn node_that_waits_for_timers() {
     let output = succeeds(stage.under("auto", "node").args(["-e", NODE]));
     assert_eq!((output.stdout, output.stderr), (expected.stdout, Vec::new()));
     let loops = stage.loops();
-    // The server has little to do, so its timers are seen; on a machine that is busy not all, as it
-    // waits with a timeout of 0 when one is overdue.
+    // The server has little to do, so its timers are seen; on a busy machine not all of them,
+    // because it waits with a timeout of 0 when one is overdue.
     assert!(loops.iter().any(|row| row.baton && row.count(Count::Due) > 0), "{loops:?}");
 }
 
-/// A client of the X server, without a library: it connects, and asks a thousand times which window
+/// A client of the X server, without a library: connects, and asks a thousand times which window
 /// has the input focus. X Window System Protocol, §8 "Connection Setup" and §9.
 fn asks(display: &str) {
     let mut stream =
@@ -129,7 +129,7 @@ fn an_x_server_and_its_clients() {
             client.join().expect("it was answered");
         }
     });
-    // SAFETY: a child of ours, that no thread has waited for; `timeout` passes it on.
+    // SAFETY: a child that no thread has waited for; `timeout` forwards the signal.
     assert_eq!(unsafe { libc::kill(server.id() as i32, libc::SIGTERM) }, 0);
     server.wait().expect("it ends");
     let loops = stage.loops();
@@ -147,7 +147,7 @@ fn an_asyncio_loop_that_tells_its_next_timer() {
         assert!(said.starts_with("100 ticks, "), "{said}");
     };
     ticks(succeeds(plain("python3").arg(example)));
-    // A call that is cancelled long before it is due is not kept until then.
+    // A call that is cancelled long before it is due is freed early.
     let cancels = "import sys; from runpy import run_path; \
                    loop = run_path(sys.argv[1])['CooperativeLoop'](); \
                    [loop.call_later(60, print).cancel() for _ in range(9999)]; \
@@ -158,7 +158,7 @@ fn an_asyncio_loop_that_tells_its_next_timer() {
     ticks(succeeds(stage.under("auto", "python3").arg(example)));
     let loops = stage.loops();
     let told = |row: &&antiphon_record::coop::LoopRow| row.count(Count::Told) >= 90;
-    // Before the loop is found its first wait or two have passed.
+    // The first wait or two happen before the loop is found.
     let row = loops.iter().find(told).unwrap_or_else(|| panic!("it tells nothing: {loops:?}"));
     assert!(row.count(Count::Due) >= 90 && row.count(Count::Zero) >= row.count(Count::Told));
 }

@@ -1,4 +1,4 @@
-//! Programs that share a CPU: each has its part, whatever becomes of the others.
+//! Programs that share a CPU: each gets its share, even if others are killed or stopped.
 
 mod support;
 
@@ -7,15 +7,15 @@ use support::{Spins, Stage};
 
 #[test]
 fn each_has_its_part() {
-    // A loop that is raised is so by the wishes of others, too, and gives back: its part of a short
-    // run may be less.
+    // A loop may also be raised for other loops, and repays that time: its share of a short run may
+    // be smaller.
     for (tier, least) in [("t3", 0.35), ("auto", 0.1)] {
         let stage = Stage::new(&format!("parts-{tier}"));
         let program = stage.compile("spins.c", &["-O1"]);
         let part = || {
             let mut loops = [(); 2].map(|()| Spins::new(&stage, &program, tier, 3000));
-            // They begin at one time: the CPU time of one while the other is not there says nothing
-            // of its part.
+            // Both begin at the same time: CPU time of one before the other runs says nothing about
+            // its share.
             loops.iter_mut().for_each(Spins::begin);
             let [one, other] = loops.map(Spins::end);
             one.0 / (one.0 + other.0)
@@ -35,8 +35,8 @@ fn each_has_its_part() {
 fn who_is_killed_or_stopped_with_the_baton_keeps_nobody() {
     let stage = Stage::new("killed");
     let program = stage.compile("spins.c", &["-O1"]);
-    // The loop works all the time, so at any time one of the two has the baton: in some of these
-    // turns the one that is killed.
+    // The loops always have work, so at any time one of the two has the baton: in some of these
+    // rounds the one that is killed.
     for signal in [libc::SIGKILL, libc::SIGSTOP].repeat(4) {
         let mut victim = Spins::new(&stage, &program, "t3", 600_000);
         let mut survivor = Spins::new(&stage, &program, "t3", 300);

@@ -1,4 +1,4 @@
-//! The symbols that the library needs of the C library, and those that it offers.
+//! The symbols that the library needs from the C library, and those that it exports.
 
 #[path = "../../preload/tests/support/elf.rs"]
 mod elf;

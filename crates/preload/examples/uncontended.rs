@@ -1,8 +1,9 @@
 //! Cost of a lock and unlock without contention: the C library's functions beside ours.
 //!
 //! ```sh
-//! cargo build -p antiphon-preload --profile preload cargo run --release -p antiphon-preload
-//! --example uncontended -- target/preload/libantiphon_preload.so
+//! cargo build -p antiphon-preload --profile preload
+//! cargo run --release -p antiphon-preload --example uncontended -- \
+//!     target/preload/libantiphon_preload.so
 //! ```
 //!
 //! Both are called by pointer, in turns, in one process: first while it has a single thread, which
@@ -15,7 +16,7 @@ use std::time::Instant;
 const ROUNDS: usize = 31;
 const PAIRS: u32 = 200_000;
 
-/// A lock or unlock function, of whatever object.
+/// A lock or unlock function of any kind of object.
 type OnLock = unsafe extern "C" fn(*mut c_void) -> c_int;
 
 /// Lock and unlock from one library.
@@ -59,12 +60,12 @@ impl Library {
         Ok(Self { name, lock: find(handle, case.lock)?, unlock: find(handle, case.unlock)? })
     }
 
-    /// Nanoseconds that a lock and unlock take on average.
+    /// Average time of a lock and unlock, in nanoseconds.
     fn round(self, object: &mut [u64; 7]) -> f64 {
         let object = object.as_mut_ptr().cast();
         let begin = Instant::now();
         for _ in 0..PAIRS {
-            // SAFETY: an object that this library alone has used, and this thread alone uses.
+            // SAFETY: only this library has used the object, and only this thread uses it.
             unsafe {
                 (self.lock)(object);
                 (self.unlock)(object);
@@ -84,7 +85,7 @@ fn find(handle: *mut c_void, name: &CStr) -> Result<OnLock, String> {
     Ok(unsafe { std::mem::transmute::<*mut c_void, OnLock>(function) })
 }
 
-/// Runs the libraries in turns, with an object each that begins as the case says.
+/// Runs the libraries in turns. Each has an object of its own, with the initial value of the case.
 fn compare(threads: &str, path: &str, case: Case) -> Result<(), String> {
     let libraries =
         [Library::load("glibc", "libc.so.6", case)?, Library::load("antiphon", path, case)?];

@@ -1,4 +1,4 @@
-//! The C library's objects, and our fields in them.
+//! Layout of the C library's mutex and condition variable, and of our fields in them.
 //!
 //! ```text
 //!  pthread_mutex_t, 40 bytes              pthread_cond_t, 48 bytes        pthread_spinlock_t
@@ -19,9 +19,9 @@
 //!  40 └────────────────────────┘          48 └────────────────────────┘
 //! ```
 //!
-//! All zero is free, unlocked and of the normal kind, as `PTHREAD_MUTEX_INITIALIZER` and
-//! `PTHREAD_COND_INITIALIZER` are. The kind stays where the C library has it, so its static
-//! initialisers and `pthread_mutexattr_t` mean what they meant:
+//! An object of zero bytes is unlocked and of the normal kind, as `PTHREAD_MUTEX_INITIALIZER` and
+//! `PTHREAD_COND_INITIALIZER` are. The kind is at the C library's offset, so its static
+//! initialisers and `pthread_mutexattr_t` keep their meaning:
 //!
 //! | bits of the kind | the keeper of the lock |
 //! |---|---|
@@ -34,9 +34,9 @@
 //! while there are any. A waiter counts itself in before it unlocks, and out when it has locked
 //! again. The C library counts the owner of its mutexes, too, where we have the recursion count.
 //!
-//! Where the C library keeps the lock, the first 24 bytes are its own: lock word, recursion count,
-//! owner, users, kind. The recorder's sixteen are the links of its list of robust mutexes, and
-//! unused in all others. `rwlock` has the readers-writer lock.
+//! Where the C library keeps the lock, it uses the first 24 bytes: lock word, recursion count,
+//! owner, users, kind. In a robust mutex, the recorder's sixteen bytes are the links of the C
+//! library's list; all other kinds leave them unused. `rwlock` has the readers-writer lock.
 
 pub(crate) mod rwlock;
 
@@ -74,13 +74,14 @@ pub(crate) struct Mutex {
 #[repr(C)]
 pub(crate) struct Cond {
     pub(crate) waiters: Condvar<Linux>,
-    /// `SHARED`, `MONOTONIC`; constant from initialisation on.
+    /// `SHARED` and `MONOTONIC`; constant after initialisation.
     pub(crate) flags: AtomicU32,
-    /// Threads between the begin and the end of a wait, and the process whose they are.
+    /// Number of threads between the beginning and the end of a wait, and the process that they
+    /// belong to.
     pub(crate) inside: Inside<Linux>,
-    /// Shared only: how many notifications there have been.
+    /// Shared only: the number of notifications so far.
     pub(crate) sequence: AtomicU32,
-    /// The recorder's: the last row of its notifications.
+    /// Used by the recorder: the row of the last notification.
     pub(crate) note: Note,
 }
 
@@ -101,17 +102,18 @@ const _: () = assert!(core::mem::offset_of!(Mutex, kind) == 16);
 const _: () = assert!(size_of::<Cond>() == size_of::<libc::pthread_cond_t>());
 const _: () = assert!(align_of::<Cond>() <= align_of::<libc::pthread_cond_t>());
 
-/// [`Cond::flags`]: it may be used by several processes.
+/// [`Cond::flags`]: several processes may use the condition variable.
 pub(crate) const SHARED: u32 = 1;
 /// [`Cond::flags`]: deadlines are in the monotonic clock.
 pub(crate) const MONOTONIC: u32 = 2;
 
 /// Bits of `__kind` that make a difference to us.
 const DECISIVE: i32 = 0xf3;
-/// Those of them that say what happens to a thread that locks twice, or unlocks another's mutex.
+/// Bits of `DECISIVE` for the type: what happens to a thread that locks twice, or unlocks a mutex
+/// that it doesn't own.
 const TYPE: i32 = 3;
 
-/// Whose a mutex is.
+/// The implementation that keeps a mutex.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
     /// Ours, of this kind.
@@ -120,7 +122,7 @@ pub(crate) enum Whose {
     Theirs,
 }
 
-/// The kinds that are ours.
+/// The kinds of mutex that we keep.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Type {
     Normal,
@@ -158,8 +160,8 @@ impl Mutex {
     #[inline]
     pub(crate) fn take_free(&self) -> bool {
         if thread::alone() {
-            // SAFETY: the only thread, by the C library's word. Memory that other processes have
-            // too needs a mutex that is flagged so, which is not ours; the C library relies on the
+            // SAFETY: the C library says that this is the only thread. Memory that processes share
+            // needs a mutex with the shared flag, which is not ours; the C library relies on the
             // same.
             unsafe { self.lock.lock_alone() }
         } else {
@@ -167,21 +169,22 @@ impl Mutex {
         }
     }
 
-    /// Releases the lock, and returns what `pthread_mutex_unlock` does: the last steps of both are
-    /// then one jump.
+    /// Releases the lock and returns the value of `pthread_mutex_unlock`, so that the last step of
+    /// that function is a tail call.
     ///
     /// # Safety
     ///
     /// The caller owns the lock. Its memory may be gone afterwards.
     #[inline]
     pub(crate) unsafe fn release(&self) -> c_int {
-        // SAFETY: the caller's promise, and as in `take_free`; an attempt that fails releases
-        // nothing.
+        // SAFETY: the caller owns the lock, and is the only thread as in `take_free`; an attempt
+        // that fails releases nothing.
         unsafe {
             if thread::alone() && self.lock.unlock_alone() {
                 return 0;
             }
-            // In light mode, `release_lightly` finds whether the caller may do without an exchange.
+            // In light mode, `release_lightly` checks whether the caller may unlock without an
+            // exchange.
             if Linux::fenced() {
                 return self.release_lightly();
             }
@@ -192,11 +195,11 @@ impl Mutex {
         }
     }
 
-    /// [`release`](Self::release), where the light form is in use.
+    /// [`release`](Self::release) where the light form is in use.
     ///
     /// # Safety
     ///
-    /// As of `release`.
+    /// The caller owns the lock. Its memory may be gone afterwards.
     #[inline(never)]
     unsafe fn release_lightly(&self) -> c_int {
         // SAFETY: the caller owns the lock.
@@ -204,11 +207,11 @@ impl Mutex {
         0
     }
 
-    /// [`release`](Self::release), where a thread waits.
+    /// [`release`](Self::release) where a thread waits.
     ///
     /// # Safety
     ///
-    /// As of `release`.
+    /// The caller owns the lock. Its memory may be gone afterwards.
     #[cold]
     #[inline(never)]
     unsafe fn release_contended(&self) -> c_int {
@@ -218,14 +221,14 @@ impl Mutex {
         0
     }
 
-    /// Makes it one of that kind, as it stands in memory.
+    /// Stores the C library's value of the kind.
     pub(crate) fn set_kind(&self, kind: i32) {
         self.kind.store(kind, Relaxed);
     }
 
-    /// The thread that has it, by the C library's word.
+    /// The id of the owner, as the C library has noted it.
     pub(crate) fn noted_owner(&self) -> u32 {
-        // Relaxed: asked by the owner.
+        // Relaxed: only the owner calls this.
         self.owner.load(Relaxed)
     }
 
@@ -236,18 +239,19 @@ impl Mutex {
         self.kind.load(Relaxed) & DECISIVE
     }
 
-    /// The name and the note by which the recorder knows the mutex.
+    /// The address and the note by which the recorder identifies the mutex.
     #[inline]
     pub(crate) fn recorded(&self) -> Noted<'_> {
         Noted { address: core::ptr::from_ref(self).addr(), note: &self.note }
     }
 
-    /// Whose it is. A destroyed mutex is theirs, and they refuse it.
+    /// The implementation that keeps the mutex. A destroyed mutex counts as the C library's, which
+    /// refuses it.
     pub(crate) fn whose(&self) -> Whose {
         if self.kind() & !TYPE == 0 { Whose::Ours(self.bare_type()) } else { Whose::Theirs }
     }
 
-    /// Its type, whether we or the C library keep it.
+    /// The type of the mutex, whether we or the C library keep it.
     pub(crate) fn bare_type(&self) -> Type {
         match self.kind() & TYPE {
             0 => Type::Normal,
@@ -263,55 +267,59 @@ impl Mutex {
         unsafe { &*core::ptr::from_ref(self).cast::<Theirs>() }
     }
 
-    /// For a mutex that the C library keeps: whether a thread seems to hold it. Reads its word
+    /// For a mutex that the C library keeps: whether a thread seems to hold it. Reads the lock word
     /// only.
     pub(crate) fn looks_held(&self) -> bool {
         const PROTECT: i32 = 0x40;
-        // The owner's id, or 1 and 2; of a mutex with a ceiling, what stands below that.
+        // The owner's id, or 1 and 2; in a mutex with a ceiling, the bits below the ceiling.
         let held = if self.kind() & PROTECT == 0 { 0x3fff_ffff } else { 0x7_ffff };
         // Relaxed: a guess, which may be wrong the next moment.
         self.theirs().word.load(Relaxed) & held != 0
     }
 
-    /// Whether the thread of that id holds it, whether we or the C library keep it. True or false
-    /// for the caller's own id only.
+    /// Returns whether the thread `id` holds the mutex, whether we or the C library keep it.
+    /// Reliable only for the caller's own id.
     pub(crate) fn is_owned_by(&self, id: u32) -> bool {
         // Relaxed: no other thread writes the caller's id or takes it away.
         self.owner.load(Relaxed) == id
     }
 
-    /// For a mutex that the C library keeps and the caller holds: whether one unlock releases it.
+    /// For a mutex that the C library keeps and the caller holds: returns whether one unlock
+    /// releases it.
     pub(crate) fn is_last_level(&self) -> bool {
-        // Relaxed: the owner's alone.
+        // Relaxed: only the owner writes the count.
         self.bare_type() != Type::Recursive || self.theirs().count.load(Relaxed) == 1
     }
 
-    /// The word in which its users are counted: at `__nusers` (12), if the C library keeps the
-    /// mutex.
+    /// The word that counts the users of the mutex: `__nusers` at offset 12, if the C library keeps
+    /// it.
     fn users(&self) -> &AtomicU32 {
         if self.whose() == Whose::Theirs { &self.count } else { &self.users }
     }
 
-    /// The caller, which owns the mutex and is about to release it, will lock it again.
+    /// Counts the caller as a user: it owns the mutex, is about to release it, and will lock it
+    /// again.
     pub(crate) fn count_in(&self) {
-        // Relaxed: owners alone write it, each after the one before. Nor does the C library need
-        // more for its own.
+        // Relaxed: only owners write the count, one after the other. The C library does the same
+        // for its own mutexes.
         self.users().store(self.users().load(Relaxed).wrapping_add(1), Relaxed);
     }
 
-    /// The caller, which was counted in, owns the mutex again.
+    /// Ends the count of the caller as a user: it owns the mutex again.
     pub(crate) fn count_out(&self) {
-        // Relaxed: as above. A mutex that was made anew in the meantime counts no user.
+        // Relaxed: only owners write the count. A mutex that was initialised again meanwhile counts
+        // no user.
         self.users().store(self.users().load(Relaxed).saturating_sub(1), Relaxed);
     }
 
-    /// For a mutex that we keep: whether a waiter will lock it again.
+    /// For a mutex that we keep: returns whether a waiter will lock it again.
     pub(crate) fn is_used(&self) -> bool {
-        // Relaxed: the thread that destroys the mutex had it after the waiters that it knows of.
+        // Relaxed: the thread that destroys the mutex has owned it after the waiters that it knows
+        // of.
         self.users.load(Relaxed) != 0
     }
 
-    /// Marks it destroyed, as the C library does.
+    /// Marks the mutex as destroyed, with the C library's value.
     pub(crate) fn bury(&self) {
         self.kind.store(-1, Relaxed);
     }
@@ -330,7 +338,7 @@ impl Cond {
     }
 }
 
-/// The clock of that id, if deadlines may be given in it.
+/// The clock `id`, if deadlines may use it.
 pub(crate) fn clock(id: libc::clockid_t) -> Option<Clock> {
     match id {
         libc::CLOCK_REALTIME => Some(Clock::Realtime),
@@ -339,8 +347,8 @@ pub(crate) fn clock(id: libc::clockid_t) -> Option<Clock> {
     }
 }
 
-/// The deadline at `until`; `None` if its nanoseconds are no fraction of a second. A time before
-/// the clock's zero has passed, and one beyond 2554 never comes.
+/// The deadline at `until`; `None` if `tv_nsec` is not less than a second. A time before the
+/// clock's zero has passed; a time after the year 2554 never comes.
 pub(crate) fn deadline(clock: Clock, until: &libc::timespec) -> Option<Deadline> {
     let fraction = u64::try_from(until.tv_nsec).ok().filter(|&ns| ns < 1_000_000_000)?;
     let seconds = u64::try_from(until.tv_sec).ok();

@@ -1,24 +1,24 @@
-//! The clocks that the program sees, by which its deadlines are judged.
+//! Deadlines in the clocks that the program sees, where those are not the kernel's.
 //!
-//! Another library may have taken the place of the C library's `clock_gettime`, or the program has
-//! one itself: libfaketime, datefudge, a test's own. The program makes its deadlines from those
-//! clocks, and the kernel knows nothing of them. So where the first `clock_gettime` in the search
-//! is not the C library's, a deadline is one of [`Clock::SeenMonotonic`] or
-//! [`Clock::SeenRealtime`], and `antiphon_linux` asks the program's clock between short sleeps.
+//! The C library's `clock_gettime` may be replaced by another library (libfaketime, datefudge) or
+//! by the program, as in a test. The program then computes its deadlines from clocks that the
+//! kernel doesn't know. So where the first `clock_gettime` in the search order is not the C
+//! library's, a deadline is one of [`Clock::SeenMonotonic`] or [`Clock::SeenRealtime`], and
+//! `antiphon_linux` asks the program's clock between short sleeps.
 //!
 //! | in front of the C library's function | a deadline is judged by |
 //! |---|---|
-//! | nothing | the kernel's clock, as ever |
-//! | X in front of `clock_gettime` | X's clock, which may go at any pace, jump or be set |
+//! | nothing | the kernel's clock, as usual |
+//! | X in front of `clock_gettime` | X's clock, which may have any rate, jump or be set |
 //! | … and it stands still | the kernel's, for as long as was left when the wait began |
 //! | … and X is in front of this very function of ours, too | the kernel's: X has converted it |
 //!
-//! The last is what libfaketime does for `pthread_cond_timedwait` where it is preloaded before us:
-//! it calls us with a time of the kernel's clock. Another library in front of us which traces, say,
-//! converts nothing. So it must be one and the same.
+//! The last row is what libfaketime does for `pthread_cond_timedwait` where it is preloaded before
+//! us: it calls us with a time of the kernel's clock. Other libraries in front of us, such as a
+//! tracer, convert nothing. So the two functions must be of the same library.
 //!
-//! A call that goes on to the C library goes with its deadline as it came: to the function behind
-//! us, libfaketime's again or the C library's, as it would without us.
+//! A call that we forward keeps its deadline: it goes to the next definition, libfaketime's or the
+//! C library's, as it would without us.
 
 use core::ffi::CStr;
 use core::hint::spin_loop;
@@ -31,7 +31,7 @@ use libc::timespec;
 
 use crate::{abi, sys};
 
-/// A function that a deadline was given to.
+/// The function that the program gave the deadline to.
 #[derive(Clone, Copy)]
 pub(crate) enum By {
     MutexTimed,
@@ -44,7 +44,7 @@ pub(crate) enum By {
     CondClock,
 }
 
-/// The functions' names, in that order.
+/// The names of the functions, in the order of `By`.
 const NAMES: [&CStr; 8] = [
     c"pthread_mutex_timedlock",
     c"pthread_mutex_clocklock",
@@ -61,15 +61,15 @@ const NAMES: [&CStr; 8] = [
 static SEEN: AtomicU32 = AtomicU32::new(0);
 const OTHERS: u32 = 1 << 31;
 
-/// Finds out which clocks the program sees. Called at load, and after the loader has loaded all
-/// that the program starts with: a library that is loaded later stands behind the C library.
+/// Finds out which clocks the program sees. Called at load, when the loader has loaded all objects
+/// that the program starts with: a library that is loaded later is searched after the C library.
 pub(crate) fn find() {
-    // A file each, by where it is mapped; 0 is none.
+    // The object that defines each, by the address where it is mapped; 0 is none.
     let (mut library, mut clock, mut functions) = (0, 0, [0; NAMES.len()]);
     each_image(|image| {
         let first = |file: &mut usize, name| {
             if *file == 0 && image.find(name).is_some() {
-                // A program at fixed addresses counts from 0.
+                // Plus one, because the base of a program at fixed addresses is 0.
                 *file = image.base() + 1;
             }
         };
@@ -85,12 +85,13 @@ pub(crate) fn find() {
     see_clocks_by(now);
     let converted = functions.iter().enumerate().filter(|(_, file)| **file == clock);
     let bits = converted.fold(OTHERS, |bits, (function, _)| bits | 1 << function);
-    // Relaxed: the clock that goes with it is read only by a thread that has such a deadline, and
-    // is code.
+    // Relaxed: the clock that belongs to it is code, and is read only by threads that have such a
+    // deadline.
     SEEN.store(bits, Relaxed);
 }
 
-/// The time as the program sees it: `clock_gettime` as the loader finds it for everybody.
+/// The time as the program sees it, in nanoseconds: by the `clock_gettime` that the loader finds
+/// for every object.
 fn now(clock: Clock) -> u64 {
     let id = match clock {
         Clock::SeenMonotonic | Clock::Monotonic => libc::CLOCK_MONOTONIC,
@@ -103,8 +104,8 @@ fn now(clock: Clock) -> u64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec.cast_unsigned())
 }
 
-/// The deadline at `until`, which the program gave to that function; `None` as of
-/// [`abi::deadline`].
+/// The deadline at `until`, which the program gave to the function `by`; `None` if `until` is
+/// invalid, as by [`abi::deadline`].
 #[inline]
 pub(crate) fn deadline(clock: Clock, until: &timespec, by: By) -> Option<Deadline> {
     let deadline = abi::deadline(clock, until)?;
@@ -129,7 +130,7 @@ fn as_seen(deadline: Deadline) -> Deadline {
     }
 }
 
-/// The latest time that a clock of the program's said, and when it was first seen to say that.
+/// The latest time read from a clock of the program, and when that value was first seen.
 struct Last {
     seen_ns: AtomicU64,
     since_ns: AtomicU64,
@@ -138,12 +139,12 @@ struct Last {
 static LAST: [Last; 2] =
     [const { Last { seen_ns: AtomicU64::new(0), since_ns: AtomicU64::new(0) } }; 2];
 
-/// A clock that says the same for this long stands still.
+/// A clock that shows the same time for this long stands still.
 const STILL_NS: u64 = 20_000;
 
 impl Last {
-    /// If the clock stands still, the time that it shows; otherwise `None`. A deadline of such a
-    /// clock would never come. The first call takes [`STILL_NS`] to see that.
+    /// The time that the clock shows if it stands still, otherwise `None`. A deadline of a clock
+    /// that stands still would never come. The first call takes [`STILL_NS`] to find out.
     fn stands_still(&self, clock: Clock) -> Option<u64> {
         loop {
             let (seen_ns, now_ns) = (now(clock), Linux::now(Clock::Monotonic));

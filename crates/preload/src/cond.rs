@@ -1,33 +1,35 @@
-//! `pthread_cond_t`: our condition variable, with any kind of mutex.
+//! `pthread_cond_t`: the functions of our condition variable, which works with any kind of mutex.
 //!
-//! The mutex is released and locked again by the functions that programs call, so it may be one of
-//! ours or of the C library's. A wait is spread over `shim.c`, which sleeps, and this file:
+//! The mutex is released and locked again by the functions that programs call, so either we or the
+//! C library may keep it. A wait is divided between `shim.c`, which sleeps, and this file:
 //!
 //! ```text
 //!  shim.c                     here
 //!  antiphon_cond_wait    ──►  begin       on the list, mutex released
 //!    loop                ──►  sleeps      is there anything to sleep for?
-//!      futex (may be cancelled here alone)
+//!      futex (the only place of a cancellation)
 //!                        ──►  slept       why it ended
 //!    ┌ returned          ──►  end         off the list, mutex locked again
 //!    └ cancelled         ──►  cancelled   the same, and a notification is passed on
 //! ```
 //!
-//! Where the mutex is ours, a broadcast moves the sleepers into its queue. Such a waiter is not on
+//! Where the mutex is ours, a broadcast moves the sleepers into its queue. A moved waiter is not on
 //! the list any more, whatever ends its sleep, and locks the mutex from its place in that queue.
 //!
-//! A wait that several processes may share ([`crate::shared`]) has another list and the same steps.
+//! A wait on an object that processes may share ([`crate::shared`]) has another list and the same
+//! steps.
 //!
 //! # Destruction
 //!
-//! A condition variable may be destroyed, and its memory be gone, as soon as its waiters are
-//! notified, before they have returned (POSIX). A waiter that runs into its deadline at that moment
-//! still looks at the list. So the threads that may do so are counted ([`Inside`]), and `destroy`
-//! waits until they are out. A waiter that was moved in its sleep is counted out by the broadcast:
-//! it wakes when its turn for the mutex comes, and the thread that destroys may hold that mutex.
-//! Threads that wait and are not notified are a mistake of the caller, and answered with `EBUSY`.
+//! POSIX allows a program to destroy a condition variable and free its memory as soon as its
+//! waiters are notified, before they have returned. A waiter whose deadline passes at that moment
+//! still reads the list. So the threads that may do so are counted ([`Inside`]), and `destroy`
+//! waits until none is left. A waiter that was moved in its sleep is counted out by the broadcast:
+//! it wakes when its turn for the mutex comes, and the destroying thread may hold that mutex.
+//! Waiters that are not notified are an error of the caller: `destroy` returns `EBUSY`.
 //!
-//! In the child of a fork there are no waiters but in memory: its first use makes the object new.
+//! In the child of a fork, waiters exist in memory only: the first use there initialises the object
+//! again.
 //!
 //! [`Inside`]: antiphon_sync::wait::Inside
 
@@ -47,15 +49,16 @@ use crate::clocks::{self, By};
 use crate::real::{self, forward};
 use crate::{mode, mutex, recorder, shared, sys};
 
-/// The code that `begin` returns if the wait is the C library's.
+/// The code that `begin` returns if the C library must do the wait.
 const FORWARD: c_int = -1;
 const NO_CLOCK: clockid_t = -1;
 
-/// A wait in progress; `shim.c` has the same, with the private part as words.
+/// A wait in progress. `shim.c` declares the same layout, with the private part as an array of
+/// words.
 #[repr(C)]
 pub(crate) struct Wait {
-    /// The word to sleep on, the end of the sleep, the value that the word holds meanwhile, and the
-    /// futex operation.
+    /// Arguments of the futex call: the word to sleep on, the end of the sleep, the expected value
+    /// of the word, and the operation.
     word: *const AtomicU32,
     until: *const timespec,
     expected: u32,
@@ -65,7 +68,7 @@ pub(crate) struct Wait {
 
 struct Private {
     cond: *const Cond,
-    /// The waiter's entry in the count of `cond`; taken when the waiter touches `cond` no more.
+    /// The waiter's entry in the count of `cond`; `None` once the waiter no longer accesses `cond`.
     visit: Option<Visit>,
     mutex: *mut Mutex,
     site: usize,
@@ -74,7 +77,8 @@ struct Private {
     until: timespec,
     /// The slices of a wait whose deadline the kernel can't judge ([`clocks`]).
     slices: Option<Slices>,
-    /// The word of a wait without a node: no thread wakes it, it naps.
+    /// The word to sleep on without a node: no thread wakes this waiter, which sleeps for short
+    /// times.
     bed: AtomicU32,
     timed_out: bool,
     napped: bool,
@@ -83,23 +87,24 @@ struct Private {
     recorded: Option<recorder::Wait>,
 }
 
-/// The list or the number by which the waiter waits.
+/// The list that the waiter is on, or the sequence number that it waits for.
 enum List {
     /// On the list of our condition variable.
     Own(Entry<Linux>),
-    /// Nowhere: it waits for the sequence of a shared one to leave this number.
+    /// On no list: waits until the sequence of a shared condition variable differs from this
+    /// number.
     Shared(u32),
 }
 
 const _: () = assert!(size_of::<Wait>() <= 24 + 20 * 8 && align_of::<Wait>() <= 8);
 
-/// Begins a wait. The mutex is released when it returns 0; otherwise nothing has happened.
+/// Begins a wait. Returns 0 with the mutex released; on any other code nothing has changed.
 ///
 /// # Safety
 ///
-/// `wait` is room for a `Wait` that no other thread uses; the others are what the program gave to
-/// `pthread_cond_wait`.
-// SAFETY: `shim.c` declares the name so, and no other function has one of this prefix.
+/// `wait` is memory for a `Wait` that no other thread uses; the other arguments are those of the
+/// program's `pthread_cond_wait`.
+// SAFETY: `shim.c` declares this name and signature, and no other object uses this prefix.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_begin(
     wait: *mut MaybeUninit<Wait>,
@@ -129,20 +134,20 @@ unsafe extern "C" fn antiphon_cond_begin(
             deadline => deadline,
         },
     };
-    // SAFETY: `shim.c` gives room for it.
+    // SAFETY: `shim.c` passes memory for it.
     let wait = unsafe { &mut *wait };
     if flags & SHARED == 0 {
         adopt(object);
     }
-    // The thread that destroys it had the mutex later. Before the list, from which a broadcast may
-    // count us out.
+    // Relative to `destroy`, the mutex orders this: its caller owns the mutex later. Before joining
+    // the list, where a broadcast may count this waiter out.
     let visit = object.inside.enter();
     let list = if flags & SHARED != 0 {
         List::Shared(shared::begin(object))
     // SAFETY: the program's mutex.
     } else if let Some(lock) = unsafe { mutex::lock_to_come(mutex) } {
-        // SAFETY: the waiter owns the mutex, and lets it be until the wait is over: by `get_off`
-        // and, if the waiter was moved, `lock_moved`.
+        // SAFETY: the waiter owns the mutex, and doesn't use it until the wait is over: by
+        // `get_off` and, if the waiter was moved, `lock_moved`.
         List::Own(unsafe { object.waiters.prepare_with(lock) })
     } else {
         List::Own(object.waiters.prepare())
@@ -155,7 +160,7 @@ unsafe extern "C" fn antiphon_cond_begin(
     if code == 0 {
         wait.private.recorded.iter_mut().for_each(|recorded| recorded.settles(site));
     } else {
-        // The mutex was not the caller's, and stays so: no thread moved it there.
+        // The caller doesn't own the mutex, and so no broadcast has moved this waiter to it.
         let _ = get_off(wait, true);
     }
     code
@@ -197,15 +202,15 @@ impl Wait {
     }
 }
 
-/// Whether the waiter has to sleep; if so, it writes on which word.
+/// Returns whether the waiter must sleep; if so, stores the arguments of the futex call in `wait`.
 ///
 /// # Safety
 ///
-/// `wait` is what `begin` has written, and no other thread uses it.
-// SAFETY: the name is declared as that of `begin`.
+/// `begin` has written `wait`, and no other thread uses it.
+// SAFETY: `shim.c` declares this name and signature, as of `antiphon_cond_begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_sleeps(wait: *mut Wait) -> c_int {
-    // SAFETY: `begin` has written it, and no other thread has it.
+    // SAFETY: `begin` has written it, and no other thread uses it.
     let wait = unsafe { &mut *wait };
     if wait.private.deadline.is_some() {
         wait.until = &raw const wait.private.until;
@@ -229,7 +234,7 @@ unsafe extern "C" fn antiphon_cond_sleeps(wait: *mut Wait) -> c_int {
             return c_int::from(!shared::is_notified(cond, *seen));
         }
     };
-    // SAFETY: for `park_begin`.
+    // SAFETY: the node is used for `park_begin` only.
     let Some(node) = (unsafe { entry.node() }) else {
         return wait.nap();
     };
@@ -245,8 +250,8 @@ unsafe extern "C" fn antiphon_cond_sleeps(wait: *mut Wait) -> c_int {
 }
 
 impl Wait {
-    /// Without a node: sleeps for a millisecond at most, which ends as a spurious wake, or for the
-    /// time that is left until the deadline.
+    /// Prepares the sleep of a waiter without a node: at most a millisecond, after which it wakes
+    /// spuriously, or the time left until the deadline.
     fn nap(&mut self) -> c_int {
         const NAP_NS: u64 = 1_000_000;
         let left = self.private.deadline.map_or(NAP_NS, left_ns).min(NAP_NS);
@@ -264,12 +269,12 @@ fn left_ns(deadline: Deadline) -> u64 {
     deadline.ns.saturating_sub(Linux::now(deadline.clock))
 }
 
-/// The sleep is over, with this code from the kernel.
+/// Handles the end of the sleep, with the kernel's code.
 ///
 /// # Safety
 ///
-/// `wait` is what `begin` has written, and no other thread uses it.
-// SAFETY: the name is declared as that of `begin`.
+/// `begin` has written `wait`, and no other thread uses it.
+// SAFETY: `shim.c` declares this name and signature, as of `antiphon_cond_begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_slept(wait: *mut Wait, code: c_int) {
     // SAFETY: as in `sleeps`.
@@ -277,35 +282,35 @@ unsafe extern "C" fn antiphon_cond_slept(wait: *mut Wait, code: c_int) {
     woke(wait);
     match code {
         0 | libc::EAGAIN | libc::EINTR => {}
-        // A slice is over: whether it was the last is asked before the next.
+        // The end of a slice: the deadline is checked before the next one.
         libc::ETIMEDOUT if wait.private.slices.is_some() && !wait.private.napped => {}
         libc::ETIMEDOUT => {
             let passed = |deadline| left_ns(deadline) == 0;
             wait.private.timed_out =
                 !wait.private.napped || wait.private.deadline.is_some_and(passed);
         }
-        // No futex here (a filter refuses it): let others run and look again.
+        // A filter refuses the futex call: let other threads run and check again.
         _ => sys::yield_now(),
     }
 }
 
-/// Takes back what the sleep has put into the waiter's node.
+/// Undoes what the sleep has prepared in the waiter's node.
 fn woke(wait: &Wait) {
     if let List::Own(entry) = &wait.private.list
-        // SAFETY: for `park_end`.
+        // SAFETY: the node is used for `park_end` only.
         && let Some(node) = unsafe { entry.node() }
     {
-        // The list tells whether a wake had come.
+        // The list says whether the waiter was notified.
         let _ = park_end(node);
     }
 }
 
-/// The wait is over: locks the mutex. Returns what the program's call returns.
+/// Ends the wait: locks the mutex, and returns the result of the program's call.
 ///
 /// # Safety
 ///
-/// `wait` is what `begin` has written, and no other thread uses it.
-// SAFETY: the name is declared as that of `begin`.
+/// `begin` has written `wait`, and no other thread uses it.
+// SAFETY: `shim.c` declares this name and signature, as of `antiphon_cond_begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_end(wait: *mut Wait) -> c_int {
     // SAFETY: as in `sleeps`.
@@ -317,29 +322,30 @@ unsafe extern "C" fn antiphon_cond_end(wait: *mut Wait) -> c_int {
     }
 }
 
-/// The waiter was cancelled in its sleep: as at its end, but a notification goes to another waiter.
+/// Ends the wait of a thread cancelled in its sleep: locks the mutex, and passes a notification on
+/// to another waiter.
 ///
 /// # Safety
 ///
-/// `wait` is what `begin` has written, and no other thread uses it.
-// SAFETY: the name is declared as that of `begin`.
+/// `begin` has written `wait`, and no other thread uses it.
+// SAFETY: `shim.c` declares this name and signature, as of `antiphon_cond_begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_cancelled(wait: *mut Wait) {
     // SAFETY: as in `sleeps`.
     let wait = unsafe { &mut *wait };
     woke(wait);
-    // Cleanups run with the mutex held, whatever state it says that it is in.
+    // Cleanups run with the mutex held, whichever code locking it returned.
     let _ = leave(wait, true);
 }
 
 /// Takes the waiter off the list and locks the mutex. Returns the mutex's code, and whether the
-/// waiter was notified; with `pass_on`, another waiter is in its place.
+/// waiter was notified; with `pass_on`, another waiter gets the notification.
 fn leave(wait: &mut Wait, pass_on: bool) -> (c_int, bool) {
     let end = get_off(wait, pass_on);
     let notified = !matches!(end, End::GaveUp);
     let (mutex, counted, site) = (wait.private.mutex, wait.private.counted, wait.private.site);
     let code = match end {
-        // SAFETY: the program's mutex, which `begin` has named.
+        // SAFETY: the program's mutex, as given to `begin`.
         End::Moved(moved) => unsafe { mutex::lock_moved(mutex, moved, counted, site) },
         // SAFETY: the program's mutex.
         _ => unsafe { mutex::lock_again(mutex, counted, site) },
@@ -352,14 +358,14 @@ fn get_off(wait: &mut Wait, pass_on: bool) -> End {
     let list = core::mem::replace(&mut wait.private.list, List::Shared(0));
     let end = match list {
         List::Own(entry) => match entry.moved() {
-            // The waiter is out already, and the object may be gone.
+            // The broadcast has counted the waiter out, and the object may be gone.
             Ok(moved) => End::Moved(moved),
             Err(entry) => get_off_list(wait, entry, pass_on),
         },
         List::Shared(seen) => {
             // SAFETY: `inside` counts us, so the object is there.
             let cond = unsafe { &*wait.private.cond };
-            // Everybody was woken: there is nothing to pass on.
+            // A notification wakes all waiters: there is nothing to pass on.
             let notified = shared::is_notified(cond, seen);
             go_out(wait, cond);
             if notified { End::Notified } else { End::GaveUp }
@@ -374,10 +380,9 @@ fn get_off(wait: &mut Wait, pass_on: bool) -> End {
 fn get_off_list(wait: &mut Wait, entry: Entry<Linux>, pass_on: bool) -> End {
     // SAFETY: `inside` counts us, so the object is there.
     let cond = unsafe { &*wait.private.cond };
-    // SAFETY: the wait was prepared by this object, which it names.
+    // SAFETY: the wait was prepared by this object, to which `wait` points.
     let end = unsafe { cond.waiters.finish(entry) };
-    // A waiter that was moved was notified by a broadcast, as all were: there is nothing to pass
-    // on.
+    // A moved waiter was notified by a broadcast, as all others were: there is nothing to pass on.
     if pass_on && matches!(end, End::Notified) {
         cond.waiters.notify_one();
     }
@@ -385,25 +390,25 @@ fn get_off_list(wait: &mut Wait, entry: Entry<Linux>, pass_on: bool) -> End {
     end
 }
 
-/// The last that the waiter does to the object.
+/// Counts the waiter out. The object may be gone afterwards.
 fn go_out(wait: &mut Wait, cond: &Cond) {
     if let Some(visit) = wait.private.visit.take() {
         cond.inside.leave(visit);
     }
 }
 
-/// Makes an object new that this process has from its parent.
+/// Initialises an object again that this process has inherited from its parent.
 fn adopt(cond: &Cond) {
     cond.inside.adopt(|| {
         let waiters = (&raw const cond.waiters).cast_mut();
-        // SAFETY: all bytes of it are atomics, and no other thread is past this (INSIDE-2). The
-        // waiters that it names belong to the parent, and are not in this process.
+        // SAFETY: the object consists of atomics, and no other thread is past this point
+        // (INSIDE-2). The waiters that it names belong to the parent, and are not in this process.
         unsafe { waiters.write(Condvar::NEW) };
     });
 }
 
-/// Counts that the caller is about to notify from `site`, where all is recorded. Whether there is a
-/// waiter is known of our own, private ones.
+/// Where everything is recorded, counts a notification from `site`. Only for private objects of
+/// ours it is known whether there is a waiter.
 ///
 /// # Safety
 ///
@@ -427,7 +432,7 @@ unsafe fn records(cond: *mut Cond, site: usize, all: bool) {
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn signal(cond: *mut Cond, site: usize) -> c_int {
     // SAFETY: the caller of `pthread_cond_signal` gave us a condition variable.
     unsafe { records(cond, site, false) };
@@ -449,7 +454,7 @@ pub(crate) unsafe extern "C" fn signal(cond: *mut Cond, site: usize) -> c_int {
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn broadcast(cond: *mut Cond, site: usize) -> c_int {
     // SAFETY: as in `signal`.
     unsafe { records(cond, site, true) };
@@ -474,7 +479,7 @@ pub(crate) unsafe extern "C" fn broadcast(cond: *mut Cond, site: usize) -> c_int
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attributes: *const c_void) -> c_int {
     if mode::theirs() {
         return forward!(COND_INIT(cond.cast(), attributes));
@@ -501,7 +506,7 @@ pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attributes: *const c_void)
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn destroy(cond: *mut Cond) -> c_int {
     if mode::theirs() {
         return forward!(COND_DESTROY(cond.cast()));
@@ -524,22 +529,22 @@ fn timespec_of(ns: u64) -> timespec {
     timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
 }
 
-/// The C library's `pthread_cond_wait`, for a wait that is not ours.
-// SAFETY: the name is declared as that of `begin`.
+/// The C library's `pthread_cond_wait`, for a wait that we don't do.
+// SAFETY: `shim.c` declares this name and signature, as of `antiphon_cond_begin`.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_real_cond_wait() -> *const c_void {
     real::COND_WAIT.get().map_or(core::ptr::null(), |function| function as *const c_void)
 }
 
 /// The C library's `pthread_cond_timedwait`.
-// SAFETY: the name is declared as that of `begin`.
+// SAFETY: `shim.c` declares this name and signature, as of `antiphon_cond_begin`.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_real_cond_timedwait() -> *const c_void {
     real::COND_TIMEDWAIT.get().map_or(core::ptr::null(), |function| function as *const c_void)
 }
 
 /// The C library's `pthread_cond_clockwait`.
-// SAFETY: the name is declared as that of `begin`.
+// SAFETY: `shim.c` declares this name and signature, as of `antiphon_cond_begin`.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_real_cond_clockwait() -> *const c_void {
     real::COND_CLOCKWAIT.get().map_or(core::ptr::null(), |function| function as *const c_void)

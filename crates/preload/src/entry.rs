@@ -1,10 +1,10 @@
-//! The functions that programs call.
+//! The exported functions of `pthread.h` that programs call.
 //!
-//! Where the caller's address is wanted, the function is two instructions: it takes the return
-//! address, which only machine code can do, as a further argument, and jumps to the function in
-//! Rust that does the work. So the algorithm stands once, in Rust; the price is a load that hits
-//! and a jump that is predicted. *Turned down:* entry functions in C with
-//! `__builtin_return_address`, which would have to have the fast path a second time.
+//! Where the call site is needed, the function is two instructions: it loads the return address,
+//! which only machine code can do, as a further argument, and jumps to the Rust function that does
+//! the work. So each algorithm is written once, in Rust; the cost is a load that hits the cache and
+//! a predicted jump. *Rejected:* entry functions in C with `__builtin_return_address`, which would
+//! need a second copy of the fast path.
 //!
 //! The names are exported without a version (a Rust library's default), which satisfies a reference
 //! to any version of the C library's. `__pthread_mutex_lock` and its like are the names by which
@@ -29,9 +29,9 @@ macro_rules! with_site {
         /// # Safety
         ///
         /// The conditions of POSIX.
-        // SAFETY: it goes on in the function named, with the arguments and the stack as they came.
+        // SAFETY: it jumps to the function `$to`, with the arguments and the stack unchanged.
         #[unsafe(naked)]
-        // SAFETY: the C library's name, and its signature: to take its place is what this is for.
+        // SAFETY: the C library's name and signature; replacing that function is the purpose.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
             #[cfg(target_arch = "x86_64")]
@@ -42,7 +42,7 @@ macro_rules! with_site {
     )*};
 }
 
-/// The register of an argument.
+/// The instruction that loads the return address into an argument's register.
 #[cfg(target_arch = "x86_64")]
 macro_rules! site {
     (2) => {
@@ -76,7 +76,7 @@ macro_rules! plain {
         /// # Safety
         ///
         /// The conditions of POSIX.
-        // SAFETY: to be called in place of libc's is what it is for; it does what POSIX says.
+        // SAFETY: it replaces the C library's function of this name, and does what POSIX requires.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
             // SAFETY: our caller's promise is the same.
@@ -85,11 +85,11 @@ macro_rules! plain {
     )*};
 }
 
-/// Defines functions that jump to `$to` in `shim.c`: no frame of ours stands above it, so that a
-/// cancellation finds C code alone.
+/// Defines functions that jump to `$to` in `shim.c`: no Rust frame is on the stack, so that a
+/// cancellation unwinds C code only.
 macro_rules! cancellable {
     ($($name:ident($($argument:ident: $type:ty),*) => $to:ident;)*) => {
-        // SAFETY: `shim.c` defines them so.
+        // SAFETY: `shim.c` defines the functions with these signatures.
         unsafe extern "C" {
             $(fn $to($($argument: $type),*) -> c_int;)*
         }
@@ -99,10 +99,9 @@ macro_rules! cancellable {
             /// # Safety
             ///
             /// The conditions of POSIX.
-            // SAFETY: it goes on in the function named, with the arguments and stack as they came.
+            // SAFETY: it jumps to the function `$to`, with the arguments and the stack unchanged.
             #[unsafe(naked)]
-            // SAFETY: the C library's name, and its signature: to take its place is what this is
-            // for.
+            // SAFETY: the C library's name and signature; replacing that function is the purpose.
             #[unsafe(no_mangle)]
             pub unsafe extern "C-unwind" fn $name($($argument: $type),*) -> c_int {
                 #[cfg(target_arch = "x86_64")]

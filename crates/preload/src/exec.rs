@@ -1,21 +1,21 @@
-//! Programs that this one executes: the C library's business, but a recording names them, so that a
-//! report can say into which of them the loader lets no library.
+//! Notes the programs that this one executes in the recording, so that a report can say which of
+//! them the loader preloads no library into. The C library executes them.
 //!
 //! | called | what is noted |
 //! |---|---|
 //! | `execve` `execv` `execle` `execl` `fexecve` `execveat` `posix_spawn` | the file |
 //! | `execvp` `execvpe` `execlp` `posix_spawnp` | the file that `PATH` leads to |
 //!
-//! A file that can be executed is noted before that is tried: by its absolute path, with the user,
-//! because a setuid program is none for its owner, and whether `LD_PRELOAD` still names the
-//! library, and the library is there: in another root directory it is not. As in
-//! [`crate::sharing`], whose macro this uses, the entries jump to the C library's functions with
-//! the arguments and the stack of the caller: nothing is added to what they do. `system` and
-//! `popen` execute a shell from inside the C library and don't come by here; the shell does.
+//! An executable file is noted before the call: its absolute path, the user (for its owner, a
+//! setuid program is an ordinary one), and whether `LD_PRELOAD` still names the library and the
+//! library can be found, which it can't in another root directory. As in [`crate::sharing`], whose
+//! macro this uses, the entries jump to the C library's functions with the caller's arguments and
+//! stack, and change nothing of what these do. `system` and `popen` execute a shell from inside the
+//! C library and don't come by here; the shell does.
 //!
-//! May be called in the child of a `vfork`: it writes to the recording and its own stack alone.
-//! What the program hands over is read by the kernel ([`foreign`]): a wrong address is `EFAULT` in
-//! the call that follows, and no crash before it.
+//! May be called in the child of a `vfork`: writes only to the recording and its own stack. The
+//! kernel reads the program's arguments ([`foreign`]): a wrong address causes `EFAULT` in the call
+//! that follows, and no crash before it.
 
 pub(crate) mod elsewhere;
 mod foreign;
@@ -32,10 +32,10 @@ use crate::{inherit, mode, real, recorder, sys};
 type Text = *const c_char;
 type Texts = *const *const c_char;
 
-/// The file names of the library: the command's, and that of users that have built it themselves.
+/// File names of the library: the one that the command uses, and the one that cargo builds.
 const OURS: [&[u8]; 2] = [b"antiphon-preload.so", b"antiphon_preload.so"];
 
-/// The directories in which a program is looked for if no `PATH` is set: `confstr(_CS_PATH)`.
+/// The directories searched for a program if `PATH` is not set: `confstr(_CS_PATH)`.
 const DEFAULT_PATH: &[u8] = b"/bin:/usr/bin";
 
 extern "C" fn before_execve(path: Text, _: Texts, environment: Texts) -> real::Entry {
@@ -54,7 +54,7 @@ extern "C" fn before_execl(path: Text) -> real::Entry {
 }
 
 extern "C" fn before_execle(path: Text) -> real::Entry {
-    // The environment stands behind the arguments; most programs pass theirs on.
+    // The environment follows the variable arguments; most programs pass on their own.
     note(libc::AT_FDCWD, path, inherited());
     elsewhere::entry(&real::EXECLE, elsewhere::antiphon_execle)
 }
@@ -146,7 +146,7 @@ fn note(folder: c_int, path: Text, environment: Texts) {
     if inherit::is_alone() || !recorder::is_on() || !is_file(folder, path) {
         return;
     }
-    // SAFETY: a string that the kernel has read.
+    // SAFETY: a string, which the kernel has been able to read.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes();
     if !path.is_empty() || folder != libc::AT_FDCWD {
         note_if_there(folder, &[path], environment);
@@ -172,12 +172,13 @@ fn search(name: Text, environment: Texts) {
     }
 }
 
-/// Notes the program whose path is made of these pieces, if it can be executed. Says whether.
+/// Notes the program whose path consists of these pieces, if it can be executed. Returns whether it
+/// can.
 fn note_if_there(folder: c_int, pieces: &[&[u8]], environment: Texts) -> bool {
     let mut path = Path::new();
     let whole = path.begin(folder, pieces[0]) && pieces.iter().all(|piece| path.push(piece));
     if !whole {
-        // Counted as a program that is not named.
+        // Counted as a program without a name.
         recorder::executes(b"", HandedOn::No);
         return true;
     }
@@ -188,7 +189,7 @@ fn note_if_there(folder: c_int, pieces: &[&[u8]], environment: Texts) -> bool {
     there
 }
 
-/// Whether the loader will preload the library; `None` if the environment can't be read.
+/// Returns whether the loader will preload the library; `None` if the environment can't be read.
 fn is_handed_on(environment: Texts) -> Option<HandedOn> {
     let is_told = if environment == inherited() {
         let preload = mode::variable(environment, PRELOAD).map_or(&b""[..], CStr::to_bytes);
@@ -206,7 +207,7 @@ fn is_handed_on(environment: Texts) -> Option<HandedOn> {
 /// The variable that names libraries for the loader to preload.
 const PRELOAD: &[u8] = b"LD_PRELOAD";
 
-/// A path, absolute once it has begun, and the zero behind it.
+/// A path, absolute after `begin`, and a terminating zero.
 struct Path {
     bytes: [u8; PROGRAM_BYTES + 1],
     length: usize,
@@ -221,7 +222,7 @@ impl Path {
         &self.bytes[..self.length]
     }
 
-    /// Adds to it; `false` if it does not fit.
+    /// Appends `more`; returns `false` if it does not fit.
     fn push(&mut self, more: &[u8]) -> bool {
         let end = self.length + more.len();
         let fits = end <= PROGRAM_BYTES;
@@ -232,8 +233,7 @@ impl Path {
         fits
     }
 
-    /// Begins the path with the folder that it is relative to, which `folder` gives as for
-    /// `openat`.
+    /// Begins the path with the folder that it is relative to: `folder`, as for `openat`.
     fn begin(&mut self, folder: c_int, path: &[u8]) -> bool {
         if path.starts_with(b"/") {
             return true;
@@ -264,15 +264,15 @@ impl Path {
     }
 }
 
-/// Whether there is a file at `path`, relative to `folder` as above, and no folder. The kernel
-/// reads the path, not we: a caller that passes a wrong address gets `EFAULT`.
+/// Returns whether `path`, relative to `folder` as for `openat`, is a regular file. Only the kernel
+/// reads the path: a caller that passes a wrong address gets `EFAULT`.
 fn is_file(folder: c_int, path: Text) -> bool {
     let mut status = MaybeUninit::<libc::stat>::zeroed();
     let at = folder as isize as usize;
     let flags = libc::AT_EMPTY_PATH as usize;
     let args = [at, path as usize, status.as_mut_ptr() as usize, flags];
-    // SAFETY: the kernel reads the path if it can, and writes to memory that is ours.
+    // SAFETY: the kernel checks the path's address, and writes to memory that is ours.
     let told = unsafe { sys::call(libc::SYS_newfstatat, args) }.is_some();
-    // SAFETY: numbers, of which zero is valid.
+    // SAFETY: a structure of numbers, for which zero is valid.
     told && unsafe { status.assume_init() }.st_mode & libc::S_IFMT == libc::S_IFREG
 }

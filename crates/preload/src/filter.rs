@@ -1,6 +1,6 @@
-//! Filters of system calls (seccomp): heard of before they are installed.
+//! Detects filters of system calls (seccomp) before the program installs them.
 //!
-//! | installed by | heard of |
+//! | installed by | detected |
 //! |---|---|
 //! | `prctl(PR_SET_SECCOMP, …)` | yes |
 //! | `syscall(SYS_seccomp, …)`, which libseccomp calls, and `syscall(SYS_prctl, …)` | yes |
@@ -8,14 +8,14 @@
 //! | an instruction of the program's own | no |
 //! | a parent, before this program was executed (containers, systemd) | no |
 //!
-//! All that is needed afterwards is made ready then, and all that can be done without is not done
-//! any more: everything in this library that would make a system call other than `futex` asks
-//! `antiphon_linux::filtered`. A filter that was not heard of must allow what the README lists; one
-//! that answers with an error is borne in any case.
+//! At that time the library prepares everything that it will need, and from then on it does only
+//! what is necessary: all code that would make a system call other than `futex` asks
+//! `antiphon_linux::filtered`. A filter that is not detected must allow what the README lists; a
+//! filter that answers with an error is tolerated in any case.
 //!
 //! As in [`crate::sharing`], the entries jump to the C library's functions with the arguments and
-//! the stack of the caller. They are on the way of each `syscall` of the program, so all that they
-//! do to others is to compare a number.
+//! the stack of the caller. They are in the path of each `syscall` of the program, so for other
+//! calls they only compare a number.
 
 use core::ffi::{c_int, c_long, c_void};
 use core::mem::MaybeUninit;
@@ -30,7 +30,7 @@ use crate::real::{self, forward};
 use crate::sharing::address;
 use crate::{mode, recorder, thread};
 
-/// The addresses of the C library's functions; null: it was not looked for yet.
+/// The addresses of the C library's functions; null until they are looked up.
 static SYSCALL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static PRCTL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
@@ -54,7 +54,7 @@ extern "C" fn before_syscall(call: c_long, a: usize, b: usize, c: usize) -> *con
     if call == libc::SYS_seccomp {
         const STRICT: usize = libc::SECCOMP_SET_MODE_STRICT as usize;
         const FILTER: usize = libc::SECCOMP_SET_MODE_FILTER as usize;
-        // Without a program it is a question whether the kernel has filters.
+        // Without a program, the call only asks whether the kernel has filters.
         if (a, b) == (STRICT, 0) {
             expect_strict();
         } else if a == FILTER && c != 0 {
@@ -83,9 +83,9 @@ fn before_set(option: c_int, mode: usize, program: usize) {
     }
 }
 
-/// Only `read`, `write`, `exit` and `sigreturn` are left, and the CPU's counter is forbidden, too:
-/// nothing can be timed any more, nor waited for. The kernel does this to one thread, and its
-/// children; there is no other in programs that ask for it.
+/// Strict mode leaves only `read`, `write`, `exit` and `sigreturn`, and forbids the CPU's counter:
+/// nothing can be timed or waited for any more. It applies to the calling thread and its children;
+/// programs that use it have no other thread.
 #[cold]
 fn expect_strict() {
     expect();
@@ -103,9 +103,9 @@ fn expect() {
     if filtered() || mode::disabled() {
         return;
     }
-    // The process and the calling thread stand in the recording from now on.
+    // Enters the process and the calling thread into the recording.
     recorder::enter();
-    // The recording grows no more.
+    // From now on the recording doesn't grow.
     antiphon_record::freeze();
     if mode::mode() == mode::OURS {
         thread::make_ready();
@@ -113,14 +113,14 @@ fn expect() {
     expect_filter(own_id);
 }
 
-/// The kernel's id of the calling thread, as the C library knows it: the C library notes it in a
-/// mutex, and makes no system call for one that is free.
+/// The kernel's id of the calling thread, from the C library: it stores the id in a mutex, and
+/// locks a free mutex without a system call.
 fn own_id() -> u32 {
-    // A kind of which the C library always notes the owner.
+    // For this kind, the C library always stores the owner.
     const ERROR_CHECKING: c_int = libc::PTHREAD_MUTEX_ERRORCHECK;
     let mut mutex = MaybeUninit::<Mutex>::zeroed();
     let at = mutex.as_mut_ptr();
-    // SAFETY: all bytes of a mutex are those of atomics, for which zero is valid.
+    // SAFETY: a mutex consists of atomics, for which zero is valid.
     let mutex = unsafe { mutex.assume_init_ref() };
     mutex.set_kind(ERROR_CHECKING);
     if forward!(MUTEX_LOCK(at.cast())) != 0 {
@@ -132,8 +132,9 @@ fn own_id() -> u32 {
     id
 }
 
-/// Defines functions that jump to where `$place` says, unless the first argument is one of
-/// `$number`, or nothing stands there yet: then by way of `$before`.
+/// Defines functions that jump to the address in `$place`. If the first argument is `$first` or
+/// `$second`, or `$place` is null, they call `$before` first, and jump to the address that it
+/// returns.
 macro_rules! unless {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty
         = $place:ident, [$first:expr, $second:expr], $before:path;)*) => {$(
@@ -142,10 +143,10 @@ macro_rules! unless {
         /// # Safety
         ///
         /// The conditions of the C library.
-        // SAFETY: where it goes on, the arguments and the stack are as they came. `rax` has nothing
-        // in it: no argument is a floating-point number.
+        // SAFETY: it jumps with the arguments and the stack unchanged. `rax` carries nothing,
+        // because no argument is a floating-point number.
         #[unsafe(naked)]
-        // SAFETY: the C library's name, and its signature: to take its place is what this is for.
+        // SAFETY: the C library's name and signature; replacing that function is the purpose.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
             #[cfg(target_arch = "x86_64")]

@@ -1,15 +1,14 @@
-//! The environment that the programs inherit that this one executes: with the library, or nothing
-//! of it.
+//! Decides whether the programs that this one executes inherit the library through the environment.
 //!
-//! With `ANTIPHON_CHILDREN=0` the library is for this program alone. It is loaded by then, and so
-//! can take itself out of the environment that all others are given, and put back what stood there
-//! before, which came along under names with a prefix ([`antiphon_record::inherit`]). No string is
-//! written to or copied: an old value is the end of the string that brought it.
+//! With `ANTIPHON_CHILDREN=0` the library is for this program alone. It is loaded by then, so it
+//! removes itself from the environment for all others, and restores the earlier values, which were
+//! passed under names with a prefix ([`antiphon_record::inherit`]). No string is written to or
+//! copied: an old value is the tail of the string that carried it.
 //!
-//! The kernel's array keeps its end, where some programs look for the auxiliary vector; it begins
-//! later. The entries that it leaves free repeat an entry that stays, for programs that count from
-//! `argv` on. An array that the C library has made meanwhile, for a constructor that ran before
-//! ours, keeps its beginning, by which the C library frees it and makes it longer.
+//! The kernel's array keeps its end, where some programs look for the auxiliary vector, and begins
+//! later. The entries in front repeat an entry that stays, for programs that count from `argv` on.
+//! An array that the C library has allocated meanwhile, for a constructor that ran before ours,
+//! keeps its beginning, by which the C library frees and enlarges it.
 
 use core::ffi::{CStr, c_char};
 use core::ptr::null;
@@ -22,37 +21,37 @@ use crate::mode;
 
 static ALONE: AtomicBool = AtomicBool::new(false);
 
-/// Whether the library is for this program alone.
+/// Returns whether the library is for this program alone.
 pub(crate) fn is_alone() -> bool {
-    // Relaxed: set at load, for good.
+    // Relaxed: set once, at load.
     ALONE.load(Relaxed)
 }
 
-/// Takes the library out of the environment, if it is for this program alone. Called at load, when
-/// nothing in the environment is asked for any more.
+/// Removes the library from the environment, if it is for this program alone. Called at load, after
+/// the last read of our variables.
 ///
-/// `kernels` is where the kernel's array begins.
+/// `kernels` is the beginning of the kernel's array.
 pub(crate) fn settle(kernels: *mut *const c_char) {
     // SAFETY: the C library's word, which is always readable.
     let asked = mode::variable(unsafe { mode::environ }, CHILDREN.as_bytes());
     if asked == Some(c"0") {
         ALONE.store(true, Relaxed);
-        // SAFETY: the C library's word; code that may call `setenv` may write to it and the array,
-        // and constructors may call it.
+        // SAFETY: the C library's variable. Code that may call `setenv` may write to it and to the
+        // array, and constructors may call `setenv`.
         unsafe { mode::environ = restored(mode::environ, kernels) };
     }
 }
 
-/// Puts the array of variables back to what it was before; returns where it begins now.
+/// Restores the array of variables; returns its new beginning.
 ///
 /// # Safety
 ///
-/// `begin` is null or an array that may be written to, of strings, up to a null pointer.
+/// `begin` is null, or a writable array of strings that ends with a null pointer.
 unsafe fn restored(begin: *mut *const c_char, kernels: *mut *const c_char) -> *mut *const c_char {
     if begin.is_null() {
         return begin;
     }
-    // SAFETY: not behind the null pointer, by which it stops.
+    // SAFETY: the count stops at the null pointer.
     let length = (0..).take_while(|&at| unsafe { !(*begin.add(at)).is_null() }).count();
     // SAFETY: `length` entries are in front of the null pointer.
     let entries = unsafe { core::slice::from_raw_parts_mut(begin, length) };
@@ -81,7 +80,7 @@ unsafe fn restored(begin: *mut *const c_char, kernels: *mut *const c_char) -> *m
     kept.as_mut_ptr()
 }
 
-/// The entry as it was before: itself, the end of it, or none.
+/// The entry as it was before this library: the entry itself, its tail, or none.
 ///
 /// # Safety
 ///

@@ -1,19 +1,18 @@
-//! Antiphon's locks under unmodified programs: `LD_PRELOAD` this library.
+//! `LD_PRELOAD` library that runs unmodified programs on Antiphon's locks.
 //!
 //! It defines the functions of `pthread.h` on mutexes, readers-writer locks, condition variables
-//! and spinlocks, and so takes the place of the C library's in every object that is linked
-//! dynamically. `README.md` beside this crate says what it replaces, what it hands on and what it
-//! can't reach.
+//! and spinlocks, and so replaces the C library's in every dynamically linked object. `README.md`
+//! beside this crate says what it replaces, what it forwards and what it can't reach.
 //!
-//! | file | what |
+//! | module | contents |
 //! |---|---|
 //! | `entry` | the functions that programs call |
 //! | `mutex`, `rwlock`, `cond`, `shared`, `spin` | the functions of each kind of lock |
-//! | `theirs` | the same where the C library keeps the lock |
+//! | `theirs` | the same functions where the C library keeps the lock |
 //! | `abi` | the C library's objects, and our fields in them |
 //! | `clocks` | the clocks that the program sees, by which its deadlines are judged |
-//! | `mode` | what this process asked for, decided once |
-//! | `asan` | what AddressSanitizer is told |
+//! | `mode` | what this process wants, decided once |
+//! | `asan` | the option for AddressSanitizer |
 //! | `aside` | tools under which nothing is replaced |
 //! | `real` | the C library's own functions |
 //! | `lookup` | `dlsym` and `dlvsym`, which find ours |
@@ -22,15 +21,15 @@
 //! | `sharing` | functions by which a program comes to share thread-local state, or to bypass us |
 //! | `mappings` | functions by which a program comes to share memory with other processes |
 //! | `exec` | programs that this one executes, for the report |
-//! | `filter` | filters of system calls, heard of before they are installed |
-//! | `inherit` | whether those have the library, too |
+//! | `filter` | filters of system calls, detected before they are installed |
+//! | `inherit` | whether executed programs get the library, too |
 //! | `sites` | policies by call site |
 //! | `door` | files that can't be opened by their path |
-//! | `recorder`, `maps`, `pieces`, `ticks` | what goes into a recording; threads made and joined |
+//! | `recorder`, `maps`, `pieces`, `ticks` | contents of a recording; threads created and joined |
 //! | `unwind` | the return addresses on a stack |
 //! | `shim.c` | the sleep that can be cancelled, thread-local storage |
 //!
-//! The library prints nothing, ever, starts no thread, installs no handler, and needs no
+//! The library never prints, starts no thread, installs no signal handler, and needs no
 //! initialisation: a lock works before its constructor and after the last destructor.
 
 use core::ffi::{c_char, c_int};
@@ -68,7 +67,7 @@ mod unwind;
 
 /// Decides what this process wants, before the program's own code runs.
 extern "C" fn load(_: c_int, _: *const *const c_char, environment: *mut *const c_char) {
-    // All that is read from the objects' tables is read while no object can be unloaded.
+    // The objects' tables are read now, while no object can be unloaded.
     lookup::settle();
     unwind::settle();
     real::find_all();
@@ -81,12 +80,12 @@ extern "C" fn load(_: c_int, _: *const *const c_char, environment: *mut *const c
     }
     if !mode::theirs() {
         clocks::find();
-        // Asks now for data for which a slow path would otherwise open files.
+        // Reads data now for which a slow path would otherwise open files.
         antiphon_linux::survey();
         antiphon_linux::ask_when_told();
         sites::start();
         if mode::light_wanted() {
-            // If it can't be had, the exchange form stays, and the recording says so.
+            // If it is not available, the exchange form stays, and the recording says so.
             let _ = antiphon_linux::light::enable_light();
         }
     }
@@ -94,8 +93,8 @@ extern "C" fn load(_: c_int, _: *const *const c_char, environment: *mut *const c
         mode::settle(recorder::start());
     }
     thread::find_single(real::single_threaded());
-    // SAFETY: the handler touches its thread's state alone. If there is no room for it, `__owner`
-    // of normal mutexes names the parent's thread in children, which nothing acts on.
+    // SAFETY: the handler accesses only its thread's state. If it can't be registered, `__owner` of
+    // normal mutexes names the parent's thread in children, which has no effect.
     unsafe { libc::pthread_atfork(None, None, Some(forked)) };
     inherit::settle(environment);
 }
@@ -105,14 +104,14 @@ extern "C" fn forked() {
     thread::forked();
     antiphon_linux::forked();
     if antiphon_linux::filtered() {
-        // The process's number is known only as the number of this thread, its first.
+        // The process id is known only as the id of this thread, its first.
         recorder::enter();
     }
 }
 
 /// Makes the loader call [`load`].
 #[used]
-// SAFETY: a section of pointers to such functions, which the loader calls once each, with what
-// `main` is called with.
+// SAFETY: the section holds pointers to functions of this type, each of which the loader calls
+// once, with the arguments of `main`.
 #[unsafe(link_section = ".init_array")]
 static LOAD: extern "C" fn(c_int, *const *const c_char, *mut *const c_char) = load;

@@ -1,30 +1,30 @@
-//! `dlsym` and `dlvsym`: whatever way a program finds a function that this library replaces, it
-//! finds ours where it would have found the C library's.
+//! `dlsym` and `dlvsym`: a program that looks up a function which this library replaces finds ours
+//! wherever it would have found the C library's.
 //!
-//! References by name find us first. A look-up in a handle (`ctypes`, LuaJIT's FFI, hosts of
-//! plug-ins), by version, or behind an object that was loaded after us would find the C library's
-//! function, and a mutex that is locked by one and by the other excludes no thread. So these two
-//! functions are ours as well:
+//! References by name find us first. A look-up in a handle (`ctypes`, LuaJIT's FFI, plug-in hosts),
+//! by version, or from an object that was loaded after us would find the C library's function; and
+//! a mutex that is locked by both implementations excludes no thread. So this library replaces
+//! these two functions as well:
 //!
 //! | asked for | answered |
 //! |---|---|
 //! | a name that we don't replace | by the next `dlsym`, with the caller's arguments and stack |
-//! | one that we do, and the answer is the C library's function | ours |
-//! | … and it is another object's own function, or there is none | that, or null |
+//! | a name that we replace, and the answer is the C library's function | ours |
+//! | … and the answer is another object's own function, or none | that function, or null |
 //! | anything where the C library keeps the locks ([`mode`]) | by the next `dlsym` |
 //!
 //! Names that we replace are those of mutexes, readers-writer locks, condition variables and
-//! spinlocks. Names of functions that we only hear of (`pthread_create`, `dlopen`, …) are not: the
-//! functions found by them share no object with ours, and the caller may be another library that
-//! wraps them.
+//! spinlocks. Names of functions that we only intercept (`pthread_create`, `dlopen`, …) are not:
+//! the C library's share no object with ours, and the caller may be another library that wraps
+//! them.
 //!
-//! `RTLD_DEFAULT` and `RTLD_NEXT` mean something else to each caller. Its question is therefore put
-//! as our own, and answered by us only where the answer is known to be the same: otherwise the next
-//! `dlsym` is jumped to. Whatever we answer, the next `dlsym` was asked right before by the same
-//! thread, and has left the state of `dlerror` as its own answer leaves it.
+//! The meaning of `RTLD_DEFAULT` and `RTLD_NEXT` depends on the caller. Therefore we ask on our own
+//! behalf, and answer only where the caller's answer is known to be the same; otherwise we jump to
+//! the next `dlsym`. Before we answer, the same thread has called the next `dlsym`, so the state of
+//! `dlerror` is the one that this call left.
 //!
-//! The next `dlsym` can't be found by a reference by name, which would find this one: it is read
-//! from the tables of the objects behind us ([`objects`]).
+//! The next `dlsym` can't be found by name, which would find this one: its address is read from the
+//! tables of the objects behind us ([`objects`]).
 
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::transmute;
@@ -40,9 +40,9 @@ type ByVersion = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char)
 static BY_NAME: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static BY_VERSION: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// The next function of that name behind us; null if there is none.
+/// The next function `name` in the search order behind us; null if none exists.
 fn next(kept: &AtomicPtr<c_void>, name: &CStr) -> *const c_void {
-    // Relaxed: it is code, and does not change after the start.
+    // Relaxed: the address of code, which does not change after the start.
     let mut address = kept.load(Relaxed).cast_const();
     if address.is_null() {
         address = objects::next(name).unwrap_or(null());
@@ -51,14 +51,14 @@ fn next(kept: &AtomicPtr<c_void>, name: &CStr) -> *const c_void {
     address
 }
 
-/// Finds what a later call would look for in the loader's list. Called at load.
+/// Looks up now what a later call would search in the loader's list. Called at load.
 pub(crate) fn settle() {
     next(&BY_NAME, c"dlsym");
     next(&BY_VERSION, c"dlvsym");
     objects::is_c_librarys(null());
 }
 
-/// The next `dlsym`, asked as from here. Null if there is nothing of that name.
+/// Calls the next `dlsym` on this library's behalf. Returns null if the name is not found.
 ///
 /// # Safety
 ///
@@ -72,7 +72,8 @@ pub(crate) unsafe fn by_name(handle: *mut c_void, name: *const c_char) -> *mut c
     unsafe { transmute::<*const c_void, ByName>(function)(handle, name) }
 }
 
-/// The next `dlvsym`, asked as from here. Null if there is nothing of that name and version.
+/// Calls the next `dlvsym` on this library's behalf. Returns null if name and version are not
+/// found.
 ///
 /// # Safety
 ///
@@ -90,7 +91,7 @@ pub(crate) unsafe fn by_version(
     unsafe { transmute::<*const c_void, ByVersion>(function)(handle, name, version) }
 }
 
-/// Whether this library may replace a function of that name.
+/// Returns whether this library may replace a function of that name.
 pub(crate) fn is_replaced(name: &CStr) -> bool {
     let name = name.to_bytes();
     let name = name.strip_prefix(b"__").unwrap_or(name);
@@ -112,20 +113,20 @@ fn ours(name: *const c_char) -> Option<*const c_void> {
     objects::ours()?.defines(name)
 }
 
-/// A call of `dlsym` or `dlvsym`: what it goes on with, and from where it came.
+/// A call of `dlsym` or `dlvsym`: its arguments and its caller.
 struct Call {
     handle: *mut c_void,
     name: *const c_char,
-    /// Null: whatever is there.
+    /// Null for `dlsym`: any version.
     version: *const c_char,
     caller: *const c_void,
 }
 
 /// The answer to a call.
 enum Answer {
-    /// Whatever the next function says.
+    /// The result of the next `dlsym` or `dlvsym`.
     Theirs,
-    /// This.
+    /// This address.
     Is(*const c_void),
 }
 
@@ -135,7 +136,7 @@ impl Call {
             None => Answer::Theirs,
             Some(ours) if self.handle == libc::RTLD_DEFAULT => self.by_default(ours),
             Some(ours) if self.handle == libc::RTLD_NEXT => self.behind_caller(ours),
-            // The same to every caller.
+            // The answer is the same for every caller.
             Some(ours) => {
                 let found = self.asked(self.handle);
                 Answer::Is(if objects::is_c_librarys(found) { ours } else { found })
@@ -143,9 +144,10 @@ impl Call {
         }
     }
 
-    /// The answer of the next function, asked as from here.
+    /// The answer of the next `dlsym` or `dlvsym`, called on this library's behalf.
     fn asked(&self, handle: *mut c_void) -> *const c_void {
-        // SAFETY: the caller's arguments; the handle is the caller's, or one that is always good.
+        // SAFETY: the caller's arguments; the handle is the caller's, or a special one that is
+        // always valid.
         unsafe {
             if self.version.is_null() {
                 by_name(handle, self.name)
@@ -155,19 +157,18 @@ impl Call {
         }
     }
 
-    /// The answer by `RTLD_DEFAULT`: the global scope, in which we are found, but under no version.
-    /// A caller's own scope comes behind that, but with `RTLD_DEEPBIND`; and then the caller
-    /// doesn't come here, as it has found the C library's `dlsym`.
+    /// The answer for `RTLD_DEFAULT`: the global scope, in which our functions are found, but not
+    /// by version. A caller's own scope is searched after it, except with `RTLD_DEEPBIND`; such a
+    /// caller doesn't get here, because it has found the C library's `dlsym`.
     fn by_default(&self, ours: *const c_void) -> Answer {
         let found = self.asked(libc::RTLD_DEFAULT);
         let replaced = found == ours || objects::is_c_librarys(found);
         if replaced { Answer::Is(ours) } else { Answer::Theirs }
     }
 
-    /// The answer by `RTLD_NEXT`. The caller is an object before us that finds us, or one between,
-    /// but by a version. Behind us there is the C library, in front of which we are to be. If
-    /// another wrapper behind us hands its calls on, they come to us as well, and never come back
-    /// to it ([`real`]).
+    /// The answer for `RTLD_NEXT`. An object before us finds us, unless it asks for a version. An
+    /// object behind us must find us in front of the C library. If a wrapper behind us forwards its
+    /// calls, they come to us as well, and never go back to it ([`real`]).
     fn behind_caller(&self, ours: *const c_void) -> Answer {
         let Some(caller) = objects::of(self.caller) else { return Answer::Theirs };
         if self.version.is_null() && objects::before_ours().any(|object| object.is(caller)) {
@@ -177,8 +178,8 @@ impl Call {
     }
 }
 
-/// The function in which a call goes on: with `handle` as it is then, and the other arguments as
-/// they came.
+/// The function to jump to, with `handle` as this function has left it, and the other arguments
+/// unchanged.
 fn before(
     function: *const c_void,
     [name, version]: [*const c_char; 2],
@@ -220,13 +221,14 @@ extern "C" fn before_dlvsym(
     caller: *const c_void,
     handle: &mut *mut c_void,
 ) -> real::Entry {
-    // The C library takes null for a mistake, and so does what we jump to.
+    // The C library treats a null version as an error, and so does the function that we jump to.
     let name = if version.is_null() { null() } else { name };
     before(next(&BY_VERSION, c"dlvsym"), [name, version], caller, handle)
 }
 
-/// Defines functions that call `$before` with their arguments, the caller's address and that of the
-/// first argument on the stack, and jump to where it says with the arguments as they are then.
+/// Defines functions that call `$before` with their arguments, the caller's address and the address
+/// of the first argument on the stack, and jump to the address that it returns, with the arguments
+/// as it has left them.
 macro_rules! answered {
     ($($name:ident($($argument:ident: $type:ty),*) = $before:path;)*) => {$(
         /// The C library's function of this name, which finds our functions, too.
@@ -234,10 +236,10 @@ macro_rules! answered {
         /// # Safety
         ///
         /// The conditions of the C library.
-        // SAFETY: where it goes on, the stack is as it came, and the arguments are as it came or
-        // as `$before` wants them.
+        // SAFETY: it jumps with the stack unchanged, and with the arguments unchanged or as
+        // `$before` has set them.
         #[unsafe(naked)]
-        // SAFETY: the C library's name, and its signature: to take its place is what this is for.
+        // SAFETY: the C library's name and signature; replacing that function is the purpose.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> *mut c_void {
             #[cfg(target_arch = "x86_64")]

@@ -2,13 +2,13 @@
 //! `shmat`. Each calls the C library's function of its name, and notes the shared memory
 //! (`antiphon_linux::note_shared`): a lock in it may have waiters in several processes.
 //!
-//! Only memory that the program may write to counts, as a lock is written to; or memory that it may
-//! come to write to: a mapping without a file, or one that can't be accessed yet. A file's memory
-//! that is mapped to be read and becomes writable later does not count, nor does memory that is
-//! mapped by `syscall`, by an instruction of the program's own, or by `mmap` as `dlsym` finds it in
-//! the C library.
+//! Only memory that the program may write to counts, because a lock is written to; or memory that
+//! may become writable: a mapping without a file, or one that can't be accessed yet. A file's
+//! memory that is mapped to be read and becomes writable later does not count, nor does memory that
+//! is mapped by `syscall`, by an instruction of the program's own, or by `mmap` as `dlsym` finds it
+//! in the C library.
 //!
-//! Before the library was loaded these make the system call themselves: an allocator may map memory
+//! Before the library is loaded these make the system call themselves: an allocator may map memory
 //! in the first constructor, where the look-up of a function might allocate.
 
 use core::ffi::{c_int, c_void};
@@ -25,7 +25,7 @@ const TYPE: c_int = 0xf;
 /// # Safety
 ///
 /// The conditions of the C library.
-// SAFETY: the C library's name, and its signature: to take its place is what this is for.
+// SAFETY: the C library's name and signature; replacing that function is the purpose.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mmap(
     address: *mut c_void,
@@ -38,7 +38,8 @@ pub unsafe extern "C" fn mmap(
     let at = match real::MMAP.known() {
         // SAFETY: the arguments are those of our caller.
         Some(mmap) => unsafe { mmap(address, length, rights, flags, file, offset) },
-        // SAFETY: as above; takes them in this order, and sets `errno`.
+        // SAFETY: the arguments are those of our caller, in the kernel's order; `syscall` sets
+        // `errno`.
         None => pointer(unsafe {
             libc::syscall(libc::SYS_mmap, address, length, rights, flags, file, offset)
         }),
@@ -56,7 +57,7 @@ pub unsafe extern "C" fn mmap(
 /// # Safety
 ///
 /// The conditions of the C library.
-// SAFETY: as of `mmap`.
+// SAFETY: the C library's name and signature, as of `mmap`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mmap64(
     address: *mut c_void,
@@ -75,7 +76,7 @@ pub unsafe extern "C" fn mmap64(
 /// # Safety
 ///
 /// The conditions of the C library.
-// SAFETY: as of `mmap`.
+// SAFETY: the C library's name and signature, as of `mmap`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
     // Before the memory is unmapped: afterwards other memory may be there, and noted.
@@ -83,7 +84,7 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
     let code = match real::MUNMAP.known() {
         // SAFETY: the arguments are those of our caller.
         Some(munmap) => unsafe { munmap(address, length) },
-        // SAFETY: as above; sets `errno`.
+        // SAFETY: the arguments are those of our caller; `syscall` sets `errno`.
         None => unsafe { libc::syscall(libc::SYS_munmap, address, length) as c_int },
     };
     if shared && code != 0 {
@@ -92,13 +93,13 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
     code
 }
 
-/// The C library's function of this name. It reads the fifth argument only if the flags say so;
-/// callers may leave that out.
+/// The C library's function of this name. It reads the fifth argument only if the flags require it;
+/// callers may omit it.
 ///
 /// # Safety
 ///
 /// The conditions of the C library.
-// SAFETY: as of `mmap`.
+// SAFETY: the C library's name and signature, as of `mmap`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mremap(
     old: *mut c_void,
@@ -110,14 +111,14 @@ pub unsafe extern "C" fn mremap(
     let shared = antiphon_linux::is_shared(old.addr());
     let stays = old_length == 0 || flags & libc::MREMAP_DONTUNMAP != 0;
     if shared && !stays {
-        // As `munmap`.
+        // Before the system call, as in `munmap`.
         forget_shared(old.addr(), old_length);
     }
     let at = match real::MREMAP.known() {
         // SAFETY: the arguments are those of our caller.
         Some(mremap) => unsafe { mremap(old, old_length, length, flags, new) },
         None => {
-            // SAFETY: as above; sets `errno`.
+            // SAFETY: the arguments are those of our caller; `syscall` sets `errno`.
             let at =
                 unsafe { libc::syscall(libc::SYS_mremap, old, old_length, length, flags, new) };
             pointer(at)
@@ -136,23 +137,23 @@ pub unsafe extern "C" fn mremap(
 /// # Safety
 ///
 /// The conditions of the C library.
-// SAFETY: as of `mmap`.
+// SAFETY: the C library's name and signature, as of `mmap`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shmat(id: c_int, address: *const c_void, flags: c_int) -> *mut c_void {
     let at = match real::SHMAT.known() {
         // SAFETY: the arguments are those of our caller.
         Some(shmat) => unsafe { shmat(id, address, flags) },
-        // SAFETY: as above; sets `errno`.
+        // SAFETY: the arguments are those of our caller; `syscall` sets `errno`.
         None => pointer(unsafe { libc::syscall(libc::SYS_shmat, id, address, flags) }),
     };
     if at != libc::MAP_FAILED && flags & libc::SHM_RDONLY == 0 {
-        // A segment whose length can't be asked for, under a filter, may have any length.
+        // If a filter forbids to ask for the length of the segment, any length is assumed.
         note_shared(at.addr(), segment_length(id).unwrap_or(usize::MAX));
     }
     at
 }
 
-/// The length of a segment of memory of System V, if that is known.
+/// The length of a System V shared memory segment in bytes, if that is known.
 fn segment_length(id: c_int) -> Option<usize> {
     let mut about = core::mem::MaybeUninit::<libc::shmid_ds>::zeroed();
     let code = crate::sys::errno_kept(|| {
@@ -161,7 +162,7 @@ fn segment_length(id: c_int) -> Option<usize> {
             unsafe { libc::shmctl(id, libc::IPC_STAT, about.as_mut_ptr()) }
         })
     });
-    // SAFETY: zero is a value of all fields, and so are the values that were written.
+    // SAFETY: zero is valid for all fields, and so are the values that the kernel wrote.
     (code == Some(0)).then(|| unsafe { about.assume_init() }.shm_segsz)
 }
 

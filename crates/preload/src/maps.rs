@@ -1,9 +1,9 @@
-//! Where code comes from: the file that is mapped at an address, and the offset in it.
+//! Reads `/proc/self/maps`: the file that is mapped at an address, and the offset in it.
 //!
-//! Asked for once for each call site, when it is new, so that a recording needs no process to be
-//! read: it may have been killed, or have closed the library. What tells the file from others of
-//! its path is asked for once for each file: by the time of a report, a package may have been
-//! upgraded and another file stand there.
+//! This is done once for each call site, when it is new, so that a recording can be read without
+//! the process, which may have been killed or have closed the library. What identifies the file
+//! among others of its path is read once for each file: by the time of a report, an upgrade may
+//! have put another file there.
 
 use core::ffi::CStr;
 
@@ -12,18 +12,18 @@ use antiphon_record::{BuildId, FileId, Writer};
 use crate::pieces::Pieces;
 use crate::sys;
 
-/// A place in a file that is mapped.
+/// A position in a mapped file.
 pub(crate) struct Place<'a> {
-    /// The path as the kernel shows it: ` (deleted)` follows if the file has no name any more.
+    /// The path as the kernel shows it, followed by ` (deleted)` if the file has no name any more.
     pub(crate) path: &'a [u8],
     pub(crate) offset: u64,
     /// The file's device and inode.
     file: FileId,
-    /// The address at which the file's beginning is mapped, if it is, as the loader maps that.
+    /// The address at which the file's beginning is mapped, if the loader has mapped it.
     head: Option<usize>,
 }
 
-/// Calls `found` with the place of the mapping at `address`, if that is of a file.
+/// Calls `found` with the place of `address`, if a file is mapped there.
 pub(crate) fn locate(address: usize, found: impl FnOnce(&Place<'_>)) {
     at(address, |mapping, head| {
         if let Some(place) = mapping.place(address, head) {
@@ -32,7 +32,7 @@ pub(crate) fn locate(address: usize, found: impl FnOnce(&Place<'_>)) {
     });
 }
 
-/// Writes down where `address` lies, of the new `site` of `writer`.
+/// Records the place of `address` for the new `site` of `writer`.
 pub(crate) fn place(writer: Writer, site: u32, address: usize) {
     locate(address, |place| {
         let about = |file| about(file, place.path, place.head);
@@ -40,8 +40,8 @@ pub(crate) fn place(writer: Writer, site: u32, address: usize) {
     });
 }
 
-/// Writes down where these addresses lie, each of a new site of `writer`, in one look at the
-/// mappings. Not inlined: its buffer is on the stack only meanwhile.
+/// Records the places of these addresses, each of a new site of `writer`, in one pass over the
+/// mappings. Not inlined, so that its buffer is on the stack only during the call.
 #[inline(never)]
 pub(crate) fn place_all(writer: Writer, fresh: &[(u32, usize)]) {
     if fresh.is_empty() {
@@ -60,12 +60,13 @@ pub(crate) fn place_all(writer: Writer, fresh: &[(u32, usize)]) {
     });
 }
 
-/// Whether other processes may have the memory at `address`, too.
+/// Returns whether other processes may share the memory at `address`.
 pub(crate) fn is_shared(address: usize) -> bool {
     at(address, |mapping, _| mapping.shared).unwrap_or(false)
 }
 
-/// The mapping at `address`, and where the beginning of that file is mapped at or below it.
+/// Calls `found` with the mapping at `address`, and the address at or below it where the beginning
+/// of its file is mapped.
 fn at<R>(address: usize, found: impl FnOnce(&Mapping<'_>, Option<usize>) -> R) -> Option<R> {
     let mut found = Some(found);
     each(|mapping, head| {
@@ -74,8 +75,8 @@ fn at<R>(address: usize, found: impl FnOnce(&Mapping<'_>, Option<usize>) -> R) -
     })
 }
 
-/// Calls `seen` with each mapping, and where the beginning of its file is mapped at or below it,
-/// until that returns something.
+/// Calls `seen` with each mapping, and the address at or below it where the beginning of its file
+/// is mapped, until `seen` returns a value.
 fn each<R>(mut seen: impl FnMut(&Mapping<'_>, Option<usize>) -> Option<R>) -> Option<R> {
     let mut lines = Pieces::of(c"/proc/self/maps", b'\n')?;
     let mut head = None;
@@ -92,7 +93,7 @@ fn each<R>(mut seen: impl FnMut(&Mapping<'_>, Option<usize>) -> Option<R>) -> Op
     None
 }
 
-/// Further marks of a file: its build id, or when it was written.
+/// Adds to `file` its build id or, without one, its modification time.
 fn about(file: FileId, path: &[u8], head: Option<usize>) -> FileId {
     if let Some(build) = head.and_then(build) {
         return FileId { build, ..file };
@@ -101,12 +102,12 @@ fn about(file: FileId, path: &[u8], head: Option<usize>) -> FileId {
     let room = name.len() - 1;
     name[..path.len().min(room)].copy_from_slice(&path[..path.len().min(room)]);
     let status = CStr::from_bytes_until_nul(&name).ok().and_then(sys::number);
-    // Another inode: the path leads to another file by now.
+    // If the inode differs, the path names another file by now.
     let modified_ns = status.filter(|&(inode, _)| inode == file.inode).map_or(0, |(_, at)| at);
     FileId { modified_ns, ..file }
 }
 
-/// Bytes of a path that is looked at; that of a longer one leads nowhere.
+/// Most bytes of a path; the file of a longer path is not looked at.
 const NAME: usize = 512;
 
 /// The build id in the ELF file whose beginning is mapped at `head`.
@@ -121,7 +122,7 @@ fn build(head: usize) -> Option<BuildId> {
     if !header.starts_with(b"\x7fELF\x02") || size < HEADER_BYTES {
         return None;
     }
-    // A loader loads the beginning of a file that many programs share at an address of its choice.
+    // The loader chooses the address of a shared object's beginning.
     let mut begins_at = None;
     let mut notes = None;
     for index in 0..count.min(MOST_HEADERS) {
@@ -141,8 +142,8 @@ fn build(head: usize) -> Option<BuildId> {
     notes
 }
 
-/// The build id among `bytes` bytes of notes that are to be at `address` of a file which begins at
-/// `begins_at`, and is mapped at `head`.
+/// The build id among `bytes` bytes of notes. The program headers give them the address `address`,
+/// and the file's beginning `begins_at`; that is mapped at `head`.
 fn notes_at(head: usize, begins_at: u64, address: u64, bytes: u64) -> Option<BuildId> {
     let mut notes = [0; MOST_NOTES];
     let notes = notes.get_mut(..usize::try_from(bytes).ok()?.min(MOST_NOTES))?;
@@ -155,16 +156,16 @@ const PT_LOAD: u32 = 1;
 const PT_NOTE: u32 = 4;
 /// Bytes of a program header.
 const HEADER_BYTES: usize = 56;
-/// Program headers that are looked at: linkers make a dozen.
+/// Most program headers that are read: linkers write a dozen.
 const MOST_HEADERS: usize = 64;
-/// Bytes of notes that are looked at: a build id takes 36, what stands before it as much.
+/// Most bytes of notes that are read: a build id takes 36, and the notes before it about as many.
 const MOST_NOTES: usize = 512;
 
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..at + 8)?.try_into().map(u64::from_ne_bytes).ok()
 }
 
-/// Reads all of `into` at an address of ours, through the kernel: the mapping may have gone
+/// Fills `into` from an address of this process by a system call, because the mapping may be gone
 /// meanwhile.
 fn read(at: usize, into: &mut [u8]) -> Option<()> {
     (sys::read_own([(at, into.len()), (at, 0)], into)? == into.len()).then_some(())
@@ -181,7 +182,7 @@ struct Mapping<'a> {
 }
 
 impl<'a> Mapping<'a> {
-    /// The place of an address in it, if it is of a file.
+    /// The place of an address in the mapping, if that is of a file.
     fn place(&self, address: usize, head: Option<usize>) -> Option<Place<'a>> {
         let offset = self.offset + (address - self.begin) as u64;
         let is_file = self.path.first() == Some(&b'/');

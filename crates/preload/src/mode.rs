@@ -1,4 +1,4 @@
-//! The mode of the library in this process: decided once, for good.
+//! The mode of the library in this process, which is decided once.
 //!
 //! | mode | what happens |
 //! |---|---|
@@ -8,13 +8,13 @@
 //! | `FULL` | our locks; every acquisition is recorded |
 //! | `OBSERVED` | the C library's locks; every acquisition is recorded |
 //! | `THEIRS` | the C library's locks, as `ANTIPHON_LOCK` asks; nothing is recorded (yet) |
-//! | `DISABLED` | the same for good: `ANTIPHON_DISABLE` is in the environment, and wins |
-//! | `ASIDE` | the same for good: a tool needs the C library's locks ([`crate::aside`]) |
+//! | `DISABLED` | the C library's locks, finally: `ANTIPHON_DISABLE` is set, and wins |
+//! | `ASIDE` | the C library's locks, finally: a tool needs them ([`crate::aside`]) |
 //!
-//! A mutex that was locked by one protocol and is unlocked by the other excludes no thread, so
-//! there is no way from our locks to the C library's or back. The decision is made at load, or in
-//! the first call if that comes before our constructor, as that of an allocator can. All but the
-//! first two and `THEIRS` before load are for good, so a thread that has seen `OURS` needs not look
+//! A mutex that is locked by one protocol and unlocked by the other excludes no thread, so the mode
+//! never changes between our locks and the C library's. The decision is made at load, or in the
+//! first call if that comes before our constructor, as an allocator's can. All modes are final,
+//! except the first two and `THEIRS` before load; so a thread that has seen `OURS` need not check
 //! again ([`crate::thread::ready`]).
 
 use core::ffi::{CStr, c_char};
@@ -28,7 +28,7 @@ const UNDECIDED: i32 = 0;
 const EARLY: i32 = 1;
 pub(crate) const OURS: i32 = 2;
 pub(crate) const FULL: i32 = 3;
-// From this number on the locks are the C library's.
+// From this value on, the locks are the C library's.
 pub(crate) const OBSERVED: i32 = 4;
 const THEIRS: i32 = 5;
 const DISABLED: i32 = 6;
@@ -36,49 +36,50 @@ const ASIDE: i32 = 7;
 
 static MODE: AtomicI32 = AtomicI32::new(UNDECIDED);
 
-// SAFETY: `environ(7)`: a pointer of the C library's, which is aligned and always readable.
+// SAFETY: `environ(7)`: a pointer variable of the C library, which is aligned and always readable.
 unsafe extern "C" {
-    /// The C library's; null until that has started.
+    /// The C library's variable; null until the C library has started.
     pub(crate) static mut environ: *mut *const c_char;
 }
 
-/// The mode as it stands.
+/// The current mode.
 #[inline]
 pub(crate) fn mode() -> i32 {
-    // Relaxed: nothing else is published by it.
+    // Relaxed: the mode publishes no other data.
     MODE.load(Relaxed)
 }
 
-/// Whether the C library keeps the locks. Decides if that has not been done.
+/// Returns whether the C library keeps the locks. Decides the mode if it is undecided.
 #[inline]
 pub(crate) fn theirs() -> bool {
     let mode = mode();
     mode >= OBSERVED || mode == UNDECIDED && decide() >= OBSERVED
 }
 
-/// Whether the library is to do nothing at all. Decides if that has not been done.
+/// Returns whether the library must do nothing at all. Decides the mode if it is undecided.
 pub(crate) fn disabled() -> bool {
     theirs() && mode() == DISABLED
 }
 
-/// Whether a tool is in the process that needs the C library's locks. Decides, as above.
+/// Returns whether a tool in the process needs the C library's locks. Decides the mode if it is
+/// undecided.
 pub(crate) fn aside() -> bool {
     theirs() && mode() == ASIDE
 }
 
-/// Whether every acquisition is recorded, whether we or the C library keep the locks.
+/// Returns whether every acquisition is recorded, whether we or the C library keep the locks.
 #[inline]
 pub(crate) fn records_all() -> bool {
     matches!(mode(), FULL | OBSERVED)
 }
 
-/// Whether there may be anything to record.
+/// Returns whether anything may be recorded.
 #[inline]
 pub(crate) fn records() -> bool {
     matches!(mode(), OURS | FULL | OBSERVED)
 }
 
-/// Decides. Racing threads come to the same result.
+/// Decides the mode. Racing threads come to the same result.
 #[cold]
 pub(crate) fn decide() -> i32 {
     let decision = if asks(c"ANTIPHON_DISABLE", |value| !matches!(value, b"" | b"0")) {
@@ -96,7 +97,8 @@ pub(crate) fn decide() -> i32 {
     }
 }
 
-/// Settles what is recorded, at load. Locks that are held now have no record, which is borne.
+/// Decides what is recorded. Called at load. Locks that are held now have no record, which is
+/// tolerated.
 pub(crate) fn settle(record_all: bool) {
     let (from, to) = match (mode(), record_all) {
         (EARLY, true) => (EARLY, FULL),
@@ -104,53 +106,54 @@ pub(crate) fn settle(record_all: bool) {
         (THEIRS, true) => (THEIRS, OBSERVED),
         _ => return,
     };
-    // No other thread settles.
+    // No other thread runs this function.
     let _ = MODE.compare_exchange(from, to, Relaxed, Relaxed);
 }
 
-/// Whether the environment asks for the light form of our mutex.
+/// Returns whether the environment asks for the light form of our mutex.
 pub(crate) fn light_wanted() -> bool {
     environment(c"ANTIPHON_LOCK").is_some_and(|name| name == c"shfl-mutex+light")
 }
 
-/// A variable of the environment.
+/// The value of an environment variable.
 pub(crate) fn environment(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: the word is the C library's, written at start, and by `setenv` with another array.
+    // SAFETY: the C library's variable, written at start, and by `setenv` with the address of
+    // another array.
     variable(unsafe { environ }, name.to_bytes())
 }
 
-/// A variable of the environment that begins `at`: null, or an array that ends in a null pointer,
-/// of strings that end in zero.
+/// The value of a variable of the environment `at`: null, or an array of strings that ends with a
+/// null pointer.
 pub(crate) fn variable(mut at: *const *const c_char, name: &[u8]) -> Option<&'static CStr> {
     if at.is_null() {
         return None;
     }
     loop {
-        // SAFETY: the array ends in a null pointer, where we leave it.
+        // SAFETY: the array ends with a null pointer, where this loop returns.
         let entry = unsafe { *at };
         if entry.is_null() {
             return None;
         }
-        // SAFETY: an entry ends in zero; those of the start are never freed.
+        // SAFETY: an entry is a string that ends in zero; those of the start are never freed.
         let entry = unsafe { CStr::from_ptr(entry) };
         let value = entry.to_bytes().strip_prefix(name).and_then(|rest| rest.strip_prefix(b"="));
         if let Some(value) = value {
             let skipped = entry.to_bytes().len() - value.len();
-            // SAFETY: still inside the entry, which ends in zero.
+            // SAFETY: the value is inside the entry, which ends in zero.
             return Some(unsafe { CStr::from_ptr(entry.as_ptr().add(skipped)) });
         }
-        // SAFETY: not behind the null pointer yet.
+        // SAFETY: this entry was not the null pointer, so the next is in the array.
         at = unsafe { at.add(1) };
     }
 }
 
-/// Whether the C library has told where the environment is.
+/// Returns whether the C library has set `environ`.
 fn started() -> bool {
     // SAFETY: as in `environment`.
     !unsafe { environ }.is_null()
 }
 
-/// Whether a variable is set to a value of which `is` holds.
+/// Returns whether a variable is set to a value for which `is` returns true.
 fn asks(name: &CStr, is: fn(&[u8]) -> bool) -> bool {
     match environment(name) {
         Some(value) => is(value.to_bytes()),
@@ -158,7 +161,7 @@ fn asks(name: &CStr, is: fn(&[u8]) -> bool) -> bool {
     }
 }
 
-/// Reads the environment from the kernel, as the C library has not started yet.
+/// Reads the environment from the kernel, because the C library has not started yet.
 fn asked_from_start(name: &[u8], is: fn(&[u8]) -> bool) -> Option<bool> {
     let mut entries = Pieces::of(c"/proc/self/environ", 0)?;
     while let Some(entry) = entries.next() {

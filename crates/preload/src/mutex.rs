@@ -1,10 +1,10 @@
-//! `pthread_mutex_t`: our lock for the plain kinds, owner and count around it for two more, the C
-//! library's for the rest.
+//! `pthread_mutex_t`: the functions of mutexes. The plain kinds are our lock, the recursive and
+//! error-checking kinds our lock with owner and count; the C library keeps the others.
 //!
 //! The entry functions test the kind and whether the thread is [`thread::ready`]; for a normal
-//! mutex what follows is one exchange and a note of the owner. Everything else is in functions of
-//! its own, out of line. `site` is the return address of the caller ([`crate::entry`]), which only
-//! a recording looks at.
+//! mutex, one exchange and a store of the owner follow. Everything else is in separate functions,
+//! out of line. `site` is the return address of the caller ([`crate::entry`]), which recordings and
+//! policies by call site use.
 //!
 //! Return values of each kind, in the C library's order of checks:
 //!
@@ -14,7 +14,7 @@
 //! | recursive | counts; `EAGAIN` at 2³² − 1 | as lock | `EPERM` |
 //! | error-checking | `EDEADLK` | `EBUSY` | `EPERM` |
 //!
-//! A deadline is looked at when the lock would block, and not before: then a wrong one is `EINVAL`.
+//! A deadline is checked only when the lock would block: an invalid one is then `EINVAL`.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
@@ -33,7 +33,7 @@ use crate::sites;
 use crate::theirs::{self, Call};
 use crate::thread;
 
-/// How long a caller is ready to wait.
+/// How long a caller will wait.
 #[derive(Clone, Copy)]
 enum Patience<'a> {
     None,
@@ -41,7 +41,7 @@ enum Patience<'a> {
     Until(Clock, &'a timespec, By),
 }
 
-/// The keeper of the mutex, in this process: our code or the C library's.
+/// The implementation that keeps the mutex in this process: ours or the C library's.
 #[inline]
 fn kept(mutex: &Mutex) -> Whose {
     if mode::theirs() { Whose::Theirs } else { mutex.whose() }
@@ -51,7 +51,7 @@ fn kept(mutex: &Mutex) -> Whose {
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 #[inline]
 pub(crate) unsafe extern "C" fn lock(mutex: *mut Mutex, site: usize) -> c_int {
     // SAFETY: the caller of `pthread_mutex_lock` gave us a mutex.
@@ -67,8 +67,8 @@ pub(crate) unsafe extern "C" fn lock(mutex: *mut Mutex, site: usize) -> c_int {
     lock_slowly(mutex, site)
 }
 
-/// Locks a normal mutex that has just been found taken: a try more would take the line away from
-/// its owner. The thread is ready, so the locks are ours.
+/// Locks a normal mutex that was just found taken: another attempt would take the cache line away
+/// from its owner. The thread is ready, so the locks are ours.
 #[inline(never)]
 fn lock_taken(mutex: &Mutex, site: usize) -> c_int {
     if recorder::is_on() || sites::is_on() {
@@ -79,7 +79,7 @@ fn lock_taken(mutex: &Mutex, site: usize) -> c_int {
     0
 }
 
-/// Locks a mutex that is not of the normal kind, or of a thread that is not ready.
+/// Locks a mutex that is not of the normal kind, or for a thread that is not ready.
 #[inline(never)]
 fn lock_slowly(mutex: &Mutex, site: usize) -> c_int {
     if mode::mode() == mode::OURS
@@ -110,7 +110,7 @@ fn lock_otherwise(mutex: &Mutex, site: usize) -> c_int {
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn trylock(mutex: *mut Mutex, site: usize) -> c_int {
     // SAFETY: as in `lock`.
     let mutex = unsafe { &*mutex };
@@ -138,7 +138,7 @@ fn trylock_slowly(mutex: &Mutex, site: usize) -> c_int {
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn timedlock(
     mutex: *mut Mutex,
     until: *const timespec,
@@ -159,7 +159,7 @@ pub(crate) unsafe extern "C" fn timedlock(
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn clocklock(
     mutex: *mut Mutex,
     clock: clockid_t,
@@ -181,11 +181,11 @@ pub(crate) unsafe extern "C" fn clocklock(
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 #[inline]
 pub(crate) unsafe extern "C" fn unlock(mutex: *mut Mutex) -> c_int {
-    // SAFETY: as in `lock`. The lock touches nothing behind its releasing store, so the memory may
-    // be gone when it returns.
+    // SAFETY: as in `lock`. The lock accesses no memory after its releasing store, so the memory
+    // may be gone when it returns.
     let mutex = unsafe { &*mutex };
     if thread::ready() != 0 && mutex.kind() == 0 {
         mutex.owner.store(0, Relaxed);
@@ -224,7 +224,7 @@ fn unlock_theirs(mutex: &Mutex) -> c_int {
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn init(
     mutex: *mut Mutex,
     attributes: *const c_void,
@@ -234,7 +234,7 @@ pub(crate) unsafe extern "C" fn init(
         // SAFETY: the caller of `pthread_mutex_init` gave us memory for a mutex.
         unsafe { mutex.write(Mutex::new()) };
     } else {
-        // The C library knows what its attributes mean, and zeroes all but the kind.
+        // The C library interprets its attributes, and zeroes all fields but the kind.
         let code = forward!(MUTEX_INIT(mutex.cast(), attributes));
         if code != 0 {
             return code;
@@ -252,7 +252,7 @@ pub(crate) unsafe extern "C" fn init(
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn destroy(mutex: *mut Mutex) -> c_int {
     // SAFETY: as in `lock`.
     let mutex = unsafe { &*mutex };
@@ -266,7 +266,7 @@ pub(crate) unsafe extern "C" fn destroy(mutex: *mut Mutex) -> c_int {
     0
 }
 
-/// Locks a mutex of ours that is not free, not normal, or recorded.
+/// Locks a mutex of ours that is taken, not normal, or recorded.
 fn take(mutex: &Mutex, kind: Type, patience: Patience<'_>, site: usize) -> c_int {
     if owned(mutex, kind) {
         return take_again(mutex, kind, patience);
@@ -283,13 +283,13 @@ fn take(mutex: &Mutex, kind: Type, patience: Patience<'_>, site: usize) -> c_int
     0
 }
 
-/// Locks a mutex of ours that has just been found taken by another thread.
+/// Locks a mutex of ours that was just found taken by another thread.
 fn take_taken(mutex: &Mutex, kind: Type, patience: Patience<'_>, site: usize) -> c_int {
     let deadline = match patience {
         Patience::None => return libc::EBUSY,
         Patience::Endless => None,
         Patience::Until(clock, until, by) => match clocks::deadline(clock, until, by) {
-            // Here the C library looks at the seconds first.
+            // The C library checks the seconds first here.
             None if until.tv_sec < 0 => return libc::ETIMEDOUT,
             None => return libc::EINVAL,
             deadline => deadline,
@@ -306,25 +306,25 @@ fn take_taken(mutex: &Mutex, kind: Type, patience: Patience<'_>, site: usize) ->
     0
 }
 
-/// Whether the caller holds a mutex of a kind that asks.
+/// Returns whether the mutex is recursive or error-checking and the caller holds it.
 #[inline]
 fn owned(mutex: &Mutex, kind: Type) -> bool {
-    // Relaxed: only our own id matters, and no other thread writes that.
+    // Relaxed: only the caller's own id matters, and no other thread writes that.
     matches!(kind, Type::Recursive | Type::ErrorCheck)
         && mutex.owner.load(Relaxed) == thread::exact_id()
 }
 
-/// Notes that the caller, which has the lock, holds the mutex.
+/// Stores the caller, which has taken the lock, as the owner of the mutex.
 #[inline]
 fn own(mutex: &Mutex, kind: Type) {
-    // Exact where it matters: `owned` has asked before.
+    // Exact where that matters: there `owned` has already called `exact_id`.
     mutex.owner.store(thread::id(), Relaxed);
     if kind == Type::Recursive {
         mutex.count.store(1, Relaxed);
     }
 }
 
-/// Waits for the lock; returns whether it was had before the deadline, and the visit for the
+/// Waits for the lock. Returns whether it was taken before the deadline, and the visit for the
 /// recording.
 fn wait(
     mutex: &Mutex,
@@ -341,7 +341,7 @@ fn wait(
     })
 }
 
-/// As [`wait`], but the wait is done by `lock`.
+/// Like [`wait`], but `lock` waits for the lock.
 fn recorded(
     mutex: &Mutex,
     kind: Type,
@@ -354,8 +354,9 @@ fn recorded(
 }
 
 /// The lock that a waiter of a condition variable, which holds the mutex, will take before it
-/// returns; `None` if it will not wait for that: the mutex is the C library's, or not the caller's,
-/// or its own all the while (a recursive one that it has locked more than once).
+/// returns. `None` if it will not wait for the lock: the C library keeps the mutex, the caller
+/// doesn't own it, or the caller still owns it during the wait (a recursive mutex that it has
+/// locked more than once).
 ///
 /// # Safety
 ///
@@ -373,7 +374,7 @@ pub(crate) unsafe fn lock_to_come<'a>(mutex: *mut Mutex) -> Option<&'a ShflMutex
 }
 
 /// Unlocks the mutex of a waiter, which is a user of it until [`lock_again`] or [`lock_moved`].
-/// Returns the code, and whether it is counted as one.
+/// Returns the code, and whether the waiter is counted as a user.
 ///
 /// # Safety
 ///
@@ -382,20 +383,20 @@ pub(crate) unsafe fn unlock_to_wait(mutex: *mut Mutex) -> (c_int, bool) {
     // SAFETY: the caller's promise.
     let object = unsafe { &*mutex };
     let counted = match object.whose() {
-        // A waiter owns it; that is not checked.
+        // The waiter must own the mutex, which is not checked.
         Whose::Ours(Type::Normal | Type::Adaptive) => true,
         Whose::Ours(kind) => owned(object, kind),
-        // The C library's are marked with their owner, all of them.
+        // The C library stores the owner in mutexes of all its kinds.
         Whose::Theirs => object.is_owned_by(thread::exact_id()),
     };
     if counted {
         object.count_in();
     }
-    // SAFETY: as above.
+    // SAFETY: the caller promises that this is the program's mutex.
     (unsafe { unlock(mutex) }, counted)
 }
 
-/// Locks the mutex of a waiter again, which was counted or not.
+/// Locks the mutex of a waiter again; `counted` as returned by [`unlock_to_wait`].
 ///
 /// # Safety
 ///
@@ -403,9 +404,9 @@ pub(crate) unsafe fn unlock_to_wait(mutex: *mut Mutex) -> (c_int, bool) {
 pub(crate) unsafe fn lock_again(mutex: *mut Mutex, counted: bool, site: usize) -> c_int {
     // SAFETY: the caller's promise.
     let code = unsafe { lock(mutex, site) };
-    // Otherwise it is not the caller's, and may have no owner any more.
+    // On any other code the caller doesn't own the mutex, and may not write its count.
     if counted && matches!(code, 0 | libc::EOWNERDEAD) {
-        // SAFETY: as above.
+        // SAFETY: the caller promises that this is the program's mutex.
         unsafe { &*mutex }.count_out();
     }
     code
@@ -415,7 +416,7 @@ pub(crate) unsafe fn lock_again(mutex: *mut Mutex, counted: bool, site: usize) -
 ///
 /// # Safety
 ///
-/// The mutex is the one whose [`lock_to_come`] the waiter has named.
+/// The mutex is the one whose [`lock_to_come`] the waiter has passed.
 pub(crate) unsafe fn lock_moved(
     mutex: *mut Mutex,
     moved: Moved,
@@ -424,7 +425,8 @@ pub(crate) unsafe fn lock_moved(
 ) -> c_int {
     // SAFETY: the caller's promise.
     let mutex = unsafe { &*mutex };
-    // A mutex that was destroyed meanwhile, by mistake, is none of ours; the queue must go on.
+    // A mutex that was wrongly destroyed meanwhile is not ours any more; its queue must still
+    // proceed.
     let kind = if let Whose::Ours(kind) = mutex.whose() { kind } else { Type::Normal };
     let lock = || {
         mutex.lock.lock_moved(moved);
@@ -441,12 +443,12 @@ pub(crate) unsafe fn lock_moved(
     0
 }
 
-/// Locks a mutex that the caller has locked before.
+/// Locks a mutex that the caller already owns.
 fn take_again(mutex: &Mutex, kind: Type, patience: Patience<'_>) -> c_int {
     if kind == Type::ErrorCheck {
         return if matches!(patience, Patience::None) { libc::EBUSY } else { libc::EDEADLK };
     }
-    // Relaxed: the owner's alone.
+    // Relaxed: only the owner accesses the count.
     let Some(count) = mutex.count.load(Relaxed).checked_add(1) else { return libc::EAGAIN };
     mutex.count.store(count, Relaxed);
     0

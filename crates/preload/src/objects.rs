@@ -1,11 +1,11 @@
-//! The objects that the loader has loaded: which is ours, which are the C library's, and what an
-//! object defines itself.
+//! The objects that the loader has loaded: ours, the C library's, and the symbols that an object
+//! defines.
 //!
-//! `dlsym` answers for a whole scope, may allocate, and is ours to answer ([`crate::lookup`]). What
-//! is asked here is told from the loader's list (`link_map` in `link.h`) and from the tables of the
-//! objects (System V ABI, "Dynamic Linking"; `DT_GNU_HASH`), without a call that could lock or
-//! allocate. Only objects that were there at the start are looked at, which are never unloaded, and
-//! the object of a caller, which is there while it calls.
+//! `dlsym` searches a whole scope, may allocate, and is replaced by this library
+//! ([`crate::lookup`]). This file reads the loader's list (`link_map` in `link.h`) and the tables
+//! of the objects (System V ABI, "Dynamic Linking"; `DT_GNU_HASH`) instead, without a call that
+//! could lock or allocate. It reads only objects that were loaded at the start, which are never
+//! unloaded, and the object of a caller, which stays loaded during the call.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{from_ref, null, null_mut};
@@ -63,64 +63,64 @@ const DT_SONAME: i64 = 14;
 const DT_GNU_HASH: i64 = 0x6fff_fef5;
 const DT_VERSYM: i64 = 0x6fff_fff0;
 
-/// The object that has the code or data at `address`, if one has.
+/// The object whose code or data is at `address`, if there is one.
 pub(crate) fn of(address: *const c_void) -> Option<*const Object> {
     const RTLD_DL_LINKMAP: c_int = 2;
     let mut about = core::mem::MaybeUninit::<libc::Dl_info>::uninit();
     let mut object = null();
-    // SAFETY: writes to both, which are ours; any address will do.
+    // SAFETY: the function writes to both, which are ours; any address is allowed.
     let found =
         unsafe { antiphon_dladdr1(address, about.as_mut_ptr(), &raw mut object, RTLD_DL_LINKMAP) };
     (found != 0 && !object.is_null()).then_some(object)
 }
 
-/// This library. It is marked `nodelete`, so it stays.
+/// The record of this library. It is marked `nodelete`, so it is never unloaded.
 pub(crate) fn ours() -> Option<&'static Object> {
     static OURS: AtomicPtr<Object> = AtomicPtr::new(null_mut());
-    // Relaxed: the loader made it before it ran any code of ours.
+    // Relaxed: the loader created the record before it ran any code of ours.
     let mut object = OURS.load(Relaxed).cast_const();
     if object.is_null() {
         object = of(ours as *const c_void)?;
         OURS.store(object.cast_mut(), Relaxed);
     }
-    // SAFETY: the loader's record of an object that stays.
+    // SAFETY: the loader's record of an object that is never unloaded.
     Some(unsafe { &*object })
 }
 
 /// The objects before ours in the order of loading, the nearest first: those that were preloaded
-/// before us, and the program. They stay.
+/// before us, and the program. They are never unloaded.
 pub(crate) fn before_ours() -> impl Iterator<Item = &'static Object> {
-    // SAFETY: null, or the record of an object that stays.
+    // SAFETY: null, or the record of an object that is never unloaded.
     core::iter::successors(ours(), |object| unsafe { object.previous.as_ref() }).skip(1)
 }
 
-/// All objects, the program first. Call it at the start, when none can be unloaded.
+/// All objects, the program first. To be called at load, when none can be unloaded.
 pub(crate) fn all() -> impl Iterator<Item = &'static Object> {
     let first = before_ours().last().or_else(ours);
-    // SAFETY: null, or the record of an object that stays while this is asked.
+    // SAFETY: null, or the record of an object that is not unloaded during the call.
     core::iter::successors(first, |object| unsafe { object.next.as_ref() })
 }
 
-/// The next function of that name behind us. Call it at the start.
+/// The next function `name` in the search order behind us. To be called at load.
 pub(crate) fn next(name: &CStr) -> Option<*const c_void> {
     let ours = ours()?;
     let behind = all().skip_while(|object| !object.is(ours)).skip(1);
     behind.filter_map(|object| object.defines(name)).next()
 }
 
-/// Addresses of the C library: the objects that `pthread.h` may be in. An address in `begin` is
+/// Address ranges of the objects that may define the functions of `pthread.h`. The beginning is
 /// written last.
 static C_LIBRARY: [[AtomicUsize; 2]; 2] = [const { [const { AtomicUsize::new(0) }; 2] }; 2];
 
-/// Whether a function lies in the C library that this program is linked to.
+/// Returns whether a function is in the C library that this program is linked to.
 pub(crate) fn is_c_librarys(function: *const c_void) -> bool {
     let ranges = C_LIBRARY.each_ref();
-    // Acquire: pairs with the store below.
+    // Acquire: pairs with the release store below.
     if ranges[0][0].load(Acquire) == 0 {
         for (object, [begin, end]) in c_library().zip(&C_LIBRARY) {
             let range = object.range();
             end.store(range.end, Relaxed);
-            // Release: pairs with the load above. What is written twice is the same.
+            // Release: pairs with the acquire load above. Racing threads write the same values.
             begin.store(range.start, Release);
         }
     }
@@ -129,8 +129,8 @@ pub(crate) fn is_c_librarys(function: *const c_void) -> bool {
         .any(|[begin, end]| (begin.load(Relaxed)..end.load(Relaxed)).contains(&function.addr()))
 }
 
-/// The objects that the C library's functions are in; one from version 2.34 on, two before. Call it
-/// at the start.
+/// The objects that define the C library's functions: one from version 2.34 on, two before. To be
+/// called at load.
 fn c_library() -> impl Iterator<Item = &'static Object> {
     all().filter(|object| {
         let name = object.soname().to_bytes();
@@ -138,29 +138,29 @@ fn c_library() -> impl Iterator<Item = &'static Object> {
     })
 }
 
-/// The C library's own function of that name, whatever was preloaded behind us. Call it at the
-/// start.
+/// The C library's own function `name`, whatever was preloaded behind us. To be called at load.
 pub(crate) fn c_librarys(name: &CStr) -> Option<*const c_void> {
     c_library().find_map(|object| object.defines(name))
 }
 
 impl Object {
-    /// An address in it: that of its table for the loader.
+    /// An address in the object: that of its dynamic section.
     pub(crate) fn dynamic(&self) -> *const c_void {
         self.dynamic.cast()
     }
 
-    /// The path that it was loaded from; empty for the program.
+    /// The path that the object was loaded from; empty for the program.
     pub(crate) fn path(&self) -> &CStr {
-        // SAFETY: the loader's string, there as long as the object is.
+        // SAFETY: the loader's string, which lives as long as the object.
         if self.path.is_null() { c"" } else { unsafe { CStr::from_ptr(self.path) } }
     }
 
-    /// The entries of its dynamic section.
+    /// The entries of the object's dynamic section.
     fn entries(&self) -> impl Iterator<Item = &Entry> {
-        // SAFETY: null, or the section, which ends in an entry of the tag 0, where we leave it.
+        // SAFETY: null, or the section, which ends with an entry of tag 0, where the iteration
+        // stops.
         let first = unsafe { self.dynamic.as_ref() };
-        // SAFETY: as above.
+        // SAFETY: no entry after the one of tag 0 is read.
         let all = core::iter::successors(first, |at| unsafe { from_ref(*at).add(1).as_ref() });
         all.take_while(|entry| entry.tag != DT_NULL)
     }
@@ -169,19 +169,19 @@ impl Object {
         self.entries().find(|entry| entry.tag == tag).map(|entry| entry.value)
     }
 
-    /// A table that its dynamic section names. The loader has put the address there, but not into
-    /// a section that can't be written.
+    /// A table that the dynamic section refers to. The loader has stored its address there, unless
+    /// the section is read-only.
     fn table<T>(&self, tag: i64) -> Option<*const T> {
         let address = self.entry(tag)?;
         let address = if address < self.base { address + self.base } else { address };
         Some(core::ptr::with_exposed_provenance(address))
     }
 
-    /// The texts that entries of that tag name.
+    /// The strings that entries of this tag refer to.
     fn texts(&self, tag: i64) -> impl Iterator<Item = &CStr> {
         let strings = self.table::<c_char>(DT_STRTAB);
         let entries = self.entries().filter(move |entry| entry.tag == tag);
-        // SAFETY: an offset into the table of strings, all of which end in zero.
+        // SAFETY: an offset into the string table, whose strings all end in zero.
         entries.filter_map(move |entry| Some(unsafe { CStr::from_ptr(strings?.add(entry.value)) }))
     }
 
@@ -189,20 +189,20 @@ impl Object {
         self.texts(DT_SONAME).next().unwrap_or(c"")
     }
 
-    /// The names of the libraries that it is linked to.
+    /// The names of the libraries that the object is linked to.
     pub(crate) fn needs(&self) -> impl Iterator<Item = &CStr> {
         self.texts(DT_NEEDED)
     }
 
-    /// The addresses of a library whose file begins at its base, as all do that a linker has made;
-    /// empty for others.
+    /// The addresses of a library whose file is mapped at its base, as linkers arrange it; empty
+    /// for others.
     fn range(&self) -> core::ops::Range<usize> {
         const PT_LOAD: u32 = 1;
         let header: *const [u8; 64] = core::ptr::with_exposed_provenance(self.base);
         if header.is_null() {
             return 0..0;
         }
-        // SAFETY: asked of the C library alone, which is mapped from its first byte on.
+        // SAFETY: called for the C library only, which is mapped from its first byte on.
         let header = unsafe { &*header };
         if !header.starts_with(b"\x7fELF") {
             return 0..0;
@@ -214,8 +214,8 @@ impl Object {
         let first = self.base + usize::from_ne_bytes(offset);
         let headers = (0..count).map(|nth| {
             let at = first + nth * size;
-            // SAFETY: the program headers stand behind the file's header, in the same page or
-            // segment, and are 8-aligned.
+            // SAFETY: the program headers follow the file's header, in the same page or segment,
+            // and are 8-aligned.
             unsafe { &*core::ptr::with_exposed_provenance::<libc::Elf64_Phdr>(at) }
         });
         let ends = headers.filter(|header| header.p_type == PT_LOAD);
@@ -223,7 +223,7 @@ impl Object {
         self.base..self.base + end.unwrap_or(0)
     }
 
-    /// The function of that name that this object defines itself, in its default version.
+    /// The function `name` that this object defines, in its default version.
     pub(crate) fn defines(&self, name: &CStr) -> Option<*const c_void> {
         let symbols = Symbols {
             base: self.base,
@@ -243,28 +243,28 @@ impl Object {
     }
 }
 
-/// The symbols that an object offers and asks for.
+/// The symbol table of an object.
 struct Symbols {
     base: usize,
     all: *const Symbol,
     strings: *const c_char,
-    /// Null: without versions.
+    /// Null if the object has no versions.
     versions: *const u16,
 }
 
 impl Symbols {
-    /// The address of symbol `at`, if it is a function of that name that is defined here, and no
-    /// older version.
+    /// The address of symbol number `at`, if it is a function `name` that this object defines, in
+    /// its default version.
     ///
     /// # Safety
     ///
-    /// There is a symbol of that number.
+    /// A symbol with this number exists.
     unsafe fn defined(&self, at: usize, name: &CStr) -> Option<*const c_void> {
         const HIDDEN: u16 = 0x8000;
         const STT_NOTYPE: u8 = 0;
         const STT_FUNC: u8 = 2;
-        // SAFETY: the caller's promise; its name is an offset into the strings, all of which end
-        // in zero; there is a version for each symbol.
+        // SAFETY: the caller promises the symbol; its name is an offset into the strings, which all
+        // end in zero; each symbol has a version.
         let (symbol, its_name, version) = unsafe {
             let symbol = &*self.all.add(at);
             let name = CStr::from_ptr(self.strings.add(symbol.name as usize));
@@ -280,12 +280,12 @@ impl Symbols {
     }
 
     /// Looks a symbol up by `DT_GNU_HASH`: four numbers, a filter, buckets, and a chain of hashes
-    /// in the order of the symbols, in which the last of a bucket has its lowest bit set.
+    /// in the order of the symbols, in which the last hash of a bucket has its lowest bit set.
     fn by_gnu_hash(&self, table: *const u32, name: &CStr) -> Option<*const c_void> {
         let step = |hash: u32, &byte: &u8| hash.wrapping_mul(33).wrapping_add(u32::from(byte));
         let hash = name.to_bytes().iter().fold(5381, step);
-        // SAFETY: what the table's own numbers say is there; a bucket is 0 or the first symbol of
-        // a chain, each entry of which belongs to a symbol, up to the last of the bucket.
+        // SAFETY: the table has the size that its first numbers give; a bucket is 0 or the first
+        // symbol of a chain, each entry of which belongs to a symbol, up to the last of the bucket.
         unsafe {
             let [buckets, first, words] = [*table, *table.add(1), *table.add(2)];
             if buckets == 0 {
@@ -310,9 +310,9 @@ impl Symbols {
         None
     }
 
-    /// Looks a symbol up by `DT_HASH`, whose second number says how many symbols there are.
+    /// Looks a symbol up by `DT_HASH`, whose second number is the number of symbols.
     fn one_by_one(&self, table: *const u32, name: &CStr) -> Option<*const c_void> {
-        // SAFETY: the table's second number, and as many symbols.
+        // SAFETY: the table has a second number, and the object that many symbols.
         unsafe {
             let count = *table.add(1);
             (0..count as usize).find_map(|at| self.defined(at, name))

@@ -1,4 +1,4 @@
-//! A file of the kernel, piece by piece, without memory of our own to keep it in.
+//! Reads a file of the kernel piece by piece, without allocating.
 
 use core::ffi::CStr;
 
@@ -6,7 +6,7 @@ use crate::sys::File;
 
 const LENGTH: usize = 640;
 
-/// A file that is read up to one separator after the other.
+/// A file that is read in pieces that end with a separator.
 pub(crate) struct Pieces {
     file: File,
     separator: u8,
@@ -16,7 +16,7 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// Begins to read the file of that path. `None` if it can't be opened.
+    /// Opens the file at `path`. `None` if it can't be opened.
     pub(crate) fn of(path: &CStr, separator: u8) -> Option<Self> {
         let file = File::open(path, libc::O_RDONLY)?;
         Some(Self { file, separator, buffer: [0; LENGTH], begin: 0, end: 0 })
@@ -45,14 +45,14 @@ impl Pieces {
         }
     }
 
-    /// The piece behind the last separator.
+    /// The piece after the last separator.
     fn last(&mut self) -> Option<&[u8]> {
         let (begin, end) = (self.begin, self.end);
         (self.begin, self.end) = (0, 0);
         (begin != end).then(|| &self.buffer[begin..end])
     }
 
-    /// Reads on behind the separator that a full buffer doesn't have.
+    /// Skips the rest of a piece that fills the buffer, up to its separator.
     fn skip_overlong(&mut self) {
         (self.begin, self.end) = (0, 0);
         let mut byte = [0];

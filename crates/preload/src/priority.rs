@@ -1,10 +1,10 @@
-//! Real-time priorities that the program gives to its threads.
+//! Detects real-time priorities that the program gives to its threads.
 //!
 //! Locks serve waiters of real-time priority first, and ask the kernel for that. Programs without
-//! such threads are not to pay for the question, nor to meet it in a filter of system calls: it is
-//! asked only once the program has given such a priority to a thread, or was started with one. The
-//! functions below do what the C library's do. A priority that another process gives, or that is
-//! set by a bare system call, is found out now and then where waiters contend.
+//! such threads must not pay for that system call, nor have it hit a filter: it is made only after
+//! the program has given such a priority to a thread, or was started with one. The functions below
+//! do what the C library's do. A priority that another process gives, or that is set by a direct
+//! system call, is checked for from time to time where waiters contend.
 
 use core::ffi::{c_int, c_void};
 
@@ -13,7 +13,7 @@ use libc::{pid_t, pthread_t, sched_param};
 
 use crate::real::forward;
 
-/// Takes note of a policy that a thread is about to have.
+/// Notes a scheduling policy that a thread is about to get.
 fn note(policy: c_int) {
     let ordinary = [libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE];
     if !ordinary.contains(&(policy & !libc::SCHED_RESET_ON_FORK)) {
@@ -21,7 +21,7 @@ fn note(policy: c_int) {
     }
 }
 
-/// Notes the priority of a new thread, if that is not its creator's.
+/// Notes the policy of a new thread, if it does not inherit its creator's.
 pub(crate) fn note_attributes(attributes: *const c_void) {
     if attributes.is_null() {
         return;
@@ -37,7 +37,7 @@ pub(crate) fn note_attributes(attributes: *const c_void) {
 ///
 /// # Safety
 ///
-/// As POSIX says.
+/// The conditions of POSIX.
 pub(crate) unsafe extern "C" fn set_thread(
     thread: pthread_t,
     policy: c_int,
@@ -51,9 +51,9 @@ pub(crate) unsafe extern "C" fn set_thread(
 ///
 /// # Safety
 ///
-/// As POSIX says.
+/// The conditions of POSIX.
 pub(crate) unsafe extern "C" fn set_thread_priority(thread: pthread_t, priority: c_int) -> c_int {
-    // Only real-time policies have another priority than 0.
+    // Only real-time policies have a priority other than 0.
     if priority > 0 {
         real_time_is_about();
     }
@@ -64,7 +64,7 @@ pub(crate) unsafe extern "C" fn set_thread_priority(thread: pthread_t, priority:
 ///
 /// # Safety
 ///
-/// As POSIX says.
+/// The conditions of POSIX.
 pub(crate) unsafe extern "C" fn set(
     process: pid_t,
     policy: c_int,
@@ -78,12 +78,13 @@ pub(crate) unsafe extern "C" fn set(
 ///
 /// # Safety
 ///
-/// As POSIX says.
+/// The conditions of POSIX.
 pub(crate) unsafe extern "C" fn set_parameter(
     process: pid_t,
     parameter: *const sched_param,
 ) -> c_int {
-    // Whatever it is: for a thread that shares time only 0 is accepted, and few programs say that.
+    // The value is not checked: for a time-sharing thread only 0 is accepted, and few programs set
+    // that.
     real_time_is_about();
     forward!(SCHED_SETPARAM(process, parameter))
 }

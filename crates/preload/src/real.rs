@@ -1,16 +1,16 @@
-//! The C library's own functions, for calls that stay its own.
+//! Looks up the C library's own functions, for calls that are forwarded to it.
 //!
-//! Found is the definition behind ours, in its default version: that to which today's programs
-//! bind, and never a condition variable's `GLIBC_2.2.5`, which is another ABI. It is read from the
-//! objects' own tables ([`objects`]). `dlsym(RTLD_NEXT)` finds old versions in glibc before 2.36,
-//! and `dlvsym` passes by a library whose functions have no versions, such as a sanitizer's, which
-//! then does not hear of a thread.
+//! The look-up finds the next definition behind ours, in its default version: the version that
+//! programs bind to today, and never a condition variable's `GLIBC_2.2.5`, which is another ABI. It
+//! reads the objects' own tables ([`objects`]). `dlsym(RTLD_NEXT)` finds old versions in glibc
+//! before 2.36, and `dlvsym` skips a library whose functions have no versions, such as a
+//! sanitizer's, which then misses a thread.
 //!
 //! A library behind ours may define functions that work on locks. Where the locks are ours it is
-//! passed by: what it finds behind itself is us ([`lookup`]), and a call would never end.
+//! skipped: its own look-up would find us ([`lookup`]), and the call would never end.
 //!
-//! All are looked up when the library is loaded. A call that comes before looks up its own: `dlsym`
-//! may allocate and lock, but no path to a lock of ours comes through here.
+//! All are looked up when the library is loaded. An earlier call looks up its own function: `dlsym`
+//! may allocate and lock, but no path to a lock of ours uses this file.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::marker::PhantomData;
@@ -30,7 +30,7 @@ pub(crate) struct Real<F> {
     function: PhantomData<F>,
 }
 
-/// This C library has no such function.
+/// Error: this C library has no such function.
 #[derive(Debug)]
 pub(crate) struct Missing;
 
@@ -40,13 +40,13 @@ impl<F: Copy> Real<F> {
         Self { name, address: AtomicPtr::new(null_mut()), function: PhantomData }
     }
 
-    /// The function.
+    /// Returns the function, which the first call looks up.
     ///
     /// # Errors
     ///
     /// [`Missing`]: this C library is older than the function.
     pub(crate) fn get(&self) -> Result<F, Missing> {
-        // Relaxed: it is code, and does not change after the C library was loaded.
+        // Relaxed: the address of code, which does not change after the C library is loaded.
         let mut address = self.address.load(Relaxed);
         if address.is_null() {
             address = self.find();
@@ -54,12 +54,12 @@ impl<F: Copy> Real<F> {
         if address.addr() == ABSENT {
             return Err(Missing);
         }
-        // SAFETY: the constant that made `self` gives the function of this name its C type, which
-        // is a pointer by the assertion above.
+        // SAFETY: the constant that defines `self` gives the function of this name its C type,
+        // which is a pointer by the assertion above.
         Ok(unsafe { transmute_copy::<*mut c_void, F>(&address) })
     }
 
-    /// The function, if it was looked up before and is there.
+    /// The function, if it was already looked up and exists.
     pub(crate) fn known(&self) -> Option<F> {
         // Relaxed: as in `get`.
         if self.address.load(Relaxed).is_null() { None } else { self.get().ok() }
@@ -87,10 +87,10 @@ impl<F: Copy> Real<F> {
     }
 }
 
-/// The value in place of an address: the function was looked for, and is not there.
+/// A value in place of the address: the function was looked up, and does not exist.
 const ABSENT: usize = usize::MAX;
 
-/// Where a function of the C library begins, for code that jumps there.
+/// The address of a function of the C library, for code that jumps there.
 pub(crate) type Entry = *const c_void;
 
 type OnMutex = unsafe extern "C" fn(*mut pthread_mutex_t) -> c_int;
@@ -110,7 +110,7 @@ type ClockedRwLock =
     unsafe extern "C" fn(*mut pthread_rwlock_t, clockid_t, *const timespec) -> c_int;
 type OnSpin = unsafe extern "C" fn(*mut c_int) -> c_int;
 type Open = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
-/// The type of a function that is jumped to, whatever its arguments.
+/// The type of a function that is only jumped to, whatever its arguments are.
 pub(crate) type Jump = unsafe extern "C" fn() -> c_int;
 type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 type Create =
@@ -121,7 +121,7 @@ macro_rules! functions {
     ($($name:ident = $symbol:literal: $function:ty;)*) => {
         $(pub(crate) static $name: Real<$function> = Real::new($symbol);)*
 
-        /// Looks up the functions that were not looked up yet.
+        /// Looks up all functions that were not looked up yet.
         pub(crate) fn find_all() {
             // A missing function is an error for its caller only.
             $(let _ = $name.get();)*
@@ -206,7 +206,7 @@ functions! {
 }
 
 /// The C library's `__libc_single_threaded`, null before 2.32. The program may have a copy of the
-/// variable, so this looks from the program on, not behind us.
+/// variable, so the search starts at the program, not behind us.
 pub(crate) fn single_threaded() -> *mut u8 {
     let name = c"__libc_single_threaded";
     crate::sys::errno_kept(|| {
@@ -215,7 +215,7 @@ pub(crate) fn single_threaded() -> *mut u8 {
     })
 }
 
-/// Calls a function of the C library; `ENOSYS` if it has none of that name.
+/// Calls a function of the C library; `ENOSYS` if it does not exist.
 macro_rules! forward {
     ($real:ident($($argument:expr),*)) => {
         match $crate::real::$real.get() {

@@ -1,12 +1,12 @@
-//! The library's entries in the recording, if there is one.
+//! Writes the library's entries into the recording, if there is one.
 //!
 //! Reached from slow paths only. Each lock call that is recorded is a [`Visit`]: the thread that
 //! came, the lock, and the call site. The clock is read twice for a wait, and in the full mode
 //! twice for a hold ([`holds`]).
 //!
-//! A child of `fork` finds by its epoch that it is another process than the one that is noted here,
-//! and enters itself. A thread's record and the locks that it holds (full mode) stand in
-//! thread-local memory of `shim.c`.
+//! A child of `fork` detects by its epoch that it is not the process noted here, and enters itself.
+//! A thread's record and the locks that it holds (full mode) are in thread-local memory of
+//! `shim.c`.
 
 pub(crate) mod events;
 pub(crate) mod holds;
@@ -30,14 +30,15 @@ use antiphon_record::{
 use crate::{aside, door, maps, mode, sys, thread, ticks};
 use stint::Stint;
 
-/// The recording, as far as it is mapped.
+/// The mapping of the recording.
 static MAPPING: Mapping = Mapping::NEW;
 
-/// The epoch of the process that is entered in the recording, above 1 + its record (0: no room).
+/// The epoch of the process that is entered in the recording in the high bits, and 1 + its record
+/// in the low ones (0: no room).
 static PROCESS: AtomicU64 = AtomicU64::new(0);
 
-/// Maps the recording that the environment names, if it does, and enters this process. Called at
-/// load. Says whether every acquisition is to be recorded.
+/// Maps the recording, if the environment names one, and enters this process. Called at load.
+/// Returns whether every acquisition must be recorded.
 pub(crate) fn start() -> bool {
     let Some(writer) = map() else { return false };
     if writer.started() {
@@ -51,16 +52,17 @@ pub(crate) fn start() -> bool {
 }
 
 /// Counts this program as one in which nothing is replaced, because of the tool that is in it, if
-/// the environment names a recording. Called at load. What the program executes is noted, as ever.
+/// the environment names a recording. Called at load. The programs that it executes are noted as
+/// usual.
 pub(crate) fn steps_aside() {
     let Some(writer) = map() else { return };
     MAPPING.close_events();
-    // The program has loaded the library, though nothing comes of it.
+    // The program has loaded the library, although without effect.
     let _ = writer.started();
     let Some(tool) = aside::tool().filter(|&tool| !aside::is_in_file(tool)) else { return };
     let mut path = [0; PROGRAM_BYTES];
     let length = sys::leads_to(c"/proc/self/exe", &mut path);
-    // SAFETY: both take nothing, and never fail.
+    // SAFETY: neither takes an argument or fails.
     let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
     writer.stepped_aside(&path[..length], tool, user, group);
 }
@@ -87,12 +89,12 @@ pub(crate) fn enter() {
     }
 }
 
-/// Records nothing any more: what it is timed by is forbidden.
+/// Stops recording, because the clock that it uses is forbidden.
 pub(crate) fn stop() {
     MAPPING.close();
 }
 
-/// Whether there is a recording.
+/// Returns whether there is a recording.
 #[inline]
 pub(crate) fn is_on() -> bool {
     writer().is_some()
@@ -121,8 +123,9 @@ fn process(writer: Writer) -> Option<u32> {
     }
 }
 
-/// When this process began to record: the same for all of its threads, so that threads that come at
-/// once enter it once. The low bits are the epoch, and tell a child from its parent.
+/// The time at which this process began to record, the same for all of its threads, so that threads
+/// which race enter the process once. The low bits are the epoch, which distinguishes a child from
+/// its parent.
 fn began_ns(epoch: u64) -> u64 {
     const EPOCH_MASK: u64 = 1023;
     static BEGAN: AtomicU64 = AtomicU64::new(0);
@@ -166,9 +169,8 @@ pub(crate) fn visit(kind: Kind, address: usize, site: usize) -> Option<Visit> {
     Some(visit_of(writer()?, kind, address, site))
 }
 
-/// Waits for a lock by `lock`, which says whether it was had: returns that, and the visit by which
-/// the wait stands in the recording. `last` is the thread that stood last in the lock's queue
-/// before.
+/// Waits for a lock by `lock`, which returns whether it was acquired. Returns that, and the visit
+/// under which the wait is recorded. `last` is the thread that was last in the lock's queue before.
 pub(crate) fn waits(
     kind: Kind,
     address: usize,
@@ -185,7 +187,7 @@ pub(crate) fn waits(
     (had, wait.map(|wait| wait.visit))
 }
 
-/// The caller, from the call site `site`, begins to wait. `None` if nothing is recorded.
+/// Records that the caller begins to wait, at the call site `site`. `None` if nothing is recorded.
 pub(crate) fn wait(kind: Kind, address: usize, site: usize) -> Option<Wait> {
     let stint = Stint::begins();
     let wait = visit(kind, address, site)?.wait(site);
@@ -201,7 +203,8 @@ fn code_of_wait(kind: Kind) -> Code {
 fn visit_of(writer: Writer, kind: Kind, address: usize, site: usize) -> Visit {
     let process = process(writer);
     let thread = thread_record(writer, process);
-    // Without a record, it counts for the sums and can't be told from others.
+    // Without a record, the process only counts in the sums, and can't be distinguished from
+    // others.
     let Some(process) = process else {
         return Visit { writer, thread, row: RowWriter::REST, kind };
     };
@@ -213,10 +216,10 @@ fn visit_of(writer: Writer, kind: Kind, address: usize, site: usize) -> Visit {
 }
 
 impl Visit {
-    /// The visitor begins to wait, having called from `site`.
+    /// Records that the visitor, called from `site`, begins to wait.
     pub(crate) fn wait(self, site: usize) -> Wait {
         events::at_row(code_of_wait(self.kind), 0, self.row);
-        // Whatever is noted first: it is waited for from here on.
+        // The wait begins here, whatever was noted before.
         let since_ns = now_ns();
         let stack = if self.kind == Kind::Condition {
             // Its mutex is still held: see `Wait::settles`.
@@ -229,7 +232,7 @@ impl Visit {
         Wait { visit: self, since_ns, stack }
     }
 
-    /// Notes how the visitor waits: with which callers, and which locks it holds meanwhile.
+    /// Records the callers of the visitor, and the locks that it holds while it waits.
     fn takes_stack(self, site: usize) -> Option<StackWriter> {
         let process = process(self.writer);
         let stack =
@@ -238,20 +241,20 @@ impl Visit {
         stack
     }
 
-    /// The visitor has what it came for, in which no hold is noted.
+    /// Records that the visitor has acquired a lock whose holds are not recorded.
     pub(crate) fn acquired_unheld(self) {
         let way = if self.row.is_shared() { SHARED } else { 0 };
         events::at_row(Code::Takes, way, self.row);
         self.acquired();
     }
 
-    /// The visitor has what it came for.
+    /// Records that the visitor has acquired the lock.
     fn acquired(self) {
         self.writer.acquired(self.thread, self.row);
     }
 }
 
-/// A wait that goes on.
+/// A wait in progress.
 #[derive(Clone, Copy)]
 pub(crate) struct Wait {
     visit: Visit,
@@ -260,12 +263,12 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// The waiter for a condition, which called from `site`, has released its mutex.
+    /// Records that the waiter for a condition, which called from `site`, has released its mutex.
     pub(crate) fn settles(&mut self, site: usize) {
         self.stack = self.visit.takes_stack(site);
     }
 
-    /// The wait is over; `had` says whether it was for something.
+    /// Records the end of the wait; `had` says whether it was successful.
     pub(crate) fn ends(self, had: bool) {
         let stint = Stint::begins();
         let waited_ns = now_ns().saturating_sub(self.since_ns);
@@ -285,8 +288,8 @@ impl Wait {
     }
 }
 
-/// The condition variable of ours at `address` is about to be notified from `site`; `in_vain` if no
-/// thread waits for it. Where all is recorded. What tells its last row is kept in `note`.
+/// Records that our condition variable at `address` is about to be notified from `site`; `in_vain`
+/// if no thread waits for it. Only where everything is recorded. `note` caches the last row.
 #[cold]
 pub(crate) fn notifies(address: usize, note: &holds::Note, site: usize, all: bool, in_vain: bool) {
     let Some(writer) = writer() else { return };
@@ -298,7 +301,7 @@ pub(crate) fn notifies(address: usize, note: &holds::Note, site: usize, all: boo
     stint.ends(Code::Notifies);
 }
 
-/// As [`notifies`], for one of the C library's: only events tell of it.
+/// Like [`notifies`], for a condition variable of the C library: recorded as an event only.
 #[inline]
 pub(crate) fn notifies_theirs(address: usize, site: usize, all: bool) {
     if events::are_on() {
@@ -309,9 +312,9 @@ pub(crate) fn notifies_theirs(address: usize, site: usize, all: bool) {
     }
 }
 
-/// Counts the lock at `address`, in whose queue `last` came last, if waiters of another process
-/// stand there: it is in memory that both have, but not flagged as shared. A thread contends for
-/// it, or did.
+/// Counts the lock at `address` if `last`, the last waiter of its queue, belongs to another
+/// process: the lock is in shared memory, but not flagged as shared. A thread contends for it, or
+/// did.
 pub(crate) fn look_for_strangers(address: usize, last: Option<WaiterId>) {
     let Some(writer) = writer() else { return };
     let stranger = last.is_some_and(|last| last.epoch() != Linux::epoch());
@@ -322,7 +325,7 @@ pub(crate) fn look_for_strangers(address: usize, last: Option<WaiterId>) {
 }
 
 /// Counts a program that this one is about to execute, with the library or without. A path that is
-/// empty or too long is counted as one that is not named.
+/// empty or too long is counted without its name.
 pub(crate) fn executes(path: &[u8], handed_on: HandedOn) {
     let Some(writer) = writer() else { return };
     let (user, group) = sys::user();

@@ -1,23 +1,23 @@
-//! `pthread_rwlock_t`: our lock for those of one process, the C library's for those that processes
-//! share.
+//! `pthread_rwlock_t`: the functions of readers-writer locks. Our lock for those of one process;
+//! the C library keeps those that processes share.
 //!
-//! The entry functions look whether the thread is [`thread::ready`] and the lock is ours; what
-//! follows is one addition to read, one exchange to write, and a note of the writer. Everything
-//! else is out of line. `site` is as in [`crate::mutex`].
+//! The entry functions check whether the thread is [`thread::ready`] and the lock is ours; then
+//! follow one addition to read, or one exchange and a store of the writer to write. Everything else
+//! is out of line. `site` is as in [`crate::mutex`].
 //!
 //! Return values, in the C library's order of checks:
 //!
 //! | | in all kinds |
 //! |---|---|
-//! | a deadline with wrong nanoseconds, or another clock | `EINVAL`, also of a free lock |
+//! | a deadline with invalid nanoseconds, or another clock | `EINVAL`, also for a free lock |
 //! | the writer reads or writes again | `EDEADLK`, tries `EBUSY` |
 //! | a reader writes | waits for ever, or for its deadline; tries `EBUSY` |
-//! | a reader reads again | comes in; where writers are preferred, it may wait for one |
-//! | readers beyond 2²³ | `EAGAIN` (there 2²⁸) |
-//! | `destroy`, whoever has it | 0, and nothing happens |
-//! | `unlock` of a lock that no thread has | `EPERM`; there the lock is broken from then on |
+//! | a reader reads again | gets the lock; where writers are preferred, it may wait for one |
+//! | readers beyond 2²³ | `EAGAIN` (C library: 2²⁸) |
+//! | `destroy`, even if the lock is held | 0, without effect |
+//! | `unlock` of a lock that no thread holds | `EPERM`; the C library breaks the lock |
 //!
-//! None of them is a cancellation point, there or here.
+//! No function is a cancellation point, here or in the C library.
 
 use core::ffi::{c_int, c_void};
 
@@ -39,7 +39,7 @@ use crate::thread;
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 #[inline]
 pub(crate) unsafe extern "C" fn rdlock(rwlock: *mut RwLock, site: usize) -> c_int {
     // SAFETY: the caller of `pthread_rwlock_rdlock` gave us a lock.
@@ -57,7 +57,7 @@ pub(crate) unsafe extern "C" fn rdlock(rwlock: *mut RwLock, site: usize) -> c_in
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 #[inline]
 pub(crate) unsafe extern "C" fn wrlock(rwlock: *mut RwLock, site: usize) -> c_int {
     // SAFETY: as in `rdlock`.
@@ -76,7 +76,7 @@ pub(crate) unsafe extern "C" fn wrlock(rwlock: *mut RwLock, site: usize) -> c_in
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn tryrdlock(rwlock: *mut RwLock, site: usize) -> c_int {
     // SAFETY: as in `rdlock`.
     let rwlock = unsafe { &*rwlock };
@@ -87,7 +87,7 @@ pub(crate) unsafe extern "C" fn tryrdlock(rwlock: *mut RwLock, site: usize) -> c
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn trywrlock(rwlock: *mut RwLock, site: usize) -> c_int {
     // SAFETY: as in `rdlock`.
     let rwlock = unsafe { &*rwlock };
@@ -98,7 +98,7 @@ pub(crate) unsafe extern "C" fn trywrlock(rwlock: *mut RwLock, site: usize) -> c
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn timedrdlock(
     rwlock: *mut RwLock,
     until: *const timespec,
@@ -113,7 +113,7 @@ pub(crate) unsafe extern "C" fn timedrdlock(
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn timedwrlock(
     rwlock: *mut RwLock,
     until: *const timespec,
@@ -128,7 +128,7 @@ pub(crate) unsafe extern "C" fn timedwrlock(
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn clockrdlock(
     rwlock: *mut RwLock,
     clock: clockid_t,
@@ -144,7 +144,7 @@ pub(crate) unsafe extern "C" fn clockrdlock(
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn clockwrlock(
     rwlock: *mut RwLock,
     clock: clockid_t,
@@ -160,14 +160,14 @@ pub(crate) unsafe extern "C" fn clockwrlock(
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 #[inline]
 pub(crate) unsafe extern "C" fn unlock(rwlock: *mut RwLock) -> c_int {
-    // SAFETY: as in `rdlock`. The lock touches nothing behind its releasing instruction, so the
+    // SAFETY: as in `rdlock`. The lock accesses no memory after its releasing instruction, so the
     // memory may be gone when it returns.
     let rwlock = unsafe { &*rwlock };
     if thread::ready() != 0 && !rwlock.is_shared() {
-        // SAFETY: a thread that unlocks a lock has it; the C library doesn't check this either.
+        // SAFETY: a thread that unlocks a lock holds it; the C library doesn't check this either.
         return unsafe { rwlock.release() };
     }
     unlock_slowly(rwlock)
@@ -194,7 +194,7 @@ fn unlock_slowly(rwlock: &RwLock) -> c_int {
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn init(
     rwlock: *mut RwLock,
     attributes: *const c_void,
@@ -204,7 +204,7 @@ pub(crate) unsafe extern "C" fn init(
         // SAFETY: the caller of `pthread_rwlock_init` gave us memory for a lock.
         unsafe { rwlock.write(RwLock::new()) };
     } else {
-        // The C library knows what its attributes mean, and zeroes all but flags and `shared`.
+        // The C library interprets its attributes, and zeroes all fields but flags and `shared`.
         let code = forward!(RWLOCK_INIT(rwlock.cast(), attributes));
         if code != 0 {
             return code;
@@ -218,12 +218,12 @@ pub(crate) unsafe extern "C" fn init(
     0
 }
 
-/// `pthread_rwlock_destroy`: as in the C library, nothing is checked. A lock of ours gives back the
-/// memory that it has taken to count its readers by socket.
+/// `pthread_rwlock_destroy`: as in the C library, nothing is checked. A lock of ours frees the
+/// memory in which it counts its readers by socket.
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn destroy(rwlock: *mut RwLock) -> c_int {
     // SAFETY: as in `rdlock`.
     let lock = unsafe { &*rwlock };
@@ -234,7 +234,7 @@ pub(crate) unsafe extern "C" fn destroy(rwlock: *mut RwLock) -> c_int {
     0
 }
 
-/// Takes a lock by any call.
+/// Takes a lock, for any call off the fast path.
 #[inline(never)]
 fn lock(rwlock: &RwLock, way: Way, call: Call<'_>, site: usize) -> c_int {
     if rwlock.is_theirs() {
@@ -283,7 +283,7 @@ fn lock(rwlock: &RwLock, way: Way, call: Call<'_>, site: usize) -> c_int {
     code
 }
 
-/// Notes, in a recording of everything, that the caller has the lock without a wait.
+/// Records, in the full mode, that the caller has taken the lock without a wait.
 pub(crate) fn acquired_at_once(rwlock: &RwLock, way: Way, site: usize, tried: bool) {
     let lock = rwlock.recorded();
     match way {
@@ -292,7 +292,7 @@ pub(crate) fn acquired_at_once(rwlock: &RwLock, way: Way, site: usize, tried: bo
     }
 }
 
-/// Notes that the visitor has the lock after a wait.
+/// Records that the visitor has taken the lock after a wait.
 pub(crate) fn acquired(rwlock: &RwLock, way: Way, visit: Visit, site: usize) {
     let lock = rwlock.recorded();
     match way {
@@ -301,12 +301,12 @@ pub(crate) fn acquired(rwlock: &RwLock, way: Way, visit: Visit, site: usize) {
     }
 }
 
-/// Whether the caller is the writer.
+/// Returns whether the caller is the writer.
 fn owned(rwlock: &RwLock) -> bool {
     rwlock.is_written_by(thread::exact_id())
 }
 
-/// Goes on after a read that could not be had at once.
+/// Continues after an attempt to read was refused.
 #[cold]
 #[inline(never)]
 fn refused_to_read(
@@ -327,7 +327,7 @@ fn refused_to_read(
     })
 }
 
-/// As [`refused_to_read`], for a writer.
+/// Continues after an attempt to write was refused.
 #[cold]
 #[inline(never)]
 fn refused_to_write(rwlock: &RwLock, deadline: Option<Deadline>, site: usize) -> c_int {
@@ -343,7 +343,7 @@ fn refused_to_write(rwlock: &RwLock, deadline: Option<Deadline>, site: usize) ->
     })
 }
 
-/// Waits for the lock by `take`, and records that.
+/// Waits for the lock by `take`, and records the wait.
 fn wait(rwlock: &RwLock, way: Way, site: usize, take: impl FnOnce() -> c_int) -> c_int {
     rwlock.settle(site);
     let (address, last) = (rwlock.recorded().address, rwlock.last_waiter());

@@ -1,24 +1,25 @@
-//! Functions that are the C library's and stay so, but that we must hear of before they do what
-//! they do: `vfork` and `clone`, by which a child comes to share its parent's thread-local state,
-//! and `dlopen` and `dlmopen`, by which a program may load objects that we don't reach.
+//! Intercepts functions of the C library without replacing them: `vfork` and `clone`, by which a
+//! child may share its parent's thread-local state, and `dlopen` and `dlmopen`, by which a program
+//! may load objects that we don't reach.
 //!
 //! - `vfork`, and `clone` with `CLONE_VM` and without `CLONE_SETTLS`: first the calling thread
-//!   leaves the light form for good, and so does the child, which shares its state and is not
+//!   leaves the light form permanently, and so does the child, which shares its state and is not
 //!   registered (LIGHT-2 in `antiphon_linux::light`).
-//! - `dlmopen`, and `dlopen` with `RTLD_DEEPBIND`: first they are counted, for the report. What is
-//!   loaded so finds the C library's locks before ours.
+//! - `dlmopen`, and `dlopen` with `RTLD_DEEPBIND`: first the call is counted, for the report.
+//!   Objects loaded this way find the C library's locks before ours.
 //!
 //! The entries jump to the C library's function and don't call it: `vfork` returns twice to the
-//! same place on the stack, and `dlopen` looks which code called it. `posix_spawn`, `system` and
-//! `popen` make such children inside the C library, where they take no lock of ours. A `clone` that
-//! is made with `syscall` or an instruction of the program's own is not seen.
+//! same place on the stack, and `dlopen` depends on which code called it. `posix_spawn`, `system`
+//! and `popen` create such children inside the C library, where they take no lock of ours. A
+//! `clone` by `syscall` or by an instruction of the program's own is not seen.
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 
 use crate::real::{self, Real};
 use crate::recorder;
 
-/// The address of a function of the C library, or of one that says that there is none.
+/// The address of a function of the C library; if it does not exist, of one that fails with
+/// `ENOSYS`.
 pub(crate) fn address<F: Copy>(of: &Real<F>) -> real::Entry {
     extern "C" fn missing() -> isize {
         // SAFETY: `errno` of this thread.
@@ -26,7 +27,7 @@ pub(crate) fn address<F: Copy>(of: &Real<F>) -> real::Entry {
         -1
     }
     match of.get() {
-        // SAFETY: `Real` has asserted that it is a pointer.
+        // SAFETY: `Real` asserts that `F` is a pointer.
         Ok(function) => unsafe { core::mem::transmute_copy::<F, *const c_void>(&function) },
         Err(real::Missing) => missing as *const c_void,
     }
@@ -52,15 +53,15 @@ extern "C" fn before_dlopen(_: usize, flags: c_int) -> *const c_void {
 }
 
 extern "C" fn before_dlmopen(namespace: c_long) -> *const c_void {
-    // `LM_ID_BASE`: where everything is.
+    // Other than `LM_ID_BASE`, the namespace of the program.
     if namespace != 0 {
         recorder::bypassed();
     }
     address(&real::DLMOPEN)
 }
 
-/// Defines functions that call `$before` with their arguments, and jump to where it says with the
-/// same arguments and the same stack.
+/// Defines functions that call `$before` with their arguments, and jump to the address that it
+/// returns, with the same arguments and the same stack.
 macro_rules! after {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $before:path;)*) => {$(
         /// The C library's function of this name.
@@ -68,9 +69,9 @@ macro_rules! after {
         /// # Safety
         ///
         /// The conditions of the C library.
-        // SAFETY: where it goes on, the arguments and the stack are as they came.
+        // SAFETY: it jumps with the arguments and the stack unchanged.
         #[unsafe(naked)]
-        // SAFETY: the C library's name, and its signature: to take its place is what this is for.
+        // SAFETY: the C library's name and signature; replacing that function is the purpose.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
             #[cfg(target_arch = "x86_64")]

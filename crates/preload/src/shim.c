@@ -1,10 +1,10 @@
-/* The parts that an ABI asks of C, and nothing else: a cancellable sleep, thread-local storage
- * without a call, and old symbol versions.
+/* The parts that the ABI requires to be in C: a cancellable sleep, thread-local storage without a
+ * call, and old symbol versions.
  *
- * A cancellation unwinds the stack of the waiting thread. A Rust frame may not be unwound so (the
- * library is built with panic=abort), therefore the functions that wait are here, and call Rust
- * before and after the sleep, never around it. Cancellation is asynchronous during the system call
- * alone, as in the C library's own waits. */
+ * A cancellation unwinds the stack of the waiting thread. A Rust frame must not be unwound this way
+ * (the library is built with panic=abort), so the functions that wait are here, and call Rust
+ * before and after the sleep, never around it. Cancellation is asynchronous only during the system
+ * call, as in the C library's own waits. */
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* `cond.rs` has the same. */
+/* `cond.rs` declares the same layout. */
 struct wait {
 	const uint32_t *word;
 	const struct timespec *until;
@@ -25,7 +25,7 @@ struct wait {
 	uint64_t private_words[20];
 };
 
-/* `theirs.rs` has the same. */
+/* `theirs.rs` declares the same size. */
 struct observed {
 	uint64_t private_words[10];
 };
@@ -33,7 +33,7 @@ struct observed {
 enum { FORWARD = -1, NO_CLOCK = -1, CANCELLED = -1 };
 enum way { WAIT, TIMEDWAIT, CLOCKWAIT };
 
-/* Ours, and no other object's. */
+/* Hidden from other objects. */
 #pragma GCC visibility push(hidden)
 int antiphon_cond_begin(struct wait *wait, void *cond, void *mutex, int clock,
 			const struct timespec *until, const void *site);
@@ -61,8 +61,8 @@ join_function *antiphon_real_join(void);
 void *antiphon_thread_began(void *argument);
 #pragma GCC visibility pop
 
-/* The futex call, by the instruction: `syscall` of the C library has other libraries in front of
- * it, this one among them. What the kernel returns. */
+/* Makes the futex call by the instruction, because other libraries, this one among them, are in
+ * front of the C library's `syscall`. Returns the kernel's result. */
 static inline __attribute__((always_inline)) long wait_on_futex(const struct wait *wait)
 {
 #if defined(__x86_64__)
@@ -93,9 +93,10 @@ static inline __attribute__((always_inline)) long wait_on_futex(const struct wai
 #endif
 }
 
-/* The one place where a cancellation strikes. Nothing here needs a cleanup; its caller is at a call
- * all the while, so that the cleanup there is found whatever instruction is interrupted here. No
- * call goes through a linkage table: a linker may leave no unwind information there (build.rs). */
+/* The only place where a cancellation takes effect. Nothing here needs a cleanup; the caller is at
+ * a call instruction meanwhile, so its cleanup is found whichever instruction is interrupted here.
+ * No call goes through a linkage table: a linker may leave no unwind information there
+ * (build.rs). */
 static __attribute__((noinline)) int sleep_cancellably(const struct wait *wait)
 {
 	int type;
@@ -139,7 +140,7 @@ static void observed_cancelled(struct observed **observed)
 		antiphon_observed_end(*observed, CANCELLED);
 }
 
-/* The C library's wait. Its own cleanup locks the mutex before ours notes that. */
+/* The C library's wait. Its own cleanup locks the mutex before ours records that. */
 static int wait_observed(struct observed *observed, enum way way, void *cond, void *mutex,
 			 clockid_t clock, const struct timespec *until)
 {
@@ -184,13 +185,13 @@ int antiphon_cond_timedwait(void *cond, void *mutex, const struct timespec *unti
 
 int antiphon_cond_clockwait(void *cond, void *mutex, clockid_t clock, const struct timespec *until)
 {
-	/* No clock that there is; to `antiphon_cond_begin` it would be that of the object. */
+	/* An invalid clock, which for `antiphon_cond_begin` would mean the object's own. */
 	if (clock == NO_CLOCK)
 		return EINVAL;
 	return wait_for(CLOCKWAIT, cond, mutex, clock, until);
 }
 
-/* `recorder/events.rs` has the same. */
+/* `recorder/events.rs` declares the same layout. */
 struct begin {
 	void *(*start)(void *);
 	void *argument;
@@ -203,7 +204,8 @@ static void ended(const int *begun)
 	antiphon_thread_ends();
 }
 
-/* A recorded thread. However it ends, its frames are unwound, and so it is noted. */
+/* The start function of a recorded thread. However the thread ends, its frames are unwound, so the
+ * end is recorded. */
 void *antiphon_thread_began(void *argument)
 {
 	struct begin begin = *(struct begin *)argument;
@@ -213,7 +215,7 @@ void *antiphon_thread_began(void *argument)
 	return begin.start(begin.argument);
 }
 
-/* A cancellation point. A wait that is cancelled has no end in the recording. */
+/* A cancellation point. A cancelled wait has no end in the recording. */
 int antiphon_join(pthread_t thread, void **result)
 {
 	join_function *join = antiphon_real_join();
@@ -224,7 +226,7 @@ int antiphon_join(pthread_t thread, void **result)
 	return code;
 }
 
-/* `thread.rs` has the same, and reaches it by name. */
+/* `thread.rs` declares the same layout, and uses the variable by its name. */
 struct thread {
 	uint64_t record;
 	uint32_t id;
@@ -242,8 +244,8 @@ struct thread {
 
 __thread struct thread antiphon_thread __attribute__((tls_model("initial-exec")));
 
-/* The version that every C library from 2.3.3 (x86-64) and 2.17 (AArch64) on has. A plain link
- * would ask for GLIBC_2.34, where this function moved to another file. */
+/* The version that every C library has from 2.3.3 (x86-64) and 2.17 (AArch64) on. A plain link
+ * would require GLIBC_2.34, in which this function moved to another file. */
 #if defined(__x86_64__)
 #define OLDEST "GLIBC_2.3.3"
 #elif defined(__aarch64__)
@@ -261,8 +263,8 @@ int antiphon_dladdr1(const void *address, void *about, void **object, int flags)
 }
 
 /* Rust's standard library refers to newer versions of these from its panic handler, which is linked
- * in though nothing here panics. It finds these instead, and what it would do with them is not
- * needed: no name of a file in a backtrace, no destructor of a thread-local. */
+ * in though nothing here panics. It finds these instead; their functions are not needed: file names
+ * in a backtrace, destructors of thread-local variables. */
 struct stat;
 
 static int unsupported(void)

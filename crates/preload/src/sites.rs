@@ -1,13 +1,11 @@
-//! Policies by call site: what a file that the environment names says of them
-//! ([`antiphon_record::sites`]).
+//! Lock policies by call site, from a file that the environment names ([`antiphon_record::sites`]).
 //!
-//! A lock gets the policy of a site when it is initialised there, and when a thread has to wait for
-//! it there, before it does; of several sites, that of the latest. A lock without waiters needs no
-//! policy.
+//! A lock gets the policy of a site when it is initialised there, and when a thread is about to
+//! wait for it there; the latest site decides. A lock without waiters needs no policy.
 //!
-//! Whose rule a site is stands in the file, by the mapped file that the site is in: a look at
-//! `/proc/self/maps`. What came of it is kept in a table of this process, by the address of the
-//! site; if that is full, an older one is forgotten and found again.
+//! The file finds the rule of a site by the mapped file that the site is in, for which
+//! `/proc/self/maps` is read. The result is cached in a table of this process, by the address of
+//! the site; a collision replaces the older entry, which is then looked up again.
 
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -21,13 +19,14 @@ use antiphon_sync::policy::{Chosen, Policy as _};
 
 use crate::{door, maps, mode};
 
-/// The mapped file; null is none.
+/// The mapped file of rules; null if there is none.
 static BASE: AtomicPtr<Layout> = AtomicPtr::new(null_mut());
 
 /// The policies of the rules, parsed; written before `BASE`.
 static POLICIES: [AtomicU8; RULES] = [const { AtomicU8::new(0) }; RULES];
 
-/// Addresses of sites, above 1 + their rule; 0 in its place is none.
+/// Cached rules: the address of a site in the high bits, and 1 + its rule in the low ones, 0 for no
+/// rule.
 static KNOWN: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
 const SLOTS: usize = 1 << 10;
 const RULE_BITS: u32 = 16;
@@ -54,7 +53,7 @@ macro_rules! choosable {
 
 choosable! { ShflMutex<Linux> ShflRwLock<Linux> }
 
-/// Maps the file that the environment names, if it does. Called at load.
+/// Maps the file of rules, if the environment names one. Called at load.
 pub(crate) fn start() {
     // SAFETY: the C library's word, which is always readable.
     let path = mode::variable(unsafe { mode::environ }, VARIABLE.as_bytes());
@@ -64,27 +63,27 @@ pub(crate) fn start() {
     }
     let Some(base) = file.map(FILE_BYTES) else { return };
     let base = base.cast::<Layout>();
-    // SAFETY: mapped above, as long as the file is, and never unmapped; the writer of the rules has
-    // written them before we were started.
+    // SAFETY: mapped above at the file's length, and never unmapped; the rules were written before
+    // this process was started.
     let Some(rules) = (unsafe { Rules::at(base) }) else { return };
     for (rule, parsed) in POLICIES.iter().enumerate().take(rules.count()) {
-        // The command writes no others.
+        // The command writes no unknown policies.
         let Ok(policy) = Chosen::named(rules.policy(rule)) else { return };
-        // Relaxed: released below.
+        // Relaxed: published by the release store of `BASE` below.
         parsed.store(policy.byte(), Relaxed);
     }
-    // Release: pairs with the load in `choose`.
+    // Release: pairs with the acquire load in `choose`.
     BASE.store(base, Release);
 }
 
-/// Whether there are rules.
+/// Returns whether there are rules.
 #[inline]
 pub(crate) fn is_on() -> bool {
-    // Relaxed: a caller that acts on it looks again.
+    // Relaxed: code that uses the rules loads `BASE` again.
     !BASE.load(Relaxed).is_null()
 }
 
-/// Gives the lock the policy of the site that the caller called from, if it has one.
+/// Sets the lock's policy to that of the call site, if there is a rule for it.
 #[inline]
 pub(crate) fn settle(lock: &impl Choosable, site: usize) {
     if is_on() {
@@ -94,9 +93,9 @@ pub(crate) fn settle(lock: &impl Choosable, site: usize) {
 
 #[cold]
 fn choose(lock: &impl Choosable, site: usize) {
-    // Acquire: pairs with the store in `start`.
+    // Acquire: pairs with the release store in `start`.
     let base = BASE.load(Acquire);
-    // SAFETY: the address that is stored there was mapped and looked at by `start`.
+    // SAFETY: `start` has mapped and checked the memory at the stored address.
     let Some(rules) = (unsafe { Rules::at(base) }) else { return };
     let Some(rule) = rule(rules, site) else { return };
     let Some(parsed) = POLICIES.get(rule) else { return };
@@ -120,7 +119,7 @@ fn rule(rules: Rules, site: usize) -> Option<usize> {
     // next function.
     maps::locate(site - 1, |place| found = rules.find(place.path, place.offset));
     let known = found.map_or(0, |rule| rule as u64 + 1);
-    // Relaxed: one word, which means the same whichever thread wrote it.
+    // Relaxed: a single word, which has the same meaning whichever thread wrote it.
     slot.store((site as u64) << RULE_BITS | known, Relaxed);
     found
 }

@@ -1,7 +1,7 @@
-//! `pthread_spinlock_t`: test, test-and-set, and yield now and then.
+//! `pthread_spinlock_t`: a test and test-and-set lock that yields from time to time.
 //!
-//! Never queued: a spinlock carries no word on whether it is shared between processes, and four
-//! bytes in shared memory can name no waiter. Free and held are encoded as the C library does it,
+//! There is no queue: a spinlock does not say whether it is shared between processes, and four
+//! bytes in shared memory can't identify a waiter. Free and held are encoded as in the C library,
 //! so that a process with this library and one without may share a lock. Initialisation and
 //! destruction are the C library's for the same reason.
 
@@ -39,7 +39,7 @@ use code::{FREE, HELD, held};
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn lock(spin: *mut AtomicI32, site: usize) -> c_int {
     // SAFETY: the caller of `pthread_spin_lock` gave us a spinlock.
     let word = unsafe { &*spin };
@@ -57,7 +57,7 @@ fn lock_slowly(word: &AtomicI32, site: usize) -> c_int {
         return theirs::lock_spin(word, site);
     }
     let visit = recorder::visit(Kind::Spin, word.as_ptr().addr(), site);
-    // Acquire: as above.
+    // Acquire: pairs with the release in `unlock`.
     if word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_err() {
         let wait = visit.map(|visit| visit.wait(site));
         loop {
@@ -82,7 +82,7 @@ fn lock_slowly(word: &AtomicI32, site: usize) -> c_int {
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn trylock(spin: *mut AtomicI32, site: usize) -> c_int {
     // SAFETY: as in `lock`.
     let word = unsafe { &*spin };
@@ -105,7 +105,7 @@ pub(crate) unsafe extern "C" fn trylock(spin: *mut AtomicI32, site: usize) -> c_
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn unlock(spin: *mut AtomicI32) -> c_int {
     if mode::records_all() {
         recorder::events::releases_at(spin.addr());
@@ -122,21 +122,21 @@ pub(crate) unsafe extern "C" fn unlock(spin: *mut AtomicI32) -> c_int {
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn init(spin: *mut AtomicI32, shared: c_int) -> c_int {
     if mode::theirs() {
         return forward!(SPIN_INIT(spin.cast(), shared));
     }
-    // SAFETY: memory for a spinlock by the caller's promise. Relaxed: handed to others later.
+    // SAFETY: the caller promises memory for a spinlock. Relaxed: other threads get the lock later.
     unsafe { &*spin }.store(FREE, Relaxed);
     0
 }
 
-/// `pthread_spin_destroy`: there is nothing of ours to release.
+/// `pthread_spin_destroy`: our spinlock has nothing to release.
 ///
 /// # Safety
 ///
-/// As POSIX says: the objects are the program's, and initialised where they must be.
+/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn destroy(spin: *mut AtomicI32) -> c_int {
     if mode::theirs() { forward!(SPIN_DESTROY(spin.cast())) } else { 0 }
 }

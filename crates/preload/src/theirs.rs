@@ -1,23 +1,23 @@
 //! The C library's own locks, and the recording of them.
 //!
 //! The C library's functions do all the work, and the program gets their results. The recorder
-//! finds in one of two ways that a thread waits for a mutex:
+//! detects in one of two ways that a thread waits for a mutex:
 //!
 //! - Process-private, not robust, without a protocol: `pthread_mutex_trylock` comes first. A lock
-//!   begins with the same, and a refused try is a wait, as of ours. Nothing is missed.
-//! - All others: a look at the lock word comes first. A try may raise a priority or find a dead
-//!   owner, and is not to be made twice. A wait for a lock that is taken between the look and the
-//!   call is missed, and a lock that is released there counts as a wait, a short one.
+//!   begins in the same way, and a refused attempt is a wait, as with our locks. No wait is missed.
+//! - All others: the lock word is read first. An attempt may raise a priority or find a dead owner,
+//!   and must not be made twice. If the lock is taken between this read and the call, the wait is
+//!   missed; if it is released there, a short wait is counted.
 //!
-//! A mutex that its caller owns already, of a kind that asks, and a deadline that is none go
-//! straight to the C library, which answers without a wait. A spinlock is tried first.
+//! A recursive or error-checking mutex that the caller already owns, and an invalid deadline, go
+//! directly to the C library, which returns without a wait. A spinlock is tried first.
 //!
 //! At the end of `pthread_cond_wait` the C library locks the mutex again itself. So a wait for a
-//! condition includes that for its mutex, which then counts as had without one.
+//! condition includes the wait for its mutex, which counts as acquired without one.
 //!
 //! A hold is noted in the last sixteen bytes of the mutex, as for ours: the C library uses them in
-//! robust mutexes only. Of mutexes of the second sort no holds are recorded, as where our locks are
-//! in use.
+//! robust mutexes only. No holds are recorded for mutexes of the second sort, as where our locks
+//! are in use.
 
 pub(crate) mod rwlock;
 
@@ -33,7 +33,7 @@ use crate::real::forward;
 use crate::recorder::{self, Visit, events, holds};
 use crate::{mode, thread};
 
-/// One of the functions that take a lock, with its arguments beside the lock.
+/// One of the functions that take a lock, with its other arguments.
 #[derive(Clone, Copy)]
 pub(crate) enum Call<'a> {
     Lock,
@@ -53,7 +53,7 @@ impl Call<'_> {
         }
     }
 
-    /// Whether it waits for a lock that is not free.
+    /// Returns whether the call waits for a lock that is not free.
     pub(crate) fn waits(self) -> bool {
         match self {
             Self::Lock => true,
@@ -64,7 +64,7 @@ impl Call<'_> {
     }
 }
 
-/// Locks a mutex of the C library's by `call`, from `site`.
+/// Locks a mutex that the C library keeps by `call`, from `site`.
 pub(crate) fn lock(mutex: &Mutex, call: Call<'_>, site: usize) -> c_int {
     if !mode::records() || asks(mutex) && owned(mutex) {
         return call.make(mutex);
@@ -75,7 +75,7 @@ pub(crate) fn lock(mutex: &Mutex, call: Call<'_>, site: usize) -> c_int {
     }
 }
 
-/// Locks a mutex of a kind for which a lock begins with a try.
+/// Locks a mutex of a kind that is tried first.
 fn lock_plain(mutex: &Mutex, kind: Type, call: Call<'_>, site: usize) -> c_int {
     let kind = kind.recorded();
     let first = if call.waits() { Call::Try } else { call }.make(mutex);
@@ -97,7 +97,7 @@ fn lock_plain(mutex: &Mutex, kind: Type, call: Call<'_>, site: usize) -> c_int {
     code
 }
 
-/// Locks a mutex that stays the C library's in every mode.
+/// Locks a mutex that the C library keeps in every mode.
 fn lock_foreign(mutex: &Mutex, call: Call<'_>, site: usize) -> c_int {
     let waits = call.waits() && mutex.looks_held();
     if !waits && !mode::records_all() {
@@ -118,7 +118,7 @@ fn lock_foreign(mutex: &Mutex, call: Call<'_>, site: usize) -> c_int {
     code
 }
 
-/// Unlocks a mutex of the C library's.
+/// Unlocks a mutex that the C library keeps.
 pub(crate) fn unlock(mutex: &Mutex) -> c_int {
     if !mode::records_all() {
         return forward!(MUTEX_UNLOCK(pointer(mutex)));
@@ -132,7 +132,7 @@ pub(crate) fn unlock(mutex: &Mutex) -> c_int {
     forward!(MUTEX_UNLOCK(pointer(mutex)))
 }
 
-/// Whether the mutex is of a type that checks its owner.
+/// Returns whether the mutex is of a type that checks its owner.
 fn asks(mutex: &Mutex) -> bool {
     matches!(mutex.bare_type(), Type::Recursive | Type::ErrorCheck)
 }
@@ -141,12 +141,12 @@ fn owned(mutex: &Mutex) -> bool {
     mutex.is_owned_by(thread::exact_id())
 }
 
-/// Whether the C library will let the caller release the mutex, as far as one can tell.
+/// Returns whether the C library will let the caller release the mutex, as far as is known.
 fn may_release(mutex: &Mutex) -> bool {
     matches!(mutex.whose(), Whose::Ours(Type::Normal | Type::Adaptive)) || owned(mutex)
 }
 
-/// `pthread_spin_lock` of the C library's.
+/// The C library's `pthread_spin_lock`, recorded.
 pub(crate) fn lock_spin(spin: &AtomicI32, site: usize) -> c_int {
     let visit = if mode::records_all() { visit_spin(spin, site) } else { None };
     let Some(visit) = visit else { return forward!(SPIN_LOCK(spin.as_ptr())) };
@@ -162,7 +162,7 @@ pub(crate) fn lock_spin(spin: &AtomicI32, site: usize) -> c_int {
     code
 }
 
-/// `pthread_spin_trylock` of the C library's.
+/// The C library's `pthread_spin_trylock`, recorded.
 pub(crate) fn try_spin(spin: &AtomicI32, site: usize) -> c_int {
     let code = forward!(SPIN_TRYLOCK(spin.as_ptr()));
     if code == 0
@@ -178,25 +178,25 @@ fn visit_spin(spin: &AtomicI32, site: usize) -> Option<Visit> {
     recorder::visit(Kind::Spin, spin.as_ptr().addr(), site)
 }
 
-/// A wait for a condition variable of the C library's; `shim.c` has the same, as words.
+/// A wait for a condition variable of the C library. `shim.c` declares the same size, as words.
 pub(crate) struct Observed {
     mutex: *mut Mutex,
     site: usize,
-    /// Whether the mutex is released while it lasts.
+    /// Whether the mutex is released during the wait.
     releases: bool,
     wait: recorder::Wait,
 }
 
 const _: () = assert!(size_of::<Observed>() <= 10 * 8 && align_of::<Observed>() <= 8);
 
-/// Notes that a wait begins. Returns 0 if it is not to be recorded, or will not take place; then
-/// nothing has happened.
+/// Records that a wait begins. Returns 0 if the wait is not recorded or will not take place; then
+/// nothing has changed.
 ///
 /// # Safety
 ///
-/// `room` is room for an `Observed` that no other thread uses; the others are what the program gave
-/// to `pthread_cond_wait` or its kin, which has not been called yet.
-// SAFETY: `shim.c` declares the name so, and no other function has one of this prefix.
+/// `room` is memory for an `Observed` that no other thread uses; the other arguments are those that
+/// the program gave to `pthread_cond_wait` or its variants, which has not been called yet.
+// SAFETY: `shim.c` declares this name and signature, and no other object uses this prefix.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_observed_begin(
     room: *mut MaybeUninit<Observed>,
@@ -222,19 +222,19 @@ unsafe extern "C" fn antiphon_observed_begin(
     } else if releases {
         holds::releases(object.recorded());
     }
-    // SAFETY: `shim.c` gives room for it.
+    // SAFETY: `shim.c` passes memory for it.
     unsafe { &mut *room }.write(Observed { mutex, site, releases, wait: visit.wait(site) });
     1
 }
 
-/// Notes that the wait is over, with the code that the C library returned; -1 if the thread is
-/// cancelled, and has the mutex again for its cleanups.
+/// Records the end of the wait, with the C library's code; -1 if the thread is cancelled, and owns
+/// the mutex again for its cleanups.
 ///
 /// # Safety
 ///
-/// `observed` is what `antiphon_observed_begin` has written, and no other thread uses it; the mutex
-/// is still there.
-// SAFETY: the name, as above.
+/// `antiphon_observed_begin` has written `observed`, and no other thread uses it; the mutex still
+/// exists.
+// SAFETY: `shim.c` declares this name and signature, as of `antiphon_observed_begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_observed_end(observed: *const Observed, code: c_int) {
     const CANCELLED: c_int = -1;
@@ -245,7 +245,7 @@ unsafe extern "C" fn antiphon_observed_end(observed: *const Observed, code: c_in
     if !has_mutex || !observed.releases {
         return;
     }
-    // SAFETY: the program's mutex, which this thread has.
+    // SAFETY: the program's mutex, which this thread owns.
     let mutex = unsafe { &*observed.mutex };
     if let Whose::Ours(kind) = mutex.whose() {
         holds::alone_at_once(mutex.recorded(), kind.recorded(), observed.site, false);
@@ -255,7 +255,7 @@ unsafe extern "C" fn antiphon_observed_end(observed: *const Observed, code: c_in
     }
 }
 
-/// Whether the nanoseconds are a fraction of a second, as the C library demands of a waiter.
+/// Returns whether the nanoseconds are less than a second, as the C library requires.
 fn is_fraction(until: &timespec) -> bool {
     (0..1_000_000_000).contains(&until.tv_nsec)
 }

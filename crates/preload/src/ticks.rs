@@ -2,10 +2,10 @@
 //! known to tick evenly, otherwise the monotonic clock.
 //!
 //! The counter's rate is measured once, when a recording of everything begins, against the
-//! monotonic clock over half a millisecond. A reading of the two side by side is off by some 50 ns,
-//! so the rate is right to one part in five thousand. A reading during which the thread lost its
-//! CPU is not believed, whence it is right to one part in a hundred on any machine; where none is
-//! to be had, holds are timed by the monotonic clock.
+//! monotonic clock over half a millisecond. Reading both together has an error of some 50 ns, so
+//! the rate is exact to one part in five thousand. A reading during which the thread lost its CPU
+//! is discarded, so the rate is exact to one part in a hundred on any machine; where no reading is
+//! good, holds are timed by the monotonic clock.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -14,13 +14,13 @@ use antiphon_linux::{Linux, measure_ticks};
 use antiphon_platform::{Clock, Clocks as _};
 use antiphon_record::Writer;
 
-/// The time for which the counter is measured, at least.
+/// Shortest time for which the counter is measured.
 const SPAN_NS: u64 = 500_000;
 
 /// Nanoseconds in 2^32 ticks; 0 if ticks are nanoseconds of the monotonic clock.
 static RATE: AtomicU64 = AtomicU64::new(0);
 
-/// The time, in ticks.
+/// The current time, in ticks.
 #[inline]
 pub(crate) fn now() -> u64 {
     match RATE.load(Relaxed) {
@@ -65,8 +65,8 @@ pub(crate) fn calibrate(writer: Writer) {
     }
 }
 
-/// The cost of a look at the clock, in 1024ths of a tick: the least of some rounds, as others may
-/// have had the CPU in the rest.
+/// The cost of reading the clock, in 1024ths of a tick: the minimum of some rounds, because other
+/// threads may have had the CPU in the rest.
 fn look() -> u64 {
     const ROUNDS: u32 = 32;
     const LOOKS: u64 = 16;
@@ -90,7 +90,7 @@ fn measure() {
     RATE.store(rate.and_then(|rate| u64::try_from(rate).ok()).unwrap_or(0), Relaxed);
 }
 
-/// Whether the counter ticks at one rate, whatever the processor does.
+/// Returns whether the counter ticks at a constant rate in every state of the processor.
 #[cfg(target_arch = "x86_64")]
 fn even() -> bool {
     const INVARIANT: u32 = 1 << 8;

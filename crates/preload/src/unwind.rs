@@ -1,25 +1,25 @@
-//! The return addresses on the calling thread's stack, without an allocation or a lock.
+//! Unwinder: the return addresses on the calling thread's stack, without an allocation or a lock.
 //!
-//! A frame is unwound by the table that its compiler has left for exceptions (`.eh_frame`), which
-//! the loader finds for an address without a lock (`_dl_find_object`, glibc 2.35; without it there
-//! are no stacks). Where code has no table, as machine code that was made at run time, the frame
-//! pointer is tried.
+//! A frame is unwound by the compiler's table for exceptions (`.eh_frame`), which the loader finds
+//! for an address without a lock (`_dl_find_object`, glibc 2.35; without it there are no stacks).
+//! For code without a table, such as machine code generated at run time, the frame pointer is
+//! tried.
 //!
-//! | file | does |
+//! | module | contents |
 //! |---|---|
 //! | [`tables`] | the tables of the object at an address |
-//! | [`rules`] | what a table says of one address |
+//! | [`rules`] | the rules of a table for one address |
 //!
-//! - **UNWIND-1** The stack is read through the kernel, a page at a time, into memory of ours: what
-//!   a table says of code that is not as it says can't make us touch memory that is not there.
-//! - **UNWIND-2** Each step goes up the stack, but for one out of a signal handler, and there are
-//!   at most [`STEPS`].
+//! - **UNWIND-1** The stack is read by a system call, a page at a time, into memory of ours: a
+//!   table that doesn't match its code can't make us access memory that doesn't exist.
+//! - **UNWIND-2** Each step goes up the stack, except out of a signal handler, and there are at
+//!   most [`STEPS`].
 //! - **UNWIND-3** The tables of an object are read only while it can't be unloaded: its code is on
-//!   our stack, as tables have led there from our own frame; or it was there when the program
-//!   started. Once a frame pointer has led somewhere, only the latter count.
+//!   our stack, because tables have led there from our own frame; or it was loaded when the program
+//!   started. After a step by frame pointer, only the latter count.
 //! - **UNWIND-4** The page of a walk is in one of [`ROOMS`], taken by an exchange: a signal handler
-//!   that comes between takes another, and a thread that finds none walks no stack. A room that a
-//!   process before this one has taken, by a fork, is free.
+//!   that interrupts a walk takes another, and a thread that finds no free room walks no stack. A
+//!   room that an ancestor of this process has taken, before a fork, counts as free.
 
 mod rules;
 mod tables;
@@ -35,24 +35,24 @@ use crate::sys;
 use rules::{Rule, Rules};
 use tables::Tables;
 
-/// The greatest number of frames that are walked, ours included.
+/// Most frames that are walked, including ours.
 const STEPS: usize = 64;
-/// The greatest number of walks at a time.
+/// Most walks at a time.
 const ROOMS: usize = 16;
-/// Bytes of the stack that are read at once.
+/// Bytes of the stack that are read by one system call.
 const PAGE: usize = 4096;
 const WORD: usize = size_of::<usize>();
 
-/// A page of a stack, as it was read.
+/// A copy of a page of the stack.
 struct Page {
     bytes: [u8; PAGE],
-    /// Where it is; 0 for none.
+    /// The address of the page; 0 for none.
     at: usize,
 }
 
 /// A [`Page`] that threads share.
 struct Room {
-    /// 1 + the epoch of the process whose thread has taken it; 0 if none has.
+    /// 1 + the epoch of the process whose thread has taken the room; 0 if it is free.
     taken: AtomicU32,
     page: UnsafeCell<Page>,
 }
@@ -70,7 +70,7 @@ struct Frame {
     pc: usize,
     sp: usize,
     fp: usize,
-    /// Whether `pc` is the next instruction itself, and not what a call returns to.
+    /// Whether `pc` is the next instruction itself, and not a return address.
     is_exact: bool,
     /// Whether tables have led here from our own frame (UNWIND-3).
     is_sure: bool,
@@ -79,21 +79,21 @@ struct Frame {
 /// The result of a step.
 enum Step {
     Caller(Frame),
-    /// There is no caller: the thread began here.
+    /// The thread began here: there is no caller.
     Bottom,
-    /// The caller can't be told.
+    /// The caller can't be determined.
     Lost,
 }
 
 pub(crate) use tables::settle;
 
-/// Calls `seen` with each address on the caller's stack at which a function goes on, the innermost
-/// first, until that says no. Returns whether all were seen, up to where the thread began.
+/// Calls `seen` with each return address on the caller's stack, the innermost first, until `seen`
+/// returns false. Returns whether all were seen, up to where the thread began.
 pub(crate) fn return_addresses(mut seen: impl FnMut(usize) -> bool) -> bool {
     let us = Linux::epoch().wrapping_add(1).max(1);
     let take = |room: &&Room| {
         let taken = room.taken.load(Relaxed);
-        // Acquire: the walk before is over; pairs with the release below.
+        // Acquire: the previous walk is over; pairs with the release below.
         taken != us && room.taken.compare_exchange(taken, us, Acquire, Relaxed).is_ok()
     };
     let Some(room) = ALL.iter().find(take) else { return false };
@@ -130,15 +130,15 @@ fn here() -> Frame {
 }
 
 impl Page {
-    /// Not inlined: it has a frame of its own, at which the walk begins.
+    /// Not inlined, so that it has a frame, at which the walk begins.
     #[inline(never)]
     fn walk(&mut self, seen: &mut impl FnMut(usize) -> bool) -> bool {
         let mut frame = here();
         for step in 0..STEPS {
-            // The address that a call returns to may be the next function's first.
+            // A return address may be the first of the next function.
             let at = if frame.is_exact { frame.pc } else { frame.pc.wrapping_sub(1) };
             let tables = Tables::of(at, frame.is_sure);
-            // An address in no object is left out: it may be no code at all.
+            // An address in no object is skipped: it may not be code.
             if step > 0 && tables.is_some() && !seen(frame.pc) {
                 return false;
             }
@@ -156,7 +156,7 @@ impl Page {
         false
     }
 
-    /// The caller by the compiler's table.
+    /// The caller's frame, by the compiler's table.
     fn by_rules(&mut self, rules: &Rules, frame: Frame) -> Step {
         if rules.is_signal {
             return self.interrupted(frame).map_or(Step::Lost, Step::Caller);
@@ -174,7 +174,7 @@ impl Page {
         let pc = plain(self.word(cfa.checked_add_signed(offset)?)?);
         let fp = match rules.fp {
             Rule::Same => frame.fp,
-            // The caller does without it.
+            // The caller doesn't use the register.
             Rule::Undefined => 0,
             Rule::Offset(offset) => self.word(cfa.checked_add_signed(offset)?)?,
             Rule::Other => return None,
@@ -182,8 +182,8 @@ impl Page {
         (pc != 0).then_some(Frame { pc, sp: cfa, fp, is_exact: false, is_sure: frame.is_sure })
     }
 
-    /// The frame that a signal has interrupted: its handler returns to code that has the kernel put
-    /// the registers back, from where they are on the stack.
+    /// The frame that a signal has interrupted: its handler returns to code that has the kernel
+    /// restore the registers from the stack.
     #[cfg(target_arch = "x86_64")]
     fn interrupted(&mut self, frame: Frame) -> Option<Frame> {
         const REGISTERS: usize = core::mem::offset_of!(libc::ucontext_t, uc_mcontext)
@@ -198,7 +198,7 @@ impl Page {
 
     #[cfg(target_arch = "aarch64")]
     fn interrupted(&mut self, frame: Frame) -> Option<Frame> {
-        // Behind what the kernel says of the signal.
+        // After the kernel's description of the signal.
         const REGISTERS: usize = 128
             + core::mem::offset_of!(libc::ucontext_t, uc_mcontext)
             + core::mem::offset_of!(libc::mcontext_t, regs);
@@ -209,7 +209,7 @@ impl Page {
         Some(Frame { pc: pc?, sp: sp?, fp: fp?, is_exact: true, is_sure: frame.is_sure })
     }
 
-    /// The caller by the frame pointer, of code without a table.
+    /// The caller's frame by the frame pointer, for code without a table.
     fn by_frame_pointer(&mut self, frame: Frame) -> Step {
         let mut caller = || {
             if frame.fp < frame.sp {
@@ -220,7 +220,7 @@ impl Page {
             // UNWIND-3.
             (pc != 0).then_some(Frame { pc, sp, fp, is_exact: false, is_sure: false })
         };
-        // A table that is there and can't be used says that the frame pointer is none.
+        // Where a table exists that can't be used, `fp` may not be a frame pointer.
         let has_table = Tables::of(frame.pc.wrapping_sub(1), frame.is_sure)
             .is_some_and(|tables| tables.has(frame.pc.wrapping_sub(1)));
         if has_table { Step::Lost } else { caller().map_or(Step::Lost, Step::Caller) }
@@ -244,7 +244,7 @@ impl Page {
     }
 }
 
-/// A return address without the signature that the CPU may have put into its upper bits.
+/// A return address without the signature that the CPU may have stored in its upper bits.
 fn plain(address: usize) -> usize {
     if cfg!(target_arch = "aarch64") { address & ((1 << 48) - 1) } else { address }
 }

@@ -13,13 +13,14 @@ use support::{compile, installed, library, plain, preloaded, scratch, succeeds};
 /// A day and more, in milliseconds.
 const LONG: &str = "86000000";
 
-/// Each: `FAKE_CLOCK`; how long a wait is by that; how long it takes at the least and at the most.
+/// Per case: the length of a wait by the fake clock and the shortest and longest time that it may
+/// take, in milliseconds; then `FAKE_CLOCK`.
 const CASES: [([&str; 3], &str); 7] = [
     (["100", "100", "60000"], "0 1000 0"),
-    // In the next decade, and in the last.
+    // In the next decade, and in the previous one.
     (["100", "100", "60000"], "300000000 1000 0"),
     (["100", "100", "60000"], "-300000000 1000 0"),
-    // The clock stands still, in the last decade.
+    // The clock stands still, in the previous decade.
     (["100", "100", "60000"], "-300000000 0 0"),
     // A thousand times as fast, and half as fast.
     (["100000", "100", "60000"], "0 1000000 0"),
@@ -30,10 +31,10 @@ const CASES: [([&str; 3], &str); 7] = [
 
 struct Built {
     directory: PathBuf,
-    /// The program alone, and with the clock in itself.
+    /// The program alone, and with the fake clock linked in.
     program: PathBuf,
     with_clock: PathBuf,
-    /// The library that makes up a clock, and one that converts deadlines, too.
+    /// A library with a fake clock, and one that converts deadlines, too.
     clock: PathBuf,
     wraps: PathBuf,
 }
@@ -83,8 +84,8 @@ fn a_deadline_is_judged_by_the_clock_that_the_program_sees() {
     assert!(std::fs::remove_dir_all(&built.directory).is_ok());
 }
 
-/// The other library does as libfaketime does: it converts the deadline to the kernel's clock, and
-/// calls the function behind it.
+/// The other library acts like libfaketime: it converts the deadline to the kernel's clock, and
+/// calls the next function.
 #[test]
 fn a_deadline_that_was_converted_is_not_converted_again() {
     let built = build("wraps");
@@ -101,7 +102,7 @@ fn a_deadline_that_was_converted_is_not_converted_again() {
     assert!(std::fs::remove_dir_all(&built.directory).is_ok());
 }
 
-/// Under a clock that stands still.
+/// Recorded under a clock that stands still.
 #[test]
 fn recorded_times_are_the_kernels() {
     let built = build("recorded-times");
@@ -125,7 +126,7 @@ fn recorded_times_are_the_kernels() {
     assert!(std::fs::remove_dir_all(&built.directory).is_ok());
 }
 
-/// Before us and behind us in the search, as its command has it.
+/// libfaketime before and behind this library in the search order, as its command places it.
 #[test]
 fn libfaketime() {
     if !installed("faketime") {
@@ -142,7 +143,8 @@ fn libfaketime() {
         let command = ["faketime", "-f", mode];
         let mut behind = preloaded(command[0]);
         succeeds(behind.args(&command[1..]).arg(&built.program).args(times));
-        // In front of us it converts the deadlines of this one, and replaces no other function.
+        // In front of us it converts the deadlines of `pthread_cond_timedwait`, and replaces no
+        // other lock function.
         let mut before = plain(command[0]);
         before.args(&command[1..]).arg("sh");
         before.args(["-c", "LD_PRELOAD=$LD_PRELOAD:\"$0\" exec \"$@\""]).arg(library());

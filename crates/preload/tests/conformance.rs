@@ -1,5 +1,5 @@
-//! The promises of POSIX and of the C library, from C and C++ programs in `tests/c`. Each runs with
-//! the C library's own functions first: its expectations hold there.
+//! Conformance to POSIX and to the C library, by C and C++ programs in `tests/c`. Each runs with
+//! the C library's own functions first, to check its expectations there.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use support::{compile, plain, preloaded, run, scratch, skipped, succeeds};
 
-/// Runs a program without and with the library, with an argument for each.
+/// Runs a program without and with the library, with arguments for each.
 fn holds(file: &str, arguments: [&[&str]; 2]) {
     let directory = scratch(file);
     let program = compile(&directory, file);
@@ -33,8 +33,9 @@ fn holds(file: &str, arguments: [&[&str]; 2]) {
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 
-/// If the kernel can't wipe memory in a child, there are no nodes, and all wait without one. A
-/// condition variable's waits then end for no reason, and a readers-writer lock prefers none.
+/// If the kernel can't wipe memory in a child, there are no nodes, and all threads wait without
+/// one. Waits for a condition variable then end spuriously, and a readers-writer lock has no
+/// preference.
 #[test]
 fn without_memory_for_waiters() {
     let directory = scratch("nodeless");
@@ -76,8 +77,8 @@ fn contention_takes_little_of_what_is_limited() {
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 
-/// The checks of the program of that name hold in both forms of the lock; and without the library,
-/// if they hold there `too`.
+/// Runs the program of that name under both forms of the lock and, with `too`, also without the
+/// library.
 fn holds_in_both_forms(name: &str, too: bool) {
     let directory = scratch(name);
     let program = compile(&directory, &format!("{name}.c"));
@@ -96,20 +97,20 @@ fn waiters_that_wait_for_long_do_not_look_up() {
     holds_in_both_forms("idle", true);
 }
 
-/// A waiter that does not run keeps no other one from the lock.
+/// A waiter that does not run keeps no other waiter from the lock.
 #[test]
 fn waiters_in_signal_handlers_are_passed_by() {
     holds_in_both_forms("handlers", true);
 }
 
-/// In memory that other processes may have, waiters do wake up.
+/// In memory that other processes may share, waiters do wake up.
 #[test]
 fn waiters_in_memory_of_several_processes_look_up() {
     holds_in_both_forms("foreign", false);
 }
 
-/// Sequences of calls drawn by lot, with deadlines and clocks good and bad: each is answered as the
-/// C library answers it, whatever the form of the lock and whether it is recorded.
+/// Random sequences of calls, with valid and invalid deadlines and clocks: each returns what the C
+/// library returns, in every form of the lock, recorded or not.
 #[test]
 fn calls_by_lot_are_answered_as_the_c_library_does() {
     let directory = scratch("random");

@@ -55,7 +55,7 @@ impl Recorded {
         named.find(|(_, at)| is(*at)).map_or_else(|| "?".into(), |(name, _)| name.into())
     }
 
-    /// The events of a thread, in words; without waits and spans, which come and go.
+    /// The events of a thread as text, without waits and spans, which vary.
     fn story(&self, notes: &[Note]) -> Vec<String> {
         let told = notes.iter().filter(|note| {
             !matches!(note.code, Code::Waits | Code::Ran | Code::Queued | Code::Asked)
@@ -92,7 +92,8 @@ fn tells_what_each_thread_did(lock: &str) {
         }
         if role(notes) { &mut sleeper } else { &mut main }.clone_from(notes);
     }
-    // The mutex is released before the list is joined or after, as the lock's keeper likes.
+    // Whether the mutex is released before or after the list is joined depends on the
+    // implementation that keeps the lock.
     let mut story = recorded.story(&sleeper);
     story[3..5].sort();
     assert_eq!(
@@ -137,7 +138,7 @@ fn tells_what_each_thread_did(lock: &str) {
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 
-/// The reader sleeps for 20 ms and the writer computes as long: the notes tell which.
+/// The reader sleeps for 20 ms and the writer computes as long: the notes distinguish the two.
 fn spans_say_whether_the_thread_ran(recorded: &Recorded, main: &[Note]) {
     let Ok(Some(clock)) = recorded.recording.clock() else { panic!("no clock") };
     let held = |shared: u8| {
@@ -166,7 +167,7 @@ fn spans_say_whether_the_thread_ran(recorded: &Recorded, main: &[Note]) {
     // had its CPU.
     let mut asked = main.iter().filter(|note| note.code == Code::Asked);
     assert!(asked.all(|note| (1..5_000).contains(&clock.span_ns(note.time))), "{main:?}");
-    // The note comes as the thread begins, behind its first event.
+    // The note is written when the thread begins, after its first event.
     assert_eq!(main.get(1).is_some_and(|note| note.code == Code::Queued), counts, "{main:?}");
 }
 
@@ -176,7 +177,7 @@ fn what_recording_takes_is_timed() {
     for lock in ["shfl-mutex", "glibc"] {
         let recorded = record(&directory, "recorded.c", lock);
         let costs = recorded.recording.costs().unwrap_or_default();
-        // One of 31 of each, and both sides of their time.
+        // One in 31 of each, and both parts of their time.
         for code in [Code::Takes, Code::Releases] {
             let events = recorded.threads.values().flatten().filter(|note| note.code == code);
             let events = events.count() as u64;
@@ -189,7 +190,7 @@ fn what_recording_takes_is_timed() {
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 
-/// A recording at `path` in which no process has room any more.
+/// A recording at `path` without room for another process.
 fn full(path: &Path, scope: Scope) -> Recording {
     let Ok(recording) = Recording::create(path, scope) else { panic!("{}", path.display()) };
     let file = File::options().read(true).write(true).open(path);

@@ -1,5 +1,5 @@
-//! Programs that put themselves behind a filter of system calls, or lose a right that they had:
-//! their locks need the futex alone.
+//! Programs that install a filter of system calls, or lose a privilege: their locks need only the
+//! futex call.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! The mutex that is handed over, under unmodified programs: the library pretends to a machine with
-//! more CPUs and sockets than this one. What its programs check holds all the same.
+//! The mutex with hand-off under unmodified programs: the library simulates a machine with more
+//! CPUs and sockets than this one. The checks of the programs must still hold.
 
 mod support;
 
@@ -7,8 +7,8 @@ use std::process::Command;
 
 use support::{compile, plain, preloaded_into, pretending, run, scratch, skipped, succeeds};
 
-/// Machines, as CPUs, sockets, and how often waiters find that CPUs are short; each with a form of
-/// the lock.
+/// Machines, as CPUs, sockets, and how often waiters find too few CPUs; each with a form of the
+/// lock.
 const RUNS: [(&str, &str); 4] =
     [("64", ""), ("64x2", "shfl-mutex+light"), ("16x3/8", ""), ("16x3/8", "shfl-mutex+light")];
 

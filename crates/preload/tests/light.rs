@@ -1,5 +1,5 @@
-//! The light form: in use where it was asked for and can be had, by the threads that may, and never
-//! by others.
+//! The light form: in use where it is requested and available, by the threads that may use it, and
+//! by no others.
 
 mod support;
 
@@ -8,10 +8,10 @@ use support::{compile, plain, preloaded, scratch, skipped, succeeds};
 
 const ASKED: (&str, &str) = ("ANTIPHON_LOCK", "shfl-mutex+light");
 
-/// Whether the machine and the C library allow the light form, asked without our code.
+/// Returns whether the machine and the C library allow the light form, without using our code.
 fn can_be_had() -> bool {
     const NEEDED: libc::c_long = 1 << 7 | 1 << 8;
-    // SAFETY: asks which fences there are.
+    // SAFETY: only queries the available fences.
     let fences = unsafe { libc::syscall(libc::SYS_membarrier, 0, 0, 0) };
     // SAFETY: a name that ends in zero.
     let size = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()) };
@@ -84,7 +84,7 @@ fn without_rseq_the_exchange_form_stays_and_is_told() {
 
 #[test]
 fn a_filter_from_the_start_leaves_the_exchange_form() {
-    // Two programs: the one that installs the filter, and itself under it.
+    // Two programs: the one that installs the filter, and the same program under the filter.
     let mut forms = forms(&recorded("light-early", ["exchange", "filtered"], &[ASKED]));
     forms.sort_unstable();
     assert_eq!(forms, [false, expected() == "light"]);

@@ -1,4 +1,4 @@
-//! The environment's requests to the library: to step aside, or to record.
+//! Requests to the library by the environment: to step aside, or to record.
 
 mod support;
 
@@ -12,7 +12,7 @@ use support::{compile, preloaded, run, scratch, succeeds};
 #[test]
 fn disabled_it_is_the_c_library() {
     let directory = scratch("disabled");
-    // The recursion count stands where the C library keeps it, and not where we do.
+    // The recursion count is at the C library's offset, and not at ours.
     let program = compile(&directory, "mutex.c");
     succeeds(preloaded(&program).arg("4").env("ANTIPHON_DISABLE", "1"));
     let not_so = run(preloaded(&program).arg("12").env("ANTIPHON_DISABLE", "1"));
@@ -42,7 +42,7 @@ fn silent_whatever_the_environment_says() {
             (&b"words\n"[..], &b""[..])
         );
     }
-    // A file of the right length with something else in it.
+    // A file of the right length with other contents.
     let directory = scratch("silent");
     let path = directory.join("recording");
     let made =
@@ -62,7 +62,7 @@ fn record_program(directory: &Path, program: &Path, scope: Scope) -> Snapshot {
     record_output(directory, &mut preloaded(program), scope).0
 }
 
-/// Runs a command under a recording; returns that, and the output of the command.
+/// Runs a command under a recording; returns the recording and the output of the command.
 fn record_output(directory: &Path, command: &mut Command, scope: Scope) -> (Snapshot, String) {
     let path = directory.join("recording");
     let recording = match Recording::create(&path, scope) {
@@ -162,7 +162,7 @@ fn a_lock_that_is_only_tried_comes_after_none_and_before_others() {
         assert_eq!(snapshot.edges.len(), 4, "{lock}: {:?}", snapshot.edges);
         assert_eq!(snapshot.inversions().len(), 1, "{lock}: {:?}", snapshot.edges);
         assert_eq!(snapshot.depth().map(|(_, deepest)| deepest), Some(3));
-        // Four times from none: two, two, three, two.
+        // Four times from no lock held: two, two, three, two.
         assert_eq!(snapshot.nests(), Some((9.0 / 4.0, 3)));
     }
     assert!(std::fs::remove_dir_all(&directory).is_ok());
@@ -185,7 +185,7 @@ fn locks_that_cannot_be_stuck_raise_no_alarm_and_others_do() {
                 assert_eq!(cycle.len(), if case == "ring" { 3 } else { 2 });
                 let rows = cycle.iter().flat_map(|&edge| snapshot.edges[edge].rows);
                 let sites: Vec<_> = rows.filter_map(|at| snapshot.rows[at?].site).collect();
-                // The places where each lock of each edge was taken, and none twice.
+                // The sites where each lock of each edge was taken, without duplicates.
                 let mut apart = sites.clone();
                 apart.sort_unstable();
                 apart.dedup();
@@ -209,7 +209,7 @@ fn told(output: &str) -> BTreeMap<String, u64> {
     told
 }
 
-/// Our locks and the C library's, which the program keeps, are recorded alike.
+/// Our locks and the C library's are recorded in the same way.
 #[test]
 fn every_kind_of_lock_is_counted_whoever_keeps_it() {
     let directory = scratch("observed");
@@ -218,7 +218,7 @@ fn every_kind_of_lock_is_counted_whoever_keeps_it() {
         let mut command = preloaded(&program);
         command.env("ANTIPHON_LOCK", lock);
         let (snapshot, output) = record_output(&directory, &mut command, Scope::Full);
-        // Itself, a child that it forked, and itself executed by another one.
+        // The program, a child that it forked, and itself executed by another child.
         assert_eq!((snapshot.started, snapshot.processes.len()), (2, 3), "{lock}");
         assert_eq!(snapshot.dropped, Default::default());
         let told = told(&output);
@@ -237,7 +237,7 @@ fn every_kind_of_lock_is_counted_whoever_keeps_it() {
             if matches!(kind, Kind::Foreign | Kind::Spin) {
                 continue;
             }
-            // Each thread that had it has released it, and one held it for 100 ms.
+            // Each thread that took the lock has released it, and one held it for 100 ms.
             assert_eq!(sum(|row| row.hold.count()), told[&name], "{lock}: {name}");
             let long = rows_of(&snapshot, kind).filter(|row| row.hold.max_ns >= 100_000_000);
             assert!(long.count() >= 3, "{lock}: {name}");
@@ -247,7 +247,7 @@ fn every_kind_of_lock_is_counted_whoever_keeps_it() {
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 
-/// The waits that `observed.c` makes sure of: three processes with a mutex of each kind.
+/// Checks the waits that `observed.c` guarantees: three processes with a mutex of each kind.
 fn waits_by_site(snapshot: &Snapshot, lock: &str) {
     const MUTEXES: [(Kind, u64); 5] = [
         (Kind::Mutex, 1),
@@ -261,8 +261,8 @@ fn waits_by_site(snapshot: &Snapshot, lock: &str) {
         // One thread waits for 100 ms; it may lose its CPU before, but not for most of that.
         let long = rows().filter(|row| row.wait.max_ns >= 20_000_000).count() as u64;
         assert!(long >= 3 * mutexes, "{lock}: {kind:?}: {long}");
-        // One runs into its deadline; a thread that is refused at once, or owns it already, doesn't
-        // wait.
+        // One thread reaches its deadline; a thread that is refused at once, or already owns the
+        // lock, doesn't wait.
         assert_eq!(rows().map(|row| row.gave_up).sum::<u64>(), 3 * mutexes, "{lock}: {kind:?}");
         for row in rows() {
             assert_eq!(row.wait.count(), row.contended);
@@ -281,7 +281,8 @@ fn waits_by_site(snapshot: &Snapshot, lock: &str) {
     assert!(conditions().all(|row| row.hold.is_empty()));
 }
 
-/// As above, of readers-writer locks: three of them of one process, one of several.
+/// Readers-writer locks are recorded in the same way whether we or the C library keep them: three
+/// of one process, one of several.
 #[test]
 fn readers_and_writers_are_counted_whoever_keeps_their_lock() {
     let directory = scratch("observed-rw");
@@ -299,25 +300,25 @@ fn readers_and_writers_are_counted_whoever_keeps_their_lock() {
             let rows = || snapshot.rows.iter().filter(|row| row.kind == kind);
             let sum = |of: fn(&Row) -> u64| rows().map(of).sum::<u64>();
             let name = format!("{kind:?}");
-            // Places in the program: seven of each way by which all locks come, and some more.
+            // Sites in the program: seven per mode for all locks, and some more.
             let places = if kind == Kind::Read { 4 * 7 + 7 } else { 4 * 7 + 2 };
             assert_eq!(rows().count(), places, "{lock}: {name}");
             assert_eq!(sum(|row| row.acquisitions), told[&name], "{lock}: {name}");
             let holds = sum(|row| row.hold.count());
             assert_eq!(holds, told[&format!("Own{name}")], "{lock}: {name}");
-            // One of each way holds each lock for 100 ms, and one waits for it.
+            // One thread per mode holds each lock for 100 ms, and one waits for it.
             let long = rows().filter(|row| row.hold.max_ns >= 100_000_000).count();
             assert_eq!(long, 3, "{lock}: {name}");
             let waited = rows().filter(|row| row.wait.max_ns >= 20_000_000).count();
             assert!(waited >= 4, "{lock}: {name}: {waited}");
-            // A writer runs into its deadline, at each lock.
+            // A writer reaches its deadline, at each lock.
             let gave_up = if kind == Kind::Write { 4 } else { 0 };
             assert_eq!(sum(|row| row.gave_up), gave_up, "{lock}: {name}");
         }
         let blocked: u64 = snapshot.threads.iter().map(|thread| thread.blocked.rwlock_ns).sum();
         assert_eq!(blocked, snapshot.rows.iter().map(|row| row.wait.sum_ns).sum::<u64>());
-        // The one is taken within the other, and the other way round; the first also twice. And a
-        // third, and another that stands where that did.
+        // Each of two locks is taken while the other is held; the first also twice. And a third
+        // lock, and another at the address that it had.
         assert_eq!(snapshot.edges.len(), 4, "{lock}: {:?}", snapshot.edges);
         assert_eq!(snapshot.inversions().len(), 1, "{lock}: {:?}", snapshot.edges);
         assert_eq!(snapshot.depth().map(|(_, deepest)| deepest), Some(4), "{lock}");
@@ -353,7 +354,7 @@ fn the_c_librarys_locks_are_observed_where_that_is_asked_for_alone() {
     };
     let disabled = record(Scope::Full, "1");
     assert_eq!((disabled.started, disabled.processes.len(), disabled.rows.len()), (0, 0, 0));
-    // A recording of waits is not for them.
+    // A recording of waits doesn't cover them.
     let waits = record(Scope::Contended, "0");
     assert_eq!((waits.started, waits.rows.len()), (1, 0));
     assert!(!record(Scope::Full, "").rows.is_empty());

@@ -21,7 +21,7 @@ fn the_notes_have_a_place_and_two_arguments_each() {
         assert!(!found.is_empty(), "no {name}: {notes}");
         for at in found {
             assert!(lines[at - 1].ends_with("Provider: antiphon"), "{}", lines[at - 1]);
-            // Without a base gdb knows of no probe.
+            // Without a base gdb finds no probe.
             assert!(!lines[at + 1].contains("Base: 0x0000000000000000"), "{}", lines[at + 1]);
             let place = lines[at + 1].strip_prefix("Location: 0x").and_then(|rest| rest.get(..16));
             let place = place.and_then(|place| u64::from_str_radix(place, 16).ok());
@@ -48,7 +48,7 @@ fn gdb_stops_where_a_wait_begins_and_where_it_ends() {
         "set breakpoint pending on",
         "break ready",
         "run",
-        // Now the library is there.
+        // Now the library is loaded.
         "break -probe-stap antiphon:lock_wait_start",
         "break -probe-stap antiphon:lock_acquired",
         "break -probe-stap antiphon:lock_gave_up",

@@ -13,7 +13,7 @@ use std::time::Duration;
 use antiphon_record::{Recording, Scope};
 use support::{compile, installed, library, plain, preloaded, run, scratch, skipped, succeeds};
 
-/// Something to compress: text that repeats itself now and then, and noise. The same every time.
+/// Writes a file to compress: text with repetitions, and noise. The contents are always the same.
 fn input(directory: &Path) -> PathBuf {
     let mut state = 1_u64;
     let mut next = || {
@@ -34,7 +34,7 @@ fn input(directory: &Path) -> PathBuf {
     path
 }
 
-/// Runs a compressor without and with the library: the same output, the same messages.
+/// Runs a compressor without and with the library: output and messages must be the same.
 fn compresses(program: &str, arguments: &[&str]) {
     if !installed(program) {
         return;
@@ -79,7 +79,7 @@ fn pbzip2_compresses() {
     compresses("pbzip2", &["-p4", "-b1", "-k", "-c"]);
 }
 
-/// A server that is ended when it is dropped.
+/// A server, which is killed when it is dropped.
 struct Server(Child);
 
 impl Drop for Server {
@@ -110,7 +110,7 @@ fn serve(program: &str, arguments: &[&str], socket: &Path) -> Server {
     server
 }
 
-/// Stores and reads back values of its own; fails if one is another.
+/// Stores values of its own and reads them back; fails if one differs.
 fn store_and_load(socket: &Path, me: usize) -> io::Result<()> {
     let mut stream = UnixStream::connect(socket)?;
     let mut replies = BufReader::new(stream.try_clone()?);
@@ -184,7 +184,7 @@ fn redis_under_load() {
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 
-/// A Python that has its own tests installed.
+/// A Python interpreter with its own tests installed.
 fn python_with_tests(tests: &[&str]) -> Option<&'static str> {
     let modules: Vec<String> = tests.iter().map(|test| format!("test.{test}")).collect();
     let find = format!("import importlib.util as u; assert all(map(u.find_spec, {modules:?}))");
@@ -194,7 +194,7 @@ fn python_with_tests(tests: &[&str]) -> Option<&'static str> {
     })
 }
 
-/// The tests of which Python says that they failed.
+/// The tests that Python reports as failed.
 fn failed_tests(output: &Output) -> Vec<String> {
     let said = String::from_utf8_lossy(&output.stdout);
     let mut lines = said.lines().skip_while(|line| !line.contains(" failed:")).skip(1);
@@ -205,8 +205,8 @@ fn failed_tests(output: &Output) -> Vec<String> {
     failed
 }
 
-/// Python's own tests that use locks, each with the arguments that pick a part of it. Most of the
-/// time they sleep: all run at a time.
+/// Python's own tests that use locks, each with the arguments that select a part of it. They sleep
+/// most of the time, so all run at once.
 const OWN_TESTS: [(&str, &[&str]); 6] = [
     ("test_threading", &[]),
     ("test_queue", &[]),
@@ -226,10 +226,10 @@ fn python_passes_its_own_tests() {
         let ended = runs.map(|run| run.join().expect("the run has ended"));
         OWN_TESTS.into_iter().zip(ended).filter(|(_, failed)| *failed).map(|(own, _)| own).collect()
     });
-    // Some of them measure time: alone, they have another chance.
+    // Some tests measure time: they run once more, alone.
     for own @ (test, part) in failed {
         let Err((python, output)) = python_passes(own) else { continue };
-        // A test that fails without the library too fails for reasons of the installation.
+        // If a test also fails without the library, the installation is the reason.
         let directory = scratch("python");
         let expected = run(plain(python).args(own_test(own)).current_dir(&directory));
         let said = String::from_utf8_lossy(&output.stdout);
@@ -245,7 +245,7 @@ fn own_test((test, part): (&'static str, &'static [&'static str])) -> Vec<&'stat
     ["-m", "test", "--timeout", "240"].iter().chain(part).chain([&test]).copied().collect()
 }
 
-/// Runs a part of Python's own tests with the library. An error has the Python, and what it said.
+/// Runs a part of Python's own tests with the library. An error has the interpreter and its output.
 fn python_passes(
     own: (&'static str, &'static [&'static str]),
 ) -> Result<(), (&'static str, Output)> {
@@ -297,7 +297,7 @@ fn find_library(name: &str) -> Option<PathBuf> {
     line.rsplit(" => ").next().map(PathBuf::from)
 }
 
-/// An allocator that locks before all others, before and behind us in the search.
+/// An allocator that locks before all other code, before and behind us in the search order.
 #[test]
 fn jemalloc_preloaded_too() {
     let Some(jemalloc) = find_library("libjemalloc.so.2") else {

@@ -1,4 +1,4 @@
-//! The symbols that the library needs of the C library, and those that it offers.
+//! The symbols that the library needs from the C library, and those that it exports.
 
 #[path = "support/elf.rs"]
 mod elf;
@@ -61,7 +61,7 @@ fn offers_every_function_in_every_version() {
         .chain(cond.iter().map(|name| format!("pthread_cond_{name}")))
         .chain(spin.iter().map(|name| format!("pthread_spin_{name}")))
         .chain(["syscall", "prctl"].map(str::to_owned))
-        // The functions by which the others are found, and the one that a sanitizer asks.
+        // The functions that look others up, and the one that a sanitizer calls.
         .chain(["dlsym", "dlvsym", "__asan_default_options"].map(str::to_owned))
         .chain(priorities.map(str::to_owned));
     let missing: Vec<String> = names.filter(|name| !offered(name)).collect();
@@ -75,8 +75,8 @@ fn leaves_the_rest_to_the_c_library() {
     let strange: Vec<_> = offered
         .filter(|symbol| {
             let ours = ["_mutex_", "_rwlock_", "_cond_", "_spin_"];
-            // These make and join threads as ever, and note it in a recording of events; and give
-            // them priorities, which is noted too.
+            // These create and join threads as usual and record that as events, or set priorities,
+            // which is noted too.
             let noted =
                 ["pthread_create", "pthread_join", "pthread_setschedparam", "pthread_setschedprio"];
             !ours.iter().any(|part| symbol.name.contains(part))
@@ -86,8 +86,8 @@ fn leaves_the_rest_to_the_c_library() {
     assert!(strange.is_empty(), "{strange:?}");
 }
 
-/// A cancellation that strikes in a linkage table unwinds from there, and LLD describes none: the
-/// C library then takes the stack to be at its end, and runs no cleanup of ours.
+/// A cancellation in a linkage table unwinds from there, and LLD describes none: the C library then
+/// assumes the end of the stack, and runs no cleanup of ours.
 #[test]
 fn what_a_cancellable_sleep_calls_is_called_directly() {
     let mut readelf = Command::new("readelf");
@@ -102,7 +102,7 @@ fn what_a_cancellable_sleep_calls_is_called_directly() {
         .collect();
     assert!(!kinds.is_empty(), "{name} is not called at all");
     assert!(kinds.iter().all(|kind| kind.contains("GLOB_DAT")), "{name}: {kinds:?}");
-    // The sleep itself is an instruction: of `syscall` we have our own, which has no unwind
+    // The sleep itself is an instruction, not a call of `syscall`: this library's own has no unwind
     // information.
     assert!(!relocations.lines().any(|line| line.contains(" syscall@")));
 }

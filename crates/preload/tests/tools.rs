@@ -1,5 +1,5 @@
-//! Programs that are built for a sanitizer, or run under valgrind: with the library they find the
-//! same as without, and nothing else.
+//! Programs that are built for a sanitizer, or run under valgrind: the tools report the same faults
+//! with the library as without it.
 
 mod support;
 
@@ -10,7 +10,7 @@ use antiphon_record::aside::{self, Tool};
 use antiphon_record::{Recording, Scope, Snapshot};
 use support::{installed, plain, preloaded, run, scratch, skipped};
 
-/// The program with these flags; `None` if the compiler has no library for them.
+/// Builds the program with these flags; `None` if the compiler has no library for them.
 fn build(directory: &Path, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/tools.c");
     let program = directory.join("program");
@@ -23,7 +23,8 @@ fn build(directory: &Path, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
     built.then_some(program)
 }
 
-/// The output of a tool about the program, with the library, as it should be; with a recording.
+/// Runs the program under the tool and the library, with a recording. Returns the output and the
+/// recording.
 fn recorded(directory: &Path, arguments: &[&str], program: &Path) -> (Output, Snapshot) {
     let recording = directory.join("recording");
     assert!(Recording::create(&recording, Scope::Full).is_ok());
@@ -44,13 +45,13 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&both).into_owned()
 }
 
-/// A program that is compiled so finds these faults, by these words, and no others. Says whether
-/// the library recorded its locks, and which programs it names.
+/// Checks that a program compiled this way reports these faults, by these words, and no others.
+/// Returns whether the library recorded its locks, and the programs that the recording names.
 fn finds(compiler: &str, flags: &[&str], faults: &[(&str, &str)]) -> Option<(bool, Vec<String>)> {
     let name = format!("tools-{compiler}-{}", flags.concat().replace(['-', '='], ""));
     let directory = scratch(&name);
     let program = build(&directory, compiler, flags)?;
-    // If the sanitizer does not run at all, or finds nothing, that is not ours to mend.
+    // A sanitizer that does not run at all, or finds nothing, is not this library's fault.
     let works =
         faults.iter().all(|(fault, words)| said(&run(plain(&program).arg(fault))).contains(words));
     if !works || !run(&mut plain(&program)).status.success() {
@@ -98,7 +99,7 @@ fn with_other_sanitizers_locks_are_replaced() {
     }
 }
 
-/// The file of such a program says why, so that a recording need not name it.
+/// The file of such a program shows the tool, so a recording need not name the program.
 #[test]
 fn with_thread_sanitizer_the_library_steps_aside() {
     if let Some(found) = finds("gcc", &["-fsanitize=thread"], &[RACE]) {
@@ -107,7 +108,7 @@ fn with_thread_sanitizer_the_library_steps_aside() {
     if let Some(found) = finds("clang", &["-fsanitize=thread"], &[RACE]) {
         assert_eq!(found, (false, vec![]));
     }
-    // The static runtime wraps our functions, and can't be seen.
+    // The static runtime wraps our functions, and can't be detected.
     if let Some(found) = finds("gcc", &["-fsanitize=thread", "-static-libtsan"], &[RACE]) {
         assert_eq!(found, (true, vec![]));
     }

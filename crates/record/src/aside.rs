@@ -1,9 +1,9 @@
-//! Programs that have loaded the preload library and replace nothing, because of a tool in them
-//! that knows the C library's locks alone.
+//! Programs that have loaded the preload library but replace nothing, because of a tool in them
+//! that knows only the C library's locks.
 //!
-//! Such a program stands in the table of programs, under its path and the tool's name in brackets:
-//! `/usr/bin/program (helgrind)`. The table's records have no room for more than a path, and a
-//! report names what stands there.
+//! Such a program is in the table of programs, under its path and the tool's name in brackets:
+//! `/usr/bin/program (helgrind)`. A record of the table only has room for a path, which a report
+//! prints.
 
 use crate::layout::PROGRAM_BYTES;
 use crate::{HandedOn, Writer};
@@ -20,10 +20,10 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// All of them.
+    /// All tools.
     pub const ALL: [Self; 3] = [Self::ThreadSanitizer, Self::Helgrind, Self::Drd];
 
-    /// The suffix of the path of a program that has it.
+    /// The suffix of the path of a program with this tool.
     #[must_use]
     pub fn suffix(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl Tool {
     }
 }
 
-/// Takes the path of a program apart from the tool in it; `None` if it names none.
+/// Splits the recorded path of a program into path and tool; `None` if it names no tool.
 #[must_use]
 pub fn split(path: &str) -> Option<(&str, Tool)> {
     Tool::ALL.into_iter().find_map(|tool| Some((path.strip_suffix(tool.suffix())?, tool)))
@@ -52,7 +52,7 @@ impl Writer {
             named[..path.len()].copy_from_slice(path);
             named[path.len()..length].copy_from_slice(suffix);
         }
-        // One without a path is counted as one that is not named.
+        // A program without a path is counted without its name.
         self.executes(&named[..if whole { length } else { 0 }], user, group, HandedOn::Aside);
     }
 }

@@ -1,21 +1,21 @@
 //! A growing array of records in a mapped file.
 //!
-//! A recording has room for thousands of locks, and most programs use a few. So what is mapped is
-//! what is used: of each table the first piece from the begin on, and each further piece, twice as
-//! long as the one before, when a record in it is wanted first.
+//! A recording has room for thousands of locks, and most programs use a few. So only the used part
+//! of each table is mapped: the first piece from the beginning, and each further piece, twice as
+//! long as the previous one, when a record in it is first needed.
 //!
 //! ```text
 //!   records   0 … F      F … 3F          3F … 7F                        F: a power of two
 //!   pieces    │  0  │    1      │        2            │  …
 //! ```
 //!
-//! The pieces follow each other in the file. So the next one is had from the one before, by
+//! The pieces follow each other in the file. So the next one is mapped from the previous one, by
 //! `mremap` of its last page with a length of 0, which maps the same pages of a shared file once
-//! more, and what follows them: without a descriptor, which a daemon has closed, and without the
-//! file's name, which means nothing to a program in another root directory.
+//! more, and those that follow. This needs neither a descriptor, which a daemon closes, nor the
+//! file's name, which has no meaning in another root directory.
 //!
-//! A piece that can't be had (a limit on memory, a filter of system calls) is asked for again when
-//! it is wanted again; until then what it would hold is lost, and counted by the caller.
+//! If a piece can't be mapped (a limit on memory, a filter of system calls), the next access tries
+//! again; until then its records are lost, and counted by the caller.
 
 use core::mem::size_of;
 use core::ptr::null_mut;
@@ -24,40 +24,40 @@ use core::sync::atomic::{AtomicBool, AtomicPtr};
 
 use crate::layout::GRANULE;
 
-/// Pieces that a column has at most.
+/// Most pieces of a column.
 pub(crate) const PIECES: usize = 10;
 
-/// Whether nothing more is to be mapped in this process.
+/// Whether this process must map nothing more.
 static FROZEN: AtomicBool = AtomicBool::new(false);
 
-/// From now on this process maps no more of its recording: a filter of system calls may kill it for
+/// Keeps this process from mapping more of its recording: a filter of system calls may kill it for
 /// that.
 pub fn freeze() {
-    // Relaxed: says nothing but itself.
+    // Relaxed: the flag publishes no other data.
     FROZEN.store(true, Relaxed);
 }
 
 /// An array of records of type `T`, as far as this process has mapped it.
 ///
-/// A `T` is made of atomic words, of which any bits are a value.
+/// A `T` consists of atomic words, for which any bits are valid.
 pub struct Column<T> {
-    /// The records of the first piece, a power of two.
+    /// Number of records in the first piece, a power of two.
     first: usize,
-    /// How many pieces there are in the file.
+    /// Number of pieces in the file.
     count: usize,
-    /// Where each piece is mapped; null while it is not.
+    /// The address of each piece; null while it is not mapped.
     pieces: [AtomicPtr<T>; PIECES],
 }
 
 impl<T: 'static> Column<T> {
-    /// One of which nothing is mapped yet.
+    /// A column without mapped pieces.
     pub(crate) const fn new(first: usize, count: usize) -> Self {
         assert!(first.is_power_of_two() && count <= PIECES && count > 0);
         assert!((first * size_of::<T>()).is_multiple_of(GRANULE));
         Self { first, count, pieces: [const { AtomicPtr::new(null_mut()) }; PIECES] }
     }
 
-    /// One piece that is all of it, in memory that is there for good: for callers without a file.
+    /// A column of one piece, in static memory: for callers without a file.
     pub const fn whole(records: &'static [T]) -> Self {
         assert!(records.len().is_power_of_two());
         let mut pieces = [const { AtomicPtr::new(null_mut()) }; PIECES];
@@ -70,18 +70,18 @@ impl<T: 'static> Column<T> {
         self.first * size_of::<T>()
     }
 
-    /// Its first piece is mapped at that address.
+    /// Sets the address of the first piece.
     ///
     /// # Safety
     ///
-    /// It is, shared, readable and writable, for as long as the process lives, and the other pieces
-    /// follow in the file.
+    /// The first piece is mapped at `base`, shared, readable and writable, for as long as the
+    /// process lives, and the other pieces follow in the file.
     pub(crate) unsafe fn begins_at(&self, base: *mut T) {
         // Release: pairs with the acquire in `piece`.
         self.pieces[0].store(base, Release);
     }
 
-    /// The record of that index; `None` if there is none, or its memory can't be had.
+    /// The record at `index`; `None` if it does not exist, or its memory can't be mapped.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<&'static T> {
         let (piece, at) = self.place(index);
@@ -90,15 +90,15 @@ impl<T: 'static> Column<T> {
         if base.is_null() {
             return self.piece(piece)?.get(at);
         }
-        // SAFETY: mapped for good, with room for the records of the piece, of which `at` is one;
-        // any bits are a record, and all of it is atomic.
+        // SAFETY: never unmapped, with room for the records of the piece, of which `at` is one; a
+        // record is atomic, and any bits are valid for it.
         Some(unsafe { &*base.add(at) })
     }
 
-    /// In which piece a record is, and where there.
+    /// The piece of a record, and its position in the piece.
     #[inline]
     const fn place(&self, index: usize) -> (usize, usize) {
-        // At least the first power of two; one that is too large is in no piece.
+        // At least the first power of two; an index that is too large is in no piece.
         let number = index.saturating_add(self.first);
         let piece = number.ilog2() - self.first.ilog2();
         (piece as usize, number - (self.first << piece))
@@ -109,12 +109,12 @@ impl<T: 'static> Column<T> {
         (self.first << piece) - self.first
     }
 
-    /// How many pieces there are in the file.
+    /// Number of pieces in the file.
     pub(crate) const fn count(&self) -> usize {
         self.count
     }
 
-    /// The records of a piece, which is mapped if it is not; `None` if it can't be.
+    /// The records of a piece, which is mapped first if necessary; `None` if it can't be mapped.
     pub(crate) fn piece(&self, piece: usize) -> Option<&'static [T]> {
         if piece >= self.count {
             return None;
@@ -125,15 +125,15 @@ impl<T: 'static> Column<T> {
         self.mapped(piece)
     }
 
-    /// The same, if it is mapped.
+    /// The records of a piece, if it is mapped.
     pub(crate) fn mapped(&self, piece: usize) -> Option<&'static [T]> {
         // Acquire: as in `get`.
         let base = self.pieces.get(piece)?.load(Acquire);
-        // SAFETY: mapped for good, in all its length; as in `get`.
+        // SAFETY: never unmapped, in its full length; as in `get`.
         (!base.is_null()).then(|| unsafe { core::slice::from_raw_parts(base, self.first << piece) })
     }
 
-    /// Maps a piece, if it is not; the one before it is.
+    /// Maps a piece, if it is not mapped. The previous piece must be mapped.
     #[cold]
     fn extend(&self, piece: usize) -> Option<()> {
         // Acquire: the mapping of another thread, as in `get`.
@@ -146,7 +146,8 @@ impl<T: 'static> Column<T> {
         let new =
             if FROZEN.load(Relaxed) { None } else { map_behind(page.cast_mut().cast(), bytes) };
         let new = new?.cast::<T>();
-        // Release: publishes the mapping, pairs with the acquire in `get`. Acquire: another's.
+        // Release: publishes the mapping, pairs with the acquire in `get`. Acquire: another
+        // thread's mapping.
         if self.pieces[piece].compare_exchange(null_mut(), new, AcqRel, Acquire).is_err() {
             unmap(new.cast(), bytes);
         }
@@ -154,17 +155,17 @@ impl<T: 'static> Column<T> {
     }
 }
 
-/// Maps `bytes` of a file once more, from the end of the granule on that is mapped at `page`.
+/// Maps the `bytes` of a file that follow the granule mapped at `page`.
 fn map_behind(page: *mut u8, bytes: usize) -> Option<*mut u8> {
     errno_kept(|| {
         let length = GRANULE + bytes;
-        // SAFETY: with a length of 0 the old mapping stays as it is; the new one is made where the
-        // kernel likes, and touches no memory that is in use.
+        // SAFETY: with a length of 0 the old mapping stays; the new one is at an address of the
+        // kernel's choice, and affects no memory in use.
         let new = unsafe { libc::mremap(page.cast(), 0, length, libc::MREMAP_MAYMOVE) };
         if new == libc::MAP_FAILED {
             return None;
         }
-        // The granule by which it was found.
+        // The granule that was mapped again.
         unmap(new.cast(), GRANULE);
         Some(new.cast::<u8>().wrapping_add(GRANULE))
     })
@@ -172,14 +173,14 @@ fn map_behind(page: *mut u8, bytes: usize) -> Option<*mut u8> {
 
 fn unmap(at: *mut u8, bytes: usize) {
     errno_kept(|| {
-        // SAFETY: mapped by `map_behind` just now, and known to no other.
+        // SAFETY: mapped by `map_behind` just now, and unknown to other code.
         unsafe { libc::munmap(at.cast(), bytes) };
     });
 }
 
-/// Runs `f` and puts `errno` back to what it was: a program's lock function leaves it alone.
+/// Runs `f` and restores `errno`, which a lock function must not change.
 pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
-    // SAFETY: `errno` of this thread is always there.
+    // SAFETY: `errno` of this thread always exists.
     let place = unsafe { &mut *libc::__errno_location() };
     let saved = *place;
     let result = f();
@@ -208,10 +209,10 @@ mod tests {
         let column = Box::leak(Box::new(Column::new(FIRST, pieces)));
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let (bytes, fd) = (column.first_bytes(), file.as_raw_fd());
-        // SAFETY: a new mapping wherever the kernel likes; it outlives the descriptor.
+        // SAFETY: a new mapping at an address of the kernel's choice; it outlives the descriptor.
         let base = unsafe { libc::mmap(null_mut(), bytes, access, libc::MAP_SHARED, fd, 0) };
         assert_ne!(base, libc::MAP_FAILED);
-        // SAFETY: mapped above for good, and the file is as long as all pieces are.
+        // SAFETY: mapped above and never unmapped, and the file has the length of all pieces.
         unsafe { column.begins_at(base.cast()) };
         column
     }

@@ -1,19 +1,18 @@
-//! The activity of the event loops of a program that was made cooperative: a page of counts,
-//! written by the preload library for that (`crates/preload-coop`), and read by the process that
-//! has started the program.
+//! The activity of the event loops of a cooperative program: a page of counts, written by the
+//! preload library `crates/preload-coop`, and read by the process that has started the program.
 //!
-//! A row is one thread's, from when it was found to be a loop until the process executes something
-//! else or ends; rows are never given back. All words are counts of one writer, so a thread that
-//! was killed has left what it had.
+//! A row belongs to one thread, from when it is found to be a loop until the process executes
+//! another program or ends; rows are never freed. All words are counts of one writer, so the counts
+//! of a thread that was killed remain.
 //!
-//! | words of a row | what |
+//! | words of a row | contents |
 //! |---|---|
 //! | `id` | process and thread, 32 bits each; 0: no row |
-//! | `name` | what the thread was called, 16 bytes |
-//! | `tier` | bit 0: it hands the CPU on, bit 1: it is raised when it is late |
-//! | `refusal` | why it lacks one of these: [`Refusal`] |
+//! | `name` | the name of the thread, 16 bytes |
+//! | `tier` | bit 0: the loop passes the CPU on, bit 1: it is raised when it is late |
+//! | `refusal` | why a bit of `tier` is missing: [`Refusal`] |
 //! | `counts` | one for each of [`Count`] |
-//! | `sum`, `most`, `buckets` | how late it was told that a time had come, in nanoseconds |
+//! | `sum`, `most`, `buckets` | how late the loop learnt that a timer was due, in nanoseconds |
 
 use std::fs::File;
 use std::io;
@@ -23,38 +22,38 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::histogram::{BUCKETS, Histogram, bucket};
 
-/// By what a program's loops are to be on time: `auto`, `t1` or `t3`. Without it they are left
-/// alone.
+/// Environment variable for the tier of a program's loops: `auto`, `t1` or `t3`. Without it the
+/// library does nothing.
 pub const TIER: &str = "ANTIPHON_COOP";
-/// The name of their domain.
+/// Environment variable for the name of the loops' domain.
 pub const DOMAIN: &str = "ANTIPHON_COOP_DOMAIN";
-/// The CPU of that.
+/// Environment variable for the CPU of the domain.
 pub const CPU: &str = "ANTIPHON_COOP_CPU";
-/// How a CPU is shared: what [`words_of`] makes. Without it as usual; a domain that is there
-/// already has its own.
+/// Environment variable for the options of a new domain, as text from [`words_of`]. Without it they
+/// are the default; an existing domain keeps its own.
 pub const OPTIONS: &str = "ANTIPHON_COOP_OPTIONS";
-/// The file that has the page, if a report is wanted.
+/// Environment variable for the file with the page, if a report is wanted.
 pub const REPORT: &str = "ANTIPHON_COOP_REPORT";
 
-/// Numbers as the environment has them.
+/// Formats numbers for an environment variable.
 #[must_use]
 pub fn words_of(numbers: [u64; 4]) -> String {
     numbers.map(|number| number.to_string()).join(",")
 }
 
-/// The numbers of such words; `None` if they are none.
+/// Parses the text from [`words_of`]; `None` if it is not four numbers.
 #[must_use]
 pub fn numbers_of(words: &str) -> Option<[u64; 4]> {
     let numbers: Option<Vec<_>> = words.split(',').map(|word| word.parse().ok()).collect();
     numbers?.try_into().ok()
 }
 
-/// The number of loops that have a row, at most.
+/// Most loops that get a row.
 pub const ROWS: usize = 256;
-/// How long the file is.
+/// Length of the file, in bytes.
 pub const PAGE_BYTES: usize = size_of::<Page>();
 
-/// Bit of `tier`: the loop hands its CPU to others of its domain.
+/// Bit of `tier`: the loop passes its CPU on to others of its domain.
 pub const BATON: u64 = 1;
 /// Bit of `tier`: the loop is raised while it is late.
 pub const BOOST: u64 = 2;
@@ -64,13 +63,13 @@ pub const BOOST: u64 = 2;
 pub enum Count {
     /// Waits.
     Waits,
-    /// Waits that were to return at once.
+    /// Waits with a timeout of 0.
     Zero,
-    /// The waits among those before which the loop had told its next release.
+    /// Waits with a timeout of 0 before which the loop had announced its next release time.
     Told,
-    /// Waits without an end.
+    /// Waits without a timeout.
     Endless,
-    /// Times that had come when a wait was over: ends of timeouts, and times that the loop had
+    /// Times that had passed at the end of a wait: ends of timeouts, and times that the loop had
     /// announced.
     Due,
     /// Demotions because it has run too long.
@@ -79,14 +78,14 @@ pub enum Count {
     Slept,
     /// Demotions because it has had more than its share.
     Share,
-    /// How often it was raised.
+    /// Number of times that the loop was raised.
     Raises,
-    /// How often it could not be raised.
+    /// Number of times that the loop could not be raised.
     Refusals,
 }
 
 impl Count {
-    /// All there are.
+    /// All kinds of counts.
     pub const ALL: [Self; 10] = [
         Self::Waits,
         Self::Zero,
@@ -101,7 +100,7 @@ impl Count {
     ];
 }
 
-/// Why a loop has not all of what it was to have.
+/// Why a loop lacks a part of the requested tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The domain can't be opened.
@@ -117,7 +116,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// All of them, in the order in which a report names them.
+    /// All reasons, in the order in which a report names them.
     pub const ALL: [Self; 5] =
         [Self::Domain, Self::Full, Self::Cpu, Self::RealTime, Self::KeptFromRunning];
 
@@ -133,12 +132,12 @@ impl Refusal {
 /// The page: all zero at first.
 #[repr(C)]
 pub struct Page {
-    /// How many rows were wanted.
+    /// Number of rows requested so far.
     wanted: AtomicU64,
     rows: [RowWords; ROWS],
 }
 
-/// A loop's words, which it alone writes.
+/// The words of a loop, which only its thread writes.
 #[repr(C)]
 pub struct RowWords {
     id: AtomicU64,
@@ -152,9 +151,9 @@ pub struct RowWords {
 }
 
 impl Page {
-    /// A row for that thread of that process; `None` if there is none left.
+    /// Takes a row for a thread of a process; `None` if none is left.
     pub fn take(&self, process: u32, thread: u32, name: [u8; 16]) -> Option<&RowWords> {
-        // Relaxed, here and below: counts, each of one writer, that nothing else hangs on.
+        // Relaxed, here and below: each count has one writer, and orders no other data.
         let row = self.rows.get(self.wanted.fetch_add(1, Relaxed) as usize)?;
         for (word, part) in row.name.iter().zip(name.as_chunks().0) {
             word.store(u64::from_le_bytes(*part), Relaxed);
@@ -165,7 +164,7 @@ impl Page {
 }
 
 impl RowWords {
-    /// By what it is on time ([`BATON`], [`BOOST`]), and why not by more.
+    /// Sets the loop's tier ([`BATON`], [`BOOST`]), and why it lacks a part.
     pub fn set_tier(&self, tier: u64, refusal: Option<Refusal>) {
         self.tier.store(tier, Relaxed);
         self.refusal.store(refusal.map_or(0, Refusal::number), Relaxed);
@@ -182,7 +181,7 @@ impl RowWords {
         self.counts[count as usize].store(number, Relaxed);
     }
 
-    /// A time had come, and the loop learnt of it that late.
+    /// Counts a timer of which the loop learnt `ns` nanoseconds after it was due.
     pub fn late(&self, ns: u64) {
         self.add(Count::Due);
         let bucket = &self.buckets[bucket(ns)];
@@ -192,23 +191,23 @@ impl RowWords {
     }
 }
 
-/// A loop, as it was seen.
+/// A loop, as read from its row.
 #[derive(Clone, Debug)]
 pub struct LoopRow {
-    /// Its process.
+    /// The process id.
     pub process: u32,
-    /// Its thread.
+    /// The thread id.
     pub thread: u32,
     /// The name of that thread.
     pub name: String,
-    /// Whether it passed its CPU on to others.
+    /// Whether the loop passed its CPU on to others.
     pub baton: bool,
-    /// Whether it was raised when it was late.
+    /// Whether the loop was raised when it was late.
     pub boost: bool,
-    /// The reason, if it did not do both.
+    /// The reason, if one of the two was refused.
     pub refusal: Option<Refusal>,
     counts: [u64; Count::ALL.len()],
-    /// How late it learnt that a timer was due.
+    /// How late the loop learnt that a timer was due, in nanoseconds.
     pub tardiness: Histogram,
 }
 
@@ -220,11 +219,11 @@ impl LoopRow {
     }
 }
 
-/// The rows of a file, now; and how many loops found no row.
+/// Reads the current rows of a file, and the number of loops that found no row.
 ///
 /// # Errors
 ///
-/// Those of reading it.
+/// Those of reading the file.
 pub fn read(file: &File) -> io::Result<(Vec<LoopRow>, u64)> {
     let mut bytes = vec![0; PAGE_BYTES];
     file.read_exact_at(&mut bytes, 0)?;
@@ -235,7 +234,7 @@ pub fn read(file: &File) -> io::Result<(Vec<LoopRow>, u64)> {
     Ok((rows.filter_map(row).collect(), wanted.saturating_sub(ROWS as u64)))
 }
 
-/// A row of its words, in the order of [`RowWords`].
+/// A row from its words, in the order of [`RowWords`].
 fn row(words: &[u64]) -> Option<LoopRow> {
     let mut words = words.iter().copied();
     let id = words.next().filter(|&id| id != 0)?;
@@ -262,7 +261,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        // SAFETY: atomic words, of which zero is a value.
+        // SAFETY: atomic words, for which zero is valid.
         let page: Box<Page> = unsafe { Box::new_zeroed().assume_init() };
         let name = *b"loop\0\0\0\0\0\0\0\0\0\0\0\0";
         let row = page.take(7, 8, name).expect("a row");
@@ -276,7 +275,7 @@ mod tests {
         assert!(page.take(1, 2, name).is_none());
 
         let path = std::env::temp_dir().join(format!("coop-page-{}", std::process::id()));
-        // SAFETY: all of it is words that are written.
+        // SAFETY: the page consists of initialised words.
         let bytes = unsafe {
             std::slice::from_raw_parts((&raw const *page).cast::<u8>(), size_of::<Page>())
         };

@@ -1,9 +1,9 @@
-//! Cycles in the order in which locks were taken: threads on each of its edges, at once, would wait
-//! for each other for ever.
+//! Cycles in the order in which locks were taken: if threads were on all edges of a cycle at once,
+//! they would wait for each other for ever.
 //!
-//! All pairs that were taken in both orders are found. Of the longer cycles, one of the shortest
-//! through each edge that is in no other cycle: a graph may have more of them than can be read, and
-//! after those that are shown are mended the next is found.
+//! All pairs that were taken in both orders are found. Of the longer cycles, one of the shortest is
+//! found through each edge that is in no other cycle: a graph may have more cycles than anyone can
+//! read, and once the reported ones are fixed, the next are found.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -11,15 +11,15 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use crate::Snapshot;
 use crate::snapshot::Edge;
 
-/// The number of cycles that are looked for, at most.
+/// Most cycles that are searched for.
 const MOST: usize = 1000;
 
 impl Snapshot {
-    /// Cycles in the order in which locks were taken, as positions in `edges`, each with the next
-    /// edge that begins where it ends: deadlocks in waiting. Shorter ones come first. Locks that
-    /// were only tried, that were never there at the same time, or that were taken under a lock
-    /// that was held each time make none; neither do spinlocks and the C library's own, of which no
-    /// order is recorded.
+    /// Cycles in the order in which locks were taken, as positions in `edges`, where each edge
+    /// begins at the end of the previous one: potential deadlocks. Shorter cycles come first. Locks
+    /// that were only tried, that never existed at the same time, or that were always taken under
+    /// one other lock form no cycles; neither do spinlocks and the C library's own locks, of which
+    /// no order is recorded.
     #[must_use]
     pub fn inversions(&self) -> Vec<Vec<usize>> {
         let mut graph = Graph::new(&self.edges);
@@ -43,7 +43,7 @@ impl Snapshot {
     }
 }
 
-/// Whether one lock was held each time on all of those edges.
+/// Returns whether one other lock was always held on all of those edges.
 fn is_guarded(edges: &[Edge], cycle: &[usize]) -> bool {
     let Some((&first, rest)) = cycle.split_first() else { return false };
     let guards = |edge: usize| &edges[edge].guards;
@@ -51,7 +51,7 @@ fn is_guarded(edges: &[Edge], cycle: &[usize]) -> bool {
 }
 
 struct Graph {
-    /// From and to, by edge: locks in one of their lives, numbered.
+    /// Start and end of each edge, as numbers of locks in one of their lives.
     ends: Vec<(usize, usize)>,
     /// Edges that begin at a node, and those that end there.
     out: Vec<Vec<usize>>,
@@ -96,8 +96,8 @@ impl Graph {
         (0..self.ends.len()).filter(|&edge| self.alive[edge]).collect()
     }
 
-    /// Takes away the edges that lead from a node to which none leads, or to one from which none
-    /// leads, until there are no more of them.
+    /// Removes the edges from nodes without incoming edges and to nodes without outgoing edges,
+    /// until no more can be removed.
     fn peel(&mut self) {
         let mut comes: Vec<_> = self.into.iter().map(Vec::len).collect();
         let mut goes: Vec<_> = self.out.iter().map(Vec::len).collect();

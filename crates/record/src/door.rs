@@ -1,15 +1,15 @@
-//! How a program asks for a file that it can't open by its path.
+//! Protocol by which a program asks for a file that it can't open by its path.
 //!
-//! It connects to a Unix socket of an abstract name, sends the secret and a byte that says which
-//! file it wants, and gets a byte with the descriptor (`SCM_RIGHTS`), or nothing.
+//! The program connects to a Unix socket with an abstract name, sends the secret and a byte for the
+//! file, and receives a byte with the descriptor (`SCM_RIGHTS`), or nothing.
 
 /// The environment variable with the name of the socket and the secret, separated by a colon.
 pub const VARIABLE: &str = "ANTIPHON_DOOR";
 
-/// Bytes of the secret: hexadecimal digits.
+/// Length of the secret, in hexadecimal digits.
 pub const SECRET_BYTES: usize = 32;
 
-/// Which file is wanted.
+/// The file that is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// The recording ([`crate::VARIABLE`]).
@@ -19,7 +19,7 @@ pub enum Which {
 }
 
 impl Which {
-    /// The byte that asks for it.
+    /// The byte that requests the file.
     #[must_use]
     pub const fn byte(self) -> u8 {
         match self {

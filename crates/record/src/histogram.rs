@@ -1,4 +1,4 @@
-//! Log-linear histograms of nanoseconds: sixteen buckets to each power of two.
+//! Log-linear histograms of nanoseconds, with sixteen buckets per power of two.
 //!
 //! Values below 16 have a bucket each; from there on a bucket is a sixteenth of its power of two
 //! wide, so a value is known within 1/16 of itself. The last bucket holds all above 2⁴² ns (73
@@ -35,7 +35,7 @@ pub const fn bucket_floor(bucket: usize) -> u64 {
 /// Counts by length, with their sum and longest. Equal histograms add up bucket by bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
-    /// Counts, one a bucket; [`bucket_floor`] says of what.
+    /// Counts by bucket; [`bucket_floor`] gives the values of a bucket.
     pub counts: Vec<u64>,
     /// The sum of all values, in nanoseconds.
     pub sum_ns: u64,
@@ -50,13 +50,13 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// How many values were counted.
+    /// Number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Whether nothing was counted.
+    /// Returns whether the histogram has no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counts.iter().all(|&count| count == 0)
@@ -69,7 +69,7 @@ impl Histogram {
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// How many values are at least `ns`, to the bucket, and what they sum up to at the least.
+    /// Number of values of at least `ns`, exact to the bucket, and a lower bound of their sum.
     #[must_use]
     pub fn at_least(&self, ns: u64) -> (u64, u64) {
         let long = self.counts.iter().enumerate().skip(bucket(ns));
@@ -78,7 +78,7 @@ impl Histogram {
         })
     }
 
-    /// Adds all that `other` counted.
+    /// Adds all values of `other`.
     pub fn add(&mut self, other: &Self) {
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
             *count += more;

@@ -1,17 +1,17 @@
-//! The environment by which a program comes to have the preload library, and what was there before.
+//! Environment variables that preload the library into a program, and their earlier values.
 
 use crate::{VARIABLE, door, sites};
 
-/// Which lock the library has.
+/// Selects the lock of the library.
 pub const LOCK: &str = "ANTIPHON_LOCK";
 
-/// Set to `0`: the library is for the program that it is preloaded into alone, not for what that
-/// executes. At load it puts the environment back.
+/// Set to `0`, the library is only for the program that it is preloaded into, not for programs that
+/// this one executes. At load it restores the environment.
 pub const CHILDREN: &str = "ANTIPHON_CHILDREN";
 
 /// All variables that may be set to preload the library.
 pub const SET: [&str; 6] =
     ["LD_PRELOAD", LOCK, VARIABLE, sites::VARIABLE, CHILDREN, door::VARIABLE];
 
-/// Before a name of [`SET`]: what that variable was before.
+/// Prefix of a name of [`SET`], for the earlier value of that variable.
 pub const BEFORE: &str = "ANTIPHON_BEFORE_";

@@ -1,4 +1,4 @@
-//! Where everything stands in the file.
+//! Layout of the file: its records, tables and keys.
 //!
 //! Records are made of 64-bit words in the byte order of the machine, all zero at first. A record's
 //! first word is its key: zero while the record is free, and written once, by an exchange. The rest
@@ -11,9 +11,9 @@
 //!         rows, in the order in which they were made
 //! ```
 //!
-//! Each table is a [`Column`](crate::Column): a process maps the begin of it, and more as it uses
-//! more. So tables are searched piece by piece, and what has no room in one has its place in the
-//! next.
+//! Each table is a [`Column`](crate::Column): a process maps its beginning, and more as it uses
+//! more. So tables are searched piece by piece, and a record that has no room in one piece goes
+//! into the next.
 
 use core::mem::{offset_of, size_of};
 use core::sync::atomic::AtomicU64;
@@ -23,16 +23,16 @@ use crate::histogram::BUCKETS;
 
 /// The first bytes of the file: "ANTIPHON" and the version of this layout.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"ANTIPHON");
-/// Changes with every change of this file.
+/// Must change with every change of this file.
 pub const VERSION: u64 = 9;
 
-/// Bytes of a module's path; a longer one keeps its end.
+/// Bytes of a module's path; of a longer path the end is kept.
 pub const PATH_BYTES: usize = 248;
 /// Words of a module's build id: its length in a byte, and 23 bytes of it.
 pub(crate) const BUILD_WORDS: usize = 3;
-/// Bytes of a program's path; a longer one has no place.
+/// Bytes of a program's path; a longer path is not recorded.
 pub const PROGRAM_BYTES: usize = 472;
-/// Levels of nesting that are told apart.
+/// Levels of nesting that are counted separately.
 pub const DEPTHS: usize = 16;
 
 pub(crate) const COSTS: usize = 32;
@@ -40,20 +40,19 @@ pub(crate) const PROCESSES: usize = PROCESS.records;
 pub(crate) const MODULES: usize = MODULE.records;
 pub(crate) const ROWS: usize = BODY.records;
 
-/// The size of pieces of the file is a multiple of this: a page of any size that the machine may
-/// have.
+/// Unit of the pieces' sizes: at least a page, whatever page size the machine has.
 pub(crate) const GRANULE: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
 
-/// The length of the file, in bytes; [`events`](crate::events) stand behind it.
+/// The length of the file, in bytes; [`events`](crate::events) follow after it.
 pub const FILE_BYTES: u64 = BODY.end();
 
 /// The beginning of the file, which every process maps.
 #[repr(C)]
 pub struct Base {
     pub(crate) header: Header,
-    /// By [`crate::events::Code`].
+    /// Indexed by [`crate::events::Code`].
     pub(crate) costs: [CostRecord; COSTS],
-    /// The row that stands for all that were not to be had.
+    /// The row for events whose own row has no room.
     pub(crate) rest: RowBody,
 }
 
@@ -61,26 +60,28 @@ pub struct Base {
 pub(crate) struct Header {
     pub(crate) magic: u64,
     pub(crate) version: u64,
-    /// Of [`crate::Scope`].
+    /// The bits of a [`crate::Scope`].
     pub(crate) scope: u64,
     pub(crate) bytes: u64,
-    /// Full tables: events that were not counted where they belong.
+    /// Events that found a table full, by table ([`Full`]).
     pub(crate) dropped: [AtomicU64; DROPS],
     /// Programs that have loaded the library.
     pub(crate) started: AtomicU64,
-    /// How often a program loaded objects that find the C library's functions before ours.
+    /// Number of times that a program loaded objects which find the C library's functions before
+    /// ours.
     pub(crate) bypasses: AtomicU64,
-    /// How often another process's waiters were found at a mutex that is not flagged as shared.
+    /// Number of times that waiters of another process were found at a mutex that is not flagged as
+    /// shared.
     pub(crate) strangers: AtomicU64,
     /// The address of the last such mutex.
     pub(crate) strange_lock: AtomicU64,
-    /// Of [`crate::Scope::Events`]: nanoseconds in 2^32 ticks, 0 until it is known.
+    /// For [`crate::Scope::Events`]: nanoseconds in 2^32 ticks, 0 until known.
     pub(crate) rate: AtomicU64,
-    /// When the first process was ready, in ticks. Written before the rate.
+    /// The time at which the first process was ready, in ticks. Written before the rate.
     pub(crate) origin: AtomicU64,
     /// Cost of one reading of the clock of ticks, in 1024ths of a tick. Written before the rate.
     pub(crate) look: AtomicU64,
-    /// How many rows have been made.
+    /// Number of rows created.
     pub(crate) rows: AtomicU64,
     pub(crate) _reserved: [u64; 64 - 4 - DROPS - 8],
 }
@@ -88,16 +89,16 @@ pub(crate) struct Header {
 /// The time that recording events of one kind took, as far as it was measured. In ticks.
 #[repr(C)]
 pub(crate) struct CostRecord {
-    /// How many were timed.
+    /// Number of events that were timed.
     pub(crate) count: AtomicU64,
-    /// From the beginning of the recorder's work to the time that the events have, summed up.
+    /// Sum of the times from the beginning of the recorder's work to the event's own time.
     pub(crate) before: AtomicU64,
-    /// From there to its end.
+    /// Sum of the times from the event's own time to the end of the recorder's work.
     pub(crate) after: AtomicU64,
     pub(crate) _reserved: u64,
 }
 
-/// Counters of what found a table full.
+/// Number of counters of full tables.
 pub(crate) const DROPS: usize = 9;
 
 /// Which table was full.
@@ -116,15 +117,15 @@ pub(crate) enum Full {
 
 #[repr(C)]
 pub(crate) struct ProcessRecord {
-    /// The kernel's process id, plus a serial number above it: ids are used again.
+    /// The kernel's process id, with a serial number in the high bits, because ids are reused.
     pub(crate) key: AtomicU64,
     /// 1 + the record of the process that this one was forked from, 0 for none.
     pub(crate) parent: AtomicU64,
-    /// Monotonic clock.
+    /// Beginning of the process's records, by the monotonic clock.
     pub(crate) began_ns: AtomicU64,
     /// 1 if its mutexes are in the light form.
     pub(crate) light: AtomicU64,
-    /// The namespace in which its ids mean something, by the kernel's number of that; 0 if unknown.
+    /// The namespace in which its ids are valid, by its inode number; 0 if unknown.
     pub(crate) namespace: AtomicU64,
     pub(crate) _reserved: [u64; 3],
 }
@@ -135,20 +136,20 @@ pub(crate) struct ModuleRecord {
     pub(crate) key: AtomicU64,
     /// The length of the path.
     pub(crate) length: AtomicU64,
-    /// As the mappings of a process have it.
+    /// The device, as shown in the mappings of a process.
     pub(crate) device: AtomicU64,
     pub(crate) inode: AtomicU64,
-    /// When the file was written last, wall clock; 0 if unknown, or not needed.
+    /// Modification time of the file, wall clock; 0 if unknown, or not needed.
     pub(crate) modified_ns: AtomicU64,
     pub(crate) _reserved: u64,
-    /// All zero if there is none.
+    /// The build id; all zero if there is none.
     pub(crate) build: [AtomicU64; BUILD_WORDS],
     pub(crate) path: [AtomicU64; PATH_BYTES / 8],
 }
 
 #[repr(C)]
 pub(crate) struct SiteRecord {
-    /// Process above address.
+    /// Process in the high bits, address in the low ones.
     pub(crate) key: AtomicU64,
     /// 1 + the module's record, 0 if it is not known (yet).
     pub(crate) module: AtomicU64,
@@ -159,38 +160,38 @@ pub(crate) struct SiteRecord {
 
 #[repr(C)]
 pub(crate) struct LockRecord {
-    /// Process above kind above address.
+    /// Kind in the highest bits, then process, then address: see [`address_key`].
     pub(crate) key: AtomicU64,
-    /// 1 + the site that was seen first, 0 if there was no room for one.
+    /// 1 + the site that was seen first, 0 if there was no room for it.
     pub(crate) first_site: AtomicU64,
-    /// How many locks have stood at that address, one after the other, as far as was seen.
+    /// Number of locks that have been at that address, one after the other, as far as observed.
     pub(crate) lives: AtomicU64,
     pub(crate) _reserved: u64,
 }
 
 #[repr(C)]
 pub(crate) struct ThreadRecord {
-    /// Process above thread id.
+    /// Process in the high bits, thread id in the low ones.
     pub(crate) key: AtomicU64,
-    /// By kind of wait: mutexes, condition variables, spinlocks.
+    /// Blocked time by kind of wait: mutexes, condition variables, spinlocks.
     pub(crate) blocked_ns: [AtomicU64; 3],
     pub(crate) waits: AtomicU64,
-    /// 1 + the row for which the thread waits now, 0 for none.
+    /// 1 + the row at which the thread waits now, 0 for none.
     pub(crate) waiting: AtomicU64,
     /// When that wait began, monotonic clock.
     pub(crate) since_ns: AtomicU64,
     pub(crate) acquisitions: AtomicU64,
-    /// How often it took a lock while it held none.
+    /// Number of times that it took a lock while it held none.
     pub(crate) nests: AtomicU64,
-    /// How many locks it took from then on until it held none again: in all, and most.
+    /// Number of locks that it took from then on until it held none again: sum and maximum.
     pub(crate) nested: AtomicU64,
     pub(crate) nested_max: AtomicU64,
-    /// As `blocked_ns`, by readers-writer locks.
+    /// Time blocked by readers-writer locks.
     pub(crate) rwlock_ns: AtomicU64,
-    /// 1 + the rows of the locks that it held when the wait began that goes on now, the one that it
-    /// took last first; 0 for none. Of [`crate::Scope::Full`].
+    /// 1 + the rows of the locks that it held when its current wait began, the latest first; 0 for
+    /// none. Only with [`crate::Scope::Full`].
     pub(crate) held: [AtomicU64; WAIT_HELD],
-    /// 1 + the stack of that wait, 0 for none.
+    /// 1 + the stack of the current wait, 0 for none.
     pub(crate) stack: AtomicU64,
     /// When a stack of the thread was taken last, monotonic clock.
     pub(crate) stack_ns: AtomicU64,
@@ -204,68 +205,68 @@ pub(crate) struct StackRecord {
     pub(crate) key: AtomicU64,
     /// 1 + the row.
     pub(crate) row: AtomicU64,
-    /// How many frames there are, above whether they reach to where the thread began.
+    /// Number of frames, and the bit `WHOLE` if they reach to where the thread began.
     pub(crate) length: AtomicU64,
-    /// How many waits have ended, and how long they were.
+    /// Number and total length of the waits that have ended.
     pub(crate) waits: AtomicU64,
     pub(crate) wait_ns: AtomicU64,
-    /// Numbers of sites as [`Writer::site`](crate::Writer::site) has them, two in a word.
+    /// Numbers of sites as returned by [`Writer::site`](crate::Writer::site), two in a word.
     pub(crate) frames: [AtomicU64; FRAMES / 2],
 }
 
-/// Frames of a stack that are kept.
+/// Most frames of a stack that are recorded.
 pub const FRAMES: usize = 22;
 
-/// Locks that a thread which waits is remembered to hold.
+/// Most locks recorded as held by a waiting thread.
 pub const WAIT_HELD: usize = 3;
 
-/// Locks that are held beside the two of an edge and remembered.
+/// Most guards of an edge: locks that are held beside its two.
 pub(crate) const GUARDS: usize = 3;
 
-/// All but the key and the count is of the present life of both locks, and of the last life in
-/// which both orders were seen, once that is so.
+/// An edge between two locks. All fields but key and count are of the current life of both locks;
+/// once both orders were seen in one life, they are of the last such life.
 #[repr(C)]
 pub(crate) struct EdgeRecord {
-    /// 1 + the lock that was held, above 1 + the lock that was taken.
+    /// 1 + the lock that was held in the high half, 1 + the lock that was taken in the low one.
     pub(crate) key: AtomicU64,
     pub(crate) count: AtomicU64,
-    /// The lives of both, in the same order; zero until the rest is filled in.
+    /// The lives of both locks, in the same order; zero until the rest is filled in.
     pub(crate) lives: AtomicU64,
-    /// 1 + the row at which each was taken first.
+    /// 1 + the row at which each lock was taken first.
     pub(crate) rows: AtomicU64,
-    /// 1 + each of the locks that were held every time, beside that one; 0 for none.
+    /// 1 + each of the other locks that were always held; 0 for none.
     pub(crate) guards: [AtomicU64; GUARDS],
-    /// 1 once both orders were seen in one life.
+    /// 1 after both orders were seen in one life.
     pub(crate) inverted: AtomicU64,
 }
 
 /// A program that a process was about to execute.
 #[repr(C)]
 pub(crate) struct ProgramRecord {
-    /// A hash of all the rest but the count.
+    /// A hash of all other fields but the count.
     pub(crate) key: AtomicU64,
     pub(crate) count: AtomicU64,
-    /// The real group of the process that executes it, above the real user.
+    /// The real group of the executing process in the high half, the real user in the low one.
     pub(crate) caller: AtomicU64,
-    /// Of [`crate::HandedOn`].
+    /// The value of a [`crate::HandedOn`].
     pub(crate) handed_on: AtomicU64,
     pub(crate) length: AtomicU64,
     pub(crate) path: [AtomicU64; PROGRAM_BYTES / 8],
 }
 
-/// Where the row of a key is.
+/// An entry of the index of rows: a key and its row.
 #[repr(C)]
 pub(crate) struct RowRecord {
-    /// 1 + lock, above [`READS`], above 1 + site (or 0).
+    /// 1 + lock in the high half, then [`READS`], then 1 + site (or 0).
     pub(crate) key: AtomicU64,
-    /// 1 + the row; 0 while it is being made.
+    /// 1 + the row; 0 while the row is being created.
     pub(crate) row: AtomicU64,
 }
 
-/// In the key of a row: a readers-writer lock was taken to read.
+/// Bit in the key of a row: a readers-writer lock was taken to read.
 pub(crate) const READS: u64 = 1 << 31;
 
-/// Takes the key of a row apart: 1 + lock, whether it [`READS`], 1 + site (or 0).
+/// Splits the key of a row: 1 + lock, whether [`READS`] is set, 1 + site (or 0).
 pub(crate) fn split_row_key(key: u64) -> (u64, bool, u64) {
     (key >> 32, key & READS != 0, key & (READS - 1))
 }
@@ -276,34 +277,34 @@ pub(crate) fn split_row_key(key: u64) -> (u64, bool, u64) {
 pub(crate) struct RowBody {
     pub(crate) acquisitions: AtomicU64,
     pub(crate) hold: Total,
-    /// How many other locks the thread held when it took this one here; the last is "or more".
+    /// Acquisitions by the number of other locks that the thread held; the last counts "or more".
     pub(crate) depths: [AtomicU64; DEPTHS],
     pub(crate) contended: AtomicU64,
-    /// Waits that ended without the lock: timeouts, cancellations.
+    /// Number of waits that ended without the lock: timeouts, cancellations.
     pub(crate) gave_up: AtomicU64,
     pub(crate) wait: Total,
-    /// The key of its [`RowRecord`]; 0 for none: nothing was counted here.
+    /// The key of its [`RowRecord`]; 0 if nothing was counted here.
     pub(crate) key: AtomicU64,
     pub(crate) holds: [AtomicU64; BUCKETS],
     pub(crate) waits: [AtomicU64; BUCKETS],
     pub(crate) _padding: [u64; 8],
 }
 
-/// The fields of a histogram beside its counts.
+/// The fields of a histogram other than its counts.
 #[repr(C)]
 pub(crate) struct Total {
     pub(crate) sum_ns: AtomicU64,
     pub(crate) max_ns: AtomicU64,
 }
 
-/// A table as the reader finds it.
+/// The position of a table in the file, for the reader.
 #[derive(Clone, Copy)]
 pub(crate) struct Section {
     pub(crate) offset: u64,
     pub(crate) records: usize,
     /// The number of words in a record.
     pub(crate) words: usize,
-    /// The records of its first piece; each further piece has twice as many.
+    /// Number of records in the first piece; each further piece has twice as many.
     pub(crate) first: usize,
     pub(crate) pieces: usize,
 }
@@ -315,8 +316,8 @@ impl Section {
         Self { offset: offset as u64, records, words, first: records, pieces: 1 }
     }
 
-    /// A column of `pieces` pieces that begins at `offset`. The first has `first` records, or as
-    /// many as a granule has.
+    /// A column of `pieces` pieces that begins at `offset`. The first has `first` records, or at
+    /// least as many as fill a granule.
     pub(crate) const fn column<T>(offset: u64, first: usize, pieces: usize) -> Self {
         let granule = GRANULE / size_of::<T>();
         let first = if granule > first { granule.next_power_of_two() } else { first };
@@ -325,12 +326,12 @@ impl Section {
         Self { offset, records, words: size_of::<T>() / 8, first, pieces }
     }
 
-    /// Where it ends.
+    /// The end of the section in the file.
     pub(crate) const fn end(self) -> u64 {
         self.offset + (self.records * self.words * 8) as u64
     }
 
-    /// The pieces: the index of the first record of each, and how many there are.
+    /// The pieces: the index of the first record of each, and its number of records.
     pub(crate) fn pieces(self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.pieces).map(move |piece| ((self.first << piece) - self.first, self.first << piece))
     }
@@ -353,22 +354,25 @@ pub(crate) const STACK: Section = Section::column::<StackRecord>(PROGRAM.end(), 
 pub(crate) const ROW: Section = Section::column::<RowRecord>(STACK.end(), 256, 6);
 pub(crate) const BODY: Section = Section::column::<RowBody>(ROW.end(), 8, 10);
 
-/// Bits of an address in a key: what user space has on every 64-bit Linux without larger tables.
+/// Bits of an address in a key: the size of user space on 64-bit Linux without extended page
+/// tables.
 pub(crate) const ADDRESS_BITS: u32 = 48;
 
-/// Bits of 1 + a process in a key. Above it there is room for a kind of locks.
+/// Bits of 1 + a process in a key. The higher bits hold a kind of lock.
 const PROCESS_BITS: u32 = 13;
 
-/// A key of something at an address. The lock kind stands above the process, which is never zero.
+/// A key of an object at an address. The kind of lock is above the bits of 1 + the process, which
+/// are never zero.
 pub(crate) fn address_key(process: u64, kind: u64, address: u64) -> u64 {
     let address = address & ((1 << ADDRESS_BITS) - 1);
     (kind << PROCESS_BITS | (process + 1)) << ADDRESS_BITS | address
 }
 
-/// Takes an [`address_key`] apart: process, kind, address.
+/// Splits an [`address_key`]: process, kind, address.
 pub(crate) fn split_address_key(key: u64) -> (u64, u64, u64) {
     let high = key >> ADDRESS_BITS;
-    // A program may have written over its recording: what names no process names one that is not.
+    // A program may have overwritten its recording: a key without a process gives one that doesn't
+    // exist.
     let process = (high & ((1 << PROCESS_BITS) - 1)).wrapping_sub(1);
     (process, high >> PROCESS_BITS, key & ((1 << ADDRESS_BITS) - 1))
 }

@@ -1,10 +1,11 @@
-//! The recording: a file of fixed size that a running program fills in and a reader looks at.
+//! The recording: a file of fixed size that running programs write and a reader reads.
 //!
-//! A process that wants to know what a program waits for creates a [`Recording`], names its file in
-//! the environment variable [`VARIABLE`] and starts the program under the preload library. That
-//! maps the file, as does every process it starts, and counts into it with a [`Writer`]: by atomic
-//! additions to shared memory, without a lock or an allocation. [`Recording::read`] may be called
-//! at any time, and after the program is gone: however it went, what it wrote is there.
+//! To find out what a program waits for, a process creates a [`Recording`], names its file in the
+//! environment variable [`VARIABLE`] and starts the program under the preload library. The library
+//! maps the file, in this program and in every process that it starts, and counts into it with a
+//! [`Writer`]: by atomic additions to shared memory, without a lock or an allocation.
+//! [`Recording::read`] may be called at any time, also after the program has ended: whatever ended
+//! it, its records remain.
 //!
 //! ```
 //! use antiphon_record::{Recording, Scope};
@@ -22,32 +23,32 @@
 //!
 //! The file is a header and tables of records, each record an array of 64-bit words ([`layout`]):
 //!
-//! | table | key | what else is in a record |
+//! | table | key | other contents of a record |
 //! |---|---|---|
-//! | costs | kind of event | what recording some of those took ([`events`]) |
+//! | costs | kind of event | time that recording some of those took ([`events`]) |
 //! | processes | process id | parent's record, start, form of the locks |
-//! | modules | hash of path, device, inode | the path, which file it was |
+//! | modules | hash of path, device, inode | path, identity of the file |
 //! | sites | process, return address | module, offset in its file |
-//! | locks | process, address, kind | the first site, how many locks stood there |
+//! | locks | process, address, kind | first site, number of locks at that address |
 //! | rows | lock, site, to read or not | counts, histograms of waits and holds |
-//! | threads | process, thread id | blocked time by kind, what it waits for now, nesting |
-//! | edges | lock held, lock taken (not: tried) | how often, where, under which others |
-//! | programs | hash of path and caller | the path of what was executed, how often |
+//! | threads | process, thread id | blocked time by kind, current wait, nesting |
+//! | edges | lock held, lock taken (not: tried) | count, rows, other locks held |
+//! | programs | hash of path and caller | path of the executed program, count |
 //!
-//! A child of `fork` and a program that is executed write into the same tables, under a process
-//! record of their own: addresses mean something within one process only, so every key has it.
+//! A child of `fork` and an executed program write into the same tables, under a process record of
+//! their own: addresses are valid only within one process, so every key has the process.
 //!
-//! Nothing is lost in silence: what finds its table full is counted in the header
-//! ([`Snapshot::dropped`]), and waits whose row can't be had go to a last row that stands for all
-//! of those, so that sums stay right.
+//! No loss is silent: an event that finds its table full is counted in the header
+//! ([`Snapshot::dropped`]), and waits without room for their row go to a last common row, so that
+//! sums stay right.
 //!
-//! A wait is counted at its row when it ends. Until then it stands in its thread's record, where
-//! that of a thread that was killed stays: [`Snapshot::close_waits`] counts those. What single
-//! threads do now is looked up by a [`Lookout`], without reading the whole file.
+//! A wait is counted at its row when it ends. Until then it is in its thread's record, where the
+//! wait of a killed thread remains: [`Snapshot::close_waits`] counts those. A [`Lookout`] looks up
+//! the current state of single threads, without reading the whole file.
 //!
-//! The file is sparse. It is [`FILE_BYTES`] long, but costs what was written, and a process maps no
-//! more of it than it uses ([`Mapping`]). Behind that, a file of [`Scope::Events`] has what each
-//! thread did when ([`events`]).
+//! The file is sparse: [`FILE_BYTES`] long, but it takes only the space that was written, and a
+//! process maps no more of it than it uses ([`Mapping`]). After that, a file of [`Scope::Events`]
+//! has the events of each thread with their times ([`events`]).
 
 pub mod aside;
 pub mod coop;
@@ -101,18 +102,18 @@ pub enum Scope {
     Contended,
     /// Every acquisition, every hold, and the order in which locks are taken.
     Full,
-    /// As `Full`, and what each thread did when ([`events`]).
+    /// Like `Full`, and the events of each thread with their times ([`events`]).
     Events,
 }
 
 impl Scope {
-    /// Whether every acquisition is recorded.
+    /// Returns whether every acquisition is recorded.
     #[must_use]
     pub const fn is_full(self) -> bool {
         matches!(self, Self::Full | Self::Events)
     }
 
-    /// How long the file is, in bytes.
+    /// Length of the file, in bytes.
     pub(crate) const fn file_bytes(self) -> u64 {
         match self {
             Self::Events => FILE_BYTES + events::ROLL_BYTES,
@@ -149,20 +150,20 @@ pub enum Kind {
     Recursive,
     /// An error-checking mutex.
     ErrorCheck,
-    /// A robust, priority or process-shared mutex, which stays the C library's.
+    /// A robust, priority or process-shared mutex, which the C library keeps.
     Foreign,
     /// A condition variable; its waits last from the release of the mutex to the wake.
     Condition,
     /// A spinlock.
     Spin,
-    /// A readers-writer lock, of any kind, one that processes share included. What happens at it is
-    /// one of the next two.
+    /// A readers-writer lock of any kind, including process-shared ones. Its events have one of the
+    /// next two kinds.
     RwLock,
-    /// A readers-writer lock as those have it that read.
+    /// A readers-writer lock, taken to read.
     Read,
-    /// A readers-writer lock as the one has it that writes.
+    /// A readers-writer lock, taken to write.
     Write,
-    /// Stands for all that found its table full.
+    /// All objects that found their table full.
     Rest,
 }
 
@@ -199,7 +200,7 @@ impl Kind {
         }
     }
 
-    /// The kind of the object: reading and writing is done to the same.
+    /// The kind of the object: both `Read` and `Write` are of a `RwLock`.
     pub(crate) const fn of_lock(self) -> Self {
         match self {
             Self::Read | Self::Write => Self::RwLock,

@@ -1,4 +1,4 @@
-//! Single threads, looked up while they run: a few words of the file instead of all.
+//! Looks up the state of single threads while they run, by reading a few words of the file.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,31 +8,32 @@ use crate::layout::{PROCESS, THREAD, address_key};
 use crate::namespace::is_elsewhere;
 use crate::table::path;
 
-/// Records that are read by one system call: of a table that many threads have filled, most looks
-/// pass by some dozens in each piece.
+/// Records that are read by one system call: in a table that many threads have filled, most
+/// look-ups pass some dozens in each piece.
 const AT_ONCE: usize = 16;
 
-/// Looks up threads of the processes that wrote before it was made, and whose ids mean the same
-/// here.
+/// Looks up threads of the processes that wrote before this object was created, and whose ids are
+/// valid in the reader's namespace.
 #[derive(Debug)]
 pub struct Lookout<'a> {
     recording: &'a Recording,
-    /// By process id: when it began, and its record. Of several the last, which is there now.
+    /// By process id: beginning and record. Of several processes with one id, the latest, which
+    /// exists now.
     processes: HashMap<u32, (u64, u64)>,
 }
 
-/// Where a thread stands with its waits.
+/// The state of a thread's waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// Whether it waits.
+    /// Whether the thread waits now.
     pub waits: bool,
-    /// How many of its waits have ended.
+    /// Number of its waits that have ended.
     pub ended: u64,
 }
 
 impl State {
-    /// Whether there was a wait between an earlier look and this one, or at one of them. Whatever a
-    /// thread slept in meanwhile was that wait, or next to it.
+    /// Returns whether there was a wait between an earlier look-up and this one, or during one of
+    /// them. If the thread slept meanwhile, it was in that wait or close to it.
     #[must_use]
     pub fn waited_since(self, earlier: Self) -> bool {
         self.waits || earlier.waits || self.ended != earlier.ended
@@ -51,8 +52,8 @@ impl<'a> Lookout<'a> {
         Ok(Self { recording, processes })
     }
 
-    /// The state of thread `tid` of process `pid`, in the ids of the processes that wrote. Without
-    /// a record it is that of a thread that never waited.
+    /// The state of thread `tid` of process `pid`, by the ids of the processes that wrote. Without
+    /// a record, it is the state of a thread that never waited.
     ///
     /// # Errors
     ///

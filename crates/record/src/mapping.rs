@@ -1,5 +1,5 @@
-//! A recording as a process that writes to it has it mapped: the begin of each table, and more of
-//! it as more is used ([`Column`]).
+//! A writer's mapping of a recording: the beginning of each table, and more as more is used
+//! ([`Column`]).
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
@@ -18,17 +18,17 @@ use crate::{Scope, Writer, events};
 /// Why a recording can't be written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// The file is no recording of this version.
+    /// The file is not a recording of this version.
     Mismatch,
-    /// It can't be mapped: a limit on memory, most likely.
+    /// The file can't be mapped, most likely because of a limit on memory.
     NoMemory,
 }
 
-/// The recording of this process. A static of this type is how a program has one.
+/// The recording of this process, to be used as a static.
 pub struct Mapping {
-    /// Whether it may be written to: all of the begin is mapped.
+    /// Whether the recording may be written to: the beginnings of all tables are mapped.
     is_open: AtomicBool,
-    /// Written before that, once.
+    /// Written once, before `is_open`.
     base: AtomicPtr<Base>,
     pub(crate) processes: Column<ProcessRecord>,
     pub(crate) modules: Column<ModuleRecord>,
@@ -40,7 +40,7 @@ pub struct Mapping {
     pub(crate) stacks: Column<StackRecord>,
     pub(crate) rows: Column<RowRecord>,
     pub(crate) bodies: Column<RowBody>,
-    /// Of [`Scope::Events`]; null without.
+    /// The head of the chunks; null without [`Scope::Events`].
     roll: AtomicPtr<RollHead>,
     chunks: Column<Chunk>,
 }
@@ -50,7 +50,7 @@ const fn column<T: 'static>(section: Section) -> Column<T> {
 }
 
 impl Mapping {
-    /// One of nothing yet.
+    /// A mapping of no recording yet.
     #[expect(clippy::declare_interior_mutable_const, reason = "a static begins as it")]
     pub const NEW: Self = Self {
         is_open: AtomicBool::new(false),
@@ -69,22 +69,22 @@ impl Mapping {
         chunks: column(events::CHUNK),
     };
 
-    /// Maps the beginning of the recording that is open, to read and write, as `file`, which may be
-    /// closed afterwards. Call it once; it allocates nothing, and leaves `errno` alone.
+    /// Maps the beginning of the recording in `file`, which is open to read and write, and may be
+    /// closed afterwards. To be called once; allocates nothing, and doesn't change `errno`.
     ///
     /// # Errors
     ///
-    /// If it is no recording, or there is no memory; then nothing is mapped.
+    /// If the file is not a recording, or can't be mapped; then nothing is mapped.
     pub fn open(&'static self, file: c_int) -> Result<Writer, Refused> {
-        // SAFETY: moves the position of a file, which is not used.
+        // SAFETY: the call moves the file's position, which is not used.
         let length = errno_kept(|| unsafe { libc::lseek(file, 0, libc::SEEK_END) });
         if u64::try_from(length).is_ok_and(|length| length < FILE_BYTES) || length < 0 {
             return Err(Refused::Mismatch);
         }
         let mut pieces = Pieces { file, mapped: [(null_mut(), 0); PIECES], count: 0 };
         let base = pieces.map(0, BASE_BYTES)?.cast::<Base>();
-        // SAFETY: mapped, aligned, and as long; any bytes are a `Base`, and all fields that are no
-        // atomics are written before the file is handed out.
+        // SAFETY: mapped, aligned, and of that length; any bytes are a valid `Base`, and all fields
+        // that are not atomic are written before the file is passed to programs.
         let header = unsafe { &(*base).header };
         let scope = Scope::from_bits(header.scope);
         let sound = header.magic == MAGIC
@@ -108,60 +108,60 @@ impl Mapping {
         if scope == Some(Scope::Events) && has_roll {
             let roll = pieces.map(FILE_BYTES, events::HEAD_BYTES)?;
             pieces.begin(&self.chunks, events::CHUNK)?;
-            // Release: the first piece of the chunks; pairs with the acquire in `roll`.
+            // Release: publishes the first piece of the chunks; pairs with the acquire in `roll`.
             self.roll.store(roll.cast(), Release);
         }
         pieces.keep();
         self.base.store(base, Relaxed);
-        // Release: the first pieces of all tables; pairs with the acquire in `writer`.
+        // Release: publishes the first pieces of all tables; pairs with the acquire in `writer`.
         self.is_open.store(true, Release);
         Ok(Writer { map: self })
     }
 
-    /// From now on there is no writer any more. Those that there are go on.
+    /// Stops recording: no new writers are returned. Existing ones continue.
     pub fn close(&self) {
-        // Relaxed: it publishes nothing.
+        // Relaxed: the store publishes no other data.
         self.is_open.store(false, Relaxed);
         self.close_events();
     }
 
-    /// From now on no events are recorded.
+    /// Stops the recording of events.
     pub fn close_events(&self) {
-        // Relaxed: it publishes nothing.
+        // Relaxed: the store publishes no other data.
         self.roll.store(null_mut(), Relaxed);
     }
 
-    /// The writer to it; `None` if nothing is mapped, or it was closed.
+    /// A writer to the recording; `None` if nothing is mapped, or it was closed.
     #[inline]
     pub fn writer(&'static self) -> Option<Writer> {
         // Acquire: pairs with the release in `open`.
         self.is_open.load(Acquire).then_some(Writer { map: self })
     }
 
-    /// The begin of the file. Only a [`Writer`] asks, which there is when it is mapped.
+    /// The beginning of the file. Called only by a [`Writer`], which exists only when it is mapped.
     #[inline]
     pub(crate) fn base(&self) -> &'static Base {
         // Relaxed: acquired with `is_open` by the thread that made the writer.
         let base = self.base.load(Relaxed);
-        // SAFETY: not null, because a writer is made after it was stored; mapped and looked at by
-        // `open`, for good.
+        // SAFETY: not null, because a writer is created after the store; mapped and checked by
+        // `open`, and never unmapped.
         unsafe { &*base }
     }
 
-    /// The chunks of its events; `None` if there are none.
+    /// The chunks of the events; `None` if no events are recorded.
     #[inline]
     pub fn roll(&'static self) -> Option<Roll> {
         // Acquire: pairs with the release in `open`.
         let head = self.roll.load(Acquire);
-        // SAFETY: null, or mapped by `open`, for good; any bytes are a head.
+        // SAFETY: null, or mapped by `open` and never unmapped; any bytes are a valid head.
         unsafe { head.as_ref() }.map(|head| Roll::new(head, &self.chunks))
     }
 }
 
-/// How many mappings [`Mapping::open`] makes at most.
+/// Most mappings of [`Mapping::open`].
 const PIECES: usize = 12;
 
-/// Mappings that are undone when they are dropped, unless all of them were to be had.
+/// Mappings that are undone when this object is dropped, unless `keep` was called.
 struct Pieces {
     file: c_int,
     mapped: [(*mut u8, usize); PIECES],
@@ -173,7 +173,7 @@ impl Pieces {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let offset = libc::off_t::try_from(offset).map_err(|_| Refused::Mismatch)?;
         let at = errno_kept(|| {
-            // SAFETY: a new mapping wherever the kernel likes touches no memory that is in use.
+            // SAFETY: a new mapping at an address of the kernel's choice affects no memory in use.
             unsafe { libc::mmap(null_mut(), bytes, access, libc::MAP_SHARED, self.file, offset) }
         });
         if at == libc::MAP_FAILED {
@@ -190,13 +190,13 @@ impl Pieces {
     /// Maps the first piece of a table.
     fn begin<T: 'static>(&mut self, column: &Column<T>, section: Section) -> Result<(), Refused> {
         let base = self.map(section.offset, column.first_bytes())?;
-        // SAFETY: mapped just now; if that is undone, no thread learns of the column (`is_open`
-        // stays false). The file is as long as all of its tables.
+        // SAFETY: mapped just now; if that is undone, no thread uses the column (`is_open` stays
+        // false). The file has the length of all its tables.
         unsafe { column.begins_at(base.cast()) };
         Ok(())
     }
 
-    /// All of them stay.
+    /// Keeps all mappings.
     fn keep(&mut self) {
         self.count = 0;
     }
@@ -206,7 +206,7 @@ impl Drop for Pieces {
     fn drop(&mut self) {
         for &(at, bytes) in self.mapped.iter().take(self.count) {
             errno_kept(|| {
-                // SAFETY: mapped by `map`, and no thread knows of it.
+                // SAFETY: mapped by `map`, and unknown to other threads.
                 unsafe { libc::munmap(at.cast::<c_void>(), bytes) }
             });
         }

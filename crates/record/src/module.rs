@@ -1,4 +1,4 @@
-//! Which file a module was: its path alone may name another one by the time a report is made.
+//! Identity of a module's file: by the time of a report, its path may name another file.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -6,19 +6,19 @@ use crate::layout::{BUILD_WORDS, ModuleRecord};
 use crate::path::read_path;
 use crate::table::hash;
 
-/// A build id, as linkers write it into a file; of one longer than [`BuildId::ROOM`] its beginning.
-/// Files that were built of the same code by the same linker have the same.
+/// A build id, as linkers write it into a file, or its beginning if longer than [`BuildId::ROOM`].
+/// Files that the same linker built from the same code have the same id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BuildId {
-    /// How many bytes there are, then the bytes, then zeros.
+    /// The number of bytes, then the bytes, then zeros.
     bytes: [u8; 8 * BUILD_WORDS],
 }
 
 impl BuildId {
-    /// Bytes that are kept.
+    /// Most bytes that are stored.
     pub const ROOM: usize = 8 * BUILD_WORDS - 1;
 
-    /// The build id of these bytes; none of them is no build id.
+    /// The build id of these bytes; no bytes mean no build id.
     #[must_use]
     pub fn new(id: &[u8]) -> Self {
         let id = &id[..id.len().min(Self::ROOM)];
@@ -28,8 +28,8 @@ impl BuildId {
         Self { bytes }
     }
 
-    /// The first one among the notes of a file's `PT_NOTE` segment, in this machine's byte order,
-    /// which are padded to 4 bytes. Anything else may stand there.
+    /// The first build id among the notes of a file's `PT_NOTE` segment, in this machine's byte
+    /// order, padded to 4 bytes. The bytes may be anything.
     #[must_use]
     pub fn in_notes(notes: &[u8]) -> Option<Self> {
         const GNU: &[u8] = b"GNU\0";
@@ -48,13 +48,13 @@ impl BuildId {
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no build id.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.bytes[0] == 0
     }
 
-    /// The bytes that are kept.
+    /// The bytes that are stored.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[1..=usize::from(self.bytes[0])]
@@ -64,7 +64,7 @@ impl BuildId {
         self.bytes.as_chunks::<8>().0.iter().map(|&word| u64::from_ne_bytes(word))
     }
 
-    /// Anything may stand in the words.
+    /// The build id of a record's words, which may hold anything.
     fn from_words(words: &[u64]) -> Self {
         let mut bytes = [0; 8 * BUILD_WORDS];
         for (bytes, word) in bytes.chunks_mut(8).zip(words) {
@@ -79,19 +79,21 @@ impl BuildId {
 /// nothing is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FileId {
-    /// As the process's mappings have it. Where file systems lie on others, `stat` may say another.
+    /// The device, as shown in the process's mappings. With stacked file systems, `stat` may return
+    /// another.
     pub device: u64,
     /// The inode of the file on that device.
     pub inode: u64,
-    /// Read from the mapped file; none if the file has none, or it could not be read.
+    /// The build id, read from the mapped file; empty if the file has none, or it could not be
+    /// read.
     pub build: BuildId,
-    /// Without a build id: when the file was written last, in nanoseconds of the wall clock. 0 if
-    /// the file at the path was another one already.
+    /// Without a build id: modification time of the file, in nanoseconds of the wall clock. 0 if
+    /// another file was already at the path.
     pub modified_ns: u64,
 }
 
 impl FileId {
-    /// A key of the file, which depends on `begin` too: which file it is, not what is in it.
+    /// A hash of device and inode, starting from `begin`: it doesn't depend on the contents.
     pub(crate) fn key(self, begin: u64) -> u64 {
         hash(hash(begin ^ self.device) ^ self.inode)
     }
@@ -106,18 +108,18 @@ impl FileId {
     }
 }
 
-/// A file that was mapped, as a recording knows it.
+/// A mapped file of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Module {
-    /// As the kernel shows it: ` (deleted)` follows if it had no name any more; of a longer one
-    /// than there is room for, the end.
+    /// The path as the kernel shows it, followed by ` (deleted)` if the file had no name any more;
+    /// the end of it, if it was too long.
     pub path: String,
-    /// Which file had that path.
+    /// The identity of the file at that path.
     pub file: FileId,
 }
 
 impl Module {
-    /// From the words of its record; `None` if there is none (yet).
+    /// The module from the words of its record; `None` if the record is not filled in (yet).
     pub(crate) fn read(record: &[u64]) -> Option<Self> {
         let &[_, length, device, inode, modified_ns, _, ref rest @ ..] = record else {
             return None;
@@ -153,7 +155,7 @@ mod tests {
         assert_eq!(BuildId::in_notes(&notes.concat()), Some(BuildId::new(&id)));
         assert_eq!(BuildId::in_notes(&notes[..2].concat()), None);
         for length in 0..notes.concat().len() {
-            // Damaged, it is none.
+            // Truncated notes give no build id.
             assert_eq!(BuildId::in_notes(&notes.concat()[..length]), None, "{length}");
         }
         assert_eq!(BuildId::in_notes(&[0xff; 64]), None);
@@ -168,7 +170,7 @@ mod tests {
             assert_eq!(BuildId::from_words(&id.words().collect::<Vec<_>>()), id);
         }
         assert_ne!(BuildId::new(&[1, 0]), BuildId::new(&[1]));
-        // A program may have written over its recording.
+        // A program may have overwritten its recording.
         let _ = BuildId::from_words(&[u64::MAX; BUILD_WORDS]);
     }
 }

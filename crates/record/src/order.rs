@@ -1,20 +1,20 @@
-//! In which order locks are taken: the edges of a graph, one for each pair of locks.
+//! The order in which locks are taken, as the edges of a graph, one for each pair of locks.
 //!
 //! An edge says that one lock was taken while another was held, where both were taken when that was
-//! first seen, and which other locks were held every time. Threads that take two locks in both
-//! orders may wait for each other for ever; so may those on any other cycle of edges. Three things
-//! look like that and are none:
+//! first seen, and which other locks were always held. Threads that take two locks in both orders
+//! may wait for each other for ever; so may threads on any other cycle of edges. Three cases look
+//! like a cycle but are not one:
 //!
-//! | what | why it is none | how it is told |
+//! | case | why it is no deadlock | how it is detected |
 //! |---|---|---|
 //! | a lock that is only tried | no thread waits for it | no edge leads to it |
-//! | a lock where another one stood | they were never there at once | edges have *lives* |
+//! | a lock at the address of an earlier one | they never existed together | edges have *lives* |
 //! | locks that are taken under a third | only its owner gets so far | edges have *guards* |
 //!
-//! An edge is written by the thread that holds both of its locks, and so is the one back: one
-//! thread at a time, unless they have both to read. Those count atomically; if several of them are
-//! the first, what is noted may be some of each, and a guard that not all of them had is dropped
-//! when the edge is seen next. A lock that is had to read guards nothing.
+//! An edge and its reverse are written by a thread that holds both locks: one thread at a time,
+//! unless both are held to read. Such readers count atomically; if several are first, the record
+//! may mix theirs, and a guard that not all of them held is dropped when the edge is next seen. A
+//! lock held to read is not a guard.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -23,9 +23,9 @@ use crate::table::{find, lookup};
 use crate::writer::{RowWriter, Writer, add_as_holder};
 
 impl Writer {
-    /// The lock of `taken` was waited for, or might have been, by a thread that held that of
-    /// `held`, and is held now. Not to be said of a lock that was only tried: no thread can be
-    /// stuck there. `others` are the locks that the thread holds beside the two, the outermost
+    /// Records that a thread which held the lock of `held` has taken that of `taken`, for which it
+    /// waited or might have waited. Must not be called for a lock that was only tried, where no
+    /// thread can be stuck. `others` are the other locks that the thread holds, the outermost
     /// first.
     pub fn ordered(
         self,
@@ -40,14 +40,14 @@ impl Writer {
         }
         let Some((from_lives, to_lives)) = self.lives(from).zip(self.lives(to)) else { return };
         let Some(edge) = self.edge(from, to) else { return self.dropped(Full::Edges) };
-        // A thread that has one of both alone is alone here.
+        // If one of the two is held exclusively, only one thread can be here.
         let alone = if held.is_shared() { taken } else { held };
         add_as_holder(alone, &edge.count, 1);
         let others = others
             .filter(|row| !row.is_shared())
             .filter_map(|row| self.lock(row))
             .filter(|&lock| lock != from);
-        // From 1 on, so that zero is an edge of which nothing is known yet.
+        // Counted from 1, so that zero means an edge that is not filled in yet.
         let lives = pair(1 + from_lives.load(Relaxed), 1 + to_lives.load(Relaxed));
         if edge.lives.load(Relaxed) == lives {
             keep_guards(edge, others);
@@ -68,8 +68,9 @@ impl Writer {
         find(edges, pair(from, to), |edge| &edge.key).index().and_then(|index| edges.get(index))
     }
 
-    /// Keeps the edge as it is, and the one back, if that is of the same locks: they may not live
-    /// for long, and others that follow on them may keep to one order.
+    /// If the reverse edge is of the same locks, marks both edges as inverted, which keeps them as
+    /// they are: the locks may not live long, and later locks at their addresses may be taken in
+    /// one order.
     fn look_back(self, edge: &EdgeRecord, from: u64, to: u64) {
         let edges = &self.map.edges;
         let back = lookup(edges, pair(to, from), |edge| &edge.key);
@@ -81,7 +82,7 @@ impl Writer {
     }
 }
 
-/// Keeps those guards that are held now, too.
+/// Keeps only the guards that are held now, too.
 fn keep_guards(edge: &EdgeRecord, others: impl Iterator<Item = u64> + Clone) {
     for guard in &edge.guards {
         let lock = guard.load(Relaxed);

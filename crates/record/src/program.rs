@@ -1,5 +1,5 @@
-//! Programs that were executed, both halves: so that a report can name those which the library does
-//! not get into.
+//! Writing and reading of executed programs, so that a report can name those that don't get the
+//! library.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -8,12 +8,12 @@ use crate::layout::{Full, PROGRAM, PROGRAM_BYTES};
 use crate::path::{path_key, read_path, store_path};
 use crate::table::{Found, find, hash};
 
-/// A program that processes of the recording executed, or meant to.
+/// A program that processes of the recording executed, or tried to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// Its absolute path.
     pub path: String,
-    /// How often it was executed.
+    /// Number of executions.
     pub times: u64,
     /// The real user of the process that executed it.
     pub user: u32,
@@ -29,11 +29,12 @@ pub enum HandedOn {
     /// Its environment did not name the library.
     #[default]
     No,
-    /// It did, and the library was there.
+    /// Its environment named the library, which could be found.
     Yes,
-    /// It did, and the library was not there: in another root directory, most likely.
+    /// Its environment named the library, which could not be found: most likely in another root
+    /// directory.
     OutOfReach,
-    /// It has loaded the library, which replaces nothing there because of a tool
+    /// The program has loaded the library, which replaces nothing in it because of a tool
     /// ([`crate::aside`]).
     Aside,
 }
@@ -51,8 +52,8 @@ impl HandedOn {
 }
 
 impl Writer {
-    /// Counts that the calling process is about to execute the program at `path`, which is
-    /// absolute, as `user` and `group`; `handed_on` says whether with the library preloaded.
+    /// Counts that the calling process is about to execute the program at the absolute `path`, as
+    /// `user` and `group`; `handed_on` says whether the library is preloaded.
     pub fn executes(self, path: &[u8], user: u32, group: u32, handed_on: HandedOn) {
         if path.is_empty() || path.len() > PROGRAM_BYTES {
             return self.dropped(Full::Programs);

@@ -1,4 +1,4 @@
-//! The reading half: positioned reads of the file, while it grows or after.
+//! The reader of a recording: positioned reads of the file, while programs write to it or later.
 
 use core::mem::offset_of;
 use std::fs::File;
@@ -22,7 +22,7 @@ use crate::snapshot::{
 };
 use crate::{Histogram, Kind, Scope, stacks as stack_records};
 
-/// Which word of a record a field begins at; of a row's body, if nothing else is said.
+/// The index of the word of a record at which a field begins; by default of a row's body.
 macro_rules! field {
     ($name:ident) => {
         field!(RowBody, $name)
@@ -32,7 +32,7 @@ macro_rules! field {
     };
 }
 
-/// A recording's file, as its reader holds it.
+/// A recording's file, opened by its reader.
 #[derive(Debug)]
 pub struct Recording {
     file: File,
@@ -40,18 +40,18 @@ pub struct Recording {
 
 impl Recording {
     /// Creates the file at `path` (its name goes in the program's environment as
-    /// [`VARIABLE`](crate::VARIABLE)). The file is sparse; the caller removes it in the end.
+    /// [`VARIABLE`](crate::VARIABLE)). The file is sparse; the caller must remove it.
     ///
     /// # Errors
     ///
-    /// Those of the file system; a file that is there already is one.
+    /// Those of the file system; a file that already exists is an error.
     pub fn create(path: &Path, scope: Scope) -> io::Result<Self> {
         let file = File::options().read(true).write(true).create_new(true).open(path)?;
         Self::begin(file, scope)
     }
 
-    /// Makes a recording of an empty file, such as one from `memfd_create`, to be handed to the
-    /// program as `/proc/PID/fd/N`.
+    /// Makes a recording of an empty file, such as one from `memfd_create`, whose path for the
+    /// program is `/proc/PID/fd/N`.
     ///
     /// # Errors
     ///
@@ -64,11 +64,12 @@ impl Recording {
         Ok(Self { file })
     }
 
-    /// Opens a recording that is there.
+    /// Opens an existing recording.
     ///
     /// # Errors
     ///
-    /// Those of the file system; [`ErrorKind::InvalidData`] if it is no recording of this version.
+    /// Those of the file system; [`ErrorKind::InvalidData`] if the file is not a recording of this
+    /// version.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let recording = Self { file };
@@ -79,12 +80,12 @@ impl Recording {
         Ok(recording)
     }
 
-    /// The recording so far.
+    /// Reads the recording so far.
     ///
-    /// Others may write meanwhile. So what names something is read before what it names, which is
-    /// then there: a row before its lock, a lock before its process. Where it is not there all the
-    /// same, the record is left out and counted ([`Snapshot::unfinished`]); nothing is attributed
-    /// to another lock than its own.
+    /// Processes may write meanwhile. So a record is read before the record that it refers to,
+    /// which then exists: a row before its lock, a lock before its process. If it does not exist
+    /// all the same, the record is left out and counted ([`Snapshot::unfinished`]); nothing is
+    /// attributed to a wrong lock.
     ///
     /// # Errors
     ///
@@ -164,8 +165,8 @@ impl Recording {
         })
     }
 
-    /// A table that is searched by keys: its pieces up to the first in which there is no key, as
-    /// the next is used only when one is full.
+    /// A table that is searched by keys: its pieces up to the first without a key, because a piece
+    /// is used only when the previous one is full.
     pub(crate) fn table(&self, section: Section) -> io::Result<Table> {
         let mut words = Vec::new();
         for (begin, records) in section.pieces() {
@@ -180,14 +181,14 @@ impl Recording {
         Ok(Table { words, width: section.words })
     }
 
-    /// The rows that were made.
+    /// The rows that were created.
     fn bodies(&self) -> io::Result<Table> {
         let made = self.words_at(offset_of!(Header, rows) as u64, 1)?[0];
         let made = usize::try_from(made).map_or(ROWS, |made| made.min(ROWS));
         Ok(Table { words: self.words_at(BODY.offset, made * BODY.words)?, width: BODY.words })
     }
 
-    /// A look at what single threads do now.
+    /// A view of the current state of single threads.
     ///
     /// # Errors
     ///
@@ -215,7 +216,7 @@ impl Recording {
         self.words_at(offset, count * section.words)
     }
 
-    /// The header's words on ticks: their rate, their origin, what a look at them takes.
+    /// The header's words on ticks: rate, origin, and cost of one reading of the clock.
     pub(crate) fn clock_words(&self) -> io::Result<[u64; 3]> {
         let words = self.words_at(core::mem::offset_of!(Header, rate) as u64, 3)?;
         Ok([words[0], words[1], words[2]])
@@ -272,8 +273,7 @@ impl Places {
     }
 }
 
-/// Calls `make` for the records in use (`key` says whether one is), and notes the place of each
-/// result.
+/// Calls `make` for the records in use (by the word `key`), and notes the place of each result.
 fn collect<T>(
     table: &Table,
     key: usize,
@@ -361,12 +361,12 @@ fn read_rows(
     })
 }
 
-/// How many locks were held, each time that one was taken.
+/// Acquisitions by the number of locks that were held.
 fn depths(bodies: &Table, rest: &[u64]) -> Vec<u64> {
     let mut depths = vec![0_u64; DEPTHS];
     for body in bodies.records().map(|(_, body)| body).chain([rest]) {
         for (depth, more) in depths.iter_mut().zip(&body[field!(depths)..]) {
-            // Over a recording a program may have written.
+            // A program may have overwritten its recording.
             *depth = depth.wrapping_add(*more);
         }
     }
@@ -383,7 +383,7 @@ fn read_edges(
         let [held, taken] = halves(record[0]).map(|lock| lock_at.named(lock));
         let guards = &record[field!(EdgeRecord, guards)..][..GUARDS];
         let lives = record[field!(EdgeRecord, lives)];
-        // Without lives the rest is not there yet.
+        // Without lives the rest is not filled in yet.
         (lives != 0).then_some(())?;
         let (held, taken) = left_out.count(held.zip(taken))?;
         Some(Edge {

@@ -1,10 +1,9 @@
-//! Policies by call site: a small file that tells a program under the preload library which policy
-//! each lock gets. The program counts in it how often each rule was applied.
+//! Policies by call site: a small file that gives locks their policies in a program under the
+//! preload library. The program counts in it how often each rule was applied.
 //!
-//! A rule is a range of offsets in a file that is mapped, and the name of a policy. The process
-//! that starts the program writes the rules ([`file()`]), hands the file over in [`VARIABLE`] and
-//! reads the counts ([`matched`]); the library looks rules up ([`Rules`]), without an allocation or
-//! a lock.
+//! A rule is a range of offsets in a mapped file, and the name of a policy. The process that starts
+//! the program writes the rules ([`file()`]), passes the file in [`VARIABLE`] and reads the counts
+//! ([`matched`]); the library looks rules up ([`Rules`]), without an allocation or a lock.
 
 use core::ffi::CStr;
 use core::mem::{offset_of, size_of};
@@ -14,9 +13,9 @@ use core::sync::atomic::Ordering::Relaxed;
 /// The environment variable with the path of the file.
 pub const VARIABLE: &str = "ANTIPHON_SITES";
 
-/// The number of rules that have room.
+/// Most rules of a file.
 pub const RULES: usize = 512;
-/// Bytes of a module's name, and of a policy's.
+/// Bytes of a module's name.
 pub const MODULE_BYTES: usize = 455;
 /// Bytes of the name of a policy.
 pub const POLICY_BYTES: usize = 31;
@@ -35,7 +34,7 @@ pub struct File {
 
 #[repr(C)]
 struct Record {
-    /// The first offset that the rule applies to, and the first behind that to which it does not.
+    /// The range of offsets that the rule applies to; `to` is exclusive.
     from: u64,
     to: u64,
     matched: AtomicU64,
@@ -45,10 +44,10 @@ struct Record {
 
 const _: () = assert!(size_of::<Record>() == 512);
 
-/// A rule, as it is in the file.
+/// A rule of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The file that the call is in: its path, as the kernel shows it, or its last part alone.
+    /// The file that contains the call: its path, as the kernel shows it, or only its last part.
     pub module: String,
     /// Offsets in that file of the last byte of the call.
     pub offsets: core::ops::Range<u64>,
@@ -56,11 +55,11 @@ pub struct Rule {
     pub policy: String,
 }
 
-/// A file of these rules.
+/// Returns the contents of a file with these rules.
 ///
 /// # Errors
 ///
-/// The rule or the list that is too long, in words.
+/// A message if a rule or the list is too long.
 pub fn file(rules: &[Rule]) -> Result<Vec<u8>, String> {
     if rules.len() > RULES {
         return Err(format!("{} places in programs: there is room for {RULES}", rules.len()));
@@ -84,7 +83,8 @@ pub fn file(rules: &[Rule]) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// How often each rule of a file was applied: its bytes, read while the program runs or after.
+/// Returns how often each rule was applied, from the bytes of the file, read while the program runs
+/// or later.
 #[must_use]
 pub fn matched(bytes: &[u8]) -> Vec<u64> {
     let word = |at: usize| {
@@ -101,15 +101,16 @@ pub fn matched(bytes: &[u8]) -> Vec<u64> {
 pub struct Rules(&'static File);
 
 impl Rules {
-    /// The rules that are mapped at `base`. `None` if another thing is mapped there.
+    /// The rules that are mapped at `base`. `None` if the memory holds something else.
     ///
     /// # Safety
     ///
     /// `base` is aligned to 8 bytes, and [`FILE_BYTES`] are mapped there, shared, readable and
-    /// writable, for as long as the process lives; but for counts no thread writes there any more.
+    /// writable, for as long as the process lives; no thread writes there any more, except the
+    /// counts.
     #[must_use]
     pub unsafe fn at(base: *const File) -> Option<Self> {
-        // SAFETY: mapped and aligned by the contract; any bytes are a `File`.
+        // SAFETY: mapped and aligned by the contract; any bytes are a valid `File`.
         let file = unsafe { &*base };
         (file.magic == MAGIC && file.count <= RULES as u64).then_some(Self(file))
     }
@@ -124,7 +125,7 @@ impl Rules {
         })
     }
 
-    /// How many rules there are.
+    /// Number of rules.
     #[must_use]
     pub fn count(self) -> usize {
         self.0.count as usize
@@ -169,7 +170,8 @@ mod tests {
         let words: Vec<u64> =
             bytes.as_chunks::<8>().0.iter().map(|&word| u64::from_ne_bytes(word)).collect();
         let words = words.leak();
-        // SAFETY: as long and as aligned as it must be, for good, and no other thread writes to it.
+        // SAFETY: of the required length and alignment, never freed, and no other thread writes to
+        // it.
         let found = unsafe { Rules::at(words.as_mut_ptr().cast()) }.expect("rules");
         let find = |path: &str, offset| found.find(path.as_bytes(), offset);
         assert_eq!(find("/lib/a.so", 15), None);
@@ -193,7 +195,7 @@ mod tests {
         assert!(file(&[rule(&"a".repeat(MODULE_BYTES), 0..1, "none")]).is_ok());
         assert!(file(&[rule(&"a".repeat(MODULE_BYTES + 1), 0..1, "none")]).is_err());
         assert!(file(&[rule("a", 0..1, &"a".repeat(POLICY_BYTES + 1))]).is_err());
-        // SAFETY: an array of the file's length and alignment, for good.
+        // SAFETY: an array of the file's length and alignment, never freed.
         let other = unsafe { Rules::at(vec![0_u64; FILE_BYTES / 8].leak().as_ptr().cast()) };
         assert!(other.is_none());
     }

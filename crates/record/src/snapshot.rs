@@ -5,50 +5,49 @@
 use crate::layout::WAIT_HELD;
 use crate::{Histogram, Kind, Module, Program, Scope};
 
-/// All of a recording at some moment. Counts may be ahead of one another by the events that were
-/// going on.
+/// All of a recording at some moment. Counts may differ by the events that were in progress.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// How much was recorded; `None` in an empty snapshot.
     pub scope: Option<Scope>,
-    /// Programs that have loaded the library, whether they wrote or not.
+    /// Number of programs that have loaded the library, whether they wrote or not.
     pub started: u64,
-    /// How often a program loaded objects that find the C library's functions before ours
-    /// (`dlmopen`, `RTLD_DEEPBIND`).
+    /// Number of times that a program loaded objects which find the C library's functions before
+    /// ours (`dlmopen`, `RTLD_DEEPBIND`).
     pub bypasses: u64,
     /// Mutexes that processes share without the flag for that.
     pub strangers: Strangers,
-    /// The processes that wrote; of those that only started, as many as there was ample room for.
+    /// The processes that wrote, and those that only started, as far as there was ample room.
     pub processes: Vec<Process>,
     /// Call sites: where a lock function was called from.
     pub sites: Vec<Site>,
     /// The locks and condition variables.
     pub locks: Vec<Lock>,
-    /// The events of each lock at each site.
+    /// The counts of each lock at each site.
     pub rows: Vec<Row>,
     /// The callers with which threads waited at each row.
     pub stacks: Vec<Stack>,
     /// The threads that waited (`Scope::Full`: that took a lock).
     pub threads: Vec<Thread>,
-    /// How many locks the thread held already, each time that one was taken; the last counts "or
-    /// more". `Scope::Full` only.
+    /// Acquisitions by the number of locks that the thread already held; the last counts "or more".
+    /// `Scope::Full` only.
     pub depths: Vec<u64>,
-    /// Which lock was taken while which was held, unless it was only tried. `Scope::Full` only.
+    /// Pairs of a lock that was held and one that was taken meanwhile, unless that was only tried.
+    /// `Scope::Full` only.
     pub edges: Vec<Edge>,
-    /// The programs that were executed by processes with the library in them.
+    /// The programs that processes with the library executed.
     pub programs: Vec<Program>,
     /// The events that are missing.
     pub dropped: Dropped,
-    /// Records that name another which is not there: they were being written, by a process that
-    /// was still running, or a program has written over its recording. They are left out.
+    /// Number of records left out because they refer to a missing record: a running process was
+    /// writing them, or a program has overwritten its recording.
     pub unfinished: u64,
 }
 
 impl Snapshot {
-    /// Counts the waits that go on as if each had ended at the time that `end_ns` returns, of the
-    /// monotonic clock: for a recording that no process writes to any more, in which they are
-    /// missing otherwise. If that time is before the wait began, the wait has no length. Returns
-    /// these waits.
+    /// Counts the waits in progress as if each had ended at the time that `end_ns` returns, by the
+    /// monotonic clock: for a recording that no process writes to any more, where they would be
+    /// missing. If that time is before the wait began, the wait has length 0. Returns these waits.
     pub fn close_waits(
         &mut self,
         end_ns: impl Fn(&Process, &Thread, &Waiting) -> u64,
@@ -71,7 +70,7 @@ impl Snapshot {
             row.still_waiting += 1;
             row.wait.count_one(ns);
             if let Some(stack) = waiting.stack.and_then(|stack| self.stacks.get_mut(stack)) {
-                // A program may have written over its recording.
+                // A program may have overwritten its recording.
                 stack.waits = stack.waits.saturating_add(1);
                 stack.wait_ns = stack.wait_ns.saturating_add(ns);
             }
@@ -91,8 +90,8 @@ impl Snapshot {
     }
 
     /// The mean and the largest number of locks that a thread took from the first one until it held
-    /// none again; `None` unless all acquisitions were recorded. Those of the C library's own and
-    /// spinlocks, whose releases are not seen, don't count.
+    /// none again; `None` unless all acquisitions were recorded. Locks that the C library keeps,
+    /// and spinlocks, whose releases are not seen, don't count.
     #[must_use]
     pub fn nests(&self) -> Option<(f64, u64)> {
         let sum = |of: fn(&Nests) -> u64| self.threads.iter().map(|t| of(&t.nests)).sum::<u64>();
@@ -107,14 +106,15 @@ impl Snapshot {
 pub struct Process {
     /// The kernel's id.
     pub pid: u32,
-    /// The process that it was forked from, if that wrote too and it has executed nothing since.
+    /// The process that it was forked from, if that wrote too and this process has executed no
+    /// program since.
     pub parent: Option<usize>,
-    /// When it first wrote, in nanoseconds of the monotonic clock.
+    /// Time of its first record, in nanoseconds of the monotonic clock.
     pub began_ns: u64,
     /// Whether its mutexes are in the light form.
     pub light: bool,
-    /// Whether it was in another process namespace than the reader: its ids, and those of its
-    /// threads, mean others there, or none.
+    /// Whether it was in another process namespace than the reader's, where its ids and those of
+    /// its threads name others, or none.
     pub elsewhere: bool,
 }
 
@@ -122,14 +122,14 @@ pub struct Process {
 /// `PTHREAD_PROCESS_SHARED`: no thread can wake them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strangers {
-    /// How often such waiters were found.
+    /// Number of times that such waiters were found.
     pub count: u64,
     /// The address of the last such mutex, in the memory of the process that found them; 0 for
     /// none.
     pub lock: u64,
 }
 
-/// Where a lock function was called.
+/// A call of a lock function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// The process.
@@ -147,57 +147,57 @@ pub struct Site {
 pub struct Lock {
     /// The process.
     pub process: usize,
-    /// Its address in that process's memory. Another lock may have stood there earlier or later.
+    /// Its address in that process's memory. Another lock may have been there earlier or later.
     pub address: u64,
     /// Its kind; [`Kind::RwLock`] for readers-writer locks.
     pub kind: Kind,
-    /// Where it was seen first; `None` if the table of sites was full.
+    /// The site where it was seen first; `None` if the table of sites was full.
     pub first_site: Option<usize>,
 }
 
-/// The events of one lock at one site.
+/// The counts of one lock at one site.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The lock. For the row of all that found a table full, one of kind [`Kind::Rest`].
+    /// The lock. For the common row of events that found a table full, a lock of kind
+    /// [`Kind::Rest`].
     pub lock: usize,
-    /// The lock's kind; of a readers-writer lock how it was taken, [`Kind::Read`] or
-    /// [`Kind::Write`].
+    /// The lock's kind; for a readers-writer lock, [`Kind::Read`] or [`Kind::Write`].
     pub kind: Kind,
     /// The site; `None` if the table of sites was full.
     pub site: Option<usize>,
-    /// How often the lock was had here: under `Scope::Contended` after a wait only. Of a condition
-    /// variable, how often it was notified here.
+    /// Number of acquisitions here: under `Scope::Contended` only those after a wait. For a
+    /// condition variable, number of notifications here.
     pub acquisitions: u64,
-    /// How often a thread had to wait here.
+    /// Number of waits here.
     pub contended: u64,
-    /// How many of those waits ended without the lock. Where a condition variable is notified, how
-    /// many notifications found no waiter, as far as that is known.
+    /// Number of those waits that ended without the lock. Where a condition variable is notified,
+    /// number of notifications without a waiter, as far as known.
     pub gave_up: u64,
-    /// How many of those waits never ended: those that [`Snapshot::close_waits`] has closed.
+    /// Number of those waits that never ended: those that [`Snapshot::close_waits`] has closed.
     pub still_waiting: u64,
-    /// How long the waits were.
+    /// Lengths of the waits.
     pub wait: Histogram,
-    /// How long the lock was held after it was taken here. `Scope::Full` only.
+    /// Lengths of the holds after acquisitions here. `Scope::Full` only.
     pub hold: Histogram,
 }
 
-/// The callers of a site, with which threads waited at a row. A thread's stack is taken now and
-/// then, so these are some of the row's waits.
+/// The callers of a site, with which threads waited at a row. A thread's stack is taken from time
+/// to time, so only some of the row's waits have one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stack {
     /// The row.
     pub row: usize,
     /// The callers' own sites, the innermost first; `None` where the table of sites was full.
     pub callers: Vec<Option<usize>>,
-    /// Whether they are all, up to where the thread began.
+    /// Whether the callers are complete, up to where the thread began.
     pub whole: bool,
-    /// How many waits began so.
+    /// Number of waits with this stack.
     pub waits: u64,
-    /// How long they were, in nanoseconds.
+    /// Total length of those waits, in nanoseconds.
     pub wait_ns: u64,
 }
 
-/// Nanoseconds that a thread was blocked, by the kind of object that it was blocked in.
+/// Time that a thread was blocked, in nanoseconds, by kind of object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocked {
     /// Mutexes.
@@ -217,77 +217,77 @@ pub struct Thread {
     pub process: usize,
     /// The kernel's thread id.
     pub tid: u32,
-    /// How long it waited.
+    /// Time that it was blocked.
     pub blocked: Blocked,
-    /// How often it waited.
+    /// Number of its waits.
     pub waits: u64,
-    /// How often it had a lock: under `Scope::Contended` after a wait only.
+    /// Number of its acquisitions: under `Scope::Contended` only those after a wait.
     pub acquisitions: u64,
-    /// The wait that goes on now.
+    /// The wait in progress.
     pub waiting: Option<Waiting>,
-    /// How many locks it took in one go. `Scope::Full` only.
+    /// Number of locks that it took from holding none to holding none again. `Scope::Full` only.
     pub nests: Nests,
 }
 
-/// How many locks a thread took from the first one until it held none again.
+/// Number of locks that a thread took from the first one until it held none again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Nests {
-    /// How often it took one while it held none.
+    /// Number of times that it took a lock while it held none.
     pub count: u64,
-    /// All locks that it took.
+    /// Number of all locks that it took.
     pub locks: u64,
-    /// The most in one go.
+    /// Most locks that it took until it held none again.
     pub most: u64,
 }
 
-/// A wait that is going on.
+/// A wait in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// The lock.
     pub lock: usize,
-    /// The lock at the site, as a position in the rows.
+    /// The row of the lock and the site.
     pub row: usize,
-    /// Where it waits; `None` if the table of sites was full.
+    /// The site of the wait; `None` if the table of sites was full.
     pub site: Option<usize>,
     /// When the wait began, in nanoseconds of the monotonic clock.
     pub since_ns: u64,
-    /// Locks that the thread held then, as positions in the rows at which it took them, the last
-    /// one first; of many the first few. `Scope::Full` only.
+    /// Locks that the thread held then, as the rows at which it took them, the latest first, up to
+    /// a few. `Scope::Full` only.
     pub held: [Option<usize>; WAIT_HELD],
-    /// The stack with which it began, if one was taken.
+    /// The stack at its beginning, if one was taken.
     pub stack: Option<usize>,
 }
 
-/// A wait that went on when the recording ended.
+/// A wait that was in progress when the recording ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed {
     /// The thread.
     pub thread: usize,
     /// The wait.
     pub waiting: Waiting,
-    /// How long it was, up to the end.
+    /// Its length up to the end of the recording, in nanoseconds.
     pub waited_ns: u64,
 }
 
 /// One lock taken while another was held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The lock that was held: the one taken last before, or one before that, if those in between
+    /// The lock that was held: the last one taken before, or an earlier one, if those in between
     /// were only tried.
     pub held: usize,
     /// The lock that was taken.
     pub taken: usize,
-    /// How often; where other locks stood at these addresses earlier, theirs included.
+    /// Number of times; includes earlier locks at these addresses.
     pub count: u64,
-    /// Where each was taken when that was first seen, as positions in the rows.
+    /// The rows at which each was taken when the edge was first seen.
     pub rows: [Option<usize>; 2],
-    /// Which of the locks that stood at its address each is.
+    /// The number of each lock among those that have been at its address.
     pub lives: [u32; 2],
-    /// Locks that were held every time, beside that one: some of them, if they are many.
+    /// Other locks that were always held: some of them, if they are many.
     pub guards: Vec<usize>,
 }
 
-/// Events that found a table full, by table. Waits among them are in the last row.
+/// Number of events that found a table full, by table. Waits among them are in the common row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
     /// Processes that recorded nothing.
@@ -296,16 +296,16 @@ pub struct Dropped {
     pub modules: u64,
     /// Events without a site.
     pub sites: u64,
-    /// Events whose lock is not told apart.
+    /// Events whose lock is not identified.
     pub locks: u64,
-    /// Events that went to the last row.
+    /// Events that went to the common row.
     pub rows: u64,
-    /// Events of threads that are not told apart.
+    /// Events of threads that are not identified.
     pub threads: u64,
-    /// Stacks that were not kept.
+    /// Stacks that were not recorded.
     pub stacks: u64,
-    /// Pairs of locks.
+    /// Pairs of locks that were not recorded.
     pub edges: u64,
-    /// Executed programs that are not named.
+    /// Executed programs that were not recorded.
     pub programs: u64,
 }

@@ -1,4 +1,4 @@
-//! Stacks of threads that wait, both halves: each row has those with which threads waited there.
+//! Writing and reading of stacks of waiting threads, which belong to the row of the wait.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -6,7 +6,7 @@ use crate::layout::{FRAMES, Full, ROWS, StackRecord};
 use crate::table::{Found, find, hash};
 use crate::writer::{RowWriter, ThreadWriter, Writer};
 
-/// A stack of a recording. Good for as long as the file is mapped, in this process.
+/// A stack of a recording. Valid for as long as the file is mapped, in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackWriter(u32);
 
@@ -17,31 +17,31 @@ impl StackWriter {
     }
 }
 
-/// In a length: all frames are there, up to where the thread began.
+/// Bit of a length: the frames are complete, up to where the thread began.
 const WHOLE: u64 = 1 << 32;
 
-/// Nanoseconds between two stacks of a thread, at the least.
+/// Shortest time between two stacks of a thread, in nanoseconds.
 const PAUSE_NS: u64 = 500_000;
 
 impl Writer {
-    /// Whether it is time for another stack of `thread`, at `now_ns` of the monotonic clock. A
-    /// thread without a record has none.
+    /// Returns whether another stack of `thread` is due at `now_ns` of the monotonic clock. Never
+    /// for a thread without a record.
     #[must_use]
     pub fn stack_is_due(self, thread: ThreadWriter, now_ns: u64) -> bool {
         self.record(thread)
             .is_some_and(|record| now_ns.saturating_sub(record.stack_ns.load(Relaxed)) >= PAUSE_NS)
     }
 
-    /// A stack of `thread` was taken, or could not be, at `now_ns`.
+    /// Records that a stack of `thread` was taken, or could not be taken, at `now_ns`.
     pub fn stack_taken(self, thread: ThreadWriter, now_ns: u64) {
         if let Some(record) = self.record(thread) {
             record.stack_ns.store(now_ns, Relaxed);
         }
     }
 
-    /// The stack with these callers, by which threads come to `row`: numbers of sites, the
-    /// innermost caller first; `whole` if they reach to where the thread began. `None` if there is
-    /// no room, or if the row is that of all the rest.
+    /// The stack at `row` with these callers: numbers of sites, the innermost caller first; `whole`
+    /// if they reach to where the thread began. `None` if there is no room, or if the row is the
+    /// common one.
     #[must_use]
     pub fn stack(self, row: RowWriter, callers: &[u32], whole: bool) -> Option<StackWriter> {
         if row.index() >= ROWS {
@@ -72,7 +72,7 @@ impl Writer {
         Some(StackWriter(u32::try_from(index).ok()?))
     }
 
-    /// A wait that began with that stack is over after `waited_ns`.
+    /// Counts a wait with that stack, which lasted `waited_ns`.
     pub fn stack_ends(self, StackWriter(stack): StackWriter, waited_ns: u64) {
         if let Some(record) = self.map.stacks.get(stack as usize) {
             record.waits.fetch_add(1, Relaxed);
@@ -81,7 +81,7 @@ impl Writer {
     }
 }
 
-/// 1 + the row of a record, the numbers of its sites, and whether they are all.
+/// Reads a record: 1 + its row, the numbers of its sites, and whether these are complete.
 pub(crate) fn read(record: &[u64]) -> (u64, Vec<u64>, bool) {
     let at = core::mem::offset_of!(StackRecord, frames) / 8;
     let count = (record[2] & (WHOLE - 1)).min(FRAMES as u64) as usize;

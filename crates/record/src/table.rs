@@ -1,34 +1,35 @@
-//! Open addressing in shared memory: find the record of a key, or claim a free one for it.
+//! Hash tables with open addressing in shared memory: find the record of a key, or claim a free one
+//! for it.
 //!
-//! A key is written once, by an exchange, and never taken back, so a search ends at the key or at
-//! the first free record. Searches are short or the table counts as full: a long run of taken
-//! records would make every miss slow for the program under test.
+//! A key is written once, by an exchange, and never removed, so a search ends at the key or at the
+//! first free record. Searches are short or the table counts as full: a long run of taken records
+//! would make every miss slow for the program under test.
 //!
-//! A table is searched piece by piece. A key that finds a piece full goes on in the next, which is
-//! mapped for that; because a full path stays full, every process finds a key where another has put
-//! it.
+//! A table is searched piece by piece. A key that finds a piece full continues in the next, which
+//! is mapped for it; because a full path stays full, every process finds a key where another has
+//! stored it.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use crate::column::Column;
 
-/// How many records a search looks at in a piece.
+/// Most records that a search reads in a piece.
 const PROBES: usize = 64;
 
-/// Where a key stands.
+/// The result of a search for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// It was there.
+    /// The key existed.
     Old(usize),
-    /// It was not, and a record has been claimed for it.
+    /// The key did not exist, and a record has been claimed for it.
     New(usize),
-    /// It was not, and there is no room.
+    /// The key did not exist, and there is no room.
     Full,
 }
 
 impl Found {
-    /// The record, however it was had.
+    /// The record, old or new.
     pub(crate) fn index(self) -> Option<usize> {
         match self {
             Self::Old(index) | Self::New(index) => Some(index),
@@ -54,12 +55,12 @@ pub(crate) fn find<T: 'static>(
     Found::Full
 }
 
-/// As [`find`], among `length` records, a power of two.
+/// [`find`] in one piece of `length` records, a power of two.
 fn find_in<'a>(length: usize, key: u64, word: impl Fn(usize) -> &'a AtomicU64) -> Found {
     for index in path(key, length) {
         let at = word(index);
-        // Relaxed, as below: a record's other words are counters, or looked at by the reader alone,
-        // which bears half a record.
+        // Relaxed, as below: a record's other words are counters, or used only by the reader, which
+        // tolerates half a record.
         let mut seen = at.load(Relaxed);
         if seen == 0 {
             match at.compare_exchange(0, key, Relaxed, Acquire) {
@@ -95,7 +96,7 @@ pub(crate) fn lookup<T: 'static>(
     None
 }
 
-/// The records that a search for `key` among `length` looks at, one after the other.
+/// The indices that a search for `key` among `length` records reads, in order.
 pub(crate) fn path(key: u64, length: usize) -> impl Iterator<Item = usize> {
     let begin = hash(key) as usize;
     (0..PROBES.min(length)).map(move |step| begin.wrapping_add(step) & (length - 1))

@@ -1,12 +1,12 @@
-//! The writing half: atomic additions to the mapped file, nothing else.
+//! The writer of a recording: only atomic additions to the mapped file.
 //!
-//! All accesses are `Relaxed`, but for those to the rate of the clock: each word is a counter or is
-//! written once, the reader bears any interleaving, and the kernel makes what was written visible
-//! to the process that reads the file.
+//! All accesses are `Relaxed`, except those to the rate of the clock and to the index of rows: each
+//! word is a counter or is written once, the reader tolerates any interleaving, and the kernel
+//! makes the writes visible to the process that reads the file.
 //!
-//! Counts of every acquisition are made by the thread that holds the lock, in words that belong to
-//! that lock, so a plain addition is enough. Counts of waits, and those by readers, of which
-//! several hold a lock at a time, are added atomically.
+//! The owner of a lock counts acquisitions, in words that belong to that lock, so a plain addition
+//! is enough. Waits, and acquisitions by readers, of which several hold a lock at a time, are
+//! counted atomically.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -22,25 +22,25 @@ use crate::stacks::StackWriter;
 use crate::table::{Found, find};
 use crate::{Kind, Scope};
 
-/// Writes into a mapped recording. Never blocks or allocates; makes no system call but to map more
-/// of the file, when a table grows. May be used by all threads, in signal handlers, and by several
-/// processes that map the same file.
+/// Writes into a mapped recording. Never blocks or allocates; makes no system call except to map
+/// more of the file when a table grows. May be used by all threads, in signal handlers, and by
+/// several processes that map the same file.
 #[derive(Clone, Copy)]
 pub struct Writer {
-    /// Its begin is mapped.
+    /// The mapping, whose beginning is mapped.
     pub(crate) map: &'static Mapping,
 }
 
-/// A row: one lock at one site, taken in one way. Good for as long as the file is mapped, in this
+/// A row: one lock at one site, taken in one mode. Valid for as long as the file is mapped, in this
 /// process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowWriter(u32);
 
-/// In a [`RowWriter`], above the index: several threads may hold the lock of the row at a time.
+/// Bit of a [`RowWriter`], above the index: several threads may hold the row's lock at a time.
 const SHARED: u32 = 1 << 30;
 
 impl RowWriter {
-    /// A number to keep it by; never zero, and below 2^31.
+    /// A number that identifies it; never zero, and below 2^31.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.0 + 1
@@ -55,13 +55,13 @@ impl RowWriter {
         self.index() as u64 + 1
     }
 
-    /// Whether several threads may hold its lock at a time.
+    /// Returns whether several threads may hold the row's lock at a time.
     #[must_use]
     pub const fn is_shared(self) -> bool {
         self.0 & SHARED != 0
     }
 
-    /// The row of all that found a table full.
+    /// The common row of events that found a table full.
     pub const REST: Self = Self(ROWS as u32 | SHARED);
 
     /// The row of a number from [`bits`](Self::bits), and `None` for zero.
@@ -79,10 +79,10 @@ impl RowWriter {
 pub struct ThreadWriter(u32);
 
 impl ThreadWriter {
-    /// A thread of a process for which there was no room.
+    /// The thread of a process that found no room.
     pub const NONE: Self = Self(NO_THREAD);
 
-    /// A number to keep it by; never zero.
+    /// A number that identifies it; never zero.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.0
@@ -98,14 +98,14 @@ impl ThreadWriter {
 const NO_THREAD: u32 = THREAD.records as u32 + 1;
 
 impl Writer {
-    /// How much is to be recorded.
+    /// The scope of the recording.
     #[must_use]
     pub fn scope(self) -> Scope {
         Scope::from_bits(self.map.base().header.scope).unwrap_or(Scope::Contended)
     }
 
-    /// Counts a program that has loaded the library. Says whether it may enter itself before it has
-    /// anything to record: so long as there is ample room for those that have.
+    /// Counts a program that has loaded the library. Returns whether it may enter itself before it
+    /// has anything to record: true as long as there is ample room for processes that have.
     #[must_use]
     pub fn started(self) -> bool {
         self.map.base().header.started.fetch_add(1, Relaxed) < PROCESSES as u64 / 2
@@ -116,19 +116,19 @@ impl Writer {
         self.map.base().header.bypasses.fetch_add(1, Relaxed);
     }
 
-    /// Counts that another process's waiters were found at the mutex at `address`, in shared
-    /// memory, though it is not flagged as shared.
+    /// Counts that waiters of another process were found at the mutex at `address`, which is in
+    /// shared memory but not flagged as shared.
     pub fn found_strangers(self, address: u64) {
         self.map.base().header.strangers.fetch_add(1, Relaxed);
         self.map.base().header.strange_lock.store(address, Relaxed);
     }
 
-    /// A record for the calling process, which was forked from that of record `parent`, and whose
-    /// mutexes are in the light form or not. `None` if there is no room: what the process does then
-    /// goes to [`RowWriter::REST`], and its events are [`lost`](crate::events::Roll::lost).
+    /// The record of the calling process, which was forked from the process with the record
+    /// `parent`; `light` if its mutexes are in the light form. `None` if there is no room: then its
+    /// counts go to [`RowWriter::REST`], and its events are [`lost`](crate::events::Roll::lost).
     #[must_use]
     pub fn process(self, pid: u32, parent: Option<u32>, began_ns: u64, light: bool) -> Option<u32> {
-        // The time tells processes apart that had the same id one after the other.
+        // The time distinguishes processes that had the same id one after the other.
         let key = (began_ns >> 10) << 32 | u64::from(pid);
         let processes = &self.map.processes;
         let index = find(processes, key, |record| &record.key).index();
@@ -142,8 +142,8 @@ impl Writer {
         Some(index as u32)
     }
 
-    /// Says in which process namespace the ids of `process` and of its threads mean something, by
-    /// the kernel's number of that: a reader may know others by the same ids.
+    /// Sets the process namespace of `process`, by its inode number: in another namespace the ids
+    /// of the process and its threads may name others.
     pub fn lives_in(self, process: u32, namespace: u64) {
         if let Some(record) = self.map.processes.get(process as usize) {
             record.namespace.store(namespace, Relaxed);
@@ -158,9 +158,8 @@ impl Writer {
         found.index().map_or(ThreadWriter::NONE, |index| ThreadWriter(index as u32 + 1))
     }
 
-    /// The row of a lock at a site, both told by their addresses in `process`. The second value is
-    /// there if the site is new: the caller finds out where it lies and calls
-    /// [`place`](Self::place).
+    /// The row of a lock at a site, both given by their addresses in `process`. The second value is
+    /// the site if it is new: the caller must then find its file and call [`place`](Self::place).
     #[must_use]
     pub fn row(self, process: u32, kind: Kind, lock: u64, site: u64) -> (RowWriter, Option<u32>) {
         let (site, fresh) = self.site(process, site);
@@ -192,10 +191,10 @@ impl Writer {
         }
     }
 
-    /// The row of a record of the index, which has that key; makes one if there is none yet. Rows
-    /// are numbered in the order in which they are made, so that few of them take little room.
+    /// The row of a record of the index, which has that key; creates it if it does not exist yet.
+    /// Rows are numbered in the order of creation, so that few rows take little room.
     fn row_of(self, record: &RowRecord, key: u64) -> Option<u32> {
-        // Acquire: the key in the row's body; pairs with the release below.
+        // Acquire: for the key in the row's body; pairs with the release below.
         let known = record.row.load(Acquire);
         if known != 0 {
             return u32::try_from(known - 1).ok();
@@ -210,7 +209,7 @@ impl Writer {
         match record.row.compare_exchange(0, row + 1, Release, Acquire) {
             Ok(_) => u32::try_from(row).ok(),
             Err(theirs) => {
-                // Another thread was faster. The row that was made here stays unused.
+                // Another thread was faster. The row created here stays unused.
                 body.key.store(0, Relaxed);
                 u32::try_from(theirs - 1).ok()
             }
@@ -232,15 +231,15 @@ impl Writer {
         }
     }
 
-    /// Nanoseconds in 2^32 ticks, if a process has measured that; 0 if not.
+    /// Nanoseconds in 2^32 ticks; 0 if no process has measured them yet.
     #[must_use]
     pub fn rate(self) -> u64 {
-        // Acquire: the origin is there, too; pairs with the release below.
+        // Acquire: for origin and cost of a reading; pairs with the release below.
         self.map.base().header.rate.load(Acquire)
     }
 
-    /// Says how many nanoseconds are in 2^32 ticks, how many ticks it is now, and what a look at
-    /// them takes, in 1024ths of a tick. The first call counts, the others are ignored.
+    /// Sets the nanoseconds in 2^32 ticks, the current time in ticks, and the cost of a reading of
+    /// the clock, in 1024ths of a tick. Only the first call has an effect.
     pub fn set_rate(self, rate: u64, now: u64, look: u64) {
         let header = &self.map.base().header;
         if header.origin.compare_exchange(0, now, Relaxed, Relaxed).is_ok() {
@@ -250,8 +249,8 @@ impl Writer {
         }
     }
 
-    /// Says that `site` lies at `offset` in the file of that path, which is on that device and has
-    /// that inode. If no site has been placed in it before, `about` looks at the file.
+    /// Records that `site` is at `offset` in the file of that path, device and inode. For the first
+    /// site in a file, `about` returns what else identifies the file.
     pub fn place(
         self,
         site: u32,
@@ -280,8 +279,8 @@ impl Writer {
         record.module.store(index as u64 + 1, Relaxed);
     }
 
-    /// `thread` waits with that stack, if one was taken, and holds the locks that were taken at the
-    /// rows `held`, the last one first; of many the first few are noted.
+    /// Records that `thread` waits with this stack, if one was taken, and holds the locks of the
+    /// rows `held`, the latest first; only the first few are recorded.
     pub fn waits_with(
         self,
         thread: ThreadWriter,
@@ -296,7 +295,7 @@ impl Writer {
         record.stack.store(stack.map_or(0, StackWriter::number), Relaxed);
     }
 
-    /// `thread` begins to wait at `row`, at `now_ns` of the monotonic clock.
+    /// Records that `thread` begins to wait at `row`, at `now_ns` of the monotonic clock.
     pub fn wait_begins(self, thread: ThreadWriter, row: RowWriter, now_ns: u64) {
         if let Some(record) = self.record(thread) {
             record.since_ns.store(now_ns, Relaxed);
@@ -304,8 +303,8 @@ impl Writer {
         }
     }
 
-    /// That wait is over after `waited_ns`; `had` says whether with the lock (or, for a condition
-    /// variable, with a notification).
+    /// Records the end of the wait after `waited_ns`; `had` says whether the thread has the lock
+    /// or, for a condition variable, was notified.
     pub fn wait_ends(
         self,
         thread: ThreadWriter,
@@ -325,13 +324,14 @@ impl Writer {
         }
     }
 
-    /// `thread` waits no more, after `waited_ns`.
+    /// Records that `thread` no longer waits, after `waited_ns`.
     ///
-    /// That is said before the wait is counted at its row: a thread that is killed in between loses
-    /// a wait, and none is counted twice.
+    /// Done before the wait is counted at its row: if a thread is killed in between, one wait is
+    /// lost, but none is counted twice.
     fn clear(self, thread: ThreadWriter, kind: Kind, waited_ns: u64) {
         let Some(record) = self.record(thread) else { return self.dropped(Full::Threads) };
-        // The count first: a reader that looks before and after sees one of both, see `Lookout`.
+        // The count first: a reader that reads before and after sees one of the two changes, see
+        // `Lookout`.
         record.waits.fetch_add(1, Relaxed);
         record.waiting.store(0, Relaxed);
         let [mutex, condition, spin] = &record.blocked_ns;
@@ -344,7 +344,7 @@ impl Writer {
         blocked.fetch_add(waited_ns, Relaxed);
     }
 
-    /// `thread` has taken the lock of `row`, and holds it.
+    /// Counts that `thread` has taken the lock of `row`, which it holds.
     pub fn acquired(self, thread: ThreadWriter, row: RowWriter) {
         add_as_holder(row, &self.body(row).acquisitions, 1);
         if let Some(record) = self.record(thread) {
@@ -352,9 +352,10 @@ impl Writer {
         }
     }
 
-    /// The condition variable of `row` is notified there; `in_vain` if no thread waits for it.
+    /// Counts a notification of the condition variable of `row`; `in_vain` if no thread waits for
+    /// it.
     pub fn notified(self, row: RowWriter, in_vain: bool) {
-        // The row of all the rest has locks in it.
+        // The common row also counts locks.
         if row.index() >= ROWS {
             return;
         }
@@ -365,8 +366,8 @@ impl Writer {
         }
     }
 
-    /// The caller has held the lock that was taken at `row` for `held_ns`, and is about to release
-    /// it.
+    /// Counts a hold of `held_ns` of the lock that was taken at `row`. The caller is about to
+    /// release it.
     pub fn held(self, row: RowWriter, held_ns: u64) {
         let body = self.body(row);
         add_as_holder(row, &body.holds[bucket(held_ns)], 1);
@@ -374,13 +375,15 @@ impl Writer {
         raise(&body.hold.max_ns, held_ns);
     }
 
-    /// The lock of `taken` was taken, and is held, by a thread that held `holding` others.
+    /// Counts that the lock of `taken` was taken by a thread that held `holding` others. It still
+    /// holds the lock.
     pub fn nested(self, holding: usize, taken: RowWriter) {
         let depths = &self.body(taken).depths;
         add_as_holder(taken, &depths[holding.min(DEPTHS - 1)], 1);
     }
 
-    /// `thread` has taken a lock that it has to release: the `count`-th after it held none.
+    /// Counts that `thread` has taken a lock that it must release: number `count` since it held
+    /// none.
     pub fn took(self, thread: ThreadWriter, count: u64) {
         let Some(record) = self.record(thread) else { return };
         if count == 1 {
@@ -392,15 +395,15 @@ impl Writer {
         }
     }
 
-    /// The lock of `row`, which the caller holds, has never been taken before: if one stood at its
-    /// address, that was another.
+    /// Records that the lock of `row`, which the caller holds, is new: an earlier lock at its
+    /// address was another one.
     pub fn renewed(self, row: RowWriter) {
         if let Some(lives) = self.lock(row).and_then(|lock| self.lives(lock)) {
             add_as_holder(row, lives, 1);
         }
     }
 
-    /// 1 + the lock of a row; `None` for the row of all the rest.
+    /// 1 + the lock of a row; `None` for the common row.
     pub(crate) fn lock(self, row: RowWriter) -> Option<u64> {
         if row.index() >= ROWS {
             return None;
@@ -410,7 +413,7 @@ impl Writer {
         (key != 0).then_some(key >> 32)
     }
 
-    /// How many locks have stood where this one does; `lock` is 1 + its record.
+    /// The number of locks that have been at the address of this one; `lock` is 1 + its record.
     pub(crate) fn lives(self, lock: u64) -> Option<&'static AtomicU64> {
         let index = usize::try_from(lock).ok()?.checked_sub(1)?;
         self.map.locks.get(index).map(|lock| &lock.lives)
@@ -426,10 +429,10 @@ impl Writer {
         self.map.threads.get(thread.0 as usize - 1)
     }
 
-    /// The counts of the events at a row.
+    /// The counts of a row.
     #[inline]
     fn body(self, row: RowWriter) -> &'static RowBody {
-        // That of the rest has an index behind all others, and is no part of the table.
+        // The common row has the index after all others, and is not part of the table.
         self.map.bodies.get(row.index()).unwrap_or(&self.map.base().rest)
     }
 
@@ -438,8 +441,8 @@ impl Writer {
     }
 }
 
-/// Adds to a counter that only holders of the lock of `row` write to: one at a time, unless they
-/// share it, or the row is that of all the rest.
+/// Adds to a counter that only holders of the lock of `row` write to: one at a time, unless the
+/// lock is shared or the row is the common one.
 #[inline]
 pub(crate) fn add_as_holder(row: RowWriter, counter: &AtomicU64, more: u64) {
     if row.is_shared() {
@@ -455,7 +458,7 @@ fn add_alone(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(more), Relaxed);
 }
 
-/// Makes `word` at least `value`; a plain look first, because it is seldom raised.
+/// Raises `word` to at least `value`; reads it first, because it is rarely raised.
 fn raise(word: &AtomicU64, value: u64) {
     if word.load(Relaxed) < value {
         word.fetch_max(value, Relaxed);

@@ -1,4 +1,5 @@
-//! A recording over which a program has written: its reader says something or fails, and lives.
+//! A recording that a program has overwritten: its reader returns something or an error, and
+//! doesn't crash.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +9,7 @@ use std::os::unix::fs::FileExt as _;
 use antiphon_record::events::ROLL_BYTES;
 use antiphon_record::{FILE_BYTES, Kind, Mapping, Recording, Scope};
 
-/// Numbers that look random: none, few, anything in a half, anything.
+/// Pseudo-random numbers: zero, small, any half word, any word.
 struct Random(u64);
 
 impl Random {
@@ -23,7 +24,7 @@ impl Random {
         }
     }
 
-    /// Writes `length` bytes of them at `offset`.
+    /// Writes `length` bytes of such numbers at `offset`.
     fn scribble(&mut self, file: &File, offset: u64, length: u64) -> io::Result<()> {
         let bytes: Vec<u8> = (0..length / 8).flat_map(|_| self.word().to_ne_bytes()).collect();
         file.write_all_at(&bytes, offset)
@@ -40,7 +41,7 @@ fn recording(name: &str) -> io::Result<(Recording, File)> {
     Ok((recording, file))
 }
 
-/// The bytes before the tables: header, costs, and the row of all the rest.
+/// Bytes of the header, which is not overwritten.
 const HEADER: u64 = 512;
 
 #[test]
@@ -52,8 +53,8 @@ fn tables_may_hold_anything() -> io::Result<()> {
     for lock in 1..2000 {
         let _ = writer.row(lock as u32 % 8, Kind::Mutex, lock * 64, lock);
     }
-    // The rows stay, which are the last of the tables and most of the file; the records that they
-    // name do not.
+    // The rows, which are the last table and most of the file, stay; the records that they refer to
+    // don't.
     random.scribble(&file, HEADER, FILE_BYTES / 16)?;
     let mut snapshot = recording.read()?;
     assert!(snapshot.unfinished > 1000);
@@ -68,7 +69,7 @@ fn tables_may_hold_anything() -> io::Result<()> {
     }
     for _ in 0..10_000 {
         let [number, record] = [random.word() as u32, random.word() as u32];
-        // Behind the end of the file there is nothing to read.
+        // Records after the end of the file can't be read.
         let (row, named) = (recording.row_records(number), recording.lock(record));
         assert!(row.is_ok_and(|(lock, site)| lock != Some(u32::MAX) && site != Some(u32::MAX)));
         assert!(named.is_ok() || u64::from(record) * 32 > FILE_BYTES / 8);

@@ -1,5 +1,5 @@
-//! Events of threads that end, that are too many, and that are interrupted: each is in a batch or
-//! is counted as dropped.
+//! Events of threads that end, of too many threads, and of interrupted threads: each is in a batch
+//! or is counted as dropped.
 
 use std::fs::File;
 use std::io;
@@ -87,7 +87,7 @@ fn the_chunks_of_threads_that_were_killed_are_taken_when_few_are_free() -> io::R
     killed.iter().for_each(|pen| write(pen, 7));
     let batches = recording.reclaim(|head| head.tid == 7)?;
     assert_eq!((batches.len(), notes(&batches)), (most, most));
-    // There is room again, also for one that was wrongly thought gone.
+    // There is room again, also for a thread that was wrongly considered gone.
     killed.iter().chain(&pens).for_each(|pen| write(pen, 9));
     let batches = recording.drain(true)?;
     assert_eq!((notes(&batches), recording.dropped()?), (most + 2 * few, 0));
@@ -106,9 +106,10 @@ mod interrupted {
     use super::*;
 
     struct Shared(Roll, UnsafeCell<Pen>);
-    // SAFETY: one thread uses it; `Pen` is made of atomics, and only handed out shared.
+    // SAFETY: one thread uses it; `Pen` consists of atomics, and only shared references to it are
+    // used.
     unsafe impl Sync for Shared {}
-    // SAFETY: as above.
+    // SAFETY: `Roll` and `Pen` may be used by any thread; one thread uses this one.
     unsafe impl Send for Shared {}
 
     static SHARED: OnceLock<Shared> = OnceLock::new();
@@ -119,13 +120,13 @@ mod interrupted {
 
     fn hand_over() {
         let Some(Shared(roll, pen)) = SHARED.get() else { return };
-        // SAFETY: never written to but through its atomics.
+        // SAFETY: only written to through its atomics.
         unsafe { &*pen.get() }.hand_over(roll.number());
     }
 
     fn write(time: u64) {
         let Some(Shared(roll, pen)) = SHARED.get() else { return };
-        // SAFETY: never written to but through its atomics.
+        // SAFETY: only written to through its atomics.
         roll.write(unsafe { &*pen.get() }, 0, 7, note(time));
     }
 
@@ -134,7 +135,7 @@ mod interrupted {
         write(1);
     }
 
-    /// Calls `write` with a trap behind each of its instructions.
+    /// Calls `write` with a trap after each of its instructions.
     fn write_stepping() {
         // SAFETY: sets and clears the trap flag, for which there is a handler, and nothing else;
         // a block without `nostack` may push.
@@ -149,7 +150,7 @@ mod interrupted {
     fn each_event_is_told_or_counted() -> io::Result<()> {
         let (recording, roll) = recording()?;
         assert!(SHARED.set(Shared(roll, UnsafeCell::new(pen(roll)))).is_ok());
-        // SAFETY: all zero is a valid action; the handler does what may be done in one.
+        // SAFETY: all zero is a valid action; the handler does only what a signal handler may do.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handler as extern "C" fn(libc::c_int) as usize;

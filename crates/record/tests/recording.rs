@@ -1,4 +1,4 @@
-//! A recording written and read back: what was counted is there, and what found no room is counted.
+//! A recording written and read back: all counts are there, and events without room are counted.
 
 use std::fs::File;
 use std::io;
@@ -49,7 +49,7 @@ fn reads_back_what_was_written() -> io::Result<()> {
     let during = recording.read()?;
     let waiting = during.threads[0].waiting;
     let waiting = waiting.map(|it| (during.locks[it.lock].kind, it.since_ns, it.held));
-    // The row of all the rest names no lock.
+    // The common row names no lock.
     assert_eq!(waiting, Some((Kind::Mutex, 7_000_000, [None, Some(0), None])));
     writer.wait_ends(thread, row, Kind::Mutex, 3_000, true);
     writer.acquired(thread, row);
@@ -95,7 +95,7 @@ fn reads_back_what_was_written() -> io::Result<()> {
     Ok(())
 }
 
-/// Locks and a thread that takes them, each where it likes.
+/// A recording with locks and a thread that takes them at any site.
 struct Locks {
     recording: Recording,
     writer: Writer,
@@ -113,7 +113,7 @@ impl Locks {
         self.writer.row(self.process, Kind::Mutex, lock * 64, site).0
     }
 
-    /// The last of `locks` is taken at `site` by a thread that holds the others.
+    /// Records that a thread that holds all other `locks` takes the last one at `site`.
     fn taken(&self, locks: &[u64], site: u64) {
         let rows: Vec<_> = locks.iter().map(|&lock| self.row(lock, site)).collect();
         if let Some((&taken, held)) = rows.split_last()
@@ -123,7 +123,7 @@ impl Locks {
         }
     }
 
-    /// Another lock stands where `lock` stood.
+    /// Records another lock at the address of `lock`.
     fn renewed(&self, lock: u64) {
         self.writer.renewed(self.row(lock, 1));
     }
@@ -151,7 +151,7 @@ fn an_inversion_has_the_sites_of_both_orders() -> io::Result<()> {
     assert!(locks.inversions()?.is_empty());
     locks.taken(&[2, 1], 12);
     assert_eq!(locks.inversions()?, [[10, 12]]);
-    // A third lock in between, which no one thread holds with both.
+    // A cycle through a third lock, which no thread holds together with both.
     let locks = Locks::new()?;
     for (at, pair) in (20..).zip([[1, 2], [2, 3], [3, 1]]) {
         assert!(locks.inversions()?.is_empty());
@@ -168,7 +168,7 @@ fn locks_at_one_address_one_after_the_other_are_not_one_lock() -> io::Result<()>
     locks.renewed(2);
     locks.taken(&[2, 1], 11);
     assert!(locks.inversions()?.is_empty());
-    // The second of them is taken in both orders; the third is again not.
+    // The second locks at these addresses are taken in both orders; the third ones again not.
     locks.taken(&[1, 2], 12);
     for _ in 0..3 {
         assert_eq!(locks.inversions()?, [[11, 12]]);
@@ -184,7 +184,7 @@ fn a_lock_that_is_always_held_makes_an_inversion_harmless() -> io::Result<()> {
     locks.taken(&[7, 8, 1, 2], 10);
     locks.taken(&[8, 3, 2, 1], 11);
     assert!(locks.inversions()?.is_empty());
-    // Once it was not.
+    // Once the guard was not held.
     locks.taken(&[7, 1, 2], 12);
     assert_eq!(locks.inversions()?, [[10, 11]]);
     Ok(())
@@ -211,7 +211,7 @@ fn a_wait_that_goes_on_is_counted_up_to_where_it_is_closed() -> io::Result<()> {
     let condition: u64 = snapshot.threads.iter().map(|thread| thread.blocked.condition_ns).sum();
     assert_eq!(condition, 2_400);
     assert_eq!(snapshot.close_waits(|_, _, _| 9_000).len(), 0);
-    // An end before the begin of a wait makes it one of no length: it is closed, too.
+    // If the end is before the beginning of a wait, its length is 0: it is closed, too.
     assert_eq!(recording.read()?.close_waits(|_, _, _| 10).len(), 1);
     Ok(())
 }
@@ -221,7 +221,7 @@ fn a_wait_for_one_of_the_rest_is_closed_too() -> io::Result<()> {
     let (recording, writer) = recording(Scope::Contended)?;
     let process = writer.process(1, None, 1, false).unwrap_or(u32::MAX);
     let rows = (1..).map(|lock| writer.row(process, Kind::Mutex, lock * 64, 64).0);
-    // The last row stands for all the rest: it is handed out twice.
+    // The common row is returned twice.
     let mut seen = std::collections::HashSet::new();
     let rest = rows.take(200_000).find(|row| !seen.insert(row.bits()));
     let rest = rest.ok_or_else(|| io::Error::other("a table without end"))?;
@@ -251,7 +251,7 @@ fn a_lookout_sees_the_waits_of_the_last_of_a_processs_images() -> io::Result<()>
     assert!(waits.waits && !waited.waits && waited.ended == 1);
     assert!(waits.waited_since(idle) && waited.waited_since(waits) && waited.waited_since(idle));
     assert!(!waited.waited_since(waited));
-    // A process whose ids mean others here is not looked up.
+    // A process of another namespace is not looked up.
     let ours = antiphon_record::namespace().unwrap_or(1);
     for (namespace, looked_up) in [(ours, true), (ours + 1, false)] {
         writer.lives_in(now, namespace);
@@ -268,7 +268,7 @@ fn a_lookout_sees_the_waits_of_the_last_of_a_processs_images() -> io::Result<()>
 fn starts_bypasses_and_strangers_are_counted() -> io::Result<()> {
     let (recording, writer) = recording(Scope::Contended)?;
     assert_eq!(recording.read()?.strangers, Strangers::default());
-    // Half of the room for processes is kept for those that have something to record.
+    // Half of the room for processes is reserved for those that have something to record.
     let entered = (0..3000).filter(|_| writer.started()).count();
     assert_eq!(entered, 2016);
     writer.bypassed();
@@ -324,7 +324,7 @@ fn more_processes_and_threads_than_there_is_room_for() -> io::Result<()> {
     let waits: u64 = snapshot.threads.iter().map(|thread| thread.waits).sum();
     assert_eq!(waits + snapshot.dropped.threads, 20_000);
     assert_eq!(snapshot.rows[0].gave_up, 20_000);
-    // A process without a record counts for the sums.
+    // A process without a record counts in the sums.
     writer.wait_ends(ThreadWriter::NONE, RowWriter::REST, Kind::Spin, 7, true);
     let rest = recording.read()?.rows.pop().map(|row| (row.kind, row.contended, row.wait.sum_ns));
     assert_eq!(rest, Some((Kind::Rest, 1, 7)));
@@ -353,7 +353,7 @@ fn readers_and_writers_of_a_lock_have_rows_of_their_own() -> io::Result<()> {
     for (row, kind) in [(read, Kind::Read), (write, Kind::Write), (other, Kind::Mutex)] {
         writer.wait_ends(thread, row, kind, 100, true);
     }
-    // A row that is kept as a number is the same row.
+    // A row converted to a number and back is the same row.
     assert_eq!(antiphon_record::RowWriter::from_bits(read.bits()), Some(read));
     let together = &std::sync::Barrier::new(4);
     std::thread::scope(|scope| {
@@ -368,7 +368,7 @@ fn readers_and_writers_of_a_lock_have_rows_of_their_own() -> io::Result<()> {
             });
         }
     });
-    // Under a lock that both only read.
+    // Under a lock that both threads hold to read.
     writer.ordered(other, write, [beside].into_iter());
     writer.ordered(read, other, [beside].into_iter());
     writer.wait_begins(thread, read, 5);
@@ -428,7 +428,7 @@ fn programs_are_told_apart_by_path_caller_and_environment() -> io::Result<()> {
     Ok(())
 }
 
-/// How much this process has mapped of files of that name, in bytes.
+/// Bytes that this process has mapped of files of that name.
 fn mapped(name: &str) -> u64 {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let bytes = |line: &str| {
@@ -466,8 +466,8 @@ fn what_is_mapped_is_what_is_used() -> io::Result<()> {
     Ok(())
 }
 
-/// Reads a recording again and again while threads make new rows: each is of the lock and of the
-/// process that it was made for.
+/// Reads a recording repeatedly while threads create new rows: each has the lock and the process
+/// that it was created for.
 #[test]
 fn what_is_read_as_it_grows_names_nothing_else() -> io::Result<()> {
     let (recording, writer) = recording(Scope::Full)?;
@@ -538,7 +538,7 @@ fn stacks_are_told_apart_by_their_callers_and_are_due_now_and_then() -> io::Resu
     writer.waits_with(thread, Some(one), empty());
     writer.wait_begins(thread, row, 2_000_000);
     let mut snapshot = recording.read()?;
-    // The wait that goes on has its stack, too.
+    // The wait in progress has its stack, too.
     snapshot.close_waits(|_, _, waiting| waiting.since_ns + 12);
     let by_callers = |count: usize| {
         let stack = snapshot.stacks.iter().find(|stack| stack.callers.len() == count);

@@ -1,6 +1,6 @@
-//! Recordings as a timeline: the trace event format of Chrome ("Trace Event Format", Google), which
-//! Perfetto reads. A process is a group, a thread a track; that it has a lock, or waits, is a
-//! slice. Several traces have groups of their own, one below the other, and begin at the same time.
+//! Exports traces as a timeline in the trace event format of Chrome ("Trace Event Format", Google),
+//! which Perfetto reads. A process is a group, a thread a track, and a hold or a wait a slice. Each
+//! trace has its own groups, one below the other, and all begin at the same time.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ pub fn timeline(traces: &[(&str, &Trace)], out: impl Write) -> io::Result<()> {
     lines.out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
     let mut groups = 0;
     for (called, trace) in traces {
-        // Of a part of a recording: the threads that did something in it.
+        // For a part of a recording: only the threads that have events in it.
         let threads = trace.threads.iter().filter(|thread| !thread.events.is_empty());
         let mut processes: Vec<u32> = threads.map(|thread| thread.process).collect();
         processes.sort_unstable();
@@ -62,7 +62,7 @@ impl<W: Write> Lines<W> {
     }
 }
 
-/// A lock that the thread has.
+/// A lock that the thread holds.
 struct Held {
     lock: u32,
     site: u32,
@@ -76,10 +76,10 @@ fn track(
     lines: &mut Lines<impl Write>,
 ) -> io::Result<()> {
     let thread = &trace.threads[number];
-    // Not the kernel's number: that is used again.
+    // Not the kernel's thread id, which may be reused.
     let track = number + 1;
     let begins_ns = trace.begins_ns();
-    // The format counts in microseconds, with a fraction.
+    // The format's unit is the microsecond, with a fraction.
     let micros = |ns: u64| ns as f64 / 1e3;
     let since = |ns: u64| micros(ns - begins_ns);
     let role = (thread.role as usize).checked_sub(1).map_or("", |site| name(trace, site as u32));
@@ -116,7 +116,7 @@ fn track(
                 if innermost {
                     lines.put(&slice("hold", of, from_ns, at_ns))?;
                 } else {
-                    // Slices of a track must lie within each other: this one crosses the next.
+                    // Slices of a track must nest: this one overlaps the next.
                     for (ph, ns) in [("b", from_ns), ("e", at_ns)] {
                         lines.put(&json!({
                             "ph": ph, "name": format!("hold {of}"), "cat": "hold",

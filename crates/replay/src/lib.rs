@@ -1,4 +1,4 @@
-//! A recorded program on a simulated machine: which lock would it need there?
+//! Replays a recorded program on a simulated machine, to find out which lock it would need there.
 //!
 //! ```text
 //!   Trace ──► Plan ──► Script ──► Play ──► Played
@@ -7,11 +7,11 @@
 //!                      threads
 //! ```
 //!
-//! The locks are the same code as everywhere, and what threads do between them is what was
-//! recorded. **Every figure is simulated.** What it can't know: that the program's own data would
-//! move between caches ([`Play::data_lines`] lets each critical section touch some lines), that
-//! threads would do something else had they come in another order, and how fast the machine's CPUs
-//! are beside those that recorded.
+//! The locks are the library's own code, and between them the threads do what was recorded. **Every
+//! figure is simulated.** The simulation does not know how the program's own data would move
+//! between caches ([`Play::data_lines`] lets each critical section touch some lines), what threads
+//! would do differently in another order, or how fast the machine's CPUs are compared with the
+//! recorded ones.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -2,47 +2,48 @@
 
 use antiphon_sim::Counts;
 
-/// One replay.
+/// The result of one replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Played {
-    /// When its last thread ended, in simulated nanoseconds.
+    /// End of the last thread, in simulated nanoseconds.
     pub end_ns: u64,
-    /// How often locks were taken.
+    /// Number of acquisitions.
     pub takes: u64,
-    /// How often one waited for another thread, other than for a lock.
+    /// Number of waits for another thread, other than for a lock.
     pub awaits: u64,
-    /// How long all threads together took to have the locks that they asked for.
+    /// Total time of all threads to acquire locks, in nanoseconds.
     pub wait_ns: u64,
-    /// That part of it that was spent at readers-writer locks.
+    /// The part of `wait_ns` at readers-writer locks.
     pub readers_writer_wait_ns: u64,
-    /// How long all threads together lived.
+    /// Total lifetime of all threads, in nanoseconds.
     pub lived_ns: u64,
-    /// How often a thread continued without what it waited for, because that could not come.
+    /// Number of times that a thread continued without what it waited for, because that could not
+    /// come.
     pub fallbacks: u64,
-    /// How long all threads together waited in vain before they continued.
+    /// Total time of these waits without success, in nanoseconds.
     pub lost_ns: u64,
-    /// By call site, numbered as in the trace.
+    /// Times by call site, numbered as in the trace.
     pub sites: Vec<SiteTimes>,
     /// The machine's counts.
     pub counts: Counts,
-    /// The same for replays that went the same way.
+    /// A hash of the simulation's steps: equal for identical replays.
     pub trace_hash: u64,
 }
 
 /// Times at a call site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SiteTimes {
-    /// How often a lock was taken there.
+    /// Number of acquisitions there.
     pub takes: u64,
-    /// How long that took, in nanoseconds.
+    /// Total time of these acquisitions, in nanoseconds.
     pub wait_ns: u64,
-    /// How long locks that were taken there were held.
+    /// Total time that locks taken there were held, in nanoseconds.
     pub hold_ns: u64,
 }
 
 impl Played {
-    /// Locks taken in a second.
+    /// Acquisitions per second.
     #[must_use]
     pub fn takes_per_s(&self) -> f64 {
         if self.end_ns == 0 { 0.0 } else { self.takes as f64 * 1e9 / self.end_ns as f64 }
@@ -54,13 +55,13 @@ impl Played {
         if self.lived_ns == 0 { 0.0 } else { self.wait_ns as f64 / self.lived_ns as f64 }
     }
 
-    /// The time that threads waited in vain, as a share of the whole replay's.
+    /// The time of waits without success, as a share of the replay's length.
     #[must_use]
     pub fn lost_share(&self) -> f64 {
         if self.end_ns == 0 { 0.0 } else { self.lost_ns as f64 / self.end_ns as f64 }
     }
 
-    /// The share of waits, for locks and for others, that went otherwise than they should.
+    /// The share of waits, for locks and for other threads, that ended with a fall-back.
     #[must_use]
     pub fn fallback_share(&self) -> f64 {
         let waits = self.takes + self.awaits;

@@ -1,4 +1,4 @@
-//! Lots from a seed.
+//! Pseudo-random numbers from a seed.
 
 /// A generator of 64 bits of state: splitmix64 (G. Steele, D. Lea, C. Flood, OOPSLA 2014).
 pub(crate) struct Random(u64);

@@ -1,4 +1,4 @@
-//! Which lock to put under the program, if any.
+//! Recommends a lock for the program, if another one than glibc's is better.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use crate::locks::IDEAL;
 use crate::outcome::Played;
 use crate::subject::{GLIBC, Subject};
 
-/// One lock with one number of threads, replayed once a seed.
+/// The replays of one lock with one number of threads, one for each seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The lock.
     pub lock: &'static str,
-    /// How many threads there were.
+    /// Number of threads.
     pub threads: usize,
-    /// Each seed's; none if a replay did not end.
+    /// The results by seed; empty if a replay did not end.
     pub played: Vec<Played>,
 }
 
 impl Row {
-    /// Locks taken in a second: the median of the seeds; `None` if a replay did not end.
+    /// Acquisitions per second: the median over the seeds; `None` if a replay did not end.
     #[must_use]
     pub fn ops_per_s(&self) -> Option<f64> {
         let mut all = self.all_ops_per_s();
@@ -32,7 +32,7 @@ impl Row {
         self.mean(Played::wait_share)
     }
 
-    /// The mean of something over the seeds.
+    /// The mean of a figure over the seeds; `None` if a replay did not end.
     #[must_use]
     pub fn mean(&self, of: impl Fn(&Played) -> f64) -> Option<f64> {
         let all = self.played.len();
@@ -44,14 +44,14 @@ impl Row {
     }
 }
 
-/// The gain of a recommendation.
+/// The confidence in a recommendation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confidence {
-    /// Nothing else comes near.
+    /// The gain is large in all seeds.
     High,
     /// All seeds agree.
     Medium,
-    /// The seeds agree on which, and not on how much.
+    /// The seeds agree on the lock, but not on the gain.
     Low,
 }
 
@@ -68,43 +68,43 @@ impl fmt::Display for Confidence {
 /// The change to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Put this lock under the program, or leave it with glibc's if it is that.
+    /// Run the program with this lock, or leave it unchanged if this is glibc's.
     Use(&'static str),
-    /// No lock makes a difference that could be told from none.
+    /// No lock makes a significant difference.
     NoDifference,
-    /// The recording, or its replay, is not good enough to say.
+    /// The recording, or its replay, is not good enough for a recommendation.
     CannotKnow,
 }
 
 /// The change to make, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recommendation {
-    /// The thing to do.
+    /// The change to make.
     pub verdict: Verdict,
-    /// How sure that is; `None` where nothing is known.
+    /// The confidence; `None` where nothing is known.
     pub confidence: Option<Confidence>,
-    /// One sentence.
+    /// The reason, in one sentence.
     pub why: String,
 }
 
-/// How sound a recording is.
+/// The quality of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// Events in it.
+    /// Number of events in the recording.
     pub events: u64,
-    /// Events that are not in it, as they found no room.
+    /// Number of events that are missing because they found no room.
     pub dropped: u64,
-    /// Whether its end is missing.
+    /// Whether the end of the recording is missing.
     pub cut_off: bool,
 }
 
-/// Less is no difference.
+/// Ratio below which two locks don't differ.
 const DIFFERENCE: f64 = 1.03;
-/// More is one that no detail of the model makes up.
+/// Ratio above which no detail of the model explains the difference.
 const LARGE: f64 = 1.25;
-/// Fewer acquisitions say nothing about locks.
+/// Fewest acquisitions for a statement about locks.
 const ENOUGH: u64 = 1000;
-/// So much may go otherwise than recorded.
+/// Largest tolerable share of deviations from the recording.
 const TOLERABLE: f64 = 0.01;
 
 /// The recommendation for the largest number of threads of `rows`. Only locks that
@@ -137,7 +137,7 @@ pub fn recommend(rows: &[Row], evidence: Evidence) -> Recommendation {
     compared(glibc, best, ideal)
 }
 
-/// Why nothing can be said of a recording.
+/// The reason why a recording allows no recommendation, if there is one.
 fn doubt(evidence: Evidence) -> Option<String> {
     let Evidence { events, dropped, cut_off } = evidence;
     if cut_off {
@@ -148,7 +148,7 @@ fn doubt(evidence: Evidence) -> Option<String> {
         .then(|| format!("{:.1} % of the events found no room in the recording", share * 100.0))
 }
 
-/// Why nothing can be said of a replay.
+/// The reason why a replay allows no recommendation, if there is one.
 fn doubt_in(row: &Row) -> Option<String> {
     let takes = row.played.iter().map(|played| played.takes).min().unwrap_or(0);
     if takes < ENOUGH {
@@ -180,7 +180,7 @@ fn doubt_in(row: &Row) -> Option<String> {
     })
 }
 
-/// Two locks beside each other.
+/// Compares two locks.
 fn compared(glibc: &Row, best: &Row, ideal: Option<f64>) -> Recommendation {
     let (ours, theirs) = (best.all_ops_per_s(), glibc.all_ops_per_s());
     let least = |all: &[f64]| all.iter().copied().fold(f64::INFINITY, f64::min);

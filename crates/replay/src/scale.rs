@@ -1,8 +1,8 @@
-//! The same program with another number of threads.
+//! Scales a recorded program to another number of threads.
 //!
-//! Threads of one process that begin in one function do the same work: where there are two or more
-//! of them they are *workers*, and there may be another number of them. All others stay as they
-//! are. [`Work`] says what becomes of the work.
+//! Threads of one process that begin in the same function do the same work: two or more of them are
+//! *workers*, whose number may change. All other threads stay. [`Work`] says how the work is
+//! distributed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use crate::plan::{Plan, Program};
 use crate::random::Random;
 use crate::step::{Step, Timed};
 
-/// How the work is spread over a number of threads other than the recorded one.
+/// How the work is distributed over another number of threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Work {
     /// All workers together do the recorded work. The work of each is cut where it held no lock and
     /// then waited, or took a lock that other workers take, too. The pieces are queued in the order
-    /// of time, and each worker that is free takes the next.
+    /// of time, and each free worker takes the next.
     #[default]
     Fixed,
-    /// Each worker does what one recorded worker did: all work grows with their number. Which one
-    /// is drawn by lot, each once before any comes twice.
+    /// Each worker does the work of one recorded worker, so the work grows with their number.
+    /// Recorded workers are drawn at random, each once before any is drawn twice.
     PerThread,
 }
 
@@ -31,7 +31,7 @@ pub struct Script {
     pub(crate) actors: Vec<Actor>,
     /// The queues of pieces from which workers take, in order.
     pub(crate) pools: Vec<Vec<Vec<Step>>>,
-    /// How often each token must be signalled.
+    /// Number of signals that each token needs.
     pub(crate) tokens: Vec<u32>,
 }
 
@@ -40,15 +40,15 @@ pub struct Script {
 pub(crate) enum Actor {
     /// These steps.
     Steps(Vec<Step>),
-    /// Whatever is next in a pool, until that is empty.
+    /// The next piece of a pool, until that is empty.
     Pool(usize),
 }
 
-/// Workers of one role, by their places in the plan.
+/// The workers of each role, by their indices in the plan.
 type Roles = Vec<Vec<usize>>;
 
 impl Script {
-    /// As it was recorded: each thread does what it did.
+    /// The script of the recording: each thread does what it did.
     #[must_use]
     pub fn recorded(plan: &Arc<Plan>) -> Self {
         let steps = |thread: &Program| Actor::Steps(bare(&thread.steps));
@@ -60,9 +60,10 @@ impl Script {
         }
     }
 
-    /// With about `threads` threads in all: those that are no workers stay, and of each role one
-    /// worker stays at least. If no thread is a worker, or as many as `threads` were there at a
-    /// time, as [`recorded`](Self::recorded). `seed` is for the lots of [`Work::PerThread`].
+    /// A script of about `threads` threads in all: those that are not workers stay, and each role
+    /// keeps at least one worker. The same as [`recorded`](Self::recorded) if no thread is a
+    /// worker, or if `threads` is the largest number that existed at a time. `seed` is for the
+    /// random choices of [`Work::PerThread`].
     #[must_use]
     pub fn scaled(plan: &Arc<Plan>, threads: usize, work: Work, seed: u64) -> Self {
         let roles = roles(plan);
@@ -89,25 +90,25 @@ impl Script {
         script
     }
 
-    /// How many threads it has.
+    /// Number of threads.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.actors.len()
     }
 
-    /// How often locks are taken in it.
+    /// Number of acquisitions.
     #[must_use]
     pub fn takes(&self) -> u64 {
         self.steps().filter(|step| matches!(step, Step::Lock { .. })).count() as u64
     }
 
-    /// How often a thread waits for another in it, other than for a lock.
+    /// Number of waits for another thread, other than for a lock.
     #[must_use]
     pub fn awaits(&self) -> u64 {
         self.steps().filter(|step| matches!(step, Step::Await { .. })).count() as u64
     }
 
-    /// The time that all threads compute or are away.
+    /// Total time that threads compute or are blocked, in nanoseconds.
     #[must_use]
     pub fn busy_ns(&self) -> u64 {
         self.steps().fold(0, |sum, step| match step {
@@ -124,7 +125,7 @@ impl Script {
         own.chain(self.pools.iter().flatten()).flatten()
     }
 
-    /// The work of a role, in pieces.
+    /// Distributes the work of a role in pieces.
     fn deals(&mut self, role: &[usize], workers: usize) {
         let plan = Arc::clone(&self.plan);
         let common = common(&plan, role);
@@ -133,7 +134,7 @@ impl Script {
             let thread = &plan.threads[number];
             let cut = cut(&thread.steps, &common);
             if let Some(end) = thread.end {
-                // Another thread may do the last piece before the others are done.
+                // The last piece may be done before the others.
                 self.tokens[end as usize] = cut.len() as u32;
             }
             for (order, piece) in cut.into_iter().enumerate() {
@@ -155,7 +156,7 @@ impl Script {
         self.actors.extend((0..workers).map(|_| Actor::Pool(pool)));
     }
 
-    /// For each worker a recorded one.
+    /// Draws a recorded worker for each worker.
     fn draws(&mut self, role: &[usize], workers: usize, random: &mut Random) {
         let mut left: Vec<usize> = Vec::new();
         for _ in 0..workers {
@@ -167,8 +168,8 @@ impl Script {
         }
     }
 
-    /// Makes sure that no thread waits for a signal that never comes, because the thread that gave
-    /// it is not there.
+    /// Lowers the tokens so that no thread waits for a signal of a thread that is not in the
+    /// script.
     fn forgives(&mut self) {
         let mut signals = vec![0u32; self.tokens.len()];
         for step in self.steps() {
@@ -183,7 +184,7 @@ impl Script {
 }
 
 impl Plan {
-    /// Whether it has workers, so that there may be another number of them.
+    /// Returns whether the plan has workers, so that their number may be changed.
     #[must_use]
     pub fn scales(&self) -> bool {
         !roles(self).is_empty()
@@ -194,8 +195,8 @@ fn bare(steps: &[Timed]) -> Vec<Step> {
     steps.iter().map(|timed| timed.step).collect()
 }
 
-/// The locks that two or more workers take. A lock that one worker alone takes guards state of that
-/// worker, such as a block that it compresses bit by bit; no other worker could continue that work.
+/// The locks that two or more workers take. A lock that only one worker takes guards state of that
+/// worker, such as a block that it compresses in steps; no other worker could continue that work.
 fn common(plan: &Plan, role: &[usize]) -> HashSet<u32> {
     let mut taken_by: HashMap<u32, usize> = HashMap::new();
     let mut common = HashSet::new();
@@ -211,9 +212,9 @@ fn common(plan: &Plan, role: &[usize]) -> HashSet<u32> {
     common
 }
 
-/// The pieces of a thread's work: each ends where the thread holds nothing and next waits or takes
-/// a common lock. So each step that waits for another stands in front of its piece, and in the
-/// order of time it comes behind what it waits for.
+/// The pieces of a thread's work: each ends where the thread holds no lock and next waits or takes
+/// a common lock. So a step that waits for another thread is the first of its piece, and in the
+/// order of time it comes after what it waits for.
 fn cut<'a>(steps: &'a [Timed], common: &HashSet<u32>) -> Vec<&'a [Timed]> {
     let mut held = 0u32;
     let mut pieces = Vec::new();
@@ -242,12 +243,12 @@ fn cut<'a>(steps: &'a [Timed], common: &HashSet<u32>) -> Vec<&'a [Timed]> {
     pieces
 }
 
-/// The roles of a plan that have two threads or more. A process's first thread is no worker: no
-/// thread made it, and it has no function.
+/// The roles of a plan that have two threads or more. A process's first thread is not a worker: no
+/// thread created it, and it has no start function.
 fn roles(plan: &Plan) -> Roles {
     let mut roles: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
     for (number, thread) in plan.threads.iter().enumerate() {
-        // Its maker may be before the part that is replayed.
+        // Its creation may be before the replayed part.
         if thread.made || thread.role.1 != 0 {
             roles.entry(thread.role).or_default().push(number);
         }
@@ -255,7 +256,7 @@ fn roles(plan: &Plan) -> Roles {
     roles.into_values().filter(|role| role.len() > 1).collect()
 }
 
-/// How many of the workers each role has, in proportion to the recorded; one at least.
+/// Number of workers for each role, in proportion to the recorded ones; at least one.
 fn shares(roles: &Roles, workers: usize) -> Vec<usize> {
     let recorded: usize = roles.iter().map(Vec::len).sum();
     let mut shares: Vec<usize> =

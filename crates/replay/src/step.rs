@@ -1,38 +1,38 @@
-//! A step of a thread of a plan.
+//! The steps of a plan's threads.
 
-/// One thing that a thread does. Locks, sites and tokens are places in the tables of the
+/// One step of a thread. Locks, sites and tokens are indices in the tables of the
 /// [`Plan`](crate::Plan).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Computes for that long.
+    /// Computes for a time.
     Compute {
-        /// CPU time.
+        /// CPU time, in nanoseconds.
         ns: u64,
     },
-    /// Is away for that long, and needs no CPU.
+    /// Is blocked for a time, without a CPU.
     Block {
-        /// From leaving the CPU until it goes on.
+        /// Time from leaving the CPU until it continues, in nanoseconds.
         ns: u64,
     },
-    /// Takes a lock, and waits for it if need be.
+    /// Takes a lock, and waits for it if necessary.
     Lock {
         /// The lock.
         lock: u32,
         /// The site at which the thread takes it.
         site: u32,
-        /// The thread has the lock beside others, to read.
+        /// Whether the thread takes the lock to read, beside others.
         shared: bool,
     },
-    /// Gives a lock back.
+    /// Releases a lock.
     Unlock {
         /// The lock.
         lock: u32,
     },
-    /// Waits until a token has been signalled as often as it has to be.
+    /// Waits until a token has got all its signals.
     Await {
         /// The token.
         token: u32,
-        /// How long the wait took as recorded.
+        /// Recorded length of the wait, in nanoseconds.
         took_ns: u64,
     },
     /// Signals a token once.
@@ -42,8 +42,8 @@ pub enum Step {
     },
 }
 
-/// A step, and when it was in the recording: when it began, but an [`Await`](Step::Await) when it
-/// was over. So a step that waits for another never stands before that.
+/// A step with its recorded time: that of its beginning, or of the end of an
+/// [`Await`](Step::Await). So a step that waits for another never comes before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timed {
     /// Nanoseconds since the recording began.

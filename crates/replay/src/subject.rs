@@ -1,17 +1,17 @@
-//! The locks that a replayed program gets: one of each kind, named after its mutex.
+//! Sets of locks for a replayed program: one lock of each kind, named after the mutex.
 
 use antiphon_sim::Machine;
 use antiphon_trace::LockKind;
 
 use crate::locks::{FREE, IDEAL, Instance, LOCKS, SimLock};
 
-/// The readers-writer lock of most subjects: it lets a reader in that holds it already.
+/// The readers-writer lock of most subjects: it admits a reader that already holds it.
 const READERS_WRITER: &str = "shfl-rwlock+recursive";
 
-/// The subject that plays glibc's mutex: of the same kind, barging and asleep at once.
+/// The subject in place of glibc's mutex: of the same kind, with barging and without spinning.
 pub const GLIBC: &str = "futex";
 
-/// The locks that a replayed program gets.
+/// The set of locks that a replayed program gets.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
     /// The name of its mutex.
@@ -25,21 +25,21 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// All subjects, the ideal one last: one for each lock that only one has at a time, and that is
-    /// taken and given back, as in a recording.
+    /// All subjects, the ideal one last: one for each exclusive lock that is taken and released, as
+    /// in a recording.
     pub fn all() -> impl Iterator<Item = Self> {
         let mutexes = LOCKS.iter().filter(|lock| !lock.shared && !lock.delegates());
         mutexes.chain([&FREE]).map(Self::of)
     }
 
-    /// The subject of that name; `None` if there is none.
+    /// The subject of that name; `None` if the name is unknown.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::all().find(|subject| subject.name == name)
     }
 
     /// A lock that spins is used for spinlocks, too. CST and the kernel have readers-writer locks
-    /// of their own, in which a thread may not come in twice; no replay does (see `stage`).
+    /// of their own, which a thread may not take twice; no replay does that (see `stage`).
     fn of(mutex: &'static SimLock) -> Self {
         let lock = |name| SimLock::named(name).expect("in the table, as a test sees");
         let (spin, rwlock) = match mutex.name {
@@ -53,13 +53,14 @@ impl Subject {
         Self { name: mutex.name, mutex, spin, rwlock }
     }
 
-    /// Whether `antiphon run` can put it under a program, or takes it away: glibc's own.
+    /// Returns whether `antiphon run` can run a program with this subject; glibc's lock counts,
+    /// too.
     #[must_use]
     pub fn deploys(&self) -> bool {
         matches!(self.name, GLIBC | "shfl-mutex" | "shfl-mutex+light")
     }
 
-    /// `machine`, with threads as its mutexes want them.
+    /// `machine`, with threads configured as the mutex needs.
     pub(crate) fn on(&self, machine: &Machine) -> Machine {
         self.mutex.on(machine)
     }

@@ -1,9 +1,9 @@
-//! A part of a long recording.
+//! Cuts a part out of a long recording.
 
 use antiphon_trace::{Event, Trace, What};
 
-/// The part of a trace from its middle in which locks are taken `takes` times; `None` if that is
-/// not less than all. Waits that go on as it begins begin with it.
+/// The part in the middle of a trace that has `takes` acquisitions; `None` if the trace has no
+/// more. Waits in progress at its beginning begin with it.
 #[must_use]
 pub fn middle(trace: &Trace, takes: usize) -> Option<Trace> {
     let events = trace.threads.iter().flat_map(|thread| &thread.events);

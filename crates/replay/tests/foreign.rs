@@ -1,4 +1,4 @@
-//! Traces that no program wrote: whatever a reader lets through can be planned and played.
+//! Traces that no program wrote: every trace that a reader accepts can be planned and played.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use antiphon_trace::{
     About, Cost, Error, Event, Lock, LockKind, Reader, Site, Tables, Thread, Trace, What, Writer,
 };
 
-/// Numbers that look random.
+/// Pseudo-random numbers.
 struct Random(u64);
 
 impl Random {
-    /// One below `end`.
+    /// A number below `end`.
     fn below(&mut self, end: u64) -> u64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -51,7 +51,7 @@ impl Random {
         Cost { code, before_ps: ps(), after_ps: ps(), timed: 1 }
     }
 
-    /// Mostly short; sometimes as long as can be written.
+    /// A span: mostly short, sometimes the longest that can be written.
     fn span(&mut self) -> u64 {
         match self.below(40) {
             0 => u64::MAX,
@@ -70,7 +70,7 @@ impl Random {
             .collect()
     }
 
-    /// A file of four threads, with tables or cut off.
+    /// A file of four threads, with tables or truncated.
     fn file(&mut self) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         let mut writer = Writer::new(&mut bytes, &About::default())?;

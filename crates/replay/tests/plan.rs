@@ -1,4 +1,4 @@
-//! The treatment of a trace, rule by rule.
+//! The rules by which a trace becomes a plan.
 
 mod common;
 
@@ -34,7 +34,8 @@ fn time_off_the_cpu_is_no_work_and_the_run_queue_is_nothing() {
     assert_eq!(steps(&plan, 0), expected);
 }
 
-/// Taking a lock takes 20 ns before its time and 30 after it, releasing one 10 and 5.
+/// Recording the taking of a lock costs 20 ns before its time and 30 after it, that of a release 10
+/// and 5.
 #[test]
 fn what_recording_took_is_left_out() {
     let cost =
@@ -45,14 +46,14 @@ fn what_recording_took_is_left_out() {
         (0, What::Begins),
         (100, takes(0)),
         (200, releases(0)),
-        // Too short for what is to be left out, and the next makes up for it.
+        // Too short for the time to subtract: the rest is subtracted from the next.
         (210, takes(0)),
         (310, releases(0)),
         (310, asked),
         (5000, off),
         (5000, takes(0)),
         (5041, releases(0)),
-        // A wait is none of its work, whatever was in it.
+        // A wait is not work, whatever is in it.
         (6041, SLEEPS),
         (6041, asked),
         (9000, WAKES),
@@ -91,7 +92,7 @@ fn waiting_for_a_lock_is_no_work_and_giving_up_takes_its_time() {
         (520, releases(0)),
         (600, waits),
         (900, What::GivesUp { lock: 0 }),
-        // A try in vain.
+        // An attempt without success.
         (950, What::GivesUp { lock: 0 }),
     ];
     let plan = Plan::new(&trace(vec![thread(0, &events)]));
@@ -110,8 +111,8 @@ fn waiting_for_a_lock_is_no_work_and_giving_up_takes_its_time() {
 #[test]
 fn a_wait_on_a_condition_waits_for_who_notified_it_and_a_broadcast_wakes_all() {
     let all = What::Notifies { condition: 3, all: true };
-    // The first wakes no thread: none was asleep. The second is for the first sleeper, which wakes
-    // before the broadcast; the broadcast is for the two that sleep then.
+    // The first notification wakes no thread: none is asleep. The second wakes the first sleeper,
+    // before the broadcast; the broadcast wakes the two threads that sleep then.
     let notifier = [(5, NOTIFIES), (100, NOTIFIES), (300, all)];
     let first = [(10, SLEEPS), (150, WAKES), (200, SLEEPS), (350, WAKES)];
     let second = [(220, SLEEPS), (360, WAKES)];
@@ -133,7 +134,7 @@ fn a_wait_on_a_condition_waits_for_who_notified_it_and_a_broadcast_wakes_all() {
     assert_eq!(awaits(1), [(0, 140), (1, 150)]);
     assert_eq!(awaits(2), [(2, 140)]);
     assert_eq!(signals(0), [0, 1, 2]);
-    // Its time ran out; then it was woken by a thread that is not in the trace.
+    // First its time ran out; then a thread that is not in the trace woke it.
     assert_eq!(
         steps(&plan, 3)[1..],
         [Step::Block { ns: 300 }, Step::Compute { ns: 100 }, Step::Block { ns: 100 }]
@@ -170,11 +171,11 @@ fn what_does_not_belong_together_is_left_out_and_counted() {
     let events = [
         // A release of a lock that another thread has.
         (0, releases(1)),
-        // Never given back; the same lock is taken again and given back, which counts.
+        // Never released; the same lock is taken again and released, which counts.
         (10, takes(0)),
         (20, takes(0)),
         (30, releases(0)),
-        // A lock that the thread has: a recursive mutex. The inner pair is nothing.
+        // A lock that the thread holds: a recursive mutex. The inner pair doesn't count.
         (40, takes(1)),
         (50, takes(1)),
         (60, releases(1)),

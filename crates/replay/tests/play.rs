@@ -1,4 +1,4 @@
-//! Replays: they end, they are the same each time, and they say what the program would.
+//! Replays end, are the same each time, and predict what the program would do.
 
 mod common;
 
@@ -22,8 +22,8 @@ fn play(script: &Arc<Script>, lock: &str, seed: u64) -> Played {
     play.play(script, subject).unwrap_or_else(|stuck| panic!("{lock}: {stuck}"))
 }
 
-/// A main thread that makes `workers`, each of which takes one lock `rounds` times, holds it for
-/// `held_ns` and stays away for `away_ns`; and joins them.
+/// A main thread that creates `workers` and joins them. Each takes one lock `rounds` times, holds
+/// it for `held_ns` and then works for `away_ns`.
 fn pool(workers: u32, rounds: u64, held_ns: u64, away_ns: u64) -> Trace {
     let mut main = vec![(0, What::Begins)];
     main.extend((1..=workers).map(|thread| (10, What::Creates { thread })));
@@ -56,7 +56,7 @@ fn no_lock_is_faster_than_one_that_costs_nothing() {
     let plan = plan(&pool(8, 60, 500, 300));
     let script = Arc::new(Script::recorded(&plan));
     let ideal = play(&script, IDEAL, 1);
-    // 480 sections of 500 ns, one after the other, and what leads to the first.
+    // 480 sections of 500 ns, one after the other, and the time before the first.
     assert!((240_000..280_000).contains(&ideal.end_ns), "{}", ideal.end_ns);
     for subject in Subject::all() {
         let played = play(&script, subject.name, 1);
@@ -99,8 +99,8 @@ fn more_workers_share_the_same_work_or_each_bring_their_own() {
 
 #[test]
 fn who_waits_with_a_lock_for_one_who_needs_it_goes_on_without() {
-    // As recorded, the second thread was in the lock before the first came, and notified it then.
-    // In the replay the first has the lock already and sleeps with it.
+    // In the recording, the second thread held the lock before the first arrived, and then notified
+    // it. In the replay the first already holds the lock and sleeps with it.
     let notified = What::Wakes { condition: 3, notified: true };
     let sleeper = [
         (0, takes(0)),
@@ -122,7 +122,7 @@ fn who_waits_with_a_lock_for_one_who_needs_it_goes_on_without() {
 
 #[test]
 fn who_waits_for_one_that_computes_waits_for_long() {
-    // It slept for a moment, as it had had no CPU until then: in the replay it has one at once.
+    // It slept only briefly, because it had no CPU before: in the replay it gets one at once.
     let begins_late = What::Off { blocked_ns: 0, queued_ns: 59_000_000 };
     let sleeper = [
         (0, What::Begins),
@@ -144,8 +144,8 @@ fn who_waits_for_one_that_computes_waits_for_long() {
 
 #[test]
 fn who_keeps_others_out_goes_on_first() {
-    // As above, the first thread has the lock already. The third came to its wait before, and what
-    // it waits for comes behind what the first does.
+    // In the replay the first thread already holds the lock. The third began its wait earlier, and
+    // what it waits for comes after what the first does.
     let notified = |condition| What::Wakes { condition, notified: true };
     let sleeper = [
         (0, takes(0)),
@@ -197,7 +197,7 @@ fn locks_taken_in_both_orders_are_no_deadlock() {
     }
 }
 
-/// Numbers from a seed.
+/// Pseudo-random numbers from a seed.
 struct Lots(u64);
 
 impl Lots {
@@ -207,7 +207,7 @@ impl Lots {
     }
 }
 
-/// Any events that name what there is, in the order of time.
+/// Random events that name existing objects, in the order of time.
 fn any(lots: &mut Lots) -> Trace {
     let threads = 1 + lots.below(6) as u32;
     let any_thread = |lots: &mut Lots| lots.below(threads.into()) as u32;
@@ -248,7 +248,8 @@ fn any(lots: &mut Lots) -> Trace {
 fn whatever_a_trace_says_its_replay_ends() {
     let mut lots = Lots(0x5eed);
     let mut played_any = 0;
-    // Locks that look over and over while a thread waits in vain take the host's time only.
+    // Only some locks: others poll while a thread waits without success, which costs only the
+    // host's time.
     let subjects = [
         GLIBC,
         "shfl-mutex",
@@ -331,7 +332,7 @@ fn the_middle_of_a_trace_is_a_trace() {
     let whole = pool(4, 100, 100, 900);
     let part = middle(&whole, 100).expect("a part");
     let plan = plan(&part);
-    // Its workers are known, though they were made before.
+    // Its workers are known, although they were created before.
     assert!(plan.scales());
     assert!((90..=100).contains(&plan.takes()), "{}", plan.takes());
     let in_order = |events: &[Event]| events.windows(2).all(|pair| pair[0].at_ns <= pair[1].at_ns);
@@ -356,7 +357,7 @@ fn a_timeline_has_a_slice_for_each_hold_and_each_wait() {
     let read: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
     let kinds: Vec<_> = read["traceEvents"].as_array().expect("a list").iter().collect();
     let of = |ph: &str| kinds.iter().filter(|event| event["ph"] == ph).count();
-    // The first hold ends within the second, so it can't be a slice of the track.
+    // The first hold ends inside the second, so it can't be a slice of the track.
     assert_eq!((of("M"), of("X"), of("b"), of("e")), (3, 2, 1, 1));
     assert_eq!((kinds[3]["ts"].as_f64(), kinds[3]["dur"].as_f64()), (Some(0.0), Some(2.5)));
 }
@@ -378,7 +379,7 @@ fn a_replay_has_a_timeline_beside_the_recorded_one() {
     let waits = |what| matches!(what, What::Waits { .. });
     assert_eq!(count(&simulated, takes), count(&recorded, takes));
     assert_eq!(count(&simulated, takes), played.takes);
-    // All come to one lock at a time: in the simulation they meet there.
+    // All threads arrive at one lock at the same time, so they contend in the simulation.
     assert!(count(&simulated, waits) > 0);
     let mut out = Vec::new();
     let traces = [("recorded", &recorded), ("simulated", &simulated)];

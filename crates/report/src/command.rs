@@ -1,4 +1,4 @@
-//! Errors of the command line in the form that all errors have: one line, and an exit code.
+//! Errors of the command line, in the form of all errors: one line, and an exit code.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -8,10 +8,11 @@ use clap::error::ErrorKind;
 
 use crate::failure::Failure;
 
-/// Prints what clap has to say about this process's arguments, and returns the exit code. Help goes
-/// to stdout whole; an error becomes one line on stderr.
+/// Prints clap's message about this process's arguments, and returns the exit code. Help goes to
+/// stdout unchanged; an error becomes one line on stderr.
 ///
-/// `wrappers` are verbs that exit as the program under them does: their own failures are 125.
+/// `wrappers` are verbs that exit with the code of the program under them: their own failures are
+/// 125.
 pub fn refuse<C: CommandFactory>(error: &clap::Error, wrappers: &[&str]) -> ExitCode {
     let help = [
         ErrorKind::DisplayHelp,
@@ -20,7 +21,7 @@ pub fn refuse<C: CommandFactory>(error: &clap::Error, wrappers: &[&str]) -> Exit
     ];
     if help.contains(&error.kind()) {
         let code = u8::from(error.exit_code() != 0) * 2;
-        // The reader may have closed the stream already: then the help is not wanted.
+        // If the reader has closed the stream, the help is not wanted.
         let _ = error.print();
         return ExitCode::from(code);
     }
@@ -30,8 +31,7 @@ pub fn refuse<C: CommandFactory>(error: &clap::Error, wrappers: &[&str]) -> Exit
     if is_wrapper { Failure::wrapper(line) } else { Failure::arguments(line) }.report()
 }
 
-/// Turns clap's message into one line: what is wrong, what there is instead, and where it says
-/// more.
+/// Turns clap's message into one line: what is wrong, the alternatives, and where to find more.
 #[must_use]
 pub fn one_line<C: CommandFactory>(message: &str, arguments: &[OsString]) -> String {
     let mut line = String::new();
@@ -47,7 +47,7 @@ pub fn one_line<C: CommandFactory>(message: &str, arguments: &[OsString]) -> Str
     format!("{}; see {} --help", line.trim_start(), verb(C::command(), arguments))
 }
 
-/// `antiphon` and those of its verbs that the arguments begin with.
+/// `antiphon` and the verbs at the beginning of the arguments.
 fn verb(mut command: clap::Command, arguments: &[OsString]) -> String {
     let mut name = "antiphon".to_owned();
     for word in arguments {

@@ -1,9 +1,9 @@
-//! CPU time that processes have used.
+//! CPU time of child processes.
 
-/// Seconds of CPU time, user and system, that this process's ended and awaited children used, with
-/// theirs that they awaited.
+/// CPU time, user and system, in seconds, of this process's children that have ended and were
+/// waited for, including those that they waited for.
 pub fn of_children() -> f64 {
-    // SAFETY: all fields are numbers, of which zero is a value.
+    // SAFETY: all fields are numbers, for which zero is valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: `usage` is ours to write; the call can't fail with these arguments.
     unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };

@@ -1,4 +1,4 @@
-//! How the command fails: one line, and an exit code that a script can trust.
+//! Failures of the command: one line, and an exit code for scripts.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use crate::table::printable;
 
-/// Why a verb did not do what it was asked.
+/// Why a verb failed: a message and an exit code.
 #[derive(Debug)]
 pub struct Failure {
     code: u8,
@@ -14,38 +14,38 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The thing that was measured failed: 1.
+    /// The measured program or operation failed: exit code 1.
     pub fn measured(message: impl Display) -> Self {
         Self::new(1, message)
     }
 
-    /// Bad arguments: 2. The message says what is wrong, and what would be right.
+    /// Bad arguments: exit code 2. The message should say what is wrong, and what would be right.
     pub fn arguments(message: impl Display) -> Self {
         Self::new(2, message)
     }
 
-    /// A kernel feature, a privilege or a program is missing: 69. The message says which, and how
-    /// to get it.
+    /// A kernel feature, a privilege or a program is missing: exit code 69. The message should say
+    /// which, and how to get it.
     pub fn missing(message: impl Display) -> Self {
         Self::new(69, message)
     }
 
-    /// A wrapper (`run`) failed by itself: 125.
+    /// A wrapper (`run`) itself failed: exit code 125.
     pub fn wrapper(message: impl Display) -> Self {
         Self::new(125, message)
     }
 
-    /// The program under a wrapper is there but can't be run: 126.
+    /// The program under a wrapper exists but can't be run: exit code 126.
     pub fn cannot_run(message: impl Display) -> Self {
         Self::new(126, message)
     }
 
-    /// The program under a wrapper was not found: 127.
+    /// The program under a wrapper was not found: exit code 127.
     pub fn not_found(message: impl Display) -> Self {
         Self::new(127, message)
     }
 
-    /// A program that did a part of the work has failed, and has said why on stderr: its code.
+    /// A helper program has failed, and has printed the reason on stderr: its exit code.
     #[must_use]
     pub fn passed_on(code: u8) -> Self {
         Self::new(code, "")
@@ -66,15 +66,15 @@ impl Failure {
         Self { code, message: message.to_string() }
     }
 
-    /// Says why on stderr, unless another program has, and returns the exit code.
+    /// Prints the reason on stderr, unless another program has, and returns the exit code.
     pub fn report(&self) -> ExitCode {
         if self.message.is_empty() {
             return ExitCode::from(self.code);
         }
         let line = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
-        // It may quote a file that comes from anywhere.
+        // The message may quote an untrusted file.
         let line = printable(&line);
-        // If stderr has no reader any more, the exit code still tells.
+        // If stderr has no reader any more, the exit code remains.
         let _ = writeln!(std::io::stderr(), "antiphon: {line}");
         ExitCode::from(self.code)
     }

@@ -1,14 +1,14 @@
-//! A file that was asked for: refused before the work if it can't be written, and after it there
-//! whole or not at all.
+//! Output files: refused before the work if they can't be written, and afterwards written
+//! completely or not at all.
 //!
-//! | what stands at the path, links followed | how it is written |
+//! | what is at the path, links followed | how it is written |
 //! |---|---|
-//! | nothing, or a regular file | beside it, under another name, which it then gets (FILE-1) |
-//! | a device, a FIFO | itself |
-//! | an open file, named in `/proc` (`/dev/stdout`, `/dev/fd/N`) | itself, behind what it has |
+//! | nothing, or a regular file | to a new file beside it, which is then renamed (FILE-1) |
+//! | a device, a FIFO | directly |
+//! | an open file, named in `/proc` (`/dev/stdout`, `/dev/fd/N`) | directly, at its position |
 //!
-//! FILE-1: a program that opens the path finds the file that was there before, or all of the new.
-//! Nothing is kept beside the path before that, so whatever ends the work leaves nothing there.
+//! FILE-1: a program that opens the path finds the earlier file, or all of the new one. The file
+//! beside the path is created only then, so whatever ends the work before leaves nothing there.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, RandomState};
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// A file to be written, that could be when it was opened.
+/// A file to be written, which was checked to be writable when it was opened.
 pub struct OutputFile {
     option: &'static str,
     path: PathBuf,
@@ -33,18 +33,19 @@ enum Place {
 }
 
 impl OutputFile {
-    /// The file that `option` names. A FIFO blocks until it has a reader.
+    /// Opens the file that `option` names. Blocks on a FIFO until it has a reader.
     ///
     /// # Errors
     ///
-    /// 2, if it can't be written: it is a folder, or in none, or others'.
+    /// Exit code 2 if it can't be written: it is a folder, its folder does not exist, or it belongs
+    /// to others.
     pub fn open(option: &'static str, path: &Path) -> Result<Self, Failure> {
         let place = Place::of(path);
         let place = place.map_err(|error| Failure::arguments(said(option, path, &error)))?;
         Ok(Self { option, path: path.to_owned(), place })
     }
 
-    /// The file of an option that may be left out.
+    /// Opens the file of an option that may be left out.
     ///
     /// # Errors
     ///
@@ -57,12 +58,12 @@ impl OutputFile {
     ///
     /// # Errors
     ///
-    /// 1, if not all of it could be; what was there before still is.
+    /// Exit code 1 if not all of it could be written; then the earlier file remains.
     pub fn write(self, text: &str) -> Result<(), Failure> {
         self.write_by(|out| out.write_all(text.as_bytes()))
     }
 
-    /// Writes what `contents` does.
+    /// Writes what `contents` writes to its argument.
     ///
     /// # Errors
     ///
@@ -79,14 +80,14 @@ impl OutputFile {
     }
 }
 
-/// Fails if `stream` takes nothing at all: it is closed, or open for reading, or always full.
+/// Fails if `stream` can't be written to: it is closed, or open for reading, or always full.
 ///
 /// # Errors
 ///
-/// Why.
+/// Those of duplicating and writing.
 pub fn takes(stream: impl AsFd) -> io::Result<File> {
     let mut file = File::from(stream.as_fd().try_clone_to_owned()?);
-    // Writes no bytes, which changes nothing. Behind `Stdout` a bad descriptor would be none.
+    // Writes no bytes, which changes nothing. `Stdout` would hide a bad descriptor.
     file.write(&[]).map(|_| file)
 }
 
@@ -116,11 +117,11 @@ impl Place {
 
 const PROC: &str = "/proc";
 
-/// The number of links that Linux follows. Source: path_resolution(7).
+/// Most links that Linux follows. Source: path_resolution(7).
 const LINKS: usize = 40;
 
-/// The end of the links from `path`; no file need be there. Links of `/proc` are not followed: they
-/// name what is open, not where it is.
+/// Follows the links from `path`; the target need not exist. Links of `/proc` are not followed:
+/// they name an open file, not its place.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -136,10 +137,10 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::from_raw_os_error(libc::ELOOP))
 }
 
-/// A file that is written as it is.
+/// Opens a file that is written directly.
 fn opened(path: &Path) -> io::Result<File> {
-    // A file that is open already need not be opened again: a second descriptor has an offset of
-    // its own, and a socket can't be opened.
+    // A file that is already open must not be opened again: a second descriptor has its own offset,
+    // and a socket can't be opened.
     let own = |fd: &str| path == Path::new(&format!("/proc/{}/fd/{fd}", std::process::id()));
     if own("1") {
         return takes(io::stdout());
@@ -152,28 +153,28 @@ fn opened(path: &Path) -> io::Result<File> {
 
 /// A new file in the folder of `path`, and its name.
 fn beside(path: &Path) -> io::Result<(PathBuf, File)> {
-    // Random by what the standard library seeds its tables with.
+    // Random by the standard library's seeds of hash tables.
     let name = format!(".antiphon-{:016x}.unfinished", RandomState::new().hash_one(path));
     let unfinished = path.with_file_name(name);
     let file = File::create_new(&unfinished)?;
     Ok((unfinished, file))
 }
 
-/// Puts `contents` at `path`, whole or not at all (FILE-1).
+/// Writes `contents` to `path`, completely or not at all (FILE-1).
 fn replace(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let (unfinished, file) = beside(path)?;
     let written = fill(file, contents).and_then(|file| {
         if let Ok(before) = fs::metadata(path) {
-            // Only root may give files away; for others it is theirs from now on.
+            // Only root may change the owner of a file; otherwise the user owns it from now on.
             let _ = fchown(&file, Some(before.uid()), Some(before.gid()));
             file.set_permissions(before.permissions())?;
         }
-        // Some file systems find out only now that there is no room.
+        // Some file systems report only now that there is no room.
         file.sync_all()?;
         fs::rename(&unfinished, path)
     });
     if written.is_err() {
-        // The first error is the one to tell.
+        // The first error is reported.
         let _ = fs::remove_file(&unfinished);
     }
     written

@@ -1,5 +1,5 @@
-//! The folders in which Antiphon keeps things between runs: the user's cache, or one of the user's
-//! own among temporary files.
+//! The folders in which Antiphon keeps files between runs: the user's cache, or a folder of the
+//! user among temporary files.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -7,18 +7,18 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// The folders, the best place first. Not all of them need exist.
+/// The folders, the best first. Not all of them need exist.
 #[must_use]
 pub fn all() -> Vec<PathBuf> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    // SAFETY: takes nothing and can't fail.
+    // SAFETY: the call takes no arguments and can't fail.
     let user = unsafe { libc::getuid() };
     let everybodys = (user == 0).then(|| PathBuf::from("/var/cache"));
     let own = || Some(absolute("HOME")?.join(".cache"));
     let cache = absolute("XDG_CACHE_HOME").or(everybodys).or_else(own);
     let cache = cache.map(|cache| cache.join("antiphon"));
-    // Where others write, too, under the user's number.
+    // In folders where others write, too, a name with the user's id.
     let of_user = format!("antiphon-{user}");
     let temporary = [std::env::temp_dir(), "/var/tmp".into(), "/dev/shm".into()];
     let runtime = absolute("XDG_RUNTIME_DIR").map(|folder| folder.join("antiphon"));
@@ -26,19 +26,20 @@ pub fn all() -> Vec<PathBuf> {
     cache.into_iter().chain(others).filter(|folder| can_stand(folder)).collect()
 }
 
-/// Whether a path can stand in `LD_PRELOAD`: no separators, nothing that the loader expands.
+/// Returns whether a path can be used in `LD_PRELOAD`: no separators, nothing that the loader
+/// expands.
 fn can_stand(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
     !bytes.iter().any(|&byte| matches!(byte, b':' | b'$') || byte.is_ascii_whitespace())
 }
 
-/// Makes a folder that belongs to this user, and in which no other user may write.
+/// Creates a folder that belongs to this user, and in which no other user may write.
 ///
 /// # Errors
 ///
-/// If it can't be made; if it is there and others own it or may write in it.
+/// If it can't be created; if it exists and others own it or may write in it.
 pub fn make_own(folder: &Path) -> io::Result<()> {
-    // SAFETY: takes nothing and can't fail.
+    // SAFETY: the call takes no arguments and can't fail.
     let user = unsafe { libc::getuid() };
     let mode = if user == 0 { 0o755 } else { 0o700 };
     DirBuilder::new().recursive(true).mode(mode).create(folder)?;

@@ -1,15 +1,15 @@
-//! Files that a person names and none of which is long: a slip of the pen, such as a device, must
-//! not take all memory.
+//! Reads files that a user names, up to a limit: a wrong name, such as a device, must not exhaust
+//! the memory.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read as _, Result};
 use std::path::Path;
 
-/// The bytes of a file that has `most` at most. Blocks for as long as the file has no end.
+/// Reads a file of at most `most` bytes. Blocks until the end of the file or the limit.
 ///
 /// # Errors
 ///
-/// If it can't be read, or is longer.
+/// If the file can't be read, or is longer.
 pub fn bytes(path: &Path, most: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(most as u64 + 1).read_to_end(&mut bytes)?;
@@ -24,7 +24,7 @@ pub fn bytes(path: &Path, most: usize) -> Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// As `bytes`; if it is not in UTF-8.
+/// Those of `bytes`; if the file is not UTF-8.
 pub fn text(path: &Path, most: usize) -> Result<String> {
     let text = String::from_utf8(bytes(path, most)?);
     text.map_err(|_| Error::new(ErrorKind::InvalidData, "not a text in UTF-8"))

@@ -1,24 +1,24 @@
-//! Code that the command and the laboratory share: how they print, count, refuse and fail.
+//! Code that the command and the laboratory share: output, statistics, arguments and errors.
 //!
 //! `antiphon` is what people run on their programs, `antiphon-lab` measures and simulates. A report
 //! of one looks like a report of the other, and scripts read both. Both call themselves `antiphon`
 //! in messages and in reports, because `antiphon VERB` runs either of them.
 //!
-//! | module | has |
+//! | module | contents |
 //! |---|---|
 //! | [`report`] | the frame of every JSON report |
 //! | [`table`], [`words`], [`shell`] | text for people |
 //! | [`page`] | reports as pages, with drawings |
 //! | [`screen`], [`progress`] | the terminal, while something runs |
-//! | [`file`](mod@file) | files that were asked for |
+//! | [`file`](mod@file) | output files |
 //! | [`stats`] | medians, intervals, distributions, fairness |
 //! | [`failure`] | errors as one line and an exit code |
 //! | [`command`] | clap's errors in that form |
-//! | [`process`] | signals and the stack of the process itself |
+//! | [`process`] | signals and stack limit of the process |
 //! | [`list`], [`input`], [`schedule`], [`machine`] | arguments: lists, files, options, machines |
-//! | [`folders`] | where things are kept between runs |
-//! | [`survey`] | how the command asks the laboratory to measure all locks |
-//! | [`cpu_time`] | what children have used |
+//! | [`folders`] | folders for files kept between runs |
+//! | [`survey`] | the interface by which the command has the laboratory measure all locks |
+//! | [`cpu_time`] | CPU time of children |
 
 pub mod command;
 pub mod cpu_time;
@@ -45,7 +45,7 @@ use std::io::Write as _;
 use crate::failure::Failure;
 use table::printable;
 
-/// Says on stderr what is no failure, and may be a mistake of the user.
+/// Prints a warning on stderr: not a failure, but perhaps a mistake of the user.
 pub fn doubt(what: &str) {
     // If stderr has no reader, the message is lost.
     let _ = writeln!(std::io::stderr(), "antiphon: {}", printable(what));
@@ -54,7 +54,7 @@ pub fn doubt(what: &str) {
 /// Lets SIGPIPE end this process, as it ends other commands whose reader has gone (`| head`). Rust
 /// ignores the signal; a write without a reader is then an error.
 pub fn end_with_the_reader() {
-    // SAFETY: the default action.
+    // SAFETY: sets the default action, which runs no code of ours.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
@@ -67,11 +67,11 @@ pub fn check_stdout() -> Result<(), Failure> {
     file::takes(std::io::stdout()).map(drop).map_err(stdout_failed)
 }
 
-/// Writes `text` to stdout, whole.
+/// Writes all of `text` to stdout.
 ///
 /// # Errors
 ///
-/// If stdout can't be written: the disk is full, perhaps.
+/// If stdout can't be written, for example because the disk is full.
 pub fn say(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(stdout_failed)

@@ -1,4 +1,4 @@
-//! LIST arguments: `2,4,8-11`, and names with commas between.
+//! LIST arguments: `2,4,8-11`, and names separated by commas.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -74,7 +74,7 @@ impl FromStr for Shares {
     }
 }
 
-/// The names in `text`, each of which must be one of `known`; an empty list stands for none.
+/// The names in `text`, each of which must be one of `known`; an empty list gives no names.
 ///
 /// # Errors
 ///
@@ -93,7 +93,7 @@ pub fn names<'a>(what: &str, text: &str, known: &[&'a str]) -> Result<Vec<&'a st
     Ok(names)
 }
 
-/// The known name that was meant, perhaps: ` (did you mean 'std'?)`, or nothing.
+/// A suggestion of a similar known name: ` (did you mean 'std'?)`, or nothing.
 pub fn near(name: &str, known: &[&str]) -> String {
     let likeness = known.iter().map(|known| (strsim::jaro_winkler(name, known), known));
     match likeness.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
@@ -102,7 +102,7 @@ pub fn near(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// Two names that are at least this like each other count as alike.
+/// Similarity from which on a name is suggested.
 const LIKE: f64 = 0.8;
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The process itself: which signals it ignores and blocks, and how large its stack may grow.
+//! Signals and stack limit of the process: which signals it ignores and blocks, and how large its
+//! stack may grow.
 //!
 //! The system calls for signals are made without the C library, whose functions leave out the two
 //! signals that it keeps for itself.
@@ -8,7 +9,7 @@ use std::process::ExitCode;
 /// The kernel's set of signals: bit N - 1 for signal N.
 const BYTES: usize = size_of::<u64>();
 
-/// Blocks all signals for the calling thread, and those that it makes from now on.
+/// Blocks all signals for the calling thread, and for threads that it creates from now on.
 pub fn hold() {
     set_mask(u64::MAX);
 }
@@ -18,7 +19,7 @@ pub fn hold() {
 pub fn mask() -> u64 {
     let mut mask = 0_u64;
     let none = std::ptr::null::<u64>();
-    // SAFETY: asks for the mask, into memory of ours that is as long as we say.
+    // SAFETY: stores the mask in memory of ours, which has this length.
     unsafe {
         libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, none, &raw mut mask, BYTES)
     };
@@ -28,7 +29,7 @@ pub fn mask() -> u64 {
 /// Sets the signals that the calling thread blocks.
 pub fn set_mask(mask: u64) {
     let none = std::ptr::null_mut::<u64>();
-    // SAFETY: reads a mask of ours that is as long as we say. What is unblocked has its effect.
+    // SAFETY: reads a mask of ours, which has this length. Signals that are unblocked take effect.
     unsafe {
         libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, none, BYTES)
     };
@@ -49,7 +50,7 @@ struct Action {
 pub fn ignored() -> u64 {
     let is_ignored = |signal: i32| {
         let (none, mut action) = (std::ptr::null::<Action>(), Action::default());
-        // SAFETY: asks for the present action, into memory of ours.
+        // SAFETY: stores the current action in memory of ours.
         unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, none, &raw mut action, BYTES) };
         action.handler == libc::SIG_IGN
     };
@@ -95,20 +96,20 @@ pub fn widen_stack() -> Option<(u64, u64)> {
     before
 }
 
-/// Prepares this process: it can wait for its children, and a file that is too long for the limit
-/// is an error.
+/// Prepares this process, so that it can wait for its children, and exceeding the limit on file
+/// sizes is an error instead of a signal.
 pub fn prepare() {
     set_ignored(libc::SIGCHLD, false);
     set_ignored(libc::SIGXFSZ, true);
 }
 
-/// Does the work of this process where its stack has room: on a thread, if the limit is too small
-/// and can't be raised.
+/// Runs `work` with a sufficient stack: on a new thread, if the limit is too small and can't be
+/// raised.
 pub fn with_room(work: fn() -> ExitCode) -> ExitCode {
     if stack().is_none_or(|(soft, _)| soft >= STACK_BYTES) {
         return work();
     }
-    // This thread takes no signal meanwhile: the other one may.
+    // Signals go to the new thread, and not to this one.
     let before = mask();
     hold();
     let with_signals = move || {
@@ -118,7 +119,7 @@ pub fn with_room(work: fn() -> ExitCode) -> ExitCode {
     let builder = std::thread::Builder::new().stack_size(STACK_BYTES as usize);
     match builder.spawn(with_signals) {
         Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-        // Perhaps this stack does.
+        // Perhaps this stack is large enough.
         Err(_) => with_signals(),
     }
 }

@@ -1,9 +1,9 @@
-//! A line on stderr for a user that waits: only on a terminal, and only after two seconds.
+//! A progress line on stderr: only on a terminal, and only after two seconds.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-/// How far something has come.
+/// The progress of some steps.
 pub struct Progress {
     steps: usize,
     done: usize,
@@ -17,14 +17,14 @@ const REDRAW: Duration = Duration::from_millis(200);
 const BAR: usize = 24;
 
 impl Progress {
-    /// Nothing of `steps` is done.
+    /// Progress of `steps` steps, none of which is done.
     #[must_use]
     pub fn new(steps: usize) -> Self {
         let terminal = std::io::stderr().is_terminal();
         Self { steps, done: 0, begun: Instant::now(), drawn: None, terminal }
     }
 
-    /// One more step is done; `what` comes next.
+    /// Counts one more step; `what` comes next.
     pub fn step(&mut self, what: &str) {
         self.done += 1;
         let now = Instant::now();
@@ -36,7 +36,7 @@ impl Progress {
         let left = left(now - self.begun, self.done, self.steps);
         let full = BAR * self.done / self.steps.max(1);
         let bar = format!("{}{}", "━".repeat(full), "─".repeat(BAR.saturating_sub(full)));
-        // Progress that can't be shown is no failure of what progresses.
+        // Progress that can't be shown is not an error.
         let _ = write!(std::io::stderr(), "\r\x1b[K{bar} {} left  {what}", clock(left));
     }
 }

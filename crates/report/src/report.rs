@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 use super::{say, shell};
 use crate::failure::Failure;
 
-/// Grows when a key is renamed or changes its meaning; not when one is added.
+/// Must be incremented when a key is renamed or changes its meaning; not when one is added.
 pub const SCHEMA: u32 = 1;
 
-/// `schema`, `antiphon`, `machine` and `command`, with the keys of `body` beside them.
+/// A report: `schema`, `antiphon`, `machine` and `command`, and the keys of `body`.
 #[must_use]
 pub fn framed(body: Value) -> Value {
     let mut report = Map::new();
@@ -45,14 +45,14 @@ pub fn print_or_say(
     if as_json { print(body()) } else { say(&text()) }
 }
 
-/// The arguments of this process, as a line that a shell can be given.
+/// The arguments of this process, as a line for a shell.
 #[must_use]
 pub fn command() -> String {
     let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into());
     shell::line(std::iter::once("antiphon".to_owned()).chain(arguments))
 }
 
-/// A description of this machine, as far as a reader of figures needs it.
+/// A description of this machine, for the readers of figures.
 #[must_use]
 pub fn machine() -> Value {
     let text = |path: &str| std::fs::read_to_string(path).ok();

@@ -1,5 +1,5 @@
 //! The parameters of the scheduler: `period=20,slack=1`, in milliseconds; and which of them a tier
-//! has a use for, as reports have no others.
+//! uses, because reports show only those.
 
 use std::str::FromStr;
 
@@ -24,7 +24,7 @@ impl From<Schedule> for [u64; 4] {
     }
 }
 
-/// The most that any of them may be, in milliseconds.
+/// Largest value of an option, in milliseconds.
 const MOST_MS: f64 = 1000.0;
 const NAMES: &str = "period, min-slice, slack, threshold";
 
@@ -88,7 +88,7 @@ impl Schedule {
         }
     }
 
-    /// The options that have an effect, for people; none are named if none has.
+    /// The options that have an effect, for people; `None` if none has.
     pub fn said(self, used: Used) -> Option<String> {
         let ms = |ns: u64| ns as f64 / 1e6;
         let Options { slack_ns, threshold_ns, .. } = self.0;

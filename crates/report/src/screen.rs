@@ -1,5 +1,5 @@
-//! The terminal while a live view has it: its other screen, without a cursor, and keys as they
-//! come. All of that is undone when this is dropped, which signals that end programs lead to.
+//! The terminal of a live view: the alternate screen, without a cursor, and unbuffered keys. All of
+//! that is undone when the [`Screen`] is dropped, also after a signal that ends programs.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::mem::MaybeUninit;
@@ -13,23 +13,23 @@ const HOME: &str = "\x1b[H";
 const REST_OF_LINE: &str = "\x1b[K";
 const REST_OF_SCREEN: &str = "\x1b[J";
 
-/// A signal that ends programs has come.
+/// Whether a signal that ends programs has arrived.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
-/// The terminal, taken.
+/// The terminal in use by a live view.
 pub struct Screen {
-    /// How it was, if keys come from a terminal.
+    /// The earlier settings, if keys come from a terminal.
     before: Option<libc::termios>,
 }
 
-/// A key that the user has pressed.
+/// A key of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     /// Ends the view.
     Quit,
-    /// Another order.
+    /// Changes the order.
     Sort,
-    /// Nothing: the time is over.
+    /// No key within the time.
     None,
 }
 
@@ -42,7 +42,7 @@ impl Screen {
     pub fn enter() -> io::Result<Self> {
         let note: extern "C" fn(i32) = note;
         for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT] {
-            // SAFETY: the handler does only what may be done in one.
+            // SAFETY: the handler does only what a signal handler may do.
             unsafe { libc::signal(signal, note as *const () as usize) };
         }
         let screen = Self { before: raw_keys() };
@@ -50,7 +50,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Shows `lines`, cut to the size of the terminal. One that begins with `>` stands out.
+    /// Shows `lines`, cut to the size of the terminal. A line that begins with `>` is highlighted.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl Screen {
         write(&(text + REST_OF_SCREEN))
     }
 
-    /// Waits for a key that means something, for so long at most.
+    /// Waits at most `patience` for a key that has a meaning.
     pub fn key(&self, patience: Duration) -> Key {
         let end = Instant::now() + patience;
         loop {
@@ -81,7 +81,7 @@ impl Screen {
                 return Key::None;
             }
             if self.before.is_none() {
-                // No keys; a signal ends the sleep late, but it ends us.
+                // No keyboard: a signal takes effect after at most this sleep.
                 std::thread::sleep(left.min(Duration::from_millis(100)));
                 continue;
             }
@@ -99,20 +99,20 @@ const CTRL_D: u8 = 4;
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // A terminal that is gone needs no order.
+        // If the terminal is gone, there is nothing to restore.
         let _ = write(LEAVE);
         if let Some(before) = &self.before {
-            // SAFETY: as it was read from the same terminal.
+            // SAFETY: the settings were read from the same terminal.
             unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, before) };
         }
     }
 }
 
-/// Takes note of the first signal; a second one ends us wherever we are, in a terminal that takes
-/// nothing any more, perhaps.
+/// Notes the first signal; a second one ends the process, for example while it writes to a blocked
+/// terminal.
 extern "C" fn note(signal: i32) {
     ENDED.store(true, Relaxed);
-    // SAFETY: may be called in a handler.
+    // SAFETY: `signal` may be called in a signal handler.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
@@ -129,7 +129,7 @@ fn raw_keys() -> Option<libc::termios> {
     let before = known.then(|| unsafe { before.assume_init() })?;
     let mut raw = before;
     raw.c_lflag &= !(libc::ICANON | libc::ECHO | libc::ISIG);
-    // SAFETY: what was read, with fewer flags.
+    // SAFETY: the settings that were read, with fewer flags.
     let taken = unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, &raw) } == 0;
     taken.then_some(before)
 }
@@ -151,7 +151,7 @@ fn read_byte(patience: Duration) -> Option<u8> {
 /// Columns and rows of the terminal.
 pub fn size() -> (usize, usize) {
     let mut size = MaybeUninit::<libc::winsize>::zeroed();
-    // SAFETY: room for what is asked for; zero is valid if it fails.
+    // SAFETY: memory for the result; zero is valid if the call fails.
     let size = unsafe {
         libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, size.as_mut_ptr());
         size.assume_init()

@@ -1,7 +1,7 @@
-//! Words as a shell would have to be given them.
+//! Quotes words for a shell.
 
-/// The words in one line that can be pasted into a POSIX shell (Shell Command Language, 2.2): what
-/// it would take apart or expand stands in single quotes.
+/// The words in one line that can be pasted into a POSIX shell (Shell Command Language, 2.2): words
+/// that the shell would split or expand are in single quotes.
 pub fn line<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
     words.into_iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
 }

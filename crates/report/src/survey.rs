@@ -4,10 +4,10 @@
 /// The laboratory's hidden verb.
 pub const VERB: &str = "__survey";
 
-/// How long each repetition measures, and how many count.
+/// Length and number of the repetitions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extent {
-    /// Seconds of each.
+    /// Length of each repetition, in seconds.
     pub seconds: f64,
     /// The number of repetitions.
     pub repetitions: usize,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 
-/// One cell: what it says and how it stands out.
+/// A cell: its text and its tone.
 #[derive(Clone, Debug)]
 pub struct Cell {
     text: String,
@@ -11,7 +11,7 @@ pub struct Cell {
     tone: Tone,
 }
 
-/// How a cell stands out on a terminal; nothing else hangs on it.
+/// How a cell is highlighted on a terminal, without other effects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     /// The terminal's own tone.
@@ -39,12 +39,12 @@ impl Tone {
 }
 
 impl Cell {
-    /// Text, to the left, as a terminal may have it ([`printable`]).
+    /// A cell with text, to the left, made safe for a terminal ([`printable`]).
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: printable(&text.into()), right: false, tone: Tone::Plain }
     }
 
-    /// A number, to the right.
+    /// A cell with a number, to the right.
     pub fn number(text: impl Into<String>) -> Self {
         Self { right: true, ..Self::text(text) }
     }
@@ -63,7 +63,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of these columns; a head that begins with `>` stands to the right.
+    /// A table of these columns; a head that begins with `>` is aligned to the right.
     #[must_use]
     pub fn new(heads: &[&str]) -> Self {
         let head = |head: &&str| match head.strip_prefix('>') {
@@ -109,17 +109,17 @@ impl Table {
     }
 }
 
-/// Whether what goes to `stream` may be coloured: it is a terminal, and `NO_COLOR` is not set.
+/// Returns whether output to `stream` may be coloured: it is a terminal, and `NO_COLOR` is not set.
 pub fn colour(stream: &impl std::io::IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Whether stdout may be coloured.
+/// Returns whether stdout may be coloured.
 pub fn colour_stdout() -> bool {
     std::io::stdout().is_terminal() && colour(&std::io::stdout())
 }
 
-/// A count: all of it below a thousand, then as [`si`].
+/// A count: in full below a thousand, then as by [`si`].
 #[must_use]
 pub fn count(count: u64) -> String {
     if count < 1000 { count.to_string() } else { si(count as f64) }
@@ -161,8 +161,8 @@ pub fn shortened(name: &str, letters: usize) -> String {
     begin.iter().chain(&['…']).chain(end).collect()
 }
 
-/// Text that may come from anywhere, on one line and without what a terminal would obey: control
-/// characters stand as escapes, and so does what turns the direction of the rest or has no width.
+/// Makes untrusted text safe for one line of a terminal: escapes control characters, characters
+/// that change the writing direction, and those without width.
 #[must_use]
 pub fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -1,6 +1,6 @@
-//! Numbers and what they count.
+//! Numbers with nouns, and wrapped text.
 
-/// The noun as it stands behind that number: `thread`, `threads`; `process`, `processes`; `mutex`,
+/// The noun in the form for that number: `thread`, `threads`; `process`, `processes`; `mutex`,
 /// `mutexes`.
 pub fn noun(number: u64, one: &str) -> String {
     match number {
@@ -10,12 +10,12 @@ pub fn noun(number: u64, one: &str) -> String {
     }
 }
 
-/// The number in full, and what it counts: `1 thread`, `4096 threads`.
+/// The number in full, with the noun: `1 thread`, `4096 threads`.
 pub fn several(number: u64, one: &str) -> String {
     format!("{number} {}", noun(number, one))
 }
 
-/// The text in lines of at most that many characters, if its words allow that.
+/// Wraps the text into lines of at most `columns` characters, if its words allow that.
 pub fn wrapped(text: &str, columns: usize) -> String {
     let mut out = String::new();
     let mut used = 0;

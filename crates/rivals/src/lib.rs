@@ -1,8 +1,9 @@
-//! Locks to compare ours with, each written once, generic over the machine that they run on.
+//! Locks from the literature and the kernel, to compare ours with: each written once, generic over
+//! the machine that it runs on.
 //!
 //! The families are [`classic`], [`numa`], [`cst`], [`stock`] (the kernel's) and [`delegation`].
-//! [`locks`] is the registry: from its rows each list of these locks is made, in the model checker,
-//! the simulator, the benchmarks and the tests. Programs use the locks of `antiphon-sync`.
+//! [`locks`] is the registry: the model checker, the simulator, the benchmarks and the tests make
+//! their lists of these locks from its rows. Programs use the locks of `antiphon-sync`.
 #![no_std]
 
 pub mod classic;
@@ -15,9 +16,9 @@ pub mod stock;
 
 use antiphon_platform::{Arena, Platform};
 
-/// The nodes, as the protocols of this crate use them.
+/// The arena of waiter nodes, as the protocols of this crate use it.
 fn arena<P: Platform>() -> &'static Arena<P> {
-    // SAFETY: they are written here only while a lock of this crate has them: each file that asks
-    // says what it writes, when and why it may, and which access pairs with that.
+    // SAFETY: this crate writes nodes only while one of its locks has them: each file that calls
+    // this says what it writes, when and why it may, and which access pairs with that.
     unsafe { P::arena() }
 }

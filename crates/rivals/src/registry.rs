@@ -1,4 +1,4 @@
-//! The registry of the locks to compare with: a row each, from which every list of them is made.
+//! Registry of the comparison locks: one row for each, from which every list of them is made.
 
 /// Hands the rows of a family to the macro `then`, with `more` before them:
 /// `locks!(FAMILY => then [more])`.
@@ -9,20 +9,20 @@
 /// |---|---|---|
 /// | name | what the commands call the lock | all |
 /// | file and type | below the family's folder; the type's first parameter is the platform | all |
-/// | bytes | its size on Linux, in the form that is compared | all |
+/// | bytes | size on Linux, in the form that is compared | all |
 /// | memory | beside the lock: `NOTHING`, or `NODES` for waiters and owners | `classic` |
 /// | a waiter | how it waits, in a few words | `classic` |
 /// | order | in which order waiters are served | `classic` |
 /// | model | what may happen in its models, then its other parameters there | `classic` |
 ///
-/// The freedom of the platform in a model: `ANY` is a spurious wake, a timeout, and a spin that is
-/// cut short; `PLAIN` is none of these, for locks whose models would have no end. The parameters
+/// The freedom of the platform in a model: `ANY` allows spurious wakes, timeouts and shortened
+/// spins; `PLAIN` allows none of these, for locks whose models would not terminate. The parameters
 /// make a model small: without a spin, for instance, all waiters sleep.
 ///
 /// A row of any family is in the simulator and in replays, can be validated, and has its size and
-/// exclusion tested. A row of `classic` has also its models and their test, is in `bench locks` and
-/// in `antiphon locks`, and is in the tests on the stub and on simulated machines. The models of
-/// the other families are written by hand, because each needs its own sockets and parameters.
+/// exclusion tested. A row of `classic` also gets models and their test, and is in `bench locks`,
+/// in `antiphon locks`, and in the tests on the stub and on simulated machines. The models of the
+/// other families are written by hand, because each lock needs its own sockets and parameters.
 ///
 /// ```
 /// macro_rules! names {
@@ -79,7 +79,7 @@ macro_rules! locks {
     };
 }
 
-/// Shows the types of a family's rows as the family's own: `locks!(FAMILY => shows)`.
+/// Re-exports the types of a family's rows: `locks!(FAMILY => shows)`.
 macro_rules! shows {
     (
         $family:ident:

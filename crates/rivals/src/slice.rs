@@ -1,29 +1,29 @@
-//! How a waiter spins: in pieces, while it may keep its CPU.
+//! Spinning in pieces, for as long as the waiter may keep its CPU.
 
 use core::sync::atomic::Ordering::Acquire;
 
 use antiphon_platform::{Atomic, Budget, Hint, Platform, Word};
 
-/// The margin of waiters that go to sleep as soon as another thread wants their CPU.
+/// Margin for waiters that go to sleep as soon as another thread wants their CPU.
 pub(super) const ALONE: u32 = u32::MAX - 1;
 
-/// How long a waiter spins.
+/// Limits of a waiter's spin.
 #[derive(Clone, Copy)]
 pub(super) struct Spin {
-    /// Length of a spin, in nanoseconds, before the waiter asks again for how long it may spin. 0:
-    /// the waiter does not spin.
+    /// Length of one spin, in nanoseconds, after which the waiter asks again how long it may spin.
+    /// 0: the waiter does not spin.
     pub(super) piece_ns: u32,
-    /// The waiter stops when no more than that is left of its time slice, in nanoseconds.
+    /// The waiter stops when at most this much of its time slice is left, in nanoseconds.
     pub(super) margin_ns: u32,
     /// Length of all spins together, in nanoseconds.
     pub(super) most_ns: u32,
 }
 
-/// Spins while `keep` holds and `spin` allows it. Acquires what it sees.
+/// Spins while `keep` holds and `spin` allows it. Loads with acquire.
 ///
 /// # Errors
 ///
-/// The value that it saw last, if it may not go on.
+/// Returns the last value seen, if the waiter may spin no longer.
 pub(super) fn spin<P: Platform, W: Word>(
     word: &impl Atomic<W>,
     spin: Spin,

@@ -1,19 +1,19 @@
-//! Cancellation: a tree of tokens, each of which says whether what it was given to is to end.
+//! Cancellation: a tree of tokens, each of which tells its users whether to end.
 //!
 //! | field | guarded by | meaning |
 //! |---|---|---|
 //! | `latch` | – | open: cancelled; the waiters for that are on its list |
-//! | `deadline` | – | when it is cancelled by itself: not after its parent |
+//! | `deadline` | – | when the token is cancelled by time: not after its parent |
 //! | `parent` | – | the token that it was made from |
 //! | `place` | its maker, its dropper | its place in the parent's `children`, if it has one |
-//! | `children` | `lock` | the tokens that are to be cancelled with it |
+//! | `children` | `lock` | the tokens that are cancelled with it |
 //!
 //! - CANCEL-1 (no child is missed): a thread that cancels opens the latch and then takes the
-//!   children, under the lock; a thread that makes a child looks at the latch and puts the child
-//!   there, under the lock. So the child is found, or made cancelled.
-//! - CANCEL-2 (nothing is left behind): a token that goes takes itself out of its parent.
-//! - CANCEL-3: no lock is held while waiters are woken; and nothing here calls itself, so trees may
-//!   be as deep as there is memory.
+//!   children, under the lock; a thread that makes a child checks the latch and adds the child,
+//!   under the lock. So the child is found, or is cancelled at its creation.
+//! - CANCEL-2 (nothing is left behind): a token that is dropped removes itself from its parent.
+//! - CANCEL-3: no lock is held while waiters are woken; and there is no recursion, so the depth of
+//!   a tree is limited only by memory.
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -28,7 +28,7 @@ use antiphon_sync::wait::{Latch, Several};
 
 use crate::select::{Source, Stand, sooner};
 
-/// A token; clones are the same one.
+/// A token; clones refer to the same token.
 pub struct Token<P: Platform>(Arc<Node<P>>);
 
 struct Node<P: Platform> {
@@ -49,18 +49,18 @@ struct Children<P: Platform> {
 
 enum Place<P: Platform> {
     Taken(Weak<Node<P>>),
-    /// A free place, and the next one that is.
+    /// A free place, with the index of the next free one.
     Free(Option<usize>),
 }
 
-// SAFETY: `children` is used under the lock only, `place` by the thread that makes the node and the
-// one that drops it; the rest may be shared.
+// SAFETY: `children` is used only under the lock, `place` by the thread that makes the node and the
+// one that drops it; the rest is `Sync`.
 unsafe impl<P: Platform> Sync for Node<P> {}
-// SAFETY: nothing in it is of a thread.
+// SAFETY: nothing in it is bound to a thread.
 unsafe impl<P: Platform> Send for Node<P> {}
 
 impl<P: Platform> Children<P> {
-    /// Puts a child in. Returns its place.
+    /// Adds a child. Returns its place.
     fn put(&mut self, child: Weak<Node<P>>) -> usize {
         let Some(at) = self.free else {
             self.places.push(Place::Taken(child));
@@ -72,7 +72,7 @@ impl<P: Platform> Children<P> {
         at
     }
 
-    /// Takes a child out, unless all were taken.
+    /// Removes a child, unless all were taken.
     fn remove(&mut self, at: usize) {
         if let Some(place) = self.places.get_mut(at) {
             *place = Place::Free(self.free.replace(at));
@@ -94,7 +94,7 @@ impl<P: Platform> Node<P> {
 
     fn with<R>(&self, f: impl FnOnce(&mut Children<P>) -> R) -> R {
         self.lock.lock();
-        // SAFETY: locked; `f` does not come here again.
+        // SAFETY: locked; `f` does not re-enter.
         let result = f(unsafe { &mut *self.children.get() });
         // SAFETY: locked above.
         unsafe { self.lock.unlock() };
@@ -125,16 +125,16 @@ impl<P: Platform> Token<P> {
             (!cancelled).then(|| all.put(Arc::downgrade(&child)))
         });
         match place {
-            // SAFETY: ours; no other thread looks at it before we are through.
+            // SAFETY: the child is not shared yet; its place is read only when it is dropped.
             Some(_) => unsafe { *child.place.get() = place },
             None => child.latch.count_down(1),
         }
         Self(child)
     }
 
-    /// Cancels the token and all that were made from it, and wakes the waiters for that. Takes time
-    /// by the number of tokens. When this returns they are cancelled, except those that another
-    /// canceller is at.
+    /// Cancels the token and all tokens that were made from it, and wakes their waiters. Linear in
+    /// the number of tokens. When this returns they are cancelled, except those that a concurrent
+    /// canceller is working on.
     pub fn cancel(&self) {
         let mut left = Vec::new();
         let mut next = Some(self.0.clone());
@@ -153,19 +153,20 @@ impl<P: Platform> Token<P> {
         }
     }
 
-    /// Whether the token was cancelled, or its deadline has passed: for good.
+    /// Returns whether the token was cancelled, or its deadline has passed; this never changes
+    /// back.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.latch.is_open() || nap::passed::<P>(self.0.deadline)
     }
 
-    /// The latest time at which the token is cancelled.
+    /// Returns the latest time at which the token is cancelled.
     #[must_use]
     pub fn deadline(&self) -> Option<Deadline> {
         self.0.deadline
     }
 
-    /// Waits until the token is cancelled, or until `deadline`; says whether it is cancelled.
+    /// Waits until the token is cancelled, or until `deadline`; returns whether it is cancelled.
     /// Blocks.
     pub fn wait_until(&self, deadline: Option<Deadline>) -> bool {
         let until = match (deadline, self.0.deadline) {
@@ -175,7 +176,7 @@ impl<P: Platform> Token<P> {
         self.is_cancelled() || self.0.latch.wait_until(until) || self.is_cancelled()
     }
 
-    /// How many places there are for children that are there, or were.
+    /// Returns the number of places for children, used and free.
     #[must_use]
     pub fn places(&self) -> usize {
         self.0.with(|all| all.places.len())
@@ -205,7 +206,7 @@ impl<P: Platform> Drop for Node<P> {
                 // CANCEL-2.
                 parent.with(|all| all.remove(place));
             }
-            // CANCEL-3: the last of a line of them takes all.
+            // CANCEL-3: a loop, in which the last owner of each node drops its parent.
             gone = Arc::into_inner(parent).and_then(|mut node| {
                 let place = *node.place.get_mut();
                 Some((node.parent.take()?, place))

@@ -1,14 +1,14 @@
-//! The building blocks of runtimes on many cores, generic over the machine that they run on.
+//! The building blocks of runtimes for many cores, generic over the platform.
 //!
-//! Nothing here knows that Linux exists. [`message`] has active messages: a sender names an action,
-//! and the thread whose mailbox it is runs it. [`sched`] has workers that share tasks, by a policy
-//! that is a value, and [`flight`] what they record of it; [`task`] has tasks, and [`fork`] has
-//! forks that become tasks if that pays. [`channel`] has channels, [`fiber`] what a thread needs
-//! that runs fibers, [`timer`] the deadlines of what it waits for, and [`select`](mod@select) waits
-//! for the first of several things, such as that a [`cancel`] token is cancelled; [`stage`] has
-//! what stages of a pipeline are. [`event_loop`] has timers first and then the most important work;
+//! Nothing here depends on Linux. [`message`] has active messages: a sender names an action, and
+//! the thread that owns the mailbox runs it. [`sched`] has workers that share tasks, by a policy
+//! that is a value, and [`flight`] has the records that they keep of it; [`task`] has tasks, and
+//! [`fork`] has forks that become tasks if that pays. [`channel`] has channels, [`fiber`] the parts
+//! of a thread that runs fibers, [`timer`] the deadlines of its waits, and [`select`](mod@select)
+//! waits for the first of several events, such as that a [`cancel`] token is cancelled; [`stage`]
+//! has the stages of a pipeline. [`event_loop`] runs timers first and then the most important work;
 //! [`coop`] shares a CPU among programs that must be on time. Users import the `antiphon` crate,
-//! where the machine is filled in.
+//! where the platform is chosen.
 #![no_std]
 
 extern crate alloc;
@@ -31,6 +31,7 @@ pub mod stage;
 pub mod task;
 pub mod timer;
 
-/// This file, as its compiler had it: debug information says so of the functions in such files.
+/// The path of this file, as the compiler saw it: debug information has such paths for functions in
+/// these files.
 #[doc(hidden)]
 pub const FILE: &str = file!();

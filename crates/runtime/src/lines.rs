@@ -1,5 +1,5 @@
-//! Data that some threads write and others read, apart from its neighbours.
+//! Padding of data that some threads write and others read, to keep it apart from its neighbours.
 
-/// On two cache lines of its own: prefetchers take neighbours for one.
+/// Placed on two cache lines of its own, because prefetchers fetch lines in pairs.
 #[repr(C, align(128))]
 pub(crate) struct Lines<T>(pub(crate) T);

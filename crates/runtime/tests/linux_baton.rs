@@ -1,5 +1,5 @@
-//! The baton among threads of one process, which stand for processes: order, shares, and memory in
-//! which anything may stand.
+//! Tests of the baton among threads of one process, which stand for processes: order, shares, and
+//! memory with arbitrary content.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::thread;
@@ -30,7 +30,7 @@ impl Accounts for System {
     }
 }
 
-/// After this time, what has not come does not come.
+/// Time limit of a wait for an event that must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 type Member<'a> = Baton<Linux, &'a Page<Linux>, System>;
@@ -49,20 +49,20 @@ fn now_ns() -> u64 {
     Linux::now(Clock::Monotonic)
 }
 
-/// Sleeps as an event loop would.
+/// Sleeps like an event loop.
 fn wait(until_ns: Option<u64>) {
     if let Some(ns) = until_ns {
         thread::sleep(Duration::from_nanos(ns.saturating_sub(now_ns())));
     }
 }
 
-/// Computes for `ns`.
+/// Computes for `ns` nanoseconds.
 fn spin(ns: u64) {
     let end = cpu_time_ns() + ns;
     while cpu_time_ns() < end {}
 }
 
-/// A player that decodes all the time and shows `frames` frames, one each 10 ms. Returns how late
+/// A player that decodes all the time and shows `frames` frames, one every 10 ms. Returns how late
 /// they were.
 fn play(member: &mut Member<'_>, frames: u64) -> Vec<u64> {
     let mut release = now_ns() + 10_000_000;
@@ -105,7 +105,7 @@ fn players_on_one_cpu_share_it_and_are_called_in_turn() {
                 scope.spawn(|| {
                     antiphon_linux::pin(cpu).expect("it was allowed");
                     let mut member = join(&page);
-                    // All are there before one begins to count.
+                    // All are members before any begins to count.
                     running.fetch_add(1, Relaxed);
                     while running.load(Relaxed) < 4 {
                         member.poll(Ask { release_ns: None, importance: Some(0) }, &mut wait);
@@ -158,8 +158,8 @@ fn who_keeps_the_baton_loses_it() {
     loses_it(Demotion::Overrun, || spin(20_000_000));
 }
 
-/// A member that does that with the baton is demoted for that reason, and gets on; another that is
-/// due gets on meanwhile.
+/// A member that does `how` with the baton is demoted for the reason `why`, and continues; another
+/// that is due runs meanwhile.
 fn loses_it(why: Demotion, how: fn()) {
     let page = page();
     let cpu = antiphon_linux::allowed()[0];
@@ -196,7 +196,7 @@ fn loses_it(why: Demotion, how: fn()) {
     });
 }
 
-/// A system that says that a thread has had nothing, ever.
+/// A system that reports that threads have never had CPU time.
 struct Liar;
 
 impl Accounts for Liar {
@@ -209,10 +209,10 @@ impl Accounts for Liar {
     }
 }
 
-/// BATON-6: where the kernel keeps an account, what a thread says of its own is looked up.
+/// BATON-6: if the kernel keeps an account, a thread's own report is checked against it.
 #[test]
 fn who_lies_about_its_time_is_charged_by_the_others() {
-    // Of a thread that has just begun the kernel has nothing to tell yet.
+    // The kernel has no figures yet for a thread that has just begun.
     spin(30_000_000);
     if account(Linux::thread()).ran_ns.is_none() {
         return println!("skipped: the kernel keeps no account of threads");
@@ -270,13 +270,13 @@ fn a_page_is_full_until_somebody_leaves_or_ends() {
                 while !stop.load(Relaxed) {
                     thread::sleep(Duration::from_millis(1));
                 }
-                // The first member ends without a word.
+                // The first member ends without leaving.
                 if i == 0 {
                     std::mem::forget(member);
                 }
             });
-            // One by one: of two that are at the table at a time, as the first was kept from
-            // running, one may have to look for another place when it polls (BATON-7).
+            // One by one: if two are at the table at the same time, because the first was kept from
+            // running, one may have to find another place when it polls (BATON-7).
             while there.load(Relaxed) as usize == i {
                 thread::yield_now();
             }
@@ -286,7 +286,7 @@ fn a_page_is_full_until_somebody_leaves_or_ends() {
         assert_eq!(full, Some(NoSeat::Full));
     });
     let taken = || (0..PLACES).filter(|&place| page.thread(place).is_some()).count();
-    // The kernel forgets a thread a moment after it was joined.
+    // The kernel removes a thread a moment after it was joined.
     let mut joined = 0;
     while page.died() == 0 || taken() > 0 {
         drop(join(&page));
@@ -296,7 +296,7 @@ fn a_page_is_full_until_somebody_leaves_or_ends() {
     }
 }
 
-/// The words of a page: where those of 32 bits are; all else are of 64.
+/// Returns the words of a page and whether they have 32 bits; all others have 64.
 fn words() -> Vec<(usize, bool)> {
     let mut words = Vec::new();
     let mut at = 0;
@@ -316,7 +316,7 @@ fn words() -> Vec<(usize, bool)> {
 
 fn scribble(page: &Page<Linux>, (at, short): (usize, bool), value: u64) {
     let word = std::ptr::from_ref(page).cast_mut().cast::<u8>();
-    // SAFETY: within the page, at the beginning of a word of that size, all of which are atomics.
+    // SAFETY: within the page, at the beginning of an atomic word of that size.
     unsafe {
         let word = word.add(at);
         if short {
@@ -334,7 +334,7 @@ fn lots(seed: u64) -> impl FnMut() -> u64 {
         state ^= state >> 7;
         state ^= state << 17;
         let low = state.wrapping_mul(0x2545_f491_4f6c_dd1d);
-        // Small numbers, and those around now, are what does harm.
+        // Small numbers, and those near the current values, do the most harm.
         match low % 4 {
             0 => low >> 58,
             1 => now_ns().wrapping_add(low >> 40),
@@ -391,7 +391,7 @@ fn members_get_on_while_somebody_scribbles() {
     });
 }
 
-/// Does a piece of work, and a poll of one kind or another.
+/// Does a piece of work, and a poll of one of several kinds.
 fn chunk(member: &mut Member<'_>, i: u64) {
     spin(20_000);
     let soon = now_ns() + 300_000;

@@ -1,4 +1,5 @@
-//! Crews of threads: each task is run once, whatever the policy and the thread that makes it.
+//! Tests of crews of threads: each task is run once, whatever the policy and the thread that makes
+//! it.
 
 use std::cell::Cell;
 use std::iter;
@@ -16,8 +17,8 @@ use antiphon_runtime::sched::{
 };
 use antiphon_sync::queue::{Deque, Full, Item, Lot, MultiQueue, RelaxedQueue, Stolen};
 
-/// How often each task was run. A task's number is that of a node in a binary tree: it makes its
-/// two children ready.
+/// Number of runs of each task. A task's number is that of a node in a binary tree: the task makes
+/// its two children ready.
 struct Tree {
     runs: Vec<AtomicU8>,
     left: AtomicU64,
@@ -53,7 +54,7 @@ fn node(item: Item) -> u64 {
     item.word() / 8 - 512
 }
 
-/// Runs a node, and what there is no room for after it.
+/// Runs a node, and the children for which there is no room.
 fn run<P: Policy<Linux>>(crew: &Crew<Linux, P>, tree: &Tree, seat: usize) {
     let mut worker = crew.worker(seat).expect("a free seat");
     let mut refused = Vec::new();
@@ -165,8 +166,8 @@ fn each_task_is_run_once_though_the_policy_changes() {
     }
 }
 
-/// The worker that draws a ticket takes a task that it was left for, although the policy itself
-/// steals from no worker.
+/// The worker that draws a ticket takes the task for which the ticket was left, although the policy
+/// itself steals from no worker.
 #[test]
 fn who_draws_a_ticket_goes_to_whose_it_is() {
     let nobody = Scheme::new(Fifo, Steal { share: Share::HalfOfMany(u64::MAX) });
@@ -180,7 +181,7 @@ fn who_draws_a_ticket_goes_to_whose_it_is() {
     assert_eq!(busy.next_task(), Some(item(1)));
 }
 
-/// A worker that is asked hands over its first task for the second that it makes.
+/// A worker that was asked hands over its first task when it makes the second.
 #[test]
 fn who_is_asked_hands_over_its_first_task_with_the_next() {
     let policy = Requests::<Linux, _>::sticky(Scheme::new(Lifo, HALF), 2);
@@ -190,7 +191,7 @@ fn who_is_asked_hands_over_its_first_task_with_the_next() {
     thread::scope(|scope| {
         let asks = scope.spawn(|| crew.worker(1).expect("a free seat").next_task());
         while !asks.is_finished() {
-            // The first task goes when the worker was asked.
+            // The first task is handed over when the worker was asked.
             busy.push(item(2), Put::PLAIN).expect("there is room");
             let left: Vec<_> = iter::from_fn(|| busy.try_next_task().map(node)).collect();
             match left[..] {
@@ -203,7 +204,8 @@ fn who_is_asked_hands_over_its_first_task_with_the_next() {
     });
 }
 
-/// Each task is run once by policies that have one queue for all, too, and if that is full.
+/// Each task is also run once by policies that have one queue for all workers, even if that is
+/// full.
 #[test]
 fn each_task_is_run_once_from_queues_that_all_share() {
     for (workers, room) in [(1, 1 << 14), (3, 1 << 14), (3, 8)] {
@@ -214,7 +216,7 @@ fn each_task_is_run_once_from_queues_that_all_share() {
     }
 }
 
-/// Thefts, too, go through the table.
+/// Thefts also go through the table.
 #[test]
 fn each_task_is_run_once_by_a_policy_in_a_box() {
     for workers in [1, 3] {
@@ -235,13 +237,13 @@ fn what_is_in_a_slot_is_had_when_it_is_old() {
     assert_eq!(busy.try_next_task(), None);
 }
 
-/// Queues that are full make workers run what they make themselves: nothing is lost.
+/// Full queues make workers run their own new tasks: nothing is lost.
 #[test]
 fn what_there_is_no_room_for_comes_back() {
     check(Scheme::new(Fifo, HALF).capacity(2, 2), 3, 20_000);
 }
 
-/// Workers sleep and are woken for each of them.
+/// Workers sleep, and are woken for each task.
 #[test]
 fn a_task_at_a_time_from_outside_is_run() {
     const TASKS: u64 = 2_000;
@@ -314,8 +316,8 @@ unsafe impl Policy<Linux> for Panics {
     }
 }
 
-/// A worker that searches when the policy panics is no searcher any more: others are woken as
-/// before, whether the worker is gone, or goes on with the task that it was in.
+/// A worker that searches when the policy panics no longer counts as searching: others are woken as
+/// before, whether the worker has ended or continues the task that it was in.
 #[test]
 fn a_policy_that_panics_loses_no_wake() {
     [true, false].into_iter().for_each(loses_no_wake);
@@ -345,12 +347,12 @@ fn loses_no_wake(is_gone: bool) {
             }
         }
         crew.close();
-        // The others are there for as long as the worker may make tasks.
+        // The others stay as long as the worker may make tasks.
         drop(goes_on);
     });
 }
 
-/// However soon each worker is gone, with tasks of its own to do.
+/// Tasks are run even if each worker ends early, with tasks of its own left.
 #[test]
 fn who_comes_looks_outside_first() {
     let crew = Crew::<Linux, _>::new(Scheme::new(Fifo, HALF), 1, 4);
@@ -362,7 +364,7 @@ fn who_comes_looks_outside_first() {
     }
 }
 
-/// A caller that has made up an item has none that is a task.
+/// An item that a caller has made up is not a task.
 #[test]
 #[should_panic(expected = "the policy has tasks already")]
 fn a_policy_brings_no_tasks() {
@@ -387,7 +389,7 @@ fn what_a_worker_has_kept_to_itself_is_found_when_it_is_gone() {
     assert_eq!(crew.worker(1).expect("a free seat").next_task(), Some(item(7)));
 }
 
-/// If the worker shares them, others find them.
+/// Tasks that the worker shares are found by others.
 #[test]
 fn what_a_worker_shares_is_found() {
     let crew = Crew::<Linux, _>::new(in_blocks(Fifo), 2, 4);
@@ -405,7 +407,7 @@ fn what_a_worker_shares_is_found() {
     });
 }
 
-/// A worker in a task lets others run what it makes, although the crew is closed.
+/// A worker in a task lets others run the tasks that it makes, although the crew is closed.
 #[test]
 fn who_is_in_a_task_keeps_others_from_their_end() {
     for _ in 0..200 {
@@ -425,7 +427,7 @@ fn who_is_in_a_task_keeps_others_from_their_end() {
                 }
             }
         };
-        // Each is there before one is at its end.
+        // Both workers are there before either ends.
         let both = Barrier::new(2);
         let (work, both) = (&work, &both);
         thread::scope(|scope| {
@@ -440,7 +442,7 @@ fn who_is_in_a_task_keeps_others_from_their_end() {
     }
 }
 
-/// The state of the workers, as an observer sees it.
+/// The state of the workers, as seen by an observer.
 #[test]
 fn what_workers_are_at_is_seen() {
     let crew = Crew::<Linux, _>::new(Scheme::new(Fifo, HALF), 2, 4).spares(1).recorded(16);
@@ -456,7 +458,7 @@ fn what_workers_are_at_is_seen() {
     assert_eq!((working.seat, working.state), (1, State::Runs));
     assert_eq!((&look.queued[..], look.shared), (&[0, 1][..], 0));
     assert!(!crew.is_at_rest());
-    // The next task is another turn.
+    // The next task is a new turn.
     assert_eq!(first.next_task(), Some(item(1)));
     assert_ne!(crew.look().workers[0].turn, working.turn);
     assert_eq!(first.leave(), Some(1));
@@ -489,7 +491,7 @@ fn a_worker_with_a_seat_does_not_wait_for_room() {
     assert!(refused > 0);
     let outside = Put { outside: true, ..put };
     assert!(worker.push(item(8), outside).is_err(), "not into the queue for tasks from outside");
-    // Where room is made, none is refused.
+    // If room is made, no task is refused.
     let put = Put { room: Room::Make, ..Put::PLAIN };
     assert!((8..16).all(|task| worker.push(item(task), put).is_ok()));
     let left = iter::from_fn(|| worker.try_any_task()).count();
@@ -505,7 +507,7 @@ fn a_task_as_from_outside_is_for_any_worker() {
     let put = Put { outside: true, wake: Wake::Later(&found), ..Put::PLAIN };
     maker.push(item(2), put).expect("there is room");
     assert_eq!(found.get(), 1);
-    // Before it steals the one that was there first.
+    // This happens before it steals the task that was there first.
     assert_eq!(other.try_any_task(), Some(item(2)));
     assert_eq!(maker.try_next_task(), Some(item(1)));
 }

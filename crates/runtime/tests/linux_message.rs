@@ -1,4 +1,4 @@
-//! Active messages on real threads.
+//! Tests of active messages on real threads.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn all_to_all_each_message_is_delivered_once_and_in_order() {
     }
 }
 
-/// Posters that wait for room, and an owner that sleeps in its own way.
+/// Tests posters that wait for room, and an owner with its own way to sleep.
 fn delivers(notify: impl Notify) {
     const EACH: u64 = 2_000;
     let actions = Actions::<Linux>::new(1);
@@ -232,7 +232,7 @@ fn a_sender_may_outlive_the_mailbox() {
     let actions = Actions::<Linux>::new(1);
     let action = actions.register(|_| {}).expect("room");
     let message = Message { action, payload: [0; 3] };
-    // Dropped in the middle of posts.
+    // Dropped while others post.
     let mailbox = Parking::new(&actions, 2);
     let poster = thread::spawn({
         let sender = mailbox.sender();

@@ -1,4 +1,4 @@
-//! Active messages on a fiber, which goes on with an action on another thread.
+//! Tests active messages on a fiber that continues with an action on another thread.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! A child of a `fork` has its parent's doze, and lets go of it.
+//! Tests that the child of a `fork`, which inherits its parent's doze, drops it safely.
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Clocks as _, Deadline, Notify, Parked};
@@ -9,14 +9,15 @@ fn a_parents_doze_takes_no_node_of_its_child() {
     let actions = Actions::<Linux>::new(1);
     let mut mailbox: Mailbox<Linux> = Mailbox::new(&actions, 1);
     let doze = mailbox.doze().expect("nothing there");
-    // SAFETY: the child waits and allocates, which the C library bears after a fork, and ends.
+    // SAFETY: the child waits and allocates, which the C library allows after a fork, and then
+    // ends.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // SAFETY: takes a number. Ends a child that hangs.
+        // SAFETY: takes a number. Ends a hanging child.
         unsafe { libc::alarm(20) };
         drop(doze);
         let right = waits();
-        // SAFETY: ends the process, with no handler that is the parent's.
+        // SAFETY: ends the process without running the parent's handlers.
         unsafe { libc::_exit(i32::from(!right)) };
     }
     drop(doze);
@@ -26,15 +27,15 @@ fn a_parents_doze_takes_no_node_of_its_child() {
     assert_eq!(status, 0, "the child's waits have nodes of their own");
 }
 
-/// Whether a waiter has a node, and so sleeps until its deadline: without one it naps.
+/// Returns whether a waiter gets a node, and so sleeps until its deadline: without a node it naps.
 fn waits() -> bool {
     let park = Park::<Linux>::NEW;
     let tickets: [_; 3] = std::array::from_fn(|_| park.begin());
     tickets.into_iter().all(|ticket| {
         let ns = Linux::now(Clock::Monotonic) + 5_000_000;
-        // SAFETY: ours, and not ended.
+        // SAFETY: the ticket is ours, and has not ended.
         let parked = unsafe { park.sleep(ticket, Some(Deadline { clock: Clock::Monotonic, ns })) };
-        // SAFETY: as above; each ends once.
+        // SAFETY: the ticket is ours, and ends once.
         unsafe { park.end(ticket) };
         parked == Parked::TimedOut
     })

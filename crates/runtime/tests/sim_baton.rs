@@ -1,6 +1,6 @@
-//! The baton on a simulated machine: how long others wait for a holder that does not run, and how
-//! much members have of a CPU that others use, too.
-//! All times are simulated, and each run is the same.
+//! Tests of the baton on a simulated machine: how long others wait for a holder that does not run,
+//! and the share of members in a CPU that other threads also use. All times are simulated, and each
+//! run is the same.
 
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
@@ -15,7 +15,7 @@ use antiphon_sim::{Machine, Schedule, Sim, Simulation, Stop, Turn, now, ran_ns, 
 
 const MS: u64 = 1_000_000;
 const MEMBERS: u64 = 10;
-/// How many of the members have nothing to do now and then; the others always have.
+/// Number of members that sometimes have nothing to do; the others always have work.
 const IDLERS: u64 = 3;
 const END_NS: u64 = 2_000 * MS;
 /// An upper bound on the cost of wakes and switches.
@@ -47,7 +47,7 @@ fn sleep(until_ns: u64) {
     let _ = Sim::wait_shared(&word, 0, deadline);
 }
 
-/// Numbers that look like random ones.
+/// Returns a generator of pseudorandom numbers.
 fn lots(mut seed: u64) -> impl FnMut(u64) -> u64 {
     move |most| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -55,13 +55,13 @@ fn lots(mut seed: u64) -> impl FnMut(u64) -> u64 {
     }
 }
 
-/// The members that have stopped with the baton, one at a time.
+/// The times at which members have stopped with the baton, one at a time.
 #[derive(Default)]
 struct Stops {
     stopped: Cell<bool>,
-    /// Whether the member that has given the baton away has nothing to do, and does not watch.
+    /// Whether the member that has given the baton away is idle, and does not watch.
     is_alone: Cell<bool>,
-    /// When the holder stopped, if no member has come to run after that.
+    /// Time at which the holder stopped, if no member has run after that.
     since_ns: Cell<Option<u64>>,
     longest_ns: Cell<u64>,
     count: Cell<u64>,
@@ -69,7 +69,7 @@ struct Stops {
 
 impl Stops {
     fn stop(&self, for_ns: u64) {
-        // While all are there.
+        // While all members are there.
         if now() + for_ns < END_NS && !self.stopped.replace(true) {
             self.since_ns.set(Some(now()));
             sleep(now() + for_ns);
@@ -77,7 +77,7 @@ impl Stops {
         }
     }
 
-    /// Notes that a member has its turn.
+    /// Records that a member has its turn.
     fn ended(&self) {
         if let Some(since_ns) = self.since_ns.take() {
             self.longest_ns.set(self.longest_ns.get().max(now() - since_ns));
@@ -86,8 +86,8 @@ impl Stops {
     }
 }
 
-/// Members that work in chunks, poll, and now and then sleep with the baton for long; with that
-/// release, counted from their poll.
+/// Runs members that work in chunks, poll with that release (relative to the poll), and sometimes
+/// sleep for long with the baton.
 fn longest_wait(release_ns: Option<u64>, beside: bool, seed: u64) -> (u64, u64) {
     let page = Rc::new(Page::<Sim>::NEW);
     page.header.set_options(&Options::default());
@@ -122,7 +122,7 @@ fn longest_wait(release_ns: Option<u64>, beside: bool, seed: u64) -> (u64, u64) 
         simulation = simulation.thread(move || {
             let group = Group::Own;
             let member = Weighted::join(page, Nobody, Nobody, group, WEIGHT);
-            // The member has announced when its timer is due, and is late for that.
+            // The member has announced its release, and is late for it.
             let ask = Ask { release_ns: Some(now() + MS), importance: Some(0) };
             let mut member = member.expect("a place");
             member.poll(ask, &mut |_: Option<u64>| ());
@@ -133,7 +133,7 @@ fn longest_wait(release_ns: Option<u64>, beside: bool, seed: u64) -> (u64, u64) 
     (stops.longest_ns.get(), stops.count.get())
 }
 
-/// BATON-4: also where no member is due: no longer than its slice, and the slack.
+/// BATON-4, also if no member is due: others wait no longer than its slice and the slack.
 #[test]
 fn one_that_stops_keeps_nobody_waiting_for_longer_than_the_slack() {
     let options = Options::default();
@@ -148,7 +148,7 @@ fn one_that_stops_keeps_nobody_waiting_for_longer_than_the_slack() {
     }
 }
 
-/// A system that knows of all threads.
+/// A system that keeps accounts of all threads.
 struct System;
 
 impl Accounts for System {
@@ -162,9 +162,9 @@ impl Accounts for System {
     }
 }
 
-/// Runs `members` members that always have work, and a timer each 16 ms, on a CPU of which four
-/// hogs that know nothing of them have most. Returns the share that the members have had, and how
-/// often they were demoted for what they have not done.
+/// Runs `members` members that always have work, and a timer every 16 ms, on a CPU that is mostly
+/// used by four hogs that are not members. Returns the share of the members, and how often they
+/// were demoted without a reason.
 fn beside_hogs(members: u64, seed: u64) -> (u64, u32) {
     let page = Rc::new(Page::<Sim>::NEW);
     page.header.set_options(&Options::default());
@@ -201,9 +201,8 @@ fn beside_hogs(members: u64, seed: u64) -> (u64, u32) {
     (had_ns.get(), demoted.get())
 }
 
-/// BATON-5: a member that is due, and looks, has a CPU; it leaves none of that to a holder that has
-/// waited for it, and is to wait again. And a holder that was only kept from running is not
-/// demoted.
+/// BATON-5: a member that is due, and checks, gets the CPU; it does not leave it to a holder that
+/// has waited for it and must wait again. A holder that was only kept from running is not demoted.
 #[test]
 fn members_that_are_kept_from_running_get_on_beside_hogs() {
     for seed in 1..=4 {
@@ -216,7 +215,7 @@ fn members_that_are_kept_from_running_get_on_beside_hogs() {
     }
 }
 
-/// BATON-4: one of two has lost the baton before it came to run, to the other, which stops then.
+/// BATON-4: one of two members has lost the baton, before it ran, to the other, which then stops.
 #[test]
 fn who_has_lost_the_baton_before_it_ran_watches_the_next() {
     let page = Rc::new(Page::<Sim>::NEW);
@@ -271,7 +270,7 @@ fn who_has_lost_the_baton_before_it_ran_watches_the_next() {
     assert!(waits_ns.iter().all(|&ns| ns <= 6 * MS), "{waits_ns:?}");
 }
 
-/// The way in which a holder of the baton goes.
+/// The way in which a holder of the baton stops running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gone {
     Dead,
@@ -280,10 +279,10 @@ enum Gone {
     Overruns,
 }
 
-/// How long it is gone, unless for good.
+/// Time for which it is stopped, unless for ever.
 const GONE_NS: u64 = 100 * MS;
 
-/// A core whose one thread can be stopped, wherever it is.
+/// A core whose one thread can be stopped at any point.
 struct Stoppable {
     until_ns: Rc<Cell<u64>>,
     thread: Option<usize>,
@@ -310,7 +309,7 @@ impl Schedule for Stoppable {
     }
 }
 
-/// The system, which says of a stopped thread that it does not want to run.
+/// The system, which reports a stopped thread as not runnable.
 struct Stopping {
     second: Rc<Cell<Option<ThreadId>>>,
     until_ns: Rc<Cell<u64>>,
@@ -328,14 +327,14 @@ impl Accounts for Stopping {
     }
 }
 
-/// The state that three members share, of which the first goes with the baton.
+/// The state that three members share, of which the first stops with the baton.
 #[derive(Clone)]
 struct Trio {
     page: Rc<Page<Sim>>,
-    /// When it went, if no other has had a turn after that.
+    /// Time at which it stopped, if no other member has had a turn after that.
     since_ns: Rc<Cell<Option<u64>>>,
     second: Rc<Cell<Option<ThreadId>>>,
-    /// Until when the second is stopped.
+    /// Time until which the second member is stopped.
     stopped_ns: Rc<Cell<u64>>,
     longest_ns: Rc<Cell<u64>>,
     count: Rc<Cell<u64>>,
@@ -359,7 +358,8 @@ impl Trio {
         }
     }
 
-    /// A member comes to run: notes how long that took after the first went, or its timer was due.
+    /// Records, when a member runs, how long that took after the first stopped, or after its timer
+    /// was due.
     fn comes(&self, release_ns: Option<u64>) -> bool {
         if let Some(since_ns) = self.since_ns.take() {
             let waited_ns = now().saturating_sub(since_ns.max(release_ns.unwrap_or(0)));
@@ -370,8 +370,8 @@ impl Trio {
     }
 }
 
-/// How long a member waits at most for one that has gone with the baton, and of how often; with
-/// another that is stopped at that time, or not.
+/// Returns the longest wait of a member for a member that has stopped with the baton, and the
+/// number of waits; optionally another member is also stopped at that time.
 fn longest_of_three(gone: Gone, is_due: bool, other_too: bool, seed: u64) -> (u64, u64) {
     let (page, stopped_ns) = (Rc::new(Page::<Sim>::NEW), Rc::default());
     page.header.set_options(&Options::default());
@@ -389,7 +389,7 @@ fn longest_of_three(gone: Gone, is_due: bool, other_too: bool, seed: u64) -> (u6
         .schedule_on(1, Stoppable { until_ns: stopped_ns, thread: None })
         .thread_on(0, move || {
             let mut draw = lots(seed);
-            // Not before the other members are there.
+            // Only when the other members are there.
             let goes = |_| {
                 if now() < 50 * MS || draw(12) > 0 || now() + GONE_NS > END_NS {
                     return true;
@@ -421,8 +421,8 @@ fn longest_of_three(gone: Gone, is_due: bool, other_too: bool, seed: u64) -> (u6
     (all.longest_ns.get(), all.count.get())
 }
 
-/// BATON-4, as `docs/coop-line.md` has it: however one goes that has the baton, and whether the one
-/// that watches is stopped as well.
+/// BATON-4, as in `docs/coop-line.md`: however the holder of the baton stops, and whether or not
+/// the watcher is also stopped.
 #[test]
 fn nobody_waits_longer_than_the_table_says() {
     let Options { period_ns, slack_ns, .. } = Options::default();

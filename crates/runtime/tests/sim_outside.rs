@@ -1,6 +1,6 @@
-//! Many short tasks from outside, while all workers sleep: a worker that is awake takes the next
-//! one, and does not leave it to a worker that is being woken. All times are simulated: each run is
-//! the same.
+//! Tests many short tasks from outside, while all workers sleep: a worker that is awake takes the
+//! next task, and does not leave it to a worker that is being woken. All times are simulated: each
+//! run is the same.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,10 +11,10 @@ use antiphon_sync::queue::Item;
 
 const TASKS: u64 = 400;
 const WORKERS: usize = 8;
-/// The time to run a task; below, the time to make one.
+/// The time to run a task; the next constant is the time to make one.
 const TASK_NS: u64 = 2_000;
 const MAKE_NS: u64 = 100;
-/// After this, the workers sleep deeply, and take long to wake up.
+/// Time after which the workers sleep deeply, and take long to wake.
 const LATER_NS: u64 = 5_000_000;
 
 #[test]

@@ -1,8 +1,8 @@
-//! Which policies are starvation-free: a task that is ready is run some time, though each task
+//! Tests which policies are starvation-free: a ready task is eventually run, although each task
 //! makes two others ready for ever.
 //!
 //! Workers take turns on one simulated thread, and a task takes a microsecond of simulated time:
-//! each run is the same. What a policy is said to be is said in its docs.
+//! each run is the same. The docs of each policy state the expected result.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,14 +16,14 @@ use antiphon_sim::{Machine, Sim, Simulation, work};
 use antiphon_sync::queue::Item;
 
 const HALF: Steal = Steal { share: Share::Half };
-/// The time that a task takes.
+/// Duration of a task, in nanoseconds.
 const TASK_NS: u64 = 1_000;
-/// After this many tasks of others, the waiting task is said to starve.
+/// Number of other tasks after which the waiting task counts as starving.
 const PATIENCE: u64 = 1_000;
-/// How many tasks of a worker are before the waiting one; as many are behind it.
+/// Number of a worker's tasks before the waiting task; as many are behind it.
 const BEFORE: u64 = 3;
 
-/// Ranks of the task that waits, and of all others.
+/// Ranks of the waiting task, and of all others.
 type Ranks = (Option<u64>, Option<u64>);
 const NONE: Ranks = (None, None);
 
@@ -35,7 +35,7 @@ fn push<Y: Policy<Sim>>(worker: &mut Worker<'_, Sim, Y>, task: Item, rank: Optio
     worker.push(task, Put { rank, ..Put::PLAIN }).expect("room");
 }
 
-/// How many tasks are run before the one that waits; `None` if it is not run.
+/// Returns how many tasks are run before the waiting task; `None` if it is not run.
 fn waits<Y: Policy<Sim>>(policy: Y, workers: usize, (mine, theirs): Ranks) -> Option<u64> {
     let (waiting, other) = (item(0), item(1));
     let crew = Crew::<Sim, Y>::new(policy, workers, 4);
@@ -60,7 +60,7 @@ fn waits<Y: Policy<Sim>>(policy: Y, workers: usize, (mine, theirs): Ranks) -> Op
     None
 }
 
-/// The same on a simulated thread.
+/// Runs [`waits`] on a simulated thread.
 fn waits_for<Y: Policy<Sim> + 'static>(
     policy: fn() -> Y,
     workers: usize,
@@ -91,7 +91,7 @@ fn starves<Y: Policy<Sim> + 'static>(policy: fn() -> Y, workers: usize, ranks: R
     assert_eq!(waits_for(policy, workers, ranks), None, "{workers} workers");
 }
 
-/// A policy of an order, which is starvation-free.
+/// Asserts that a policy with this order is starvation-free.
 macro_rules! fair {
     ($most:expr, $policy:expr) => {
         runs_within($most, || $policy, 1, NONE);
@@ -122,7 +122,7 @@ fn the_last_first_starves() {
 fn who_comes_to_the_first_again_and_again_starves_none() {
     fair!(7 + BEFORE, of(Switch { every: 7 }));
     fair!(5 * (BEFORE + 1), of(Reverse { every: 5 }));
-    // Almost surely: this is one run of it.
+    // Almost surely: this is one run.
     fair!(PATIENCE, of(Stochastic { first: 64 }));
     starves(|| of(Stochastic { first: 0 }), 1, NONE);
 }
@@ -130,8 +130,7 @@ fn who_comes_to_the_first_again_and_again_starves_none() {
 #[test]
 fn what_is_old_has_its_turn() {
     const AGE: u64 = 50;
-    // Twice the age and what was there before the task, in tasks; readings of the clock take time
-    // too.
+    // Twice the age plus the tasks that were there before; readings of the clock also take time.
     fair!(2 * AGE + BEFORE, of(Adaptive { age_ns: AGE * TASK_NS }));
     starves(|| of(Adaptive { age_ns: u64::MAX }), 1, NONE);
 }
@@ -149,13 +148,13 @@ fn what_a_worker_keeps_to_itself_has_its_turn() {
     fair!(BEFORE, in_blocks(Fifo));
     fair!(5 * (BEFORE + 1), in_blocks(Reverse { every: 5 }));
     const AGE: u64 = 50;
-    // As above; and blocks that are not full count as if they were.
+    // The same bound; and blocks that are not full count as full.
     fair!(2 * AGE + BEFORE + 4, in_blocks(Adaptive { age_ns: AGE * TASK_NS }));
     starves(|| in_blocks(Lifo), 1, NONE);
     starves(|| in_blocks(Lifo), 2, NONE);
 }
 
-/// The first tasks have no room with their worker.
+/// The first tasks do not fit into their worker's queue.
 #[test]
 fn what_is_spilt_has_its_turn() {
     fair!(61 * (2 * BEFORE + 1), Spill::new(of(Fifo).capacity(2, 2), 1, 1 << 14));
@@ -177,7 +176,7 @@ fn deadlines_starve_none_unless_they_stand_still() {
     runs_within(2 * BEFORE, usual, 2, NONE);
     starves(usual, 1, (None, Some(0)));
     starves(usual, 2, (None, Some(0)));
-    // Near the first, where there are more queues than one.
+    // Near the first, because there are several queues.
     let shards = || Ranked::<Sim, _>::new(Deadlines { usual_ns: 10 * TASK_NS }, 4, 1 << 14);
     runs_within(PATIENCE, shards, 2, NONE);
 }
@@ -192,7 +191,8 @@ fn priorities_grow_with_age() {
     let most = 2 * 3 * LEVEL + 2 * BEFORE;
     runs_within(most, levels, 1, (Some(3), Some(0)));
     runs_within(most + 2 * BEFORE, levels, 2, (Some(3), Some(0)));
-    // Above them, at once; and a task of no level counts as of the usual one.
+    // Above the others, it runs at once; and a task without a level counts as one of the usual
+    // level.
     assert_eq!(waits_for(levels, 1, (Some(0), Some(3))), Some(0));
     assert_eq!(waits_for(levels, 1, (Some(0), None)), Some(0));
     let never = || Ranked::<Sim, _>::new(Aging { level_ns: 1 << 60, usual: 0 }, 1, 1 << 14);
@@ -210,7 +210,7 @@ fn a_stage_starves_that_is_nobodys_home() {
     runs_within(2 * BEFORE, two, 2, (Some(0), Some(0)));
 }
 
-/// In a box, a policy decides as it does outside.
+/// Inside a box, a policy decides as it does outside.
 #[test]
 fn a_policy_in_a_box_decides_as_the_one_in_it() {
     fn same<Y>(policy: fn() -> Y, boxed: fn() -> BoxedPolicy<Sim>, ranks: Ranks)

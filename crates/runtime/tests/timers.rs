@@ -1,11 +1,11 @@
-//! A wheel of timers beside a sorted map, and what it costs a sleeper.
+//! Tests a timer wheel against a sorted map, and the wake-ups that it costs a sleeper.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 
 use antiphon_runtime::timer::{Timer, Wheel};
 
-/// How deep the wheel is, and how wide a digit: of times about which it could be wrong.
+/// Depth of the wheel and width of a digit, for choosing times at which it could be wrong.
 const LEVELS: u32 = 11;
 const BITS: u32 = 6;
 
@@ -20,7 +20,8 @@ struct Node {
 struct Pair {
     wheel: Wheel,
     nodes: Vec<NonNull<Node>>,
-    /// The timers that are set: the late ones first, then by deadline, then as they were set.
+    /// The timers that are set: late timers first, then by deadline, then in the order in which
+    /// they were set.
     model: BTreeMap<(bool, u64, u64), usize>,
     /// The place of each timer in the model.
     keys: Vec<Option<(bool, u64, u64)>>,
@@ -37,12 +38,12 @@ impl Pair {
     }
 
     fn timer(&self, id: usize) -> &Timer {
-        // SAFETY: it is there until the drop, and shared.
+        // SAFETY: the node lives until the drop, and is shared.
         unsafe { &self.nodes[id].as_ref().timer }
     }
 
     fn insert(&mut self, id: usize, at_ns: u64) {
-        // SAFETY: the node is there until the wheel is not used any more; one thread.
+        // SAFETY: the node lives as long as the wheel is used, by one thread.
         unsafe { self.wheel.insert(self.nodes[id].cast(), at_ns) };
         self.forget(id);
         self.sets += 1;
@@ -55,7 +56,7 @@ impl Pair {
     }
 
     fn remove(&mut self, id: usize) {
-        // SAFETY: as above.
+        // SAFETY: the node lives as long as the wheel is used, by one thread.
         unsafe { self.wheel.remove(self.nodes[id].cast()) };
         self.forget(id);
         assert!(!self.timer(id).is_set());
@@ -68,12 +69,12 @@ impl Pair {
         }
     }
 
-    /// Takes the next timer that is due, which both hand out.
+    /// Takes the next due timer, which wheel and model must agree on.
     fn expire(&mut self, now_ns: u64) -> Option<usize> {
         let out = self.wheel.expire(now_ns);
         let next = self.model.first_entry();
         let expected = next.filter(|next| !next.key().0 || next.key().1 <= now_ns);
-        // SAFETY: it is the timer of a node, by the pointer to the whole.
+        // SAFETY: it is the timer of a node, and the pointer is valid for the whole node.
         let id = out.map(|timer| unsafe { timer.cast::<Node>().as_ref() }.id);
         assert_eq!(id, expected.as_ref().map(|next| *next.get()), "at {now_ns}");
         match expected.map(|next| next.remove_entry()) {
@@ -89,7 +90,7 @@ impl Pair {
         id
     }
 
-    /// Takes all timers that are due; then the wheel says to come back later.
+    /// Takes all due timers, until the wheel returns a later time.
     fn expire_all(&mut self, now_ns: u64) -> usize {
         let out = std::iter::from_fn(|| self.expire(now_ns)).count();
         assert!(self.wheel.next_ns().is_none_or(|next| next > now_ns), "after {now_ns}");
@@ -120,7 +121,7 @@ impl Pair {
 impl Drop for Pair {
     fn drop(&mut self) {
         for &node in &self.nodes {
-            // SAFETY: of a box, and the wheel is used no more.
+            // SAFETY: the node came from a box, and the wheel is no longer used.
             drop(unsafe { Box::from_raw(node.as_ptr()) });
         }
     }
@@ -142,7 +143,7 @@ impl Random {
         self.next() % bound
     }
 
-    /// A number of at most `most` bits, short ones as often as long ones.
+    /// Returns a number of at most `most` bits, short ones as often as long ones.
     fn of_bits(&mut self, most: u32) -> u64 {
         match self.below(u64::from(most) + 1) {
             0 => 0,
@@ -151,7 +152,7 @@ impl Random {
     }
 }
 
-/// Times about each digit's first and last values.
+/// Returns times near each digit's first and last values.
 fn edges() -> Vec<u64> {
     let units = (0..LEVELS).map(|level| 1_u64 << (BITS * level));
     let near = |edge: u64| [edge.wrapping_sub(1), edge, edge.saturating_add(1)];
@@ -170,7 +171,7 @@ fn any_steps_are_as_a_sorted_map_has_them() {
     let (seeds, steps) = if cfg!(miri) { (4, 150) } else { (200, 3_000) };
     for seed in 0..seeds {
         let random = &mut Random(seed);
-        // How far deadlines and jumps reach, in bits, and how many timers there are.
+        // Reach of deadlines and jumps, in bits, and number of timers.
         let reach = [8, 14, 20, 34, 50, 63][seed as usize % 6];
         let nodes = [3, 20, 300][seed as usize / 6 % 3];
         let mut pair = Pair::new(nodes);
@@ -194,7 +195,7 @@ fn any_steps_are_as_a_sorted_map_has_them() {
                     now = now.saturating_add(random.of_bits(reach.saturating_sub(4)));
                     pair.expire_all(now);
                 }
-                // Back, which no real clock does.
+                // Backwards, which no real clock goes.
                 _ => _ = pair.expire(now.saturating_sub(random.of_bits(reach))),
             }
         }
@@ -233,7 +234,7 @@ fn a_crowd_on_both_sides_of_a_boundary_is_in_order() {
         for begin in [0, edge - 1, edge / 2 + 1] {
             let mut pair = Pair::new(64);
             assert_eq!(pair.expire(begin), None);
-            // 37 has no factor with 64: all of 32 before it to 31 after, in disorder.
+            // 37 has no common factor with 64: all from 32 before to 31 after, in disorder.
             for id in 0..64 {
                 pair.insert(id, edge + (37 * id as u64) % 64 - 32);
             }
@@ -277,7 +278,7 @@ fn a_deadline_that_is_passed_is_due_at_once() {
     assert_eq!(pair.wheel.next_ns(), None);
     (0..12).for_each(|id| pair.insert(id, 10 + id as u64));
     assert_eq!(pair.wheel.next_ns(), Some(0), "many");
-    // Whatever the time is said to be.
+    // At any given time.
     assert_eq!(pair.expire_all(0), 12);
 }
 
@@ -300,7 +301,7 @@ fn a_sleeper_wakes_for_nothing_but_once_a_level() {
         for seed in 0..4 {
             let random = &mut Random(seed);
             let mut pair = Pair::new(count);
-            // Far away, and about each other.
+            // Far away, and close to each other.
             for id in 0..count {
                 pair.insert(id, (1 << 62) + random.of_bits(reach));
             }
@@ -308,12 +309,12 @@ fn a_sleeper_wakes_for_nothing_but_once_a_level() {
             while let Some(next) = pair.wheel.next_ns() {
                 vain += usize::from(pair.expire_all(next) == 0);
             }
-            // Each vain wake-up moves more than eight timers a level down.
+            // Each unneeded wake-up moves more than eight timers a level down.
             let levels = (LEVELS - 1) as usize;
             assert!(vain * 8 < count * levels, "{vain} of {count} timers within {reach} bits");
         }
     }
-    // And with few timers about it, only when it is time.
+    // With few timers nearby, only when it is time.
     let mut pair = Pair::new(8);
     for id in 0..8 {
         pair.insert(id, (1 << 62) + 100_000 * id as u64);

@@ -1,4 +1,4 @@
-//! The barrier that processes share.
+//! A process-shared barrier.
 
 use std::fmt;
 use std::time::Duration;
@@ -25,7 +25,8 @@ pub struct Barrier(SharedBarrier<Linux>);
 pub struct BarrierWaitResult(bool);
 
 impl Barrier {
-    /// A barrier for `threads` threads, to be written into shared memory; 0 is the same as 1.
+    /// Creates a barrier for `threads` threads, to be written into shared memory; 0 is the same as
+    /// 1.
     ///
     /// # Panics
     ///
@@ -35,21 +36,21 @@ impl Barrier {
         Self(SharedBarrier::new(threads))
     }
 
-    /// Blocks until as many threads have arrived as the barrier is for, the caller included. What
-    /// each did before happens before what any of them does afterwards.
+    /// Blocks until all threads of the round have arrived, including the caller. Everything that
+    /// each thread did before its call happens before the return of all of them.
     pub fn wait(&self) -> BarrierWaitResult {
         BarrierWaitResult(self.0.wait())
     }
 
-    /// Waits like [`wait`](Self::wait), but gives up after `timeout`: then it is as if the caller
-    /// had not arrived.
+    /// Waits like [`wait`](Self::wait), but gives up after `timeout` and returns `None`; the caller
+    /// then counts as not arrived.
     pub fn wait_for(&self, timeout: Duration) -> Option<BarrierWaitResult> {
         self.0.wait_until(deadline_after(timeout)).map(BarrierWaitResult)
     }
 }
 
 impl BarrierWaitResult {
-    /// Whether the caller is the leader of its round: exactly one thread of each round is.
+    /// Returns whether the caller is the leader of its round: exactly one thread of each round is.
     #[must_use]
     pub fn is_leader(&self) -> bool {
         self.0

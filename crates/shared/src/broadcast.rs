@@ -1,4 +1,4 @@
-//! The broadcast that processes share.
+//! A process-shared broadcast.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use crate::deadline_after;
 
 /// Tells all waiting threads, of any process, that something has happened. It takes 4 bytes.
 ///
-/// A thread calls [`now`](Self::now), checks whether it has to wait, and waits with the generation
-/// it got: a send in between is not lost. So this also serves as an event count among processes,
-/// for conditions in memory beside it. The sender wakes all sleepers itself, in one system call.
+/// A thread calls [`now`](Self::now), checks whether it must wait, and waits with that generation:
+/// a send in between is not lost. So this also serves as an event count among processes, for
+/// conditions in other shared memory. The sender wakes all sleepers itself, in one system call.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -46,7 +46,7 @@ impl Broadcast {
         Self(SharedBroadcast::NEW)
     }
 
-    /// The current generation, to [wait](Self::wait) with. What was done before each send so far
+    /// The current generation, to [wait](Self::wait) with. Everything before each earlier send
     /// happens before the return.
     #[must_use]
     pub fn now(&self) -> Generation {

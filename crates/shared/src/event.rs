@@ -1,4 +1,4 @@
-//! The event that processes share.
+//! A process-shared event.
 
 use std::fmt;
 use std::time::Duration;

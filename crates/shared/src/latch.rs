@@ -1,4 +1,4 @@
-//! The latch that processes share.
+//! A process-shared latch.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::deadline_after;
 /// Opens once, when it has been counted down to zero, and releases all waiters of all processes. It
 /// takes 8 bytes.
 ///
-/// If a process is killed before it has counted down, its count is never made, and the others keep
+/// If a process is killed before it has counted down, the latch never opens, and the others keep
 /// waiting: use [`wait_for`](Self::wait_for), which gives up.
 ///
 /// ```
@@ -28,8 +28,8 @@ impl Latch {
     /// The largest count.
     pub const MAX_COUNT: u32 = antiphon_sync::wait::MAX_COUNT;
 
-    /// A latch that opens once `count` has been counted down, to be written into shared memory. It
-    /// is open if `count` is 0.
+    /// Creates a latch that opens once `count` has been counted down, to be written into shared
+    /// memory. It is open if `count` is 0.
     ///
     /// # Panics
     ///
@@ -55,7 +55,7 @@ impl Latch {
         self.is_open() || self.0.wait_until(Some(deadline_after(timeout)))
     }
 
-    /// Whether the latch is open. If it is, everything done before the counts is visible.
+    /// Returns whether the latch is open. If it is, everything done before the counts is visible.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.0.is_open()

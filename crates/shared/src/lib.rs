@@ -3,17 +3,17 @@
 //!
 //! The types of `antiphon` work among the threads of one process. These types are one or two words
 //! each, contain no pointers, and wait in the kernel. They are a little slower under contention,
-//! and arriving threads go ahead of sleepers. They block threads, not fibers.
+//! and arriving threads may overtake sleepers. They block threads, not fibers.
 //!
 //! **In signal handlers** every method that does not wait may be called, because none takes a lock:
 //! [`Event::set`] and [`try_wait`](Event::try_wait), [`Latch::count_down`], [`Broadcast::send`],
-//! [`Semaphore::release`] and [`try_acquire`](Semaphore::try_acquire), [`Condvar::notify_one`].
-//! The event of `antiphon` and its other types for one process may not be used there; use a
-//! `static` of one of these instead. A `fork` during such a call leaves nothing locked.
+//! [`Semaphore::release`] and [`try_acquire`](Semaphore::try_acquire), [`Condvar::notify_one`]. The
+//! types of `antiphon`, its event included, must not be used there; use a `static` of one of these
+//! types instead. A `fork` during such a call leaves nothing locked.
 //!
 //! Memory that is all zero holds a free mutex or readers-writer lock around zeros, a condition
 //! variable, a semaphore without permits, a barrier for one thread, an event that is not set, a
-//! latch that counts from 1, and a broadcast without sends. The process that maps the memory gets a
+//! latch that counts from 1, and a broadcast without sends. A process that maps the memory gets a
 //! reference by [`Shared::from_ptr`]:
 //!
 //! ```
@@ -82,14 +82,15 @@ pub trait Shared: sealed::Sealed + Sized {
     ///
     /// # Safety
     ///
-    /// - `pointer` is aligned for `Self`, and the memory behind it is mapped, readable and
-    ///   writable, for all of `'a`.
-    /// - It is all zero, with zeros a valid value; or a process has written a `Self` there before
-    ///   any other used it, and all use it as the same type.
-    /// - Nothing but the methods of `Self` touches it.
-    /// - A value in it means the same in each process: it holds no pointers, handles or references.
+    /// - `pointer` is aligned for `Self`, and its memory is mapped, readable and writable, for all
+    ///   of `'a`.
+    /// - The memory is all zero, with zeros a valid value; or a process has written a `Self` there
+    ///   before any other process used it. All processes use it as the same type.
+    /// - Only the methods of `Self` access it.
+    /// - A value in it has the same meaning in each process: it holds no pointers, handles or
+    ///   references.
     /// - The processes are in one PID namespace.
-    /// - Of a [`Mutex`] or [`RwLock`]: as of [`Mutex::new`] and [`RwLock::new`].
+    /// - For a [`Mutex`] or [`RwLock`]: the contract of [`Mutex::new`] or [`RwLock::new`] holds.
     unsafe fn from_ptr<'a>(pointer: *mut Self) -> &'a Self {
         // SAFETY: the caller's promise.
         unsafe { &*pointer }
@@ -102,18 +103,18 @@ impl Shared for Semaphore {}
 impl<T> Shared for RwLock<T> {}
 impl Shared for Barrier {}
 
-/// A mutex that processes share, 4 bytes beside its value.
+/// A process-shared mutex, with 4 bytes in addition to its value.
 ///
 /// It detects that a thread or process has died while it held the mutex, within a fraction of a
-/// second, unless the kernel has given the number of that thread to another one. The next waiter
-/// then owns the mutex, and gets [`OwnerDied`].
+/// second, unless the kernel has reused the id of that thread. The next waiter then owns the mutex,
+/// and gets [`OwnerDied`].
 #[repr(C)]
 pub struct Mutex<T> {
     raw: SharedMutex<Linux>,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is touched by the owner alone.
+// SAFETY: only the owner accesses the value.
 unsafe impl<T: Send> Sync for Mutex<T> {}
 
 /// The guard that [`Mutex::lock`] returns; it unlocks when dropped. The owner is the thread that
@@ -133,11 +134,11 @@ pub struct MutexGuard<'a, T> {
 #[must_use = "the mutex is held, and its value may be inconsistent"]
 pub struct OwnerDied<'a, T>(MutexGuard<'a, T>);
 
-/// A guard, with or without the notice that an owner has died.
+/// A guard, or the error that an owner has died, which contains the guard.
 pub type Locked<'a, T> = Result<MutexGuard<'a, T>, OwnerDied<'a, T>>;
 
 impl<T> Mutex<T> {
-    /// A free mutex, to be written into shared memory.
+    /// Creates a free mutex, to be written into shared memory.
     ///
     /// ```compile_fail,E0133
     /// // A thread could leak a guard, hand out what it leads to, and end.
@@ -147,12 +148,13 @@ impl<T> Mutex<T> {
     /// # Safety
     ///
     /// When a thread that has locked the mutex has ended, nothing may use a reference that the
-    /// thread had from a guard (which it must have leaked): others own the mutex from then on.
+    /// thread had from a guard (which it must have leaked): other threads may own the mutex from
+    /// then on.
     pub const unsafe fn new(value: T) -> Self {
         Self { raw: SharedMutex::NEW, value: UnsafeCell::new(value) }
     }
 
-    /// Acquires the mutex; blocks until it is free. The owner that calls this deadlocks.
+    /// Acquires the mutex; blocks until it is free. Deadlocks if the caller already owns it.
     ///
     /// # Errors
     ///
@@ -182,14 +184,14 @@ impl<T> Mutex<T> {
 }
 
 impl<'a, T> OwnerDied<'a, T> {
-    /// The guard, for a value that the caller repairs or has found whole: later owners do not get
-    /// this error.
+    /// Returns the guard, for a value that the caller repairs or has found whole: later owners do
+    /// not get this error.
     pub fn recover(self) -> MutexGuard<'a, T> {
         self.0.mutex.raw.recovered();
         self.0
     }
 
-    /// The guard. The next owner gets this error again.
+    /// Returns the guard. The next owner gets this error again.
     pub fn into_guard(self) -> MutexGuard<'a, T> {
         self.0
     }
@@ -199,22 +201,22 @@ impl<T> Deref for MutexGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: this thread owns the mutex, for as long as it lives; and the maker of the mutex
-        // has promised that the reference is used no longer.
+        // SAFETY: this thread owns the mutex as long as the thread lives, and the creator of the
+        // mutex has promised that the reference is not used for longer.
         unsafe { &*self.mutex.value.get() }
     }
 }
 
 impl<T> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and no other code borrows the guard.
+        // SAFETY: as in `deref`, and no other code borrows the guard.
         unsafe { &mut *self.mutex.value.get() }
     }
 }
 
 impl<T> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: this thread has acquired it; a guard is not sent to others.
+        // SAFETY: this thread has acquired the mutex, because guards are not sent to other threads.
         unsafe { self.mutex.raw.unlock() }
     }
 }
@@ -227,7 +229,7 @@ impl<T> Drop for MutexGuard<'_, T> {
 pub struct Condvar(SharedCondvar<Linux>);
 
 impl Condvar {
-    /// A condition variable without waiters, to be written into shared memory.
+    /// Creates a condition variable without waiters, to be written into shared memory.
     #[must_use]
     pub const fn new() -> Self {
         Self(SharedCondvar::NEW)
@@ -243,7 +245,7 @@ impl Condvar {
         self.wait_until(guard, None).0
     }
 
-    /// Waits like [`wait`](Self::wait), but gives up after `timeout`. Returns, beside the guard,
+    /// Waits like [`wait`](Self::wait), but gives up after `timeout`. Returns the guard, and
     /// whether a notification came.
     pub fn wait_for<'a, T>(
         &self,
@@ -259,9 +261,9 @@ impl Condvar {
         timeout: Option<Duration>,
     ) -> (Locked<'a, T>, bool) {
         let mutex = guard.mutex;
-        // The wait unlocks and locks.
+        // `wait` unlocks and locks the mutex itself.
         std::mem::forget(guard);
-        // SAFETY: the guard says that this thread owns the mutex.
+        // SAFETY: the guard proves that this thread owns the mutex.
         let (acquired, notified) = unsafe { self.0.wait(&mutex.raw, timeout.map(deadline_after)) };
         (mutex.guard(acquired), notified)
     }
@@ -283,7 +285,7 @@ impl Default for Condvar {
     }
 }
 
-/// A semaphore that processes share, 8 bytes. A permit that a killed process has taken is lost.
+/// A process-shared semaphore, 8 bytes. A permit that a killed process has acquired is lost.
 #[repr(transparent)]
 pub struct Semaphore(SharedSemaphore<Linux>);
 
@@ -291,7 +293,7 @@ impl Semaphore {
     /// The largest number of permits.
     pub const MAX_PERMITS: u32 = wait::MAX_PERMITS;
 
-    /// A semaphore with `permits` permits, to be written into shared memory.
+    /// Creates a semaphore with `permits` permits, to be written into shared memory.
     ///
     /// # Panics
     ///
@@ -306,7 +308,7 @@ impl Semaphore {
         self.0.acquire();
     }
 
-    /// Acquires a permit if one is free; never blocks.
+    /// Acquires a permit if one is free; returns whether it did. Never blocks.
     #[must_use]
     pub fn try_acquire(&self) -> bool {
         self.0.try_acquire()

@@ -1,4 +1,4 @@
-//! The readers-writer lock that processes share.
+//! A process-shared readers-writer lock.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -11,20 +11,20 @@ use antiphon_sync::shared::{Acquired, SharedRwLock};
 
 use crate::deadline_after;
 
-/// A readers-writer lock that processes share, 4 bytes beside its value. It prefers writers:
+/// A process-shared readers-writer lock, with 4 bytes in addition to its value. It prefers writers:
 /// readers wait behind a waiting writer, for a twentieth of a second.
 ///
-/// It detects that a thread or process has died while it wrote, as a [`Mutex`](super::Mutex) does;
-/// the next waiter then gets the lock, with [`WriterDied`]. **Readers are not recorded: a reader
-/// that is killed stays counted, and no thread can write any more.** Where that may happen, use a
-/// mutex, or write with a timeout.
+/// It detects that a thread or process has died while it held the lock for writing, as a
+/// [`Mutex`](super::Mutex) does; the next waiter then gets the lock, with [`WriterDied`]. **Readers
+/// are not recorded: a killed reader stays counted, and no thread can write any more.** If readers
+/// may be killed, use a mutex, or write with a timeout.
 #[repr(C)]
 pub struct RwLock<T> {
     raw: SharedRwLock<Linux>,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: a writer has the value alone, and sends it to the next; readers share it.
+// SAFETY: a writer has the value exclusively, and passes it to the next writer; readers share it.
 unsafe impl<T: Send + Sync> Sync for RwLock<T> {}
 
 /// The guard that [`RwLock::read`] returns; it unlocks when dropped, in any thread.
@@ -38,7 +38,7 @@ pub struct ReadGuard<'a, T> {
 #[must_use = "the lock is left when its guard is dropped"]
 pub struct WriteGuard<'a, T> {
     lock: &'a RwLock<T>,
-    /// Only the writer leaves.
+    /// Only the writer unlocks.
     thread: PhantomData<*const ()>,
 }
 
@@ -50,7 +50,7 @@ pub struct WriteGuard<'a, T> {
 pub struct WriterDied<G>(G);
 
 impl<T> RwLock<T> {
-    /// A free lock, to be written into shared memory.
+    /// Creates a free lock, to be written into shared memory.
     ///
     /// ```compile_fail,E0133
     /// // A thread could leak a guard, hand out what it leads to, and end.
@@ -59,8 +59,9 @@ impl<T> RwLock<T> {
     ///
     /// # Safety
     ///
-    /// When a thread that writes has ended, nothing may use a reference that the thread had from a
-    /// guard (which it must have leaked): others get the lock from then on.
+    /// When a thread that holds the lock for writing has ended, nothing may use a reference that
+    /// the thread had from a guard (which it must have leaked): other threads may get the lock from
+    /// then on.
     pub const unsafe fn new(value: T) -> Self {
         Self { raw: SharedRwLock::NEW, value: UnsafeCell::new(value) }
     }
@@ -133,15 +134,15 @@ fn told<G>(acquired: Acquired, guard: G) -> Result<G, WriterDied<G>> {
 }
 
 impl<G> WriterDied<G> {
-    /// The guard. The next acquisition gets this error again.
+    /// Returns the guard. The next acquisition gets this error again.
     pub fn into_guard(self) -> G {
         self.0
     }
 }
 
 impl<'a, T> WriterDied<WriteGuard<'a, T>> {
-    /// The guard, for a value that the caller repairs or has found whole: later ones do not get
-    /// this error.
+    /// Returns the guard, for a value that the caller repairs or has found whole: later
+    /// acquisitions do not get this error.
     pub fn recover(self) -> WriteGuard<'a, T> {
         self.0.lock.raw.recovered();
         self.0
@@ -152,7 +153,7 @@ impl<T> Deref for ReadGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the guard has come in to read, and while it is there no thread writes.
+        // SAFETY: the guard holds the lock for reading, so no thread writes while it exists.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -161,29 +162,30 @@ impl<T> Deref for WriteGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: this thread is in alone, for as long as it lives; and the maker of the lock has
-        // promised that the reference is used no longer.
+        // SAFETY: this thread holds the lock exclusively as long as the thread lives, and the
+        // creator of the lock has promised that the reference is not used for longer.
         unsafe { &*self.lock.value.get() }
     }
 }
 
 impl<T> DerefMut for WriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and no other code borrows the guard.
+        // SAFETY: as in `deref`, and no other code borrows the guard.
         unsafe { &mut *self.lock.value.get() }
     }
 }
 
 impl<T> Drop for ReadGuard<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: the guard has come in to read.
+        // SAFETY: the guard holds the lock for reading.
         unsafe { self.lock.raw.unlock_read() }
     }
 }
 
 impl<T> Drop for WriteGuard<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: this thread has come in to write; a guard is not sent to others.
+        // SAFETY: this thread holds the lock for writing, because guards are not sent to other
+        // threads.
         unsafe { self.lock.raw.unlock_write() }
     }
 }

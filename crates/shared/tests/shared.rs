@@ -1,5 +1,5 @@
-//! Several processes and one mapping: exclusion, notifications, permits, and processes that are
-//! killed in the middle.
+//! Tests with several processes and one mapping: exclusion, notifications, permits, and processes
+//! that are killed in the middle.
 
 mod processes;
 
@@ -22,7 +22,7 @@ struct Common {
 }
 
 fn map() -> &'static Common {
-    // SAFETY: as `Shared` promises of each of them.
+    // SAFETY: zero bytes are valid for each field, as `Shared` requires.
     unsafe { processes::map() }
 }
 
@@ -130,8 +130,8 @@ fn who_was_killed_is_dead_before_its_parent_has_waited_for_it() {
         }
     });
     wait_for(&common.note, 1);
-    // SAFETY: a child of ours that was not waited for, and is not here either; the structure is
-    // ours, and any bytes are one.
+    // SAFETY: a child that was not waited for, and is not waited for here; the structure is a
+    // local, for which any bytes are valid.
     unsafe {
         assert_eq!(libc::kill(victim, libc::SIGKILL), 0);
         let mut ended: libc::siginfo_t = std::mem::zeroed();
@@ -161,7 +161,7 @@ fn a_killed_writer_that_waited_keeps_no_reader_out_of_a_free_lock() {
     }
     kill(victim);
     drop(reads);
-    // Less than any sleeper sleeps without a look.
+    // Less than the longest sleep between two checks.
     assert!(common.rwlock.try_read_for(Duration::from_millis(5)).is_some());
     assert!(common.rwlock.try_read().is_some());
 }
@@ -181,7 +181,7 @@ fn each_owner_is_told_until_one_recovers() {
 #[test]
 fn a_killed_waiter_takes_no_wake_with_it() {
     let common = map();
-    // The victim takes the wakes that there are, and is killed in between.
+    // The victim consumes the available wakes, and is killed in between.
     let victim = child(|| {
         common.note.store(1, Relaxed);
         loop {

@@ -1,7 +1,8 @@
-//! Several processes and one mapping: events, latches and broadcasts, and a waiter that is killed.
+//! Tests with several processes and one mapping: events, latches and broadcasts, and a waiter that
+//! is killed.
 //!
-//! Sleepers look again by themselves now and then, so a wake that is lost between processes makes
-//! these tests take minutes; that none is lost is what `crates/models` has checked.
+//! Sleepers check their words from time to time, so a wake lost between processes only makes these
+//! tests take minutes; the models in `crates/models` check that none is lost.
 
 mod processes;
 
@@ -25,7 +26,7 @@ struct Common {
 }
 
 fn common() -> &'static Common {
-    // SAFETY: as `Shared` promises of each of them.
+    // SAFETY: zero bytes are valid for each field, as `Shared` requires.
     unsafe { map() }
 }
 

@@ -1,12 +1,13 @@
 //! Atomic words of the simulated machine.
 //!
-//! A word has its native size and holds its value in place, so that layout means what it means on
-//! a real machine: two words in 64 bytes share a line. The simulator keeps all else by address.
+//! A word has its native size and holds its value in place, so that layout has the same meaning as
+//! on a real machine: two words in 64 bytes share a line. The simulator keeps all other state by
+//! address.
 //!
-//! Each access is a step of simulated time, as [`line`](crate::line) prices it, and takes effect
-//! at its end; a store may be posted ([`buffer`](crate::buffer)). The orderings of the seam change
-//! nothing: each access is as strong as x86 makes it, where only a store may pass, and only later
-//! loads. Weaker machines are the model checker's work.
+//! Each access is a step of simulated time, as [`line`](crate::line) prices it, and takes effect at
+//! its end; a store may be posted ([`buffer`](crate::buffer)). The orderings of the platform
+//! interface have no effect: each access is as strong as on x86, where only a store may be delayed,
+//! past later loads. The model checker covers weaker machines.
 //!
 //! Outside a simulation (a test that reads a counter afterwards) accesses act at once, unpriced.
 
@@ -51,8 +52,8 @@ macro_rules! word {
         }
 
         impl $name {
-            /// The value that the calling thread would read now, without an access. Costs nothing:
-            /// it is for experiments.
+            /// The value that the calling thread would read now, without an access. Costs nothing;
+            /// for experiments.
             #[must_use]
             pub fn peek(&self) -> $value {
                 if simulated() {
@@ -62,7 +63,7 @@ macro_rules! word {
                 }
             }
 
-            /// Returns what the word held; `change` says what it holds then, if that changes.
+            /// Returns the old value; `change` computes the new value, or `None` for no change.
             fn modify(&self, change: impl FnOnce($value) -> Option<$value>) -> $value {
                 let change = |value| change(value as $value).map(u64::from);
                 if simulated() {
@@ -76,7 +77,7 @@ macro_rules! word {
                 value as $value
             }
 
-            /// Without a budget, as long as it takes.
+            /// Spins while `keep` holds; without a budget, without a limit.
             fn spin(
                 &self,
                 budget: Option<Budget>,

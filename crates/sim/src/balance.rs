@@ -1,15 +1,15 @@
-//! Load balance: threads that are not pinned go to idle cores.
+//! Load balancing: threads that are not pinned move to idle cores.
 //!
-//! A thread that wants its core while that is busy goes to the nearest idle one; a core that has
-//! nothing to do pulls a thread from the longest queue, of those from the nearest. That is what
-//! Linux does at wake-up and at idle, without its limits on how often and how far.
+//! A thread that becomes runnable while its core is busy goes to the nearest idle core; an idle
+//! core pulls a thread from the longest queue, of equal ones from the nearest. Linux does this at
+//! wake-up and at idle, but with limits on frequency and distance.
 
 use std::cmp::Reverse;
 
 use crate::world::World;
 
 impl World {
-    /// The core for a thread that wants to run: its own, or an idle one if it may have that.
+    /// The core for a thread that wants to run: its own, or an idle core if it may move.
     pub(crate) fn place(&mut self, thread: usize) -> u32 {
         let own = self.threads[thread].core;
         let stays = !self.model.balance || self.threads[thread].pinned;
@@ -24,7 +24,7 @@ impl World {
         nearest as u32
     }
 
-    /// Takes a thread that waits for another core; for a core that has nothing to do.
+    /// Takes a thread that waits for another core, for an idle core.
     pub(crate) fn pull(&mut self, to: u32) -> Option<usize> {
         if !self.model.balance {
             return None;

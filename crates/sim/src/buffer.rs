@@ -1,16 +1,17 @@
 //! Store buffers.
 //!
-//! A store that misses its line is posted: the thread goes on, the word's line is requested, and
-//! when it has come the store is done, which is when others see it ([`shadow`](crate::shadow)).
+//! A store that misses its line is posted: the thread goes on, the line of the word is requested,
+//! and when the line has arrived the store is done and becomes visible to others
+//! ([`shadow`](crate::shadow)).
 //!
 //! - BUFFER-1: the stores of a thread are done in their order. Only the first of them requests its
-//!   line, and a store that would hit is posted too while others are before it.
-//! - BUFFER-2: read-modify-writes, heavy fences, calls of the system and the end of the thread
-//!   wait until the buffer is empty; a store waits while it is full.
+//!   line, and a store that would hit is also posted while others are before it.
+//! - BUFFER-2: read-modify-writes, heavy fences, system calls and the end of the thread wait until
+//!   the buffer is empty; a store waits while it is full.
 //!
-//! Its own thread reads a word that it has stored to from memory, which has the new value already;
-//! that is the forwarding of a real buffer. Stores belong to a thread and not to its core, so a
-//! thread that loses its core is not held up, and sees its own stores wherever it goes on.
+//! A thread reads its own stores from memory, which has the new value already; this models the
+//! forwarding of a real buffer. Stores belong to a thread and not to its core, so a thread that
+//! loses its core is not delayed, and sees its own stores on any core.
 
 use std::collections::VecDeque;
 
@@ -20,26 +21,27 @@ use crate::requests::Issued;
 use crate::world::{World, suspend, with, with_any};
 use crate::{Memory, shadow};
 
-/// Stores in a buffer at most: 42 on Haswell and Broadwell (Intel's optimization manual).
+/// The largest number of stores in a buffer: 42 on Haswell and Broadwell (Intel's optimization
+/// manual).
 const CAPACITY: usize = 42;
 
-/// A store that is under way.
+/// A pending store.
 #[derive(Clone, Copy, Debug)]
 struct Posted {
     line: LineId,
     offset: u8,
     core: u32,
-    /// `None`: the word is gone.
+    /// `None` if the word is gone.
     value: Option<u64>,
 }
 
-/// The stores of one thread that are under way.
+/// The pending stores of one thread.
 #[derive(Default)]
 pub(crate) struct Buffer {
     stores: VecDeque<Posted>,
-    /// How many stores were ever posted.
+    /// Number of stores posted so far.
     posted: u64,
-    /// The number of stores that the thread waits to be left, at most.
+    /// The largest number of pending stores that the thread waits for.
     room: Option<usize>,
 }
 
@@ -48,7 +50,7 @@ impl Buffer {
         self.stores.is_empty()
     }
 
-    /// How many of the stores that were ever posted are done.
+    /// Number of posted stores that are done.
     fn done(&self) -> u64 {
         self.posted - self.stores.len() as u64
     }
@@ -58,7 +60,7 @@ impl Buffer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Posting {
-    /// The word in memory is to be written, now.
+    /// The caller must write the word in memory, now.
     Write,
     /// The buffer is full: wait and try again.
     Full,
@@ -67,7 +69,8 @@ pub(crate) enum Posting {
 }
 
 impl World {
-    /// The running thread stores to the word at `address`, which holds `before` in memory.
+    /// Posts a store of the running thread to the word at `address`, which holds `before` in
+    /// memory.
     pub(crate) fn post(&mut self, address: usize, before: u64, value: u64) -> Posting {
         if self.model.memory == Memory::Sc {
             return Posting::Blocks;
@@ -101,7 +104,7 @@ impl World {
         Posting::Write
     }
 
-    /// BUFFER-1.
+    /// BUFFER-1: requests the line of the first store.
     fn request_first(&mut self, thread: usize) {
         let Some(&Posted { line, core, .. }) = self.threads[thread].buffer.stores.front() else {
             return;
@@ -114,7 +117,7 @@ impl World {
         }
     }
 
-    /// The first store in a thread's buffer is done.
+    /// Completes the first store in a thread's buffer.
     pub(crate) fn stored(&mut self, thread: usize) {
         let buffer = &mut self.threads[thread].buffer;
         let store = buffer.stores.pop_front().expect("a store was under way");
@@ -132,8 +135,8 @@ impl World {
         self.answer_fences();
     }
 
-    /// Whether the running thread has to wait until at most `room` of its stores are under way. It
-    /// must then suspend.
+    /// Returns whether the running thread must wait until at most `room` of its stores are pending.
+    /// It must then suspend.
     #[must_use]
     pub(crate) fn drains(&mut self, room: usize) -> bool {
         let me = self.me();
@@ -145,22 +148,22 @@ impl World {
         waits
     }
 
-    /// Like [`drains`](Self::drains), until there is room for one more.
+    /// Like [`drains`](Self::drains), until there is room for one more store.
     #[must_use]
     pub(crate) fn drains_for_one(&mut self) -> bool {
         self.drains(CAPACITY - 1)
     }
 }
 
-/// Stores of all threads that a heavy fence waits for.
+/// The stores of all threads for which a heavy fence waits.
 pub(crate) struct Fence {
     thread: usize,
-    /// Threads, and how many of their stores must be done.
+    /// Threads, and for each the number of stores that must be done.
     left: Vec<(usize, u64)>,
 }
 
 impl World {
-    /// The stores that are under way, for [`awaits`](Self::awaits).
+    /// The pending stores of all threads, for [`awaits`](Self::awaits).
     pub(crate) fn under_way(&self) -> Fence {
         let threads = self.threads.iter().enumerate();
         let busy = threads.filter(|(_, thread)| !thread.buffer.is_empty());
@@ -168,7 +171,8 @@ impl World {
         Fence { thread: self.me(), left }
     }
 
-    /// Whether some of these stores are still under way. The running thread must then suspend.
+    /// Returns whether some of these stores are still pending. The running thread must then
+    /// suspend.
     #[must_use]
     pub(crate) fn awaits(&mut self, mut fence: Fence) -> bool {
         self.shorten(&mut fence);
@@ -198,8 +202,8 @@ impl World {
         self.fences = fences;
     }
 
-    /// The word at `address` is dropped: no thread sees what was stored to it, and what is there
-    /// next is another word.
+    /// Forgets the word at `address`, which is dropped: no thread will see the stores to it, and
+    /// the next word there is a different one.
     fn forget(&mut self, address: usize) {
         let offset = (address % LINE) as u8;
         let Some(label) = self.lines.find(address) else { return };
@@ -214,7 +218,7 @@ impl World {
     }
 }
 
-/// A word is dropped.
+/// Notes that the word at `address` is dropped.
 pub(crate) fn dropped(address: usize) {
     with_any(|world| {
         if world.posted > 0 {

@@ -1,18 +1,18 @@
-//! The counters of CPUs: all count at one rate, and those of a node are ahead by a constant.
+//! The counters of CPUs: all count at one rate, and those of each node have a constant offset.
 //!
-//! The published figures of machines say only by how much two counters differ at most, so where a
+//! Published figures of machines give only the largest difference of two counters. So if a
 //! machine's file doesn't have each node's offset, the seed chooses it within that bound.
 
 use crate::Machine;
 use crate::random::Random;
 
-/// Apart from the world's and the threads' sequences, so that no run depends on offsets that it
-/// doesn't read.
+/// A random sequence separate from those of the world and the threads, so that no run depends on
+/// offsets that it doesn't read.
 const STREAM: u64 = u64::MAX;
 
 /// The counters of a machine.
 pub(crate) struct Clocks {
-    /// How far each node's counters are ahead of simulated time.
+    /// The offset of each node's counters from simulated time.
     ahead_ns: Vec<u64>,
     tick_ns: u64,
 }
@@ -28,7 +28,7 @@ impl Clocks {
         Self { ahead_ns, tick_ns: machine.clock_tick_ns.max(1) }
     }
 
-    /// The reading of a CPU of that node.
+    /// The counter of a CPU of that node, in nanoseconds.
     pub(crate) fn read_ns(&self, node: u32, now_ns: u64) -> u64 {
         let ns = now_ns + self.ahead_ns[node as usize];
         ns - ns % self.tick_ns

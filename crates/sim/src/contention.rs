@@ -1,4 +1,4 @@
-//! The workload that locks are compared by: threads that take one lock over and over.
+//! The workload for comparing locks: threads that repeatedly take one lock.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -6,16 +6,16 @@ use std::rc::Rc;
 use crate::workload::{Access, OwnLine, Owns, count, finished, owns, think, touch, work};
 use crate::{Machine, Model, Outcome, Simulation, Stuck};
 
-/// How long a critical section computes, and how long a thread stays away at most, in nanoseconds.
+/// The length of a critical section, and the longest time between two of a thread, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// The critical section, beside its two lines.
+    /// The length of the critical section, in addition to its two lines.
     pub section_ns: u64,
-    /// The most that a thread stays away.
+    /// The longest time that a thread stays away from the lock.
     pub away_ns: u64,
 }
 
-/// The functions that take a lock, and give it back.
+/// The functions that acquire and release a lock.
 pub type Use<L> = (fn(&L), fn(&L));
 
 /// Threads that contend for one lock.
@@ -27,18 +27,18 @@ pub struct Contention {
     pub model: Model,
     /// The seed of all randomness.
     pub seed: u64,
-    /// How many threads contend.
+    /// The number of threads that contend.
     pub threads: usize,
-    /// How often the threads want the lock, and for how long.
+    /// The times in and between critical sections.
     pub pace: Pace,
-    /// Until when operations count, in nanoseconds of simulated time.
+    /// The time until which operations count, in nanoseconds of simulated time.
     pub limit_ns: u64,
 }
 
 impl Contention {
-    /// Lets the threads take `lock` over and over; each critical section writes two lines and is
-    /// one operation. The machine knows which thread owns the lock, so [`Counts`](crate::Counts)
-    /// tells the owner's atomic instructions from those of others.
+    /// Makes the threads take `lock` repeatedly; each critical section writes two lines and is one
+    /// operation. The machine knows which thread owns the lock, so [`Counts`](crate::Counts)
+    /// distinguishes the owner's atomic instructions from those of others.
     ///
     /// # Errors
     ///
@@ -77,7 +77,7 @@ impl Contention {
     }
 }
 
-/// [`Contention`] under the usual assumptions, with the same seed each time.
+/// Runs [`Contention`] with the default assumptions and a fixed seed.
 ///
 /// # Errors
 ///

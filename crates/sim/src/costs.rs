@@ -1,4 +1,4 @@
-//! The cost of getting a line from where it is.
+//! The cost of transferring a line from its present place.
 
 use crate::Machine;
 use crate::distance::Distances;
@@ -6,7 +6,7 @@ use crate::line::{Kind, Source};
 use crate::links::Links;
 use crate::random::Random;
 
-/// The things on which costs depend, beside the line.
+/// The inputs of a cost, besides the line.
 pub(crate) struct Costs<'a> {
     pub(crate) machine: &'a Machine,
     pub(crate) distances: &'a Distances,
@@ -24,7 +24,8 @@ pub(crate) const fn hit_ns(machine: &Machine, kind: Kind) -> u64 {
 }
 
 impl Costs<'_> {
-    /// A read of a line that the cluster's cache has, or else another of its cores.
+    /// The cost of a read of a line that the cluster's cache has, or otherwise another of its
+    /// cores.
     pub(crate) fn near_ns(&self, cluster: u32) -> u64 {
         match self.machine.topology.cache_ns() {
             Some(cache_ns) if self.machine.topology.inclusive() => cache_ns,
@@ -32,7 +33,8 @@ impl Costs<'_> {
         }
     }
 
-    /// When a line leaves one core for another, how long that takes, and how far it is.
+    /// The time at which a line leaves one core for another, the duration, and the kind of the
+    /// transfer.
     pub(crate) fn between_cores(
         &mut self,
         from: u32,
@@ -62,7 +64,7 @@ impl Costs<'_> {
         }
     }
 
-    /// Cost of a line from one cluster to another, by way of its home if it has one.
+    /// The cost of a line from one cluster to another, through its home if it has one.
     pub(crate) fn way_ns(&self, from: u32, to: u32, home: Option<u32>) -> u64 {
         let detour_ns = home.map_or(0, |home| {
             let [from, to] = [from, to].map(|cluster| self.distances.node_of_cluster(cluster));
@@ -71,7 +73,7 @@ impl Costs<'_> {
         self.distances.between_ns(from, to) + detour_ns
     }
 
-    /// When a line leaves memory for a core, and how long that takes.
+    /// The time at which a line leaves memory for a core, and the duration.
     pub(crate) fn memory_way(&mut self, core: u32, home: Option<u32>, begin_ns: u64) -> (u64, u64) {
         let node = self.machine.socket_of(core);
         let home = home.unwrap_or(node);

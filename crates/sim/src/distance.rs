@@ -1,4 +1,4 @@
-//! How far cores are apart, looked up and not computed: each access asks.
+//! The distances of cores, in tables, because each access needs them.
 
 use crate::Machine;
 
@@ -6,12 +6,12 @@ use crate::Machine;
 pub(crate) struct Distances {
     /// The cluster of each core: those that share a last-level cache.
     cluster_of: Vec<u32>,
-    /// From each cluster to each other.
+    /// The cost of a line from each cluster to each other one.
     between_ns: Vec<u64>,
-    /// From the first core of each cluster to the farthest of its others.
+    /// The cost of a line from the first core of each cluster to the farthest of its others.
     within_ns: Vec<u64>,
     node_of_cluster: Vec<u32>,
-    /// A load on each node from the memory of each.
+    /// The cost of a load on each node from the memory of each node.
     memory_ns: Vec<u64>,
     pub(crate) clusters: u32,
     pub(crate) cores: u32,
@@ -61,13 +61,13 @@ impl Distances {
         self.node_of_cluster[cluster as usize]
     }
 
-    /// A load on a node from the memory of another, or its own.
+    /// The cost of a load on one node from the memory of another or the same node.
     pub(crate) fn memory_ns(&self, on: u32, of: u32) -> u64 {
         self.memory_ns[(on * self.nodes + of) as usize]
     }
 
-    /// How much longer a line takes from one node to another if it is asked for at its home. A way
-    /// there and back is what memory takes longer there than near.
+    /// The extra time of a line from one node to another if it is requested at its home. The time
+    /// of a round trip is the difference between far and near memory.
     pub(crate) fn detour_ns(&self, from: u32, to: u32, home: u32) -> u64 {
         let there_and_back_ns =
             |one, other| self.memory_ns(one, other).saturating_sub(self.memory_ns(one, one));
@@ -75,7 +75,7 @@ impl Distances {
         by_home_ns.saturating_sub(there_and_back_ns(to, from)) / 2
     }
 
-    /// Cost of a line from one cluster to another.
+    /// The cost of a line from one cluster to another.
     pub(crate) fn between_ns(&self, from: u32, to: u32) -> u64 {
         self.between_ns[(from * self.clusters + to) as usize]
     }

@@ -5,19 +5,19 @@ use std::collections::BinaryHeap;
 
 use crate::line::LineId;
 
-/// Something that happens at a time. Those with a number may have become void when their time
-/// comes; the number tells.
+/// Something that happens at a time. An event with a number may be void when its time comes; the
+/// number then differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
-    /// A thread goes on, if its turn is still this one.
+    /// A thread continues, if its turn is still this one.
     Resume { thread: u32, turn: u32 },
-    /// The request that has a line is done.
+    /// The request that is served at a line is done.
     Served { line: LineId },
-    /// The first store in a thread's buffer, which found its line there, is done.
+    /// The first store in a thread's buffer, whose line was present, is done.
     Stored { thread: u32 },
-    /// A thread wants its core: it starts, or was woken.
+    /// A thread becomes runnable: it starts, or was woken.
     Arrive { thread: u32 },
-    /// An interrupt that a program has sent comes to a core.
+    /// An interrupt that a program has sent arrives at a core.
     Interrupt { core: u32 },
     /// A wait of a thread ends by its deadline, if it is still this wait.
     Expire { thread: u32, wait: u32 },
@@ -27,7 +27,7 @@ pub(crate) enum Event {
     Yield { thread: u32, wait: u32 },
 }
 
-/// A queue of events, first by time and then by the order in which they were foreseen.
+/// A queue of events, ordered by time and then by the order of insertion.
 #[derive(Default)]
 pub(crate) struct Events {
     heap: BinaryHeap<Reverse<(u64, u64, Event)>>,
@@ -44,7 +44,7 @@ impl Events {
         self.heap.pop().map(|Reverse((at_ns, _, event))| (at_ns, event))
     }
 
-    /// When the next event happens, void or not.
+    /// The time of the next event, void or not.
     pub(crate) fn next_ns(&self) -> u64 {
         self.heap.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns)
     }

@@ -1,26 +1,27 @@
-//! Fair queues: of a core's threads that are as urgent, the one that has had the least runs next,
-//! as in Linux's scheduler of ordinary threads, but without its deadlines: slices are all as long.
+//! Fair queues: among a core's threads of equal rank, the thread with the least virtual time runs
+//! next, as in Linux's scheduler of ordinary threads, but without its deadlines: all slices have
+//! the same length.
 //!
-//! A thread has a virtual time: how long it has run. One that sleeps keeps the distance that it was
-//! ahead or behind of the mean of those that want the core then, up to a slice, and comes back with
-//! that. So a thread that sleeps gains nothing, and one that was woken is next as a rule; it waits
-//! for the end of the running slice. What a thread runs while it is lent a rank is not charged, as
-//! the kernel does not charge threads of a real-time class.
+//! The virtual time of a thread is the time that it has run. A thread that goes to sleep keeps its
+//! distance from the mean of the core's runnable threads, up to a slice, and has the same distance
+//! when it returns. So a sleeping thread gains nothing, and a woken thread is usually next; it
+//! waits for the end of the running slice. Time that a thread runs with a lent rank is not charged,
+//! as the kernel does not charge threads of a real-time class.
 
 use crate::world::World;
 
-/// The CPU time of a thread, as its queue sees it, in nanoseconds.
+/// The virtual time of a thread in its queue, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fair {
     virtual_ns: i64,
-    /// How far behind the mean the thread was when it went to sleep.
+    /// The distance behind the mean when the thread went to sleep.
     lag_ns: i64,
-    /// Until when the thread was charged.
+    /// The time up to which the thread was charged.
     charged_ns: u64,
 }
 
 impl World {
-    /// The mean of the threads that want a core; `None`: there are none.
+    /// The mean virtual time of a core's runnable threads; `None` if there are none.
     fn mean_ns(&self, number: u32) -> Option<i64> {
         let core = &self.cores[number as usize];
         let wants = core.queue.iter().chain(&core.current);
@@ -29,7 +30,7 @@ impl World {
         (count > 0).then(|| sum / count)
     }
 
-    /// The thread that has a core is charged for what it has run so far.
+    /// Charges the thread that has a core for its time so far.
     pub(crate) fn charge_fairly(&mut self, thread: usize) {
         let (now_ns, core) = (self.now_ns, self.threads[thread].core as usize);
         if self.cores[core].current != Some(thread) {
@@ -43,7 +44,7 @@ impl World {
         }
     }
 
-    /// A thread that has its core goes to sleep.
+    /// Updates a thread that has its core and goes to sleep.
     pub(crate) fn leaves_fairly(&mut self, thread: usize) {
         let slice_ns = self.machine.slice_ns as i64;
         let mean_ns = self.mean_ns(self.threads[thread].core).unwrap_or_default();
@@ -51,7 +52,7 @@ impl World {
         fair.lag_ns = (mean_ns - fair.virtual_ns).clamp(-slice_ns, slice_ns);
     }
 
-    /// A thread wants its core again.
+    /// Updates a thread that becomes runnable again.
     pub(crate) fn comes_fairly(&mut self, thread: usize) {
         let core = self.threads[thread].core;
         if let Some(current) = self.cores[core as usize].current {
@@ -63,8 +64,8 @@ impl World {
         }
     }
 
-    /// The key by which a queue orders threads that are as urgent: the least first. All have the
-    /// same, if the queue is in the order of arrival.
+    /// The key by which a queue orders threads of equal rank, the least first. Equal for all
+    /// threads if the queue is in the order of arrival.
     pub(crate) fn had_ns(&self, thread: usize) -> i64 {
         if self.model.fair { self.threads[thread].fair.virtual_ns } else { 0 }
     }

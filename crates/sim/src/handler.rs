@@ -1,4 +1,4 @@
-//! Interrupts that a program sends, and the threads that handle them: for programs that are the
+//! Interrupts that a program sends, and the threads that handle them, for programs that are the
 //! kernel.
 //!
 //! ```text
@@ -7,10 +7,11 @@
 //!   its CPU:                   whatever runs │ handle │ handler, until it waits │ goes on
 //! ```
 //!
-//! A handler is a thread that others share its CPU with between two interrupts. `handle` is the
+//! A handler is a thread; between two interrupts, other threads run on its CPU. `handle` is the
 //! time from the delivery to the handler's first instruction; there is no other switch, to it or
-//! back. An interrupt comes between two accesses of the thread that runs there. One that finds the
-//! handler at work, or none, is remembered; two are not (a local APIC has a bit for each vector).
+//! back. An interrupt comes between two accesses of the running thread. If the handler is busy, or
+//! there is none, one interrupt stays pending, but never two (a local APIC has one bit for each
+//! vector).
 
 use std::mem::take;
 
@@ -24,24 +25,25 @@ use crate::world::{World, suspend, with};
 /// The state of a core's interrupts.
 #[derive(Default)]
 pub(crate) struct Handles {
-    /// The thread that handles them.
+    /// The thread that handles the core's interrupts.
     handler: Option<usize>,
-    /// An interrupt is pending.
+    /// Whether an interrupt is pending.
     pending: bool,
-    /// The handler, if it is to have the core next.
+    /// The handler, if it gets the core next.
     pub(crate) due: Option<usize>,
 }
 
-/// Interrupts a CPU. What the caller has stored before is seen there.
+/// Interrupts a CPU. The caller's earlier stores are visible to the handler.
 ///
 /// # Panics
 ///
-/// If there is no such CPU.
+/// If `cpu` does not exist.
 pub fn interrupt(cpu: u32) {
     send(|world| world.deliver(cpu));
 }
 
-/// Interrupts all CPUs but the caller's, for the price of one: the shorthand of a local APIC.
+/// Interrupts all CPUs except the caller's, at the cost of one interrupt: the shorthand of a local
+/// APIC.
 pub fn interrupt_others() {
     send(|world| {
         let mine = world.my_core();
@@ -50,12 +52,12 @@ pub fn interrupt_others() {
     });
 }
 
-/// Makes the calling thread the handler of its CPU, and waits for an interrupt. Others have the CPU
-/// meanwhile.
+/// Makes the calling thread the handler of its CPU, and waits for an interrupt. Other threads have
+/// the CPU meanwhile.
 ///
 /// # Panics
 ///
-/// If another thread handles interrupts there.
+/// If another thread handles interrupts on this CPU.
 pub fn await_interrupt() {
     drain();
     if with(World::handles_next) {
@@ -65,7 +67,8 @@ pub fn await_interrupt() {
     }
 }
 
-/// A call, because x86 does not let a write of the command register pass the stores before it.
+/// Counts as a system call, because on x86 a write of the command register does not pass earlier
+/// stores.
 fn send(deliver: impl FnOnce(&mut World)) {
     call(|world| world.machine.interrupt.send_ns);
     with(deliver);
@@ -80,7 +83,7 @@ impl World {
         self.events.push(at_ns, Event::Interrupt { core: cpu });
     }
 
-    /// An interrupt has come to a core.
+    /// Handles the arrival of an interrupt at a core.
     pub(crate) fn interrupted(&mut self, number: u32) {
         self.interrupts_under_way -= 1;
         let handles = &mut self.cores[number as usize].handles;
@@ -98,8 +101,8 @@ impl World {
         }
     }
 
-    /// Whether the running thread, from now on the handler of its core, has to wait: then the core
-    /// is given to others.
+    /// Makes the running thread the handler of its core; returns whether it must wait. The core is
+    /// then given to others.
     fn handles_next(&mut self) -> bool {
         let (me, core) = (self.me(), self.my_core());
         let Core { handles, schedule, .. } = &mut self.cores[core as usize];

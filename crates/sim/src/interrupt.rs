@@ -6,16 +6,16 @@
 //!   receiver:                      whatever runs │ handle │ goes on
 //! ```
 //!
-//! Heavy fences interrupt all that run, for a price of their own. A wake sends one to the CPU of
-//! the woken thread, if the machine says that its wakes do ([`Wakes`]); an idle CPU then leaves its
-//! idle state besides, as for any wake.
+//! Heavy fences interrupt all running threads, at a separate cost. A wake sends an interrupt to the
+//! CPU of the woken thread if the machine's wakes do ([`Wakes`]); an idle CPU then also leaves its
+//! idle state, as for any wake.
 
 use crate::Wakes;
 use crate::thread::State;
 use crate::world::World;
 
 impl World {
-    /// Interrupts each core but the caller's that has a thread, for a fence; returns how many.
+    /// Interrupts each core that has a thread, except the caller's, for a fence; returns how many.
     pub(crate) fn fence_others(&mut self) -> u64 {
         let mine = self.my_core() as usize;
         let mut interrupted = 0;
@@ -30,7 +30,7 @@ impl World {
     }
 
     /// The cost to the running thread of interrupting another thread's CPU in order to wake that
-    /// thread, and the time from now until the interrupt has been handled there. `None`: no
+    /// thread, and the time from now until the interrupt has been handled there. `None` if no
     /// interrupt is needed.
     pub(crate) fn interrupt_to_wake(&mut self, thread: usize) -> Option<(u64, u64)> {
         let (mine, core) = (self.my_core(), self.threads[thread].core);
@@ -49,7 +49,7 @@ impl World {
         Some((interrupt.send_ns, arrives_ns + interrupt.handle_ns))
     }
 
-    /// A thread comes to its core; the interrupt that woke it, if there was one, has taken time
+    /// Called when a thread arrives at its core: the interrupt that woke it, if any, has taken time
     /// from the thread that runs there.
     pub(crate) fn was_interrupted(&mut self, thread: usize) {
         if std::mem::take(&mut self.threads[thread].interrupts) {
@@ -60,8 +60,8 @@ impl World {
         }
     }
 
-    /// Takes time from a thread that has its core: at once from one that computes, and after its
-    /// step from one that is in it. A spinner loses nothing that it would miss.
+    /// Takes time from a thread that has its core: at once while it computes, or after its step
+    /// while it is in one. A spinner loses nothing of importance.
     fn steal(&mut self, thread: usize, ns: u64) {
         let state = &mut self.threads[thread].state;
         match state {

@@ -1,10 +1,10 @@
 //! A simulated NUMA machine as a platform of Antiphon: `Sim`.
 //!
 //! Algorithms that are generic over [`Platform`](antiphon_platform::Platform) run here unchanged,
-//! on any number of sockets and cores, and every line transfer, wake-up and time slice has a price.
+//! on any number of sockets and cores, and every line transfer, wake-up and time slice has a cost.
 //! The same seed gives the same run, step by step, in any process. **Every figure is simulated**:
-//! it says what the model predicts of a machine, not what any machine does. What the model leaves
-//! out is in the crate's README.
+//! it is a prediction of the model, not a measurement of any machine. The crate's README lists what
+//! the model leaves out.
 //!
 //! ```
 //! use antiphon_platform::{Atomic, AtomicInteger, Atomics};

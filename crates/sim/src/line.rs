@@ -1,4 +1,4 @@
-//! Cache lines: which core holds one, which has it next, and what that costs.
+//! Cache lines: their holders, the order of requests for a line, and the costs of transfers.
 //!
 //! ```text
 //!              first access by a
@@ -10,21 +10,21 @@
 //!                                    write by c: all other copies are invalidated
 //! ```
 //!
-//! A request that takes the line from another core, or from memory, has it to itself: it is
+//! A request that takes the line from another core, or from memory, has it exclusively: it is
 //! *served*, and others wait in a queue from which the [`Arbitration`](crate::Arbitration) picks.
 //! Until the request has reached the holder of the line, up to [`HOLD_FIFTHS`] of its time, the
-//! holder goes on hitting.
-//! Reads of a shared line overlap: each cluster, the cores that share a last cache, fetches it once
-//! from the nearest that has it, and its cores then read from there one
-//! [`occupancy_ns`](Machine::occupancy_ns) apart. Capacity is infinite: a line leaves a cache by
-//! invalidation only.
+//! holder still hits. Reads of a shared line overlap: each cluster (the cores that share a
+//! last-level cache) fetches the line once from the nearest copy, and its cores then read that copy
+//! one [`occupancy_ns`](Machine::occupancy_ns) apart. Capacity is infinite: a line leaves a cache
+//! only by invalidation.
 //!
 //! - LINE-1: a request waits in the queue only while another is served.
 //! - LINE-2: `version` changes with each value that is written, hit or not, equal or not. A waiter
-//!   sleeps only while the version is the one that it read.
+//!   sleeps only while the version is the same as when it read the value.
 //!
-//! This module decides when an access is done and never what it finds: a value changes, and is
-//! read, at one instant, the end of the access. So a mistake here falsifies prices only.
+//! This module decides only the time at which an access is done, and never its value: a value
+//! changes, and is read, at one instant, the end of the access. So a mistake here only falsifies
+//! costs.
 
 use std::collections::VecDeque;
 
@@ -34,16 +34,16 @@ use crate::random::Random;
 use crate::shadow::Shadow;
 use crate::sharers::Sharers;
 
-/// Bytes of a line.
+/// Size of a line, in bytes.
 pub(crate) const LINE: usize = 64;
 
-/// The most of a transfer that has passed when it reaches the line's holder, in fifths: it is any
-/// share up to that, two fifths on average. Were it always the same, a core that unlocks and locks
-/// again would always, or never, be faster than all others.
+/// The largest part of a transfer's time until it reaches the line's holder, in fifths. The part is
+/// random up to that, two fifths on average. With a constant, a core that unlocks and locks again
+/// would always, or never, be faster than all others.
 const HOLD_FIFTHS: u64 = 4;
 
 /// A line's label: lines are counted in the order in which the simulation first touches them, so
-/// that nothing depends on where the host put them.
+/// that nothing depends on their addresses in the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LineId(pub(crate) u32);
 
@@ -55,7 +55,7 @@ pub(crate) enum Kind {
     ReadModifyWrite,
 }
 
-/// Where an access found its line.
+/// The place where an access found its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     Hit,
@@ -71,7 +71,7 @@ pub(crate) enum By {
     Access(u32),
     /// The first store in a thread's buffer.
     Buffer(u32),
-    /// One of several lines that a thread touches.
+    /// One of several lines that a thread accesses together.
     Touch(u32),
 }
 
@@ -81,42 +81,42 @@ pub(crate) struct Request {
     pub(crate) core: u32,
     pub(crate) kind: Kind,
     pub(crate) by: By,
-    /// How many later requests were served before this one.
+    /// Number of later requests that were served before this one.
     pub(crate) passed: u32,
 }
 
-/// When a request is done.
+/// The completion of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Served {
-    /// At that time, and no other has to wait for it.
+    /// Done at that time, and no other request waits for it.
     At(u64),
-    /// At that time, if [`Line::serve`] is called then.
+    /// Done at that time, if [`Line::serve`] is called then.
     Alone(u64),
 }
 
-/// One line.
+/// The state of one cache line.
 pub(crate) struct Line {
-    /// The node whose memory has it; `None`: that of the core that reads it.
+    /// The node whose memory has the line; `None` for the node of the core that reads it.
     home: Option<u32>,
-    /// The core that may write it, and is then the only sharer.
+    /// The core that may write the line, which is then the only sharer.
     owner: Option<u32>,
     sharers: Sharers,
-    /// The request that is served, and when it has reached the line's holder.
+    /// The request that is served, and the time at which it reaches the line's holder.
     served: Option<(Request, u64)>,
     pub(crate) queue: VecDeque<Request>,
     /// The end of the last read of a shared copy: a writer waits for it, other readers don't.
     reads_until_ns: u64,
-    /// When the copy at home can be read next.
+    /// The time at which the copy at home can be read next.
     home_ns: u64,
-    /// When the copy in each cluster's cache can be read next.
+    /// The time at which the copy in each cluster's cache can be read next.
     ports_ns: Vec<u64>,
-    /// LINE-2.
+    /// Changes with each write (LINE-2).
     pub(crate) version: u64,
     /// Threads that block until the version changes.
     pub(crate) watchers: Vec<usize>,
-    /// The thread that wrote last.
+    /// The thread that wrote the line last.
     pub(crate) writer: Option<usize>,
-    /// Words of which others see an older value.
+    /// Words for which other threads see an older value.
     pub(crate) shadows: Vec<Shadow>,
 }
 
@@ -138,7 +138,7 @@ impl Line {
         }
     }
 
-    /// Whether an access of `core` hits, now.
+    /// Returns whether an access of `core` hits, now.
     pub(crate) fn hits(&self, core: u32, kind: Kind, now_ns: u64) -> bool {
         let holds = match kind {
             Kind::Load => self.sharers.holds(core),
@@ -154,7 +154,7 @@ impl Line {
         self.served.is_some()
     }
 
-    /// The core that has the line or last had it to itself, to arbitrate by.
+    /// The core that has the line, or last had it exclusively, for arbitration.
     pub(crate) fn holder(&self) -> Option<u32> {
         self.owner
     }
@@ -201,7 +201,7 @@ impl Line {
             *port_ns = begin_ns + costs.machine.occupancy_ns;
             (begin_ns + costs.near_ns(cluster), Source::Local)
         } else {
-            // From the nearest copy, by way of the line's home.
+            // From the nearest copy, through the line's home.
             let elsewhere = self.sharers.elsewhere(cluster);
             let nearest = elsewhere.min_by_key(|&from| costs.way_ns(from, cluster, self.home));
             let nearest = nearest.expect("there are copies, and none is here");
@@ -229,7 +229,7 @@ impl Line {
             return self.alone(costs.random, request, begin_ns, done_ns, Source::Memory);
         }
         let cluster = costs.distances.cluster_of(core);
-        // The farthest copy decides, and each cluster's answer takes a while to be received.
+        // The farthest copy decides, and receiving each cluster's answer takes time.
         let mut farthest = None;
         let mut clusters = 0;
         for from in self.sharers.elsewhere(cluster) {
@@ -247,7 +247,7 @@ impl Line {
         self.alone(costs.random, request, begin_ns, begin_ns + cost_ns, source)
     }
 
-    /// The request that is served is done.
+    /// Ends the request that is served, and returns it.
     pub(crate) fn end(&mut self, distances: &Distances, now_ns: u64) -> Request {
         let (request, _) = self.served.take().expect("a request is served");
         if request.kind == Kind::Load {

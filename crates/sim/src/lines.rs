@@ -1,4 +1,4 @@
-//! All lines of a machine that were ever touched.
+//! All lines of a machine that were accessed so far.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -7,16 +7,16 @@ use crate::line::{LINE, Line, LineId};
 
 /// Lines by label, and their labels by host address.
 pub(crate) struct Lines {
-    /// How far apart two addresses are at least whose lines differ for sure.
+    /// The distance of two addresses from which their lines always differ, in bytes.
     bytes: usize,
-    /// Looked up only, never iterated: its order is the host's.
+    /// Only looked up, never iterated: its order depends on the host.
     labels: HashMap<usize, LineId, BuildHasherDefault<AddressHasher>>,
     lines: Vec<Line>,
     names: HashMap<u32, &'static str>,
 }
 
 impl Lines {
-    /// No line has been touched yet. If `apart`, each word is a line by itself.
+    /// Creates an empty set of lines. If `apart`, each word has its own line.
     pub(crate) fn new(apart: bool) -> Self {
         Self {
             bytes: if apart { 1 } else { LINE },
@@ -26,7 +26,7 @@ impl Lines {
         }
     }
 
-    /// The line of a host address, labelled and made now if this is its first touch.
+    /// The line of a host address, labelled and created now if this is its first access.
     pub(crate) fn label(&mut self, address: usize, make: impl FnOnce(LineId) -> Line) -> LineId {
         let fresh = LineId(self.lines.len() as u32);
         let label = *self.labels.entry(address / self.bytes).or_insert(fresh);
@@ -36,13 +36,13 @@ impl Lines {
         label
     }
 
-    /// The line of a host address, if it was ever touched.
+    /// The line of a host address, if it was accessed before.
     pub(crate) fn find(&self, address: usize) -> Option<LineId> {
         self.labels.get(&(address / self.bytes)).copied()
     }
 
-    /// The word at a host address is gone, and what is there next is another: on another line, if
-    /// words are apart.
+    /// Forgets the word at a host address: the next word there is a different one, on another line
+    /// if words are apart.
     pub(crate) fn forget(&mut self, address: usize) {
         if self.bytes == 1 {
             self.labels.remove(&address);
@@ -66,7 +66,7 @@ impl Lines {
     }
 }
 
-/// Spreads addresses; the default hasher would be most of the simulator's time.
+/// Hashes addresses; the default hasher would take most of the simulator's time.
 #[derive(Default)]
 pub(crate) struct AddressHasher(u64);
 
@@ -82,7 +82,8 @@ impl Hasher for AddressHasher {
     }
 
     fn write_usize(&mut self, number: usize) {
-        // Fibonacci hashing; the rotation brings the good high bits to where the table looks.
+        // Fibonacci hashing; the rotation moves the well-mixed high bits to those that the table
+        // uses.
         self.0 = (self.0 ^ number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
     }
 }

@@ -1,9 +1,9 @@
-//! The interconnect: lines between nodes pass the links on their way.
+//! The interconnect: links that lines pass between nodes.
 //!
-//! Where nothing is known of a machine's links, there is one from each node to each, and lines
-//! leave on it one [`occupancy_ns`](crate::Machine::occupancy_ns) apart. A [`Link`](crate::Link)
-//! says more: then there is one only where nothing lies between, further ways share those of which
-//! they are made, and a link has a bounded number of transfers under way.
+//! If a machine's links are unknown, there is a link from each node to each other one, on which
+//! lines leave one [`occupancy_ns`](crate::Machine::occupancy_ns) apart. With a
+//! [`Link`](crate::Link), there are links only between adjacent nodes, longer routes share the
+//! links on their way, and a link has a bounded number of concurrent transfers.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,14 +13,14 @@ use crate::Machine;
 /// A link, in one direction.
 #[derive(Default)]
 struct Way {
-    /// When the next line can leave.
+    /// The time at which the next line can leave.
     free_ns: u64,
-    /// When the transfers end that were under way last, as many as there may be at a time.
+    /// The end times of the last transfers, as many as may be concurrent.
     ends_ns: BinaryHeap<Reverse<u64>>,
 }
 
 impl Way {
-    /// When one more transfer may begin.
+    /// The time at which one more transfer may begin.
     fn begin_ns(&self, most: usize) -> u64 {
         let full = self.ends_ns.len() >= most;
         let first_ns = self.ends_ns.peek().filter(|_| full).map_or(0, |&Reverse(end_ns)| end_ns);
@@ -31,11 +31,11 @@ impl Way {
 /// The links of a machine.
 pub(crate) struct Links {
     ways: Vec<Way>,
-    /// By node of departure, then of arrival: the links that are passed.
+    /// The links of each route, by source node and then by destination node.
     routes: Vec<Box<[u32]>>,
     nodes: u32,
     line_ns: u64,
-    /// Transfers on a link at a time; `None`: any number.
+    /// The largest number of concurrent transfers on a link; `None` for no limit.
     most: Option<usize>,
 }
 
@@ -57,8 +57,9 @@ impl Links {
         Self { ways, routes: routes.collect(), nodes, line_ns, most }
     }
 
-    /// Sends a line from a node to another, not before `begin_ns`, for a transfer of `takes_ns`;
-    /// returns when it begins. `None`: it stays on its node, which has room for many at a time.
+    /// Sends a line from one node to another, not before `begin_ns`, for a transfer of `takes_ns`;
+    /// returns the time at which it begins. `None` if the line stays on its node, which has no
+    /// limit.
     pub(crate) fn pass(&mut self, from: u32, to: u32, begin_ns: u64, takes_ns: u64) -> Option<u64> {
         if from == to {
             return None;

@@ -1,9 +1,9 @@
-//! Memory of waiter nodes.
+//! Memory of waiter nodes, reused from simulation to simulation.
 //!
-//! The seam promises nodes for ever (`&'static`), but each simulation wants its own, all zero. So
-//! node memory is leaked once, kept here when its simulation ends, and wiped for the next. The
-//! arena can't be wiped from outside, so each simulation leaks a new one, and what else all its
-//! threads share: two lines.
+//! The platform interface promises `&'static` nodes, but each simulation needs its own, all zero.
+//! So node memory is leaked once, kept here when its simulation ends, and wiped for the next
+//! simulation. The arena can't be wiped from outside, so each simulation leaks a new arena and the
+//! other state that its threads share: two lines.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -12,11 +12,11 @@ use antiphon_platform::{Arena, Atomic, Indicator, Waiter};
 
 use crate::{OwnLine, Sim, SimU32};
 
-/// One more than the nodes of a simulation at most.
+/// One more than the largest number of nodes of a simulation.
 pub(crate) const NODES: u32 = 1 << 16;
-/// How many locks of a simulation may count their readers by socket at a time.
+/// Number of locks of a simulation that can count their readers by socket at a time.
 const INDICATORS: usize = 8;
-/// Nodes that are made at once.
+/// Number of nodes that are allocated together.
 const BLOCK: u32 = 256;
 
 type Block = [Waiter<Sim>; BLOCK as usize];
@@ -30,7 +30,7 @@ pub(crate) struct Nodes {
 static IDLE: Mutex<Vec<Nodes>> = Mutex::new(Vec::new());
 
 impl Nodes {
-    /// Nodes that read as zero.
+    /// Takes node memory that reads as zero.
     pub(crate) fn take() -> Self {
         let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let nodes = idle.unwrap_or_else(|| Self {
@@ -55,16 +55,16 @@ impl Nodes {
 /// The state that the threads of a simulation share, like those of a process.
 pub(crate) struct Process {
     pub(crate) arena: OwnLine<Arena<Sim>>,
-    /// Threads that have said that they spin.
+    /// Number of threads that have announced that they spin.
     pub(crate) spinners: OwnLine<SimU32>,
-    /// Made when the first lock asks for one.
+    /// The reader indicators, made when the first lock requests one.
     readers: OnceLock<&'static [Indicator<Sim>]>,
 }
 
 impl Process {
-    /// A process whose arena has handed out nothing.
+    /// Creates a process whose arena has handed out nothing.
     pub(crate) fn new() -> &'static Self {
-        // SAFETY: the one of a simulation, which has all the nodes that there are.
+        // SAFETY: the only arena of a simulation, whose nodes no other simulation uses.
         let arena = OwnLine(unsafe { Arena::new() });
         let spinners = OwnLine(SimU32::ZERO);
         Box::leak(Box::new(Self { arena, spinners, readers: OnceLock::new() }))
@@ -72,7 +72,7 @@ impl Process {
 }
 
 impl Process {
-    /// Its reader indicators.
+    /// The reader indicators of the process.
     pub(crate) fn indicators(&self) -> &'static [Indicator<Sim>] {
         self.readers.get_or_init(|| Box::leak(Box::new([const { Indicator::NEW }; INDICATORS])))
     }

@@ -9,10 +9,11 @@
 //!
 //! A thread on its core takes a step (an access in flight; never interrupted), computes
 //! (interrupted at any instant) or watches a line (spins: it keeps its core, and costs no events
-//! until the line changes). Each core has one queue, the highest rank first and equals as they
-//! came; a slice ends only while others wait for the core. Threads stay on the core that they were
-//! placed on unless the load is [balanced](crate::balance), and a woken thread preempts only one of
-//! a lower rank. All have the same rank unless they say otherwise, or are lent another.
+//! until the line changes). Each core has one queue, the highest rank first and equal ranks in
+//! order of arrival; a slice ends only while others wait for the core. Threads stay on the core
+//! that they were placed on unless the load is [balanced](crate::balance), and a woken thread
+//! preempts only a thread of lower rank. All threads have the same rank unless they set another or
+//! are lent one.
 
 use std::collections::VecDeque;
 
@@ -27,21 +28,21 @@ use crate::world::World;
 #[derive(Default)]
 pub(crate) struct Core {
     pub(crate) current: Option<usize>,
-    /// The thread that ran here last: going back to it is no switch.
+    /// The thread that ran here last: returning to it costs no switch.
     last: Option<usize>,
     pub(crate) queue: VecDeque<usize>,
     pub(crate) handles: Handles,
-    /// The schedule that is asked in the place of the queue, if there is one.
+    /// The schedule that replaces the queue, if there is one.
     pub(crate) schedule: Option<Box<dyn Schedule>>,
-    /// It knows already why the current thread does not go on.
+    /// Whether the schedule already knows why the current thread does not go on.
     pub(crate) told: bool,
     /// Counts dispatches; voids the ends of earlier slices.
     slice: u32,
     pub(crate) slice_began_ns: u64,
     slice_foreseen: bool,
-    /// The slice is over, but the current thread has a step in flight.
+    /// Whether the slice is over, but the current thread has a step in flight.
     pub(crate) slice_over: bool,
-    /// Since when no thread has wanted the core.
+    /// The time since which no thread has wanted the core.
     pub(crate) idle_since_ns: u64,
 }
 
@@ -53,8 +54,8 @@ impl Core {
 }
 
 impl World {
-    /// Handles events until a thread is to run, and returns it. `None`: nothing will ever happen,
-    /// or nothing that can end any wait, or it is later than the end.
+    /// Handles events until a thread must run, and returns it. `None` if there are no events, or
+    /// none that can end any wait, or the next is later than the end.
     pub(crate) fn next_thread(&mut self) -> Option<usize> {
         while let Some((at_ns, event)) = self.events.pop() {
             if at_ns > self.end_ns {
@@ -108,8 +109,8 @@ impl World {
         None
     }
 
-    /// Whether each thread that is not over waits for another. Without this, spinners that share a
-    /// core would preempt each other for ever.
+    /// Returns whether each unfinished thread waits for another. Without this check, spinners that
+    /// share a core would preempt each other for ever.
     pub(crate) fn waits_for_ever(&self) -> bool {
         self.posted == 0
             && self.interrupts_under_way == 0
@@ -124,7 +125,7 @@ impl World {
             })
     }
 
-    /// A thread wants its core.
+    /// Queues a thread that becomes runnable, or starts it on an idle core.
     fn arrive(&mut self, thread: usize) {
         self.record(thread, 8, 0);
         self.threads[thread].state = State::Step;
@@ -145,7 +146,7 @@ impl World {
         }
     }
 
-    /// Gives a core that no thread has to the first thread that wants it.
+    /// Gives a free core to the first thread that wants it.
     pub(crate) fn dispatch(&mut self, number: u32) {
         let core = &mut self.cores[number as usize];
         core.slice = core.slice.wrapping_add(1);
@@ -191,11 +192,11 @@ impl World {
         self.foresee_slice(number);
     }
 
-    /// The thread that has a core has had it until now.
+    /// Charges the thread that has a core for its time until now.
     fn charge(&mut self, number: u32) {
         let core = &self.cores[number as usize];
         if let Some(thread) = core.current {
-            // It may not have come further than the switch to it.
+            // The thread may still have been in the switch to it.
             let had = &mut self.threads[thread];
             had.ran_ns += self.now_ns.saturating_sub(core.slice_began_ns);
             let goes = matches!(had.state, State::Asleep(_) | State::Awaiting | State::Finished);
@@ -207,7 +208,7 @@ impl World {
         }
     }
 
-    /// A thread that has waited for its core has it.
+    /// Notes that a thread that has waited for its core gets it.
     fn has_waited(&mut self, thread: usize) {
         let thread = &mut self.threads[thread];
         let since_ns = thread.wants_since_ns.take().unwrap_or(self.now_ns);
@@ -235,7 +236,7 @@ impl World {
         u32::try_from(end_ns.saturating_sub(self.now_ns)).unwrap_or(u32::MAX)
     }
 
-    /// Whether that thread runs.
+    /// Returns whether that thread has its core.
     pub(crate) fn has_its_core(&self, thread: usize) -> bool {
         self.cores[self.threads[thread].core as usize].current == Some(thread)
     }
@@ -244,16 +245,16 @@ impl World {
         let core = &mut self.cores[number as usize];
         let Some(thread) = core.current else { return };
         if matches!(self.threads[thread].state, State::Step | State::Rereading(_)) {
-            // An access in flight completes first: between the moment at which a line changes hands
-            // and the one at which its value does, no other thread may come in.
+            // An access in flight completes first: no other thread may run between the transfer of
+            // a line and the change of its value.
             core.slice_over = true;
         } else {
             self.preempt(thread);
         }
     }
 
-    /// Between two steps of the running thread: makes up for interrupts, or gives the core up if
-    /// the slice is over. The caller must then suspend, and ask again.
+    /// Called between two steps of the running thread: makes up for interrupts, or gives the core
+    /// up if the slice is over. If it returns `true`, the caller must suspend, and call it again.
     #[must_use]
     pub(crate) fn yields_core(&mut self) -> bool {
         let me = self.me();
@@ -271,15 +272,15 @@ impl World {
     }
 
     /// Moves the thread that has its core to the end of the queue, or to an idle core; to the front
-    /// if it goes on as soon as an interrupt has been handled.
+    /// if it only waits for the handling of an interrupt.
     pub(crate) fn preempt(&mut self, thread: usize) {
         self.record(thread, 10, 0);
         let now_ns = self.now_ns;
         let preempted = &mut self.threads[thread];
-        // Voids what is foreseen for it: the end of its computing, or its answer to a change.
+        // Voids its future events: the end of its computing, or its answer to a change.
         preempted.turn = preempted.turn.wrapping_add(1);
         if let State::Computing { until_ns } = &mut preempted.state {
-            // It may be preempted in the very switch to it.
+            // The thread may be preempted during the switch to it.
             *until_ns = until_ns.saturating_sub(now_ns);
         }
         let core = preempted.core;
@@ -300,7 +301,7 @@ impl World {
         self.dispatch(core);
     }
 
-    /// The coroutine of a thread has returned.
+    /// Finishes a thread whose coroutine has returned.
     pub(crate) fn finish(&mut self, thread: usize) {
         self.record(thread, 12, 0);
         self.threads[thread].state = State::Finished;

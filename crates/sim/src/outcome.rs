@@ -1,5 +1,5 @@
-//! The result of a simulation. Every figure here is simulated: it says what the model predicts, and
-//! nothing about the host.
+//! The result of a simulation. Every figure here is simulated: a prediction of the model,
+//! independent of the host.
 
 use std::fmt;
 
@@ -14,42 +14,42 @@ pub struct Counts {
     pub remote_transfers: u64,
     /// Lines that no cache held.
     pub memory_reads: u64,
-    /// Stores that were posted: their threads went on before they were done.
+    /// Stores that were posted: their threads went on before the stores were done.
     pub posted: u64,
     /// Times that a thread went to sleep.
     pub parks: u64,
     /// Times that a sleeping thread was woken, by another or by its deadline.
     pub wakes: u64,
-    /// Times that a core went from one thread to another.
+    /// Times that a core switched from one thread to another.
     pub switches: u64,
     /// Times that a thread lost its core because its slice was over.
     pub preemptions: u64,
     /// Times that a spinning thread let others run on its core.
     pub yields: u64,
-    /// Times that a thread went to another core.
+    /// Times that a thread moved to another core.
     pub migrations: u64,
-    /// Interrupts that CPUs sent to others: programs', heavy fences' and, if the machine says so,
-    /// wakes'.
+    /// Interrupts that CPUs sent to others: by programs, heavy fences and, if the machine has such
+    /// wakes, wakes.
     pub interrupts: u64,
     /// Heavy fences.
     pub heavy_fences: u64,
-    /// Atomic read-modify-writes of threads that owned a lock as they did them, as told by
-    /// [`owns`](crate::owns) and [`Hint::Owns`](antiphon_platform::Hint::Owns): the ones that stand
-    /// between the others and the lock. The one that acquires is not among them.
+    /// Atomic read-modify-writes by threads while they owned a lock, according to
+    /// [`owns`](crate::owns) and [`Hint::Owns`](antiphon_platform::Hint::Owns): they delay the next
+    /// owner. The acquiring one is not among them.
     pub owner_atomics: u64,
     /// Atomic read-modify-writes of all other threads.
     pub other_atomics: u64,
-    /// Times that a lock went from one owner to the next, which may be the same thread.
+    /// Times that a lock passed from one owner to the next, which may be the same thread.
     pub handovers: u64,
     /// Handovers that did not leave the socket.
     pub handovers_within_socket: u64,
     /// Calls of [`note`](crate::note).
     pub notes: u64,
-    /// Calls of [`note`](crate::note) at a time at which some thread owned a lock.
+    /// Calls of [`note`](crate::note) while some thread owned a lock.
     pub notes_while_owned: u64,
 }
 
-/// A simulation whose threads are all over.
+/// The result of a simulation whose threads have all ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Outcome {
@@ -60,11 +60,11 @@ pub struct Outcome {
     /// The counts that each thread made by [`count`](crate::count), in the order in which the
     /// threads were added.
     pub operations: Vec<u64>,
-    /// A hash of every step of every thread. Two simulations that went the same way have the same,
-    /// whatever host processes they ran in; two that did not differ, but for the odd collision.
+    /// A hash of every step of every thread. Equal for two simulations that took the same course,
+    /// whatever host processes they ran in; otherwise different, apart from rare collisions.
     pub trace_hash: u64,
-    /// The usage at the times that were [asked for](crate::Simulation::account_at), the earliest
-    /// first; times that were not reached are missing.
+    /// The usage at the [requested](crate::Simulation::account_at) times, the earliest first; times
+    /// that were not reached are missing.
     pub accounts: Vec<Account>,
 }
 
@@ -73,14 +73,15 @@ pub struct Outcome {
 pub struct Account {
     /// The time, in nanoseconds of simulated time.
     pub at_ns: u64,
-    /// How long each thread had had a core, in nanoseconds, in the order in which they were added.
+    /// The time that each thread had had a core, in nanoseconds, in the order in which the threads
+    /// were added.
     pub ran_ns: Vec<u64>,
-    /// The machine's counts up to then.
+    /// The machine's counts up to that time.
     pub counts: Counts,
 }
 
 impl Outcome {
-    /// The operations of all threads.
+    /// The number of operations of all threads.
     #[must_use]
     pub fn total_operations(&self) -> u64 {
         self.operations.iter().sum()
@@ -102,68 +103,68 @@ pub fn jain(shares: &[u64]) -> f64 {
     if squares == 0.0 { 1.0 } else { sum * sum / (shares.len() as f64 * squares) }
 }
 
-/// A simulation that can't go on, or does not end.
+/// A simulation that can't continue, or does not end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
-    /// Why it was given up.
+    /// The reason for giving up.
     pub why: Why,
     /// The time at which it was given up, in nanoseconds of simulated time.
     pub at_ns: u64,
-    /// The threads that are not over.
+    /// The threads that have not ended.
     pub waits: Vec<Wait>,
 }
 
-/// Why a simulation was given up.
+/// The reason why a simulation was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// Each thread that is not over waits for another.
+    /// Each unfinished thread waits for another.
     Deadlock,
-    /// The limit and the grace behind it have passed, and some thread still runs, or has a deadline
-    /// later than that.
+    /// The limit and the grace after it have passed, and some thread still runs, or has a later
+    /// deadline.
     Overrun,
 }
 
-/// A thread that is not over.
+/// A thread that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// The thread, counted from 0 as they were added.
+    /// The number of the thread, from 0 in the order in which threads were added.
     pub thread: usize,
     /// The core that it is placed on.
     pub core: u32,
-    /// The thing that it waits for.
+    /// The object of its wait.
     pub on: WaitsOn,
 }
 
-/// A thing that a thread waits for.
+/// The object of a thread's wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WaitsOn {
-    /// That a word changes.
+    /// A change of a word.
     Word {
         /// The line's number, in the order of first touch.
         line: u32,
         /// Its name, from [`name_line`](crate::name_line).
         name: Option<&'static str>,
-        /// Where in its line the word is, in bytes.
+        /// The offset of the word in its line, in bytes.
         offset: u8,
         /// The value that the thread has seen there.
         value: u64,
         /// The thread that wrote the line last.
         writer: Option<usize>,
     },
-    /// That its waiter node is unparked.
+    /// An unpark of its waiter node.
     Unpark,
-    /// That it is woken of a word on which it sleeps.
+    /// A wake of the word on which it sleeps.
     Wake {
-        /// As of [`Word`](Self::Word).
+        /// The line's number, in the order of first touch.
         line: u32,
-        /// 〃
+        /// The line's name, from [`name_line`](crate::name_line).
         name: Option<&'static str>,
-        /// 〃
+        /// The offset of the word in its line, in bytes.
         offset: u8,
     },
-    /// An interrupt of its core.
+    /// An interrupt to its core.
     Interrupt,
-    /// Its core, or the end of what it does.
+    /// Its core, or the end of its computation.
     Nothing,
 }
 

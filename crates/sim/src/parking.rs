@@ -9,9 +9,9 @@ use crate::sleep::{Sleep, SleepsOn, sleep};
 use crate::step::{call, step};
 use crate::world::with;
 
-/// No wake is due for the waiter, and it is not asleep.
+/// No wake is pending for the waiter, and it is not asleep.
 const AWAKE: u32 = 0;
-/// A wake is due.
+/// A wake is pending.
 const WOKEN: u32 = 1;
 /// The waiter sleeps or is about to.
 const ASLEEP: u32 = 2;
@@ -23,15 +23,15 @@ pub(crate) fn park(waiter: &Waiter<Sim>, deadline_ns: Option<u64>) -> Parked {
         token.store(AWAKE, Relaxed);
         return Parked::Woken;
     }
-    // The node's address names the sleep, as a futex word's does; the raw look at the token is the
-    // kernel's, under its lock.
+    // The node's address names the sleep, as a futex word's does; the raw load of the token models
+    // the kernel's check under its lock.
     let on = SleepsOn::Node(core::ptr::from_ref(waiter).addr());
     let awake = || token.peek() != ASLEEP;
     sleep(Sleep { on, deadline_ns }, |world| world.machine.park_ns, awake);
     if token.swap(AWAKE, Relaxed) == WOKEN { Parked::Woken } else { Parked::TimedOut }
 }
 
-/// Unparks the node, unless it has changed hands after that generation.
+/// Unparks the node, unless it has changed hands since that generation.
 pub(crate) fn unpark(node: &Waiter<Sim>, generation: u32) {
     if node.generation.load(Relaxed) != generation {
         return;
@@ -48,7 +48,7 @@ pub(crate) fn unpark(node: &Waiter<Sim>, generation: u32) {
     }
 }
 
-/// Says that the calling thread is about to wake another, or no longer.
+/// Sets whether the calling thread is about to wake another.
 fn wakes(wakes: bool) {
     with(|world| {
         let me = world.me();

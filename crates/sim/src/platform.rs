@@ -1,4 +1,4 @@
-//! The seam's questions, answered for the running thread of the simulation.
+//! The implementation of the platform traits for the running thread of the simulation.
 
 use core::sync::atomic::Ordering::{self, Relaxed};
 
@@ -21,13 +21,13 @@ use crate::world::{local, simulated, with};
 
 /// The simulated machine as a platform. All of its time is simulated time.
 ///
-/// Its functions panic outside a thread of a [`Simulation`](crate::Simulation); of its atomic
-/// words, only the waits do, and those only if they would wait.
+/// Its functions panic outside a thread of a [`Simulation`](crate::Simulation). Of the operations
+/// on its atomic words, only waits panic there, and only if they would have to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sim;
 
-/// The simulated time of day at which a simulation starts: apart from the monotonic clock, so that
-/// a deadline in the wrong clock shows.
+/// The simulated time of day at which a simulation starts: far from the monotonic clock, so that a
+/// deadline in the wrong clock is noticed.
 const REALTIME_START_NS: u64 = 1_000_000_000_000_000_000;
 
 pub(crate) fn monotonic_ns(deadline: Deadline) -> u64 {
@@ -37,7 +37,8 @@ pub(crate) fn monotonic_ns(deadline: Deadline) -> u64 {
     }
 }
 
-/// Read-modify-writes of the platform itself: they take their time, and are not the lock's.
+/// Runs read-modify-writes of the platform itself: they take time, but are not counted as the
+/// lock's.
 fn uncounted<R>(access: impl FnOnce() -> R) -> R {
     let set = |uncounted| {
         with(|world| {
@@ -51,7 +52,7 @@ fn uncounted<R>(access: impl FnOnce() -> R) -> R {
     done
 }
 
-/// Changes how many spins the calling thread has begun and not ended; returns that.
+/// Changes the number of open spins of the calling thread; returns the new number.
 fn spins(change: impl FnOnce(u32) -> u32) -> u32 {
     with(|world| {
         let me = world.me();
@@ -96,7 +97,7 @@ impl Topology for Sim {
         with(|world| world.machine.topology.nodes() > 1)
     }
 
-    /// The class of their distance: how many levels and hops the two are apart.
+    /// The class of the distance, by levels and hops.
     fn distance(one: CpuId, other: CpuId) -> u32 {
         with(|world| world.machine.topology.class(one.0, other.0) as u32)
     }
@@ -107,12 +108,12 @@ impl Topology for Sim {
 }
 
 impl Urgency for Sim {
-    /// The rank that the thread has [set](crate::set_rank), or was lent if that is more.
+    /// The rank that the thread has [set](crate::set_rank), or the lent rank if that is higher.
     fn rank() -> u8 {
         crate::effective_rank()
     }
 
-    /// Lends a rank. Costs a wake: it is a call of the system.
+    /// Lends a rank. Costs as much as a wake, because it is a system call.
     fn lend(thread: ThreadId, rank: u8) -> Result<(), Unsupported> {
         call(|world| world.machine.wake_ns);
         with(|world| world.lend(thread.0 as usize - 1, rank));
@@ -126,7 +127,7 @@ impl Urgency for Sim {
 }
 
 impl Clocks for Sim {
-    /// Nanoseconds of simulated time; reading the clock takes some.
+    /// Nanoseconds of simulated time; reading the clock takes time.
     fn now(clock: Clock) -> u64 {
         step(|world| world.machine.clock_ns);
         let now_ns = with(|world| world.now_ns);
@@ -143,7 +144,7 @@ impl Clocks for Sim {
         with(|world| world.clocks.read_ns(world.machine.socket_of(world.my_core()), world.now_ns))
     }
 
-    /// Computes until then, which takes a reading of the counter at either end.
+    /// Computes until then, with a reading of the counter at each end.
     fn counter_after(value: u64) -> u64 {
         loop {
             let now = Self::counter();
@@ -157,8 +158,8 @@ impl Clocks for Sim {
 
 impl LightUnlock for Sim {
     unsafe fn store_unless(word: *const SimU8, value: u8, flag: *const SimU16) -> bool {
-        // SAFETY: the caller promises that both are valid until the store takes effect. That is in
-        // `effect` below, behind which neither is touched.
+        // SAFETY: the caller promises that both are valid until the store takes effect. The store
+        // below takes effect last, and neither is accessed after it.
         let (word, flag) = unsafe { (&*word, &*flag) };
         let raised = flag.load(Relaxed) != 0;
         if raised {
@@ -168,9 +169,9 @@ impl LightUnlock for Sim {
             word.store(value, Relaxed);
             return true;
         }
-        // The flag is looked at again in the instant in which the store is posted or done: a thread
-        // that raised it in between restarted us, and one that raises it later waits in its heavy
-        // fence for what was posted before.
+        // The flag is checked again in the instant in which the store is posted or done: a thread
+        // that raised it in between restarts this section, and a thread that raises it later waits
+        // in its heavy fence for stores that were posted before.
         word::store(word, u64::from(value), |world| world.peek(flag) != 0)
     }
 
@@ -182,7 +183,7 @@ impl LightUnlock for Sim {
         Self::light()
     }
 
-    /// Nothing: a heavy fence drains what all others have stored, in one instant.
+    /// Does nothing: a heavy fence drains the stores of all other threads, in one instant.
     fn light_fence() {}
 
     fn heavy_fence() -> Result<(), Unsupported> {
@@ -206,7 +207,8 @@ impl WordWaits for Sim {
 }
 
 impl Hints for Sim {
-    /// Spins are counted as on Linux: in a word that all threads share, which costs what it costs.
+    /// Spins are counted as on Linux, in a word that all threads share, with the cost of its
+    /// accesses.
     fn hint(hint: Hint) {
         let spinners = || &with(|world| world.process).spinners.0;
         match hint {
@@ -223,9 +225,9 @@ impl Hints for Sim {
         }
     }
 
-    /// Whether another thread waits for the caller's core, or the caller, if it spins, leaves no
-    /// core to the thread that is waited for. The first is what a kernel would tell exactly; the
-    /// second is what makes an oversubscribed machine look crowded from a core that is not.
+    /// Returns whether another thread waits for the caller's core, or the caller, if it spins,
+    /// leaves no core for the thread that it waits for. A kernel would know the first exactly; by
+    /// the second, an oversubscribed machine looks crowded even from a core that is not.
     fn crowded() -> bool {
         !leaves_cores(1)
     }
@@ -234,13 +236,13 @@ impl Hints for Sim {
         leaves_cores(2)
     }
 
-    /// The cost of a wake on the machine; its CPUs may sleep deeper.
+    /// The cost of a wake on the machine, without idle states of its CPUs.
     fn sleep_cost_ns() -> u32 {
         let ns = with(|world| world.machine.wake_ns + world.machine.wake_latency_ns);
         u32::try_from(ns).unwrap_or(u32::MAX)
     }
 
-    /// Exact, as a kernel knows it of its own CPU.
+    /// Exact, as a kernel knows it for its own CPU.
     fn slice_left_ns() -> u32 {
         with(|world| world.slice_left_ns())
     }
@@ -251,15 +253,15 @@ impl Hints for Sim {
     }
 }
 
-// SAFETY: words behave as those of `core`, one thread at a time; a node is an entry of the world's
-// `Nodes`, and its arena alone hands them out.
+// SAFETY: words behave as atomics of `core`, with one thread at a time; each node is an entry of
+// the world's `Nodes`, and only the world's arena hands them out.
 unsafe impl Platform for Sim {
     const WAITERS: u32 = NODES;
 
     const COHORTS: usize = 512;
 
-    /// A number by the line's number: addresses differ from run to run. Outside a simulation, where
-    /// a lock may be taken that no thread waits for, no line has one.
+    /// A hash of the line's number, because addresses differ from run to run. Outside a simulation,
+    /// where only uncontended locks can be taken, lines have no numbers.
     fn spread(address: usize) -> u32 {
         if !simulated() {
             return 0;
@@ -283,7 +285,7 @@ unsafe impl Platform for Sim {
         if simulated() {
             return f(&local());
         }
-        // Outside a simulation nothing is remembered.
+        // Outside a simulation no state is kept.
         let forgotten = Local::NEW;
         f(&forgotten)
     }
@@ -322,7 +324,8 @@ unsafe impl Platform for Sim {
     }
 }
 
-/// Whether no thread waits for the caller's core, and `cores` cores are left without a spinner.
+/// Returns whether no thread waits for the caller's core, and at least `cores` cores are left
+/// without a spinner.
 fn leaves_cores(cores: u32) -> bool {
     let others = with(|world| world.process).spinners.0.load(Relaxed).saturating_sub(spins(|n| n));
     with(|world| {

@@ -1,11 +1,11 @@
-//! Seeded randomness.
+//! Seeded pseudo-random numbers.
 
 /// A generator of the splitmix64 family: small, and good enough to break lockstep.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The sequence of number `stream` of a seed.
+    /// Creates sequence number `stream` of a seed.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         Self(mix(mix(seed).wrapping_add(stream)))
     }
@@ -15,9 +15,9 @@ impl Random {
         mix(self.0)
     }
 
-    /// A number of 0 to `most`.
+    /// A number from 0 to `most`.
     pub(crate) fn up_to(&mut self, most: u64) -> u64 {
-        // The bias is below one in 2^40 for the delays that this is for.
+        // The bias is below one in 2^40 for the delays that use this.
         if most == u64::MAX { self.next() } else { self.next() % (most + 1) }
     }
 }

@@ -1,4 +1,4 @@
-//! The urgency of threads: ranks, and those that are lent.
+//! The ranks of threads, and their lending.
 
 use std::cmp::Reverse;
 
@@ -6,14 +6,14 @@ use crate::thread::{State, Thread};
 use crate::world::World;
 
 impl Thread {
-    /// The rank of the thread, with what it was lent.
+    /// The rank of the thread, including loans.
     pub(crate) fn effective_rank(&self) -> u8 {
         self.rank.max(if self.loans > 0 { self.lent } else { 0 })
     }
 }
 
 impl World {
-    /// Takes the most urgent thread that waits for a core, the first of those that are equally so.
+    /// Takes the thread of the highest rank that waits for a core; of equal ones, the first.
     pub(crate) fn first_in_queue(&mut self, number: u32) -> Option<usize> {
         let queue = &self.cores[number as usize].queue;
         let order = |&(place, &thread): &(usize, &usize)| {
@@ -24,7 +24,7 @@ impl World {
         first.and_then(|place| self.cores[number as usize].queue.remove(place))
     }
 
-    /// Ends the slice of a thread that keeps its core from a more urgent one.
+    /// Ends the slice of a thread that keeps its core from a thread of higher rank.
     pub(crate) fn prefer_the_urgent(&mut self, number: u32) {
         let core = &self.cores[number as usize];
         let rank = |&thread: &usize| self.threads[thread].effective_rank();
@@ -35,14 +35,14 @@ impl World {
         }
     }
 
-    /// The rank of a thread has changed, or what it was lent.
+    /// Updates the scheduling after a change of a thread's rank or loans.
     fn reconsider(&mut self, thread: usize) {
         if self.threads[thread].state != State::Finished {
             self.prefer_the_urgent(self.threads[thread].core);
         }
     }
 
-    /// A thread is lent a rank once more.
+    /// Adds a loan of `rank` to a thread.
     pub(crate) fn lend(&mut self, thread: usize, rank: u8) {
         self.charge_fairly(thread);
         let to = &mut self.threads[thread];
@@ -51,7 +51,7 @@ impl World {
         self.reconsider(thread);
     }
 
-    /// A loan to a thread has ended.
+    /// Ends a loan to a thread.
     pub(crate) fn reclaim(&mut self, thread: usize) {
         self.charge_fairly(thread);
         let to = &mut self.threads[thread];

@@ -11,9 +11,9 @@ use crate::world::World;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Issued {
-    /// The request is done at that time, and no event says so.
+    /// The request is done at that time; no event will report it.
     At(u64),
-    /// The request has the line until then; its issuer foresees the end or ends it.
+    /// The request has the line until then; its issuer schedules the end or ends it.
     Alone(u64),
     /// The request waits for the line.
     Queued,
@@ -69,10 +69,10 @@ impl World {
         served
     }
 
-    /// The request that has the line is done; those that wait for it are begun, as many as can be.
+    /// Ends the request that has the line, and begins as many waiting requests as possible.
     pub(crate) fn end_request(&mut self, label: LineId) -> Request {
         let done = self.lines.get_mut(label).end(&self.distances, self.now_ns);
-        // LINE-1: until one has the line to itself, or none is left.
+        // LINE-1: until a request has the line exclusively, or none is left.
         while let Some(next) = self.pick(label) {
             match self.begin(label, next) {
                 Served::At(done_ns) => self.is_done_at(next.by, done_ns),
@@ -85,7 +85,7 @@ impl World {
         done
     }
 
-    /// Foresees the end of a request that has nothing to itself.
+    /// Schedules the end of a request that does not have its line exclusively.
     fn is_done_at(&mut self, by: By, done_ns: u64) {
         match by {
             By::Access(thread) => self.resume_at(thread as usize, done_ns),
@@ -101,8 +101,8 @@ impl World {
             Arbitration::Fifo => 0,
             Arbitration::Random => any(line.queue.len(), random),
             Arbitration::Nearest { bypass } => {
-                // Had a request been passed more often than the oldest, it would have come before
-                // it: there is none.
+                // No request has been passed more often than the oldest, which came before all
+                // others.
                 if line.queue.front()?.passed >= bypass {
                     0
                 } else {

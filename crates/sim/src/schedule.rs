@@ -1,15 +1,15 @@
-//! Schedulers that are programs: one decides which thread has a core, in the place of the machine's
-//! queue.
+//! Schedulers as programs: a schedule replaces a core's queue and decides which thread has the
+//! core.
 //!
 //! ```text
 //!   a thread begins, or is awake ──► arrives ─┐
-//!   it sleeps, ends, its time is over ─► stops ├─► picks: which, until when ────► it has the core
+//!   it sleeps, ends, its time is over ─► stops ├─► picks: thread, until when ───► it has the core
 //!   it calls `give` ──► the caller's closure ─┘          ▲                            │
 //!                                                        └──────── until then ◄───────┘
 //! ```
 //!
-//! The program is the kernel's, so what it does costs nothing beside the switches that it causes
-//! and, when a thread gives its core away, a call of the system.
+//! The program is part of the kernel, so it costs nothing except the switches that it causes and,
+//! when a thread gives its core away, a system call.
 
 use antiphon_platform::ThreadId;
 
@@ -19,17 +19,17 @@ use crate::step::call;
 use crate::thread::State;
 use crate::world::{World, suspend, with};
 
-/// Decides which thread has a core. It knows threads by their numbers, in the order in which they
-/// were added to the simulation; it may not do what simulated threads do.
+/// Decides which thread has a core. Threads are numbered in the order in which they were added to
+/// the simulation. A schedule must not call functions for simulated threads.
 pub trait Schedule: 'static {
-    /// A thread wants the core: it begins, or has slept.
+    /// A thread becomes runnable: it begins, or has slept.
     fn arrives(&mut self, thread: usize, now_ns: u64);
 
     /// The thread that has had the core no longer has it, after `ran_ns`.
     fn stops(&mut self, thread: usize, why: Stop, ran_ns: u64, now_ns: u64);
 
-    /// No thread has the core: returns the one that is to have it. It must have arrived, and not
-    /// have slept or ended after that.
+    /// Called when no thread has the core; returns the thread that gets it. That thread must have
+    /// arrived, and not have slept or ended since.
     fn picks(&mut self, now_ns: u64) -> Turn;
 }
 
@@ -44,23 +44,23 @@ pub enum Stop {
     Ended,
 }
 
-/// A turn: which thread has the core, and until when.
+/// A turn: a thread that has the core until a given time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// The thread that has the core, if one has.
     pub thread: Option<usize>,
-    /// When another thread is to be picked, if the core is not given away before. At the earliest,
-    /// a nanosecond from now.
+    /// The time of the next pick, if the core is not given away before. At least a nanosecond from
+    /// now.
     pub until_ns: Option<u64>,
 }
 
-/// Gives the calling thread's core away, to the thread that the core's schedule picks then, which
-/// may be the caller. Before that, calls `tell` with how long the caller has had it, and the time.
-/// Costs a call of the system.
+/// Gives the calling thread's core to the thread that the core's schedule picks next, which may be
+/// the caller. Before that, calls `tell` with the time for which the caller has had the core, and
+/// the present time. Costs a system call.
 ///
 /// # Panics
 ///
-/// If its core has no schedule.
+/// If the core has no schedule.
 pub fn give(tell: impl FnOnce(u64, u64)) {
     system_call();
     with(|world| {
@@ -74,14 +74,14 @@ pub fn give(tell: impl FnOnce(u64, u64)) {
     suspend();
 }
 
-/// A call of the system that does nothing: for questions of a program to its kernel whose answer an
-/// experiment knows.
+/// Makes a system call that does nothing, for queries to the kernel whose answer an experiment
+/// knows.
 pub fn system_call() {
     call(|world| world.machine.call_ns);
 }
 
-/// How long a thread has had a core, in nanoseconds; `None` if there is no such thread, or it has
-/// ended. Costs nothing.
+/// The time that a thread has had a core, in nanoseconds; `None` if there is no such thread, or it
+/// has ended. Costs nothing.
 #[must_use]
 pub fn ran_ns(thread: ThreadId) -> Option<u64> {
     with(|world| {
@@ -91,8 +91,8 @@ pub fn ran_ns(thread: ThreadId) -> Option<u64> {
     })
 }
 
-/// How long a thread has waited for a core, in nanoseconds, when it had one last; `None` as of
-/// [`ran_ns`]. Costs nothing.
+/// The time that a thread had waited for a core when it last had one, in nanoseconds; `None` if
+/// there is no such thread, or it has ended. Costs nothing.
 #[must_use]
 pub fn waited_ns(thread: ThreadId) -> Option<u64> {
     with(|world| {
@@ -101,7 +101,7 @@ pub fn waited_ns(thread: ThreadId) -> Option<u64> {
     })
 }
 
-/// Whether a thread sleeps, or has ended. Costs nothing.
+/// Returns whether a thread sleeps, or has ended. Costs nothing.
 #[must_use]
 pub fn sleeps(thread: ThreadId) -> bool {
     with(|world| {
@@ -113,12 +113,12 @@ pub fn sleeps(thread: ThreadId) -> bool {
     })
 }
 
-/// The calling thread goes on on another core, when it has that. Costs what a sleep and a migration
-/// do.
+/// Moves the calling thread to another core, where it continues when it gets the core. Costs a
+/// sleep and a migration.
 ///
 /// # Panics
 ///
-/// If there is no such core, or one of the two has a schedule.
+/// If there is no such core, or one of the two cores has a schedule.
 pub fn move_to(core: u32) {
     call(|world| world.machine.park_ns);
     with(|world| world.moves_to(core));
@@ -126,7 +126,8 @@ pub fn move_to(core: u32) {
 }
 
 impl World {
-    /// How long a thread has had a core by `now_ns`; it has not changed cores up to then.
+    /// The time that a thread has had a core by `now_ns`; it must not have changed cores up to
+    /// then.
     fn ran_ns(&self, number: usize, now_ns: u64) -> u64 {
         let thread = &self.threads[number];
         let core = &self.cores[thread.core as usize];
@@ -135,7 +136,7 @@ impl World {
         thread.ran_ns + now_ns.saturating_sub(since_ns)
     }
 
-    /// Writes down what all threads have used by then, if there is one that has not ended.
+    /// Records the usage of all threads at `at_ns`, unless all have ended.
     pub(crate) fn write_down(&mut self, at_ns: u64) {
         let threads = 0..self.threads.len();
         if threads.clone().all(|number| self.threads[number].state == State::Finished) {
@@ -145,8 +146,7 @@ impl World {
         self.accounts.push(Account { at_ns, ran_ns, counts: self.counts.clone() });
     }
 
-    /// Lets a thread that wants its core wait for its core's schedule, if there is one. Returns
-    /// whether there is.
+    /// Passes a runnable thread to its core's schedule, if there is one. Returns whether there is.
     pub(crate) fn arrives_by_schedule(&mut self, thread: usize) -> bool {
         let (number, now_ns) = (self.threads[thread].core, self.now_ns);
         let core = &mut self.cores[number as usize];
@@ -158,8 +158,8 @@ impl World {
         true
     }
 
-    /// The thread that has a core next, if its schedule decides that. The schedule first learns of
-    /// the last holder.
+    /// The thread that gets a core next, if the core has a schedule. Reports the last holder to the
+    /// schedule first.
     pub(crate) fn scheduled(&mut self, number: u32) -> Option<Option<usize>> {
         let now_ns = self.now_ns;
         let core = &mut self.cores[number as usize];
@@ -183,7 +183,7 @@ impl World {
         Some(thread)
     }
 
-    /// The time has come at which the schedule of a core without a thread wants to be asked again.
+    /// Asks the schedule of a core without a thread again, at the time that it requested.
     pub(crate) fn ask_again(&mut self, number: u32) {
         let core = &self.cores[number as usize];
         if core.schedule.is_some() {

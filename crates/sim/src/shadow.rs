@@ -1,26 +1,25 @@
-//! The old value of a word that a thread has stored to, which others still see.
+//! Shadows: old values of words with pending stores, which other threads still see.
 //!
-//! The word in memory holds what the thread stored, from the moment at which the store is posted.
-//! Until its line has come, all other threads are shown the *shadow*: what was there before. So no
-//! address is ever written to behind the back of a thread that may move or free it, and a store
-//! that is under way needs no pointer.
+//! The word in memory holds the new value from the moment at which the store is posted. Until its
+//! line has arrived, all other threads see the *shadow*: the old value. So memory is never written
+//! later, when a thread may have moved or freed it, and a pending store needs no pointer.
 //!
-//! - SHADOW-1: only one thread at a time has stores to a word under way. Another one's store to it
-//!   waits for its line, as it would on a machine without buffers; in the meantime what it and all
-//!   others write is written to the shadow.
+//! - SHADOW-1: only one thread at a time has pending stores to a word. A store of another thread to
+//!   it waits for its line, as on a machine without buffers; until then all other threads write to
+//!   the shadow.
 //! - SHADOW-2: the last of the thread's stores to the word removes the shadow, and all threads then
-//!   see what is in memory.
+//!   see the value in memory.
 
 /// One word of a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shadow {
-    /// Where in the line the word is.
+    /// The offset of the word in the line.
     pub(crate) offset: u8,
-    /// The thread that has stored to it.
+    /// The thread with pending stores to it.
     pub(crate) by: u32,
-    /// How many of its stores are under way.
+    /// Number of its pending stores.
     pub(crate) stores: u32,
-    /// The value that all others see.
+    /// The value that all other threads see.
     pub(crate) visible: u64,
 }
 
@@ -30,12 +29,12 @@ pub(crate) fn seen(shadows: &mut [Shadow], offset: u8, thread: usize) -> Option<
     shadows.iter_mut().find(of_another).map(|shadow| &mut shadow.visible)
 }
 
-/// Whether `thread` has stores to the word at `offset` under way.
+/// Returns whether `thread` has pending stores to the word at `offset`.
 pub(crate) fn is_of(shadows: &[Shadow], offset: u8, thread: usize) -> bool {
     shadows.iter().any(|shadow| shadow.offset == offset && shadow.by == thread as u32)
 }
 
-/// `thread` has posted a store to the word at `offset`, which held `before`.
+/// Notes that `thread` has posted a store to the word at `offset`, which held `before`.
 pub(crate) fn post(shadows: &mut Vec<Shadow>, offset: u8, thread: usize, before: u64) {
     match shadows.iter_mut().find(|shadow| shadow.offset == offset) {
         Some(shadow) => {
@@ -49,7 +48,7 @@ pub(crate) fn post(shadows: &mut Vec<Shadow>, offset: u8, thread: usize, before:
     }
 }
 
-/// A store of `value` to the word at `offset` is done.
+/// Completes a store of `value` to the word at `offset`.
 pub(crate) fn commit(shadows: &mut Vec<Shadow>, offset: u8, value: u64) {
     let place = shadows.iter().position(|shadow| shadow.offset == offset);
     let place = place.expect("SHADOW-2: posted, and not done before");

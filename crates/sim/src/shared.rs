@@ -1,5 +1,5 @@
-//! Waiting across processes: simulated threads may be of one process or of several, and sleep on
-//! the words that they share as on any others.
+//! Waiting across processes: simulated threads may belong to one process or to several, and sleep
+//! on shared words as on any others.
 
 use antiphon_platform::{Deadline, Parked, SharedWait};
 
@@ -8,7 +8,7 @@ use crate::atomic::SimU32;
 use crate::platform::monotonic_ns;
 use crate::words;
 
-/// All sleep in one place.
+/// The place in which all of them sleep.
 const PLACE: u32 = 0;
 
 impl SharedWait for Sim {

@@ -1,4 +1,4 @@
-//! Which cores have a copy of a line.
+//! The set of cores that have a copy of a line.
 
 use crate::distance::Distances;
 
@@ -28,7 +28,7 @@ impl Sharers {
         }
     }
 
-    /// Leaves `core` alone.
+    /// Removes all cores except `core`.
     pub(crate) fn leave(&mut self, distances: &Distances, core: u32) {
         if self.all > 0 {
             self.cores.fill(0);
@@ -42,7 +42,7 @@ impl Sharers {
         self.all == 0
     }
 
-    /// How many cores of this cluster have a copy.
+    /// Number of cores of this cluster that have a copy.
     pub(crate) fn on(&self, cluster: u32) -> u32 {
         self.by_cluster[cluster as usize]
     }

@@ -15,17 +15,17 @@ use crate::thread::{State, Thread};
 use crate::world::{Installed, World, with};
 use crate::{Machine, Model};
 
-/// The default stack of a simulated thread. Only what is touched becomes memory; the size leaves
-/// room for the message of a failed assertion in a debug build.
+/// The default stack of a simulated thread. Only touched pages use memory; the size leaves room for
+/// the message of a failed assertion in a debug build.
 const STACK_BYTES: usize = 256 << 10;
 
-/// How long threads may go on behind the limit by default, in simulated nanoseconds.
+/// The default time for which threads may run past the limit, in simulated nanoseconds.
 pub(crate) const GRACE_NS: u64 = 10_000_000_000;
 
-/// No simulation goes further: to each time in one, what a step takes can be added.
+/// The last time of any simulation: adding the length of a step to a time never overflows.
 pub(crate) const LAST_NS: u64 = 1 << 63;
 
-/// A thread to be.
+/// A thread that has not started yet.
 struct Body {
     core: u32,
     pinned: bool,
@@ -46,11 +46,11 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// A simulation of `machine` without threads. All of its randomness comes from `seed`.
+    /// Creates a simulation of `machine` without threads. All its randomness comes from `seed`.
     ///
     /// # Panics
     ///
-    /// If the machine has no core, or a cost that must not be zero is.
+    /// If the machine has no core, or a cost is zero that must not be.
     pub fn new(machine: Machine, seed: u64) -> Self {
         machine.check();
         Self {
@@ -65,14 +65,14 @@ impl Simulation {
         }
     }
 
-    /// Assumes `model` instead of the usual.
+    /// Uses the assumptions `model` instead of the default.
     pub fn model(mut self, model: Model) -> Self {
         self.model = model;
         self
     }
 
     /// Adds a thread on the next core: cores fill socket by socket, then their further hardware
-    /// threads, and then again from the first. It goes elsewhere only if the [`Model`] balances the
+    /// threads, and then again from the first. The thread moves only if the [`Model`] balances the
     /// load.
     pub fn thread(mut self, body: impl FnOnce() + 'static) -> Self {
         let core = self.machine.topology.place(self.bodies.len());
@@ -80,7 +80,7 @@ impl Simulation {
         self
     }
 
-    /// Adds a thread on a core. It stays there.
+    /// Adds a thread that is pinned to a core.
     ///
     /// # Panics
     ///
@@ -91,7 +91,7 @@ impl Simulation {
         self
     }
 
-    /// Adds `count` threads that run the same body; it gets the thread's number among them.
+    /// Adds `count` threads that run the same body, which gets the thread's number among them.
     pub fn threads(mut self, count: usize, body: impl FnOnce(usize) + Clone + 'static) -> Self {
         for number in 0..count {
             let body = body.clone();
@@ -100,7 +100,7 @@ impl Simulation {
         self
     }
 
-    /// Schedules a core's threads by `schedule`, and not by the machine's queue. They stay there,
+    /// Schedules a core's threads by `schedule` instead of the machine's queue. They stay there,
     /// and none handles interrupts.
     ///
     /// # Panics
@@ -112,40 +112,41 @@ impl Simulation {
         self
     }
 
-    /// Writes down what all threads have used by `at_ns`, and what the machine has done: see
-    /// [`Outcome::accounts`]. It changes nothing.
+    /// Records the usage of all threads and the machine's counts at `at_ns`: see
+    /// [`Outcome::accounts`]. Does not change the simulation.
     pub fn account_at(mut self, at_ns: u64) -> Self {
         self.accounts_ns.push(at_ns);
         self
     }
 
-    /// How long threads may go on behind the limit of [`run`](Self::run), in simulated
-    /// nanoseconds: ten seconds if this is not called.
+    /// Sets the time for which threads may run past the limit of [`run`](Self::run), in simulated
+    /// nanoseconds: ten seconds by default.
     pub fn grace_ns(mut self, grace_ns: u64) -> Self {
         self.grace_ns = grace_ns;
         self
     }
 
-    /// How large the stack of each thread is: 256 KiB if this is not called. A thread that goes
-    /// beyond it ends the host process.
+    /// Sets the size of each thread's stack: 256 KiB by default. A thread that overflows it ends
+    /// the host process.
     pub fn stack_bytes(mut self, stack_bytes: usize) -> Self {
         self.stack_bytes = stack_bytes;
         self
     }
 
-    /// Runs until all threads are over. [`finished`](crate::finished) is true, and
-    /// [`count`](crate::count) counts no more, once `limit_ns` of simulated time has passed.
+    /// Runs until all threads have ended. Once `limit_ns` of simulated time has passed,
+    /// [`finished`](crate::finished) returns `true`, and [`count`](crate::count) no longer counts.
     /// Simulations end after 2⁶³ ns (292 years) in any case. Blocks the calling host thread.
     ///
     /// # Errors
     ///
-    /// [`Stuck`] if all threads wait for each other, or some go on past the limit and the grace.
-    /// Threads that are not over are then abandoned where they are: what is on their stacks is
-    /// leaked, and no destructor runs.
+    /// [`Stuck`] if all threads wait for each other, or some run past the limit and the grace.
+    /// Unfinished threads are then abandoned: values on their stacks are leaked, and no destructor
+    /// runs.
     ///
     /// # Panics
     ///
-    /// If one of the threads does, with its message; or if this host thread is in a simulation.
+    /// If a simulated thread panics, with its message; or if this host thread already runs a
+    /// simulation.
     pub fn run(self, limit_ns: u64) -> Result<Outcome, Stuck> {
         let mut world = World::new(self.machine, self.model, self.seed, limit_ns, self.grace_ns);
         let mut coroutines = Coroutines(Vec::new());
@@ -181,16 +182,16 @@ fn coroutine(number: usize, stack_bytes: usize, body: Box<dyn FnOnce()>) -> Fibe
     Coroutine::with_stack(stack, move |yielder, ()| {
         with(|world| world.threads[number].yielder = yielder);
         body();
-        // BUFFER-2: a thread that sees that it is over sees what it has written.
+        // BUFFER-2: a thread that sees the end of this one sees its writes.
         drain();
     })
 }
 
-/// The coroutines of a simulation's threads; `None` is over.
+/// The coroutines of a simulation's threads; `None` for ended threads.
 struct Coroutines(Vec<Option<Fiber>>);
 
 impl Coroutines {
-    /// Runs a thread until it suspends or is over; says which.
+    /// Runs a thread until it suspends or ends; returns which.
     fn resume(&mut self, thread: usize) -> bool {
         let slot = &mut self.0[thread];
         let fiber = slot.as_mut().expect("a thread that is over has no turn");
@@ -207,8 +208,8 @@ impl Coroutines {
 impl Drop for Coroutines {
     fn drop(&mut self) {
         for fiber in self.0.drain(..).flatten() {
-            // To drop a suspended coroutine is to unwind it, and its destructors may wait for
-            // others that are gone. To forget it is always sound.
+            // Dropping a suspended coroutine unwinds it, and its destructors may wait for threads
+            // that are gone. Forgetting it is always sound.
             if fiber.started() && !fiber.done() {
                 std::mem::forget(fiber);
             }

@@ -1,4 +1,4 @@
-//! Sleeping and waking: their costs, and when a woken thread is back.
+//! Sleeping and waking: their costs, and the time at which a woken thread runs again.
 
 use crate::events::Event;
 use crate::line::LineId;
@@ -6,26 +6,26 @@ use crate::step::call;
 use crate::thread::State;
 use crate::world::{World, suspend, with};
 
-/// A sleep.
+/// The sleep of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sleep {
     pub(crate) on: SleepsOn,
     pub(crate) deadline_ns: Option<u64>,
 }
 
-/// The means that ends a sleep.
+/// The event that ends a sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SleepsOn {
-    /// An unpark of the node at this address. Compared only: its value is the host's.
+    /// An unpark of the node at this address. Only compared: its value depends on the host.
     Node(usize),
-    /// A wake of a word; and the number of this sleep among all such sleeps.
+    /// A wake of a word; `number` counts all such sleeps.
     Word { line: LineId, offset: u8, number: u64 },
     /// A call by a thread that knows the sleeper.
     Nothing,
 }
 
-/// Sleeps until woken or until the deadline comes, once the thread has spent `ns` on it; not at all
-/// if `awake` says so then.
+/// Spends `ns`, and then sleeps until a wake or the deadline, unless `awake` returns `true` by
+/// then.
 pub(crate) fn sleep(
     sleep: Sleep,
     ns: impl FnOnce(&mut World) -> u64,
@@ -78,12 +78,12 @@ impl World {
         self.dispatch(core);
     }
 
-    /// From a wake until the woken thread wants its core.
+    /// The time from a wake until the woken thread wants its core.
     fn wake_latency_ns(&mut self) -> u64 {
         self.machine.wake_latency_ns + self.random.up_to(self.machine.wake_jitter_ns)
     }
 
-    /// Makes a sleeping thread want its core, `later_ns` from now.
+    /// Makes a sleeping thread runnable, `later_ns` from now.
     fn wake(&mut self, thread: usize, later_ns: u64) {
         let sleeper = &mut self.threads[thread];
         let State::Asleep(Some(sleep)) = sleeper.state else { return };
@@ -96,33 +96,32 @@ impl World {
         self.events.push(self.now_ns + later_ns, Event::Arrive { thread: thread as u32 });
     }
 
-    /// Wakes the thread that sleeps on a node, if one does. Returns what an interrupt takes the
-    /// waker.
+    /// Wakes the thread that sleeps on a node, if any. Returns the waker's cost of an interrupt.
     pub(crate) fn wake_node(&mut self, node: usize) -> u64 {
         let sleeper = self.sleepers.get(&node).copied();
         sleeper.map_or(0, |thread| self.wake_from(thread, SleepsOn::Node(node)))
     }
 
-    /// Wakes a thread if it sleeps on `on`. Returns what an interrupt takes the waker.
+    /// Wakes a thread if it sleeps on `on`. Returns the waker's cost of an interrupt.
     pub(crate) fn wake_from(&mut self, thread: usize, on: SleepsOn) -> u64 {
         if !matches!(self.threads[thread].state, State::Asleep(Some(sleep)) if sleep.on == on) {
             return 0;
         }
         let (send_ns, later_ns) = self.interrupt_to_wake(thread).unwrap_or((0, 0));
-        // A thread that wakes one of its own core puts it into the queue itself.
+        // A waker on the same core puts the thread into the queue itself.
         let here = self.model.fair && self.threads[thread].core == self.my_core();
         let latency_ns = if here { 0 } else { self.wake_latency_ns() };
         self.wake(thread, later_ns + latency_ns);
         send_ns
     }
 
-    /// The caller runs again after a sleep.
+    /// Notes that the caller runs again after a sleep.
     fn comes_up(&mut self) {
         let me = self.me();
         self.threads[me].up_ns = self.now_ns;
     }
 
-    /// When the caller last ran again after a sleep.
+    /// The time at which the caller last ran again after a sleep.
     pub(crate) fn up_ns(&self) -> u64 {
         self.threads[self.me()].up_ns
     }

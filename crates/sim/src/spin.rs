@@ -1,9 +1,9 @@
-//! How a spinning thread passes its time: when it looks at its word, and when it lets others run.
+//! The timing of a spinning thread: when it loads its word, and when it yields.
 //!
-//! A waiter does what the Linux back end does. Between two looks it pauses
-//! ([`look_ns`](crate::Machine::look_ns)), with a backoff for longer and longer; so a write is seen
-//! by the next look, and until then the writer keeps the line. A wait without an end calls
-//! `sched_yield` after each [`Budget::PATIENCE`]:
+//! A waiter behaves as in the Linux back end. Between two loads it pauses
+//! ([`look_ns`](crate::Machine::look_ns)), with backoff for longer and longer; so the next load
+//! sees a write, and until then the writer keeps the line. An unbounded wait calls `sched_yield`
+//! after each [`Budget::PATIENCE`]:
 //!
 //! ```text
 //!   begun         patience over                back
@@ -11,12 +11,12 @@
 //!     │ looks … looks │ yield_ns │ looks … looks │ yield_ns │ …         no other does
 //! ```
 //!
-//! A thread that yields goes behind all that are as urgent and wait for the core, for the price of
-//! a switch; if there is none, the call returns after [`yield_ns`](crate::Machine::yield_ns). A
-//! thread that loses its core to the end of a slice finds its patience spent when it is back, and
-//! yields before it looks.
+//! A thread that yields goes behind all waiting threads of its rank or higher, at the cost of a
+//! switch; if there are none, the call returns after [`yield_ns`](crate::Machine::yield_ns). A
+//! thread that loses its core at the end of a slice finds its patience spent when it runs again,
+//! and yields before it loads its word.
 //!
-//! Looks in vain and calls in vain cost no events: when they are is known beforehand.
+//! Unsuccessful loads and calls cost no events, because their times are known in advance.
 
 use antiphon_platform::Budget;
 
@@ -27,33 +27,33 @@ use crate::world::World;
 
 const PATIENCE_NS: u64 = Budget::PATIENCE.ns as u64;
 
-/// How a thread spins.
+/// The spin of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spin {
-    /// When the thread looked, or was to look, first.
+    /// The time of the thread's first load.
     pub(crate) begun_ns: u64,
-    /// When the thread yields next; `None`: its wait has an end.
+    /// The time of the thread's next yield; `None` if its wait is bounded.
     pub(crate) patient_until_ns: Option<u64>,
-    /// The first gap between two looks, if they are to become fewer.
+    /// The first distance between two loads, if the spin backs off.
     pub(crate) backoff_ns: Option<u32>,
-    /// The instant at which its patience is foreseen to end.
+    /// The time of the scheduled end of its patience.
     foreseen_ns: Option<u64>,
 }
 
 impl Spin {
-    /// A spin that begins now.
+    /// Creates a spin that begins now.
     pub(crate) fn new(now_ns: u64, ends: bool, backoff_ns: Option<u32>) -> Self {
         let patient_until_ns = (!ends).then(|| now_ns + PATIENCE_NS);
         Self { begun_ns: now_ns, patient_until_ns, backoff_ns, foreseen_ns: None }
     }
 
-    /// The first look not before `now_ns`, where looks are `look_ns` apart at least.
+    /// The time of the first load at or after `now_ns`, if loads are at least `look_ns` apart.
     fn look_ns(&self, now_ns: u64, look_ns: u64, yield_ns: u64) -> u64 {
         let since_ns = now_ns.saturating_sub(self.begun_ns);
         let gap_ns = match self.backoff_ns {
             Some(first_ns) => {
                 let first_ns = u64::from(first_ns).max(look_ns).max(1);
-                // Twice as long each time; 2^63 ns is for ever.
+                // Doubles each time; 2^63 ns means for ever.
                 first_ns.saturating_mul(since_ns.div_ceil(first_ns).max(1).next_power_of_two())
             }
             None if look_ns == 0 => since_ns,
@@ -61,7 +61,7 @@ impl Spin {
         };
         let at_ns = self.begun_ns.saturating_add(gap_ns);
         match self.patient_until_ns {
-            // In a call that finds no other thread the spinner does not look.
+            // During a call that finds no other thread, the spinner does not load its word.
             Some(until_ns) if at_ns >= until_ns => {
                 let into_ns = (at_ns - until_ns) % (yield_ns + PATIENCE_NS);
                 at_ns + yield_ns.saturating_sub(into_ns)
@@ -72,21 +72,21 @@ impl Spin {
 }
 
 impl World {
-    /// The end of a spin that begins now. It ends with a look.
+    /// The end of a spin that begins now. It ends with a load.
     pub(crate) fn spin_end_ns(&self, budget: Budget) -> u64 {
         let (budget_ns, look_ns) = (u64::from(budget.ns), self.machine.look_ns);
         let spin_ns = if look_ns == 0 { budget_ns } else { budget_ns.next_multiple_of(look_ns) };
         self.now_ns + spin_ns
     }
 
-    /// When a spinning thread looks next, as things stand.
+    /// The time of a spinning thread's next load, in the present state.
     pub(crate) fn next_look_ns(&self, thread: usize, watch: Watch) -> u64 {
         let spin = &self.threads[thread].spin;
         let at_ns = spin.look_ns(self.now_ns, self.machine.look_ns, self.machine.yield_ns);
         watch.deadline_ns.map_or(at_ns, |deadline_ns| at_ns.min(deadline_ns)).max(self.now_ns)
     }
 
-    /// A core that others want has a spinner: foresees when that lets them run.
+    /// Schedules the next yield of a spinner on a core that others want.
     pub(crate) fn foresee_yield(&mut self, number: u32) {
         let core = &self.cores[number as usize];
         let Some(thread) = core.current.filter(|_| !core.queue.is_empty()) else { return };
@@ -98,7 +98,7 @@ impl World {
         if spinner.spin.foreseen_ns == Some(until_ns) {
             return;
         }
-        // Calls that found no other thread have passed meanwhile.
+        // Skips calls that found no other thread.
         let turn_ns = PATIENCE_NS + self.machine.yield_ns;
         let calls = self.now_ns.saturating_sub(until_ns).div_ceil(turn_ns);
         let until_ns = until_ns + calls * turn_ns;
@@ -108,15 +108,15 @@ impl World {
         self.events.push(until_ns, event);
     }
 
-    /// The patience of a spinner has ended, if it is still that which was foreseen. `false` if all
-    /// wait for ever.
+    /// Handles the end of a spinner's patience, if it is still the scheduled one. Returns `false`
+    /// if all threads wait for ever.
     #[must_use]
     pub(crate) fn patience_over(&mut self, thread: usize) -> bool {
         let spinner = &mut self.threads[thread];
         let current = self.cores[spinner.core as usize].current == Some(thread);
         if current && spinner.spin.foreseen_ns == Some(self.now_ns) {
             spinner.spin.foreseen_ns = None;
-            // A look under way comes first.
+            // A pending load comes first.
             if matches!(spinner.state, State::Watching(_)) {
                 self.yields_spinning(thread);
             }
@@ -124,7 +124,7 @@ impl World {
         !(self.counts.yields.is_multiple_of(self.threads.len() as u64) && self.waits_for_ever())
     }
 
-    /// Lets others run in the place of a spinner whose patience is over, if one wants to. Returns
+    /// Yields the core of a spinner whose patience is over, if another thread wants it. Returns
     /// whether the spinner has lost its core.
     pub(crate) fn yields_spinning(&mut self, thread: usize) -> bool {
         let spinner = &self.threads[thread];
@@ -151,7 +151,7 @@ impl World {
         true
     }
 
-    /// A spinner is to be back on its core at `at_ns`.
+    /// Continues a spinner that is back on its core at `at_ns`.
     pub(crate) fn spins_again(&mut self, thread: usize, at_ns: u64) {
         let spinner = &mut self.threads[thread];
         let yielded = std::mem::take(&mut spinner.yielded);

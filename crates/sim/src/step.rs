@@ -1,4 +1,4 @@
-//! The steps of a simulated thread: what it does between two suspensions.
+//! The steps of a simulated thread, between two suspensions.
 //!
 //! Every step has the same shape. First the thread may be preempted. Then the step is *issued*;
 //! simulated time reaches its end, with the step in flight and the thread not preemptible; and only
@@ -15,8 +15,8 @@ use crate::shadow;
 use crate::thread::State;
 use crate::world::{World, suspend, with};
 
-/// Lines of one [`access_range`] that are under way at a time: the line fill buffers of a core are
-/// 10 on Haswell and Broadwell (Intel's optimization manual).
+/// The largest number of concurrent line transfers of one [`access_range`]: a core has 10 line fill
+/// buffers on Haswell and Broadwell (Intel's optimization manual).
 const OUTSTANDING: usize = 10;
 
 /// Lets simulated time reach `at_ns`. The step is in flight: the thread is not preempted in it.
@@ -26,24 +26,24 @@ fn wait_until(at_ns: u64) {
     }
 }
 
-/// Preemption happens here, between steps, and nowhere within one.
+/// The only place of preemption: between steps, never within one.
 fn preemption_point() {
     while !panicking() && with(World::yields_core) {
         suspend();
     }
 }
 
-/// How far an access has come.
+/// The progress of an access.
 enum Arrival {
-    /// The caller is there.
+    /// The access takes effect now.
     There(LineId),
-    /// The caller will be there when it is back.
+    /// The access takes effect when the caller runs again.
     Under(LineId),
-    /// The access has not begun: it may when the caller is back.
+    /// The access has not begun; the caller tries again when it runs again.
     Later,
 }
 
-/// Begins an access to the line at `address`, and waits until it is to take effect.
+/// Begins an access to the line at `address`, and waits until it takes effect.
 pub(crate) fn arrive(address: usize, kind: Kind) -> LineId {
     loop {
         match with(|world| world.arrive_at(address, kind)) {
@@ -59,7 +59,7 @@ pub(crate) fn arrive(address: usize, kind: Kind) -> LineId {
 
 impl World {
     fn arrive_at(&mut self, address: usize, kind: Kind) -> Arrival {
-        // BUFFER-2.
+        // BUFFER-2: a read-modify-write waits for an empty buffer.
         if self.yields_core() || (kind == Kind::ReadModifyWrite && self.drains(0)) {
             return Arrival::Later;
         }
@@ -93,8 +93,8 @@ impl World {
     }
 }
 
-/// Accesses to all lines of an address range: they overlap, as many as can be under way at a time,
-/// and the core takes one each [`hit_ns`](crate::Machine::hit_ns) as they come.
+/// Accesses to all lines of an address range: they overlap, up to the limit of concurrent
+/// transfers, and the core takes one arrived line each [`hit_ns`](crate::Machine::hit_ns).
 pub(crate) fn access_range(address: usize, bytes: usize, kind: Kind) {
     if bytes == 0 {
         return;
@@ -115,23 +115,24 @@ pub(crate) fn access_range(address: usize, bytes: usize, kind: Kind) {
     });
 }
 
-/// Lines that a thread touches and that are under way.
+/// Pending lines of a thread's [`access_range`].
 #[derive(Default)]
 pub(crate) struct Touch {
     left: u32,
-    /// When the core has taken all that have come.
+    /// The time at which the core has taken all arrived lines.
     until_ns: u64,
 }
 
 impl Touch {
-    /// A line comes at `done_ns`.
+    /// Takes a line that arrives at `done_ns`.
     fn take(&mut self, done_ns: u64, hit_ns: u64) {
         self.until_ns = done_ns.max(self.until_ns + hit_ns);
     }
 }
 
 impl World {
-    /// Issues accesses to these lines. `false`: they are under way, and the caller must suspend.
+    /// Issues accesses to these lines. Returns `false` if they are pending; the caller must then
+    /// suspend.
     #[must_use]
     fn touch(&mut self, lines: &[usize], kind: Kind, labels: &mut Vec<LineId>) -> bool {
         let (me, core) = (self.me(), self.my_core());
@@ -154,7 +155,7 @@ impl World {
         touch.left == 0 && self.runs_ahead(touch.until_ns)
     }
 
-    /// One of the lines that a thread touches will have come at `done_ns`.
+    /// Notes that one of a thread's pending lines arrives at `done_ns`.
     pub(crate) fn touched(&mut self, thread: u32, done_ns: u64) {
         let touch = &mut self.threads[thread as usize].touch;
         touch.left -= 1;
@@ -166,26 +167,26 @@ impl World {
     }
 }
 
-/// A step that takes `ns` and touches no line.
+/// A step that takes `ns` and accesses no line.
 pub(crate) fn step(ns: impl FnOnce(&mut World) -> u64) {
     preemption_point();
     let done_ns = with(|world| world.now_ns + ns(world));
     wait_until(done_ns);
 }
 
-/// Like [`step`], for a thread that has a lock of the system, and therefore keeps its core until it
-/// is over.
+/// Like [`step`], for a thread that holds a lock of the system, and therefore keeps its core until
+/// the step is over.
 pub(crate) fn hold(ns: u64) {
     wait_until(with(|world| world.now_ns + ns));
 }
 
-/// A call of the system that takes `ns`.
+/// A system call that takes `ns`.
 pub(crate) fn call(ns: impl FnOnce(&mut World) -> u64) {
     drain();
     step(ns);
 }
 
-/// Computes for `ns`; may be preempted at any instant of it.
+/// Computes for `ns`; may be preempted at any instant.
 pub(crate) fn compute(ns: u64) {
     preemption_point();
     let suspends = !panicking()
@@ -204,10 +205,10 @@ pub(crate) fn compute(ns: u64) {
 }
 
 impl World {
-    /// The time that work of `ns` takes on the running thread's core, by the core's speed and by
-    /// how many other hardware threads of the core are busy when it begins. A thread that spins
-    /// does not count as busy: it pauses between its loads, which leaves the core to the others
-    /// (Intel's optimization manual, on PAUSE).
+    /// The time that work of `ns` takes on the running thread's core, by the core's speed and the
+    /// number of other hardware threads of the core that are busy when the work begins. A thread
+    /// that spins does not count as busy: it pauses between its loads, which leaves the core to the
+    /// others (Intel's optimization manual, on PAUSE).
     fn paced_ns(&self, ns: u64) -> u64 {
         let core = self.my_core();
         let topology = &self.machine.topology;
@@ -225,9 +226,9 @@ impl World {
     }
 }
 
-/// A heavy fence of the running thread. Each other thread executes a full one in the instant in
-/// which this begins: so it sees what the caller has written, and what it has posted by then is
-/// waited for.
+/// A heavy fence of the running thread. Each other thread executes a full fence in the instant in
+/// which this begins: so it sees the caller's writes, and the fence waits for the stores that it
+/// has posted by then.
 pub(crate) fn heavy_fence() {
     drain();
     preemption_point();

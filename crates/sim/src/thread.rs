@@ -1,4 +1,4 @@
-//! A simulated thread, and what it is at.
+//! A simulated thread and its state.
 
 use std::ptr::NonNull;
 use std::rc::Rc;
@@ -15,27 +15,28 @@ use crate::step::Touch;
 use crate::watch::{Look, Watch};
 use crate::{OwnLine, Owns, Sim};
 
-/// The action of a thread that has its core, or its next action when it gets the core back.
+/// The activity of a thread on its core, or its next activity when it gets the core back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Takes a step.
+    /// The thread takes a step.
     Step,
-    /// Computes; while it is off its core, `until_ns` is what is left.
+    /// The thread computes; while it is off its core, `until_ns` is the remaining time.
     Computing { until_ns: u64 },
-    /// Spins on a line.
+    /// The thread spins on a line.
     Watching(Watch),
-    /// Spins, and the line has changed, so it is read again. Like a step, this is not interrupted.
+    /// The thread spins, and rereads its line, which has changed. Like a step, this is not
+    /// interrupted.
     Rereading(Watch),
-    /// Sleeps, or has not started.
+    /// The thread sleeps, or has not started.
     Asleep(Option<Sleep>),
-    /// Handles interrupts, and there is none.
+    /// The thread handles interrupts, and waits for one.
     Awaiting,
-    /// Is over.
+    /// The thread has ended.
     Finished,
 }
 
 impl State {
-    /// Whether it waits without giving its core away.
+    /// Returns whether the thread waits without giving its core away.
     pub(crate) fn spins(self) -> bool {
         matches!(self, Self::Watching(_) | Self::Rereading(_))
     }
@@ -44,55 +45,55 @@ impl State {
 /// One simulated thread.
 pub(crate) struct Thread {
     pub(crate) core: u32,
-    /// Whether the thread stays there.
+    /// Whether the thread stays on its core.
     pub(crate) pinned: bool,
     pub(crate) state: State,
-    /// Which of its foreseen turns is valid.
+    /// The number of its valid scheduled turn.
     pub(crate) turn: u32,
-    /// Which of its waits this is; voids the deadlines of earlier ones.
+    /// The number of its present wait; voids the deadlines of earlier waits.
     pub(crate) wait: u32,
-    /// When it last ran again after a sleep; 0 if it never slept.
+    /// The time at which it last ran again after a sleep; 0 if it never slept.
     pub(crate) up_ns: u64,
     pub(crate) fair: Fair,
-    /// How long it has had a core, before it had it last.
+    /// The time that it has had a core, without the present or last turn.
     pub(crate) ran_ns: u64,
-    /// How long the thread has waited for a core that it wanted, and since when it does, if it
-    /// does.
+    /// The time that the thread has waited for a core; the next field is the start of its present
+    /// wait for one, if any.
     pub(crate) waited_ns: u64,
     pub(crate) wants_since_ns: Option<u64>,
     pub(crate) yielder: *const Yielder<(), ()>,
     pub(crate) local: Rc<OwnLine<Local<Sim>>>,
     pub(crate) random: Random,
     pub(crate) operations: u64,
-    /// The thread's rank by itself.
+    /// The thread's rank without loans.
     pub(crate) rank: u8,
-    /// The loans to the thread: how many, and the highest rank.
+    /// The number of loans to the thread; the next field has the highest lent rank.
     pub(crate) loans: u32,
     pub(crate) lent: u8,
-    /// Whether it owns a lock, as far as it has said so.
+    /// Whether it owns a lock, as it has reported.
     pub(crate) owns: Owns,
-    /// It is about to wake another.
+    /// Whether it is about to wake another thread.
     pub(crate) wakes: bool,
-    /// The platform changes the words.
+    /// Whether its accesses are those of the platform, which are not counted.
     pub(crate) uncounted: bool,
     pub(crate) buffer: Buffer,
     pub(crate) touch: Touch,
-    /// While the thread spins: its own look, which the event loop takes in its place.
+    /// While the thread spins: its check of the word, which the event loop runs for it.
     pub(crate) look: Option<NonNull<Look<'static>>>,
-    /// The value that it has found, if that ends the wait.
+    /// The value that it has found, if the value ends the wait.
     pub(crate) found: Option<u64>,
     pub(crate) spin: Spin,
-    /// How many spins it has begun and not ended, as it has said.
+    /// Number of its open spins, as it has reported.
     pub(crate) spins: u32,
-    /// It has given its core away itself.
+    /// Whether it has given its core away itself.
     pub(crate) yielded: bool,
     /// The cost of its accesses that simulated time does not include yet, in picoseconds.
     pub(crate) rest_ps: i64,
     /// The time that interrupts have taken from it, and that it still has to make up for.
     pub(crate) stolen_ns: u64,
-    /// It is new on its core.
+    /// Whether it is new on its core.
     pub(crate) migrates: bool,
-    /// It was woken by an interrupt.
+    /// Whether an interrupt woke it.
     pub(crate) interrupts: bool,
 }
 

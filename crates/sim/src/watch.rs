@@ -1,9 +1,9 @@
 //! Spinning: a thread waits for a line to change, at no cost until it does.
 //!
-//! When the line is written, each watcher's core asks for it again, as soon as the watcher looks
-//! ([`spin`](crate::spin)), and what the watcher then does, look at its word, the event loop does
-//! in its place ([`Look`]): only a wait that ends needs the thread. A crowd that looks at one word
-//! in vain would else be most of the simulator's time.
+//! When the line is written, each watcher's core requests it again at the watcher's next load
+//! ([`spin`](crate::spin)). The event loop then checks the word for the watcher ([`Look`]), and
+//! resumes the thread only if the wait ends. Otherwise, unsuccessful checks by many watchers of one
+//! word would take most of the simulator's time.
 
 use std::ptr::NonNull;
 
@@ -20,7 +20,8 @@ pub(crate) struct Watch {
     pub(crate) line: LineId,
     /// Waits while the line has this version (LINE-2).
     pub(crate) version: u64,
-    /// Where in the line, and what the thread saw there; for reports.
+    /// The offset of the word in the line and, in the next field, the value that the thread saw;
+    /// for reports.
     pub(crate) offset: u8,
     pub(crate) value: u64,
     pub(crate) deadline_ns: Option<u64>,
@@ -30,18 +31,18 @@ pub(crate) struct Watch {
 /// value and whether the wait goes on.
 pub(crate) type Look<'a> = dyn Fn(&mut World, usize, LineId) -> (u64, bool) + 'a;
 
-/// How a wait for a line came out.
+/// The result of a wait for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Watched {
-    /// The line was read, and the word holds that, which ends the wait.
+    /// The line was read, and the word holds this value, which ends the wait.
     Found(u64),
-    /// It held that when it was last read.
+    /// The deadline has passed; the word held this value when it was last read.
     Expired(u64),
 }
 
-/// Spins until `look` says that the wait is over, or the deadline comes. The looks become fewer
-/// from a first gap of `backoff_ns` on, if one is given.
+/// Spins until `look` returns that the wait is over, or the deadline comes. With `backoff_ns`,
+/// loads become less frequent, from that first distance on.
 pub(crate) fn watch(watch: Watch, backoff_ns: Option<u32>, look: &Look<'_>) -> Watched {
     if watch.deadline_ns.is_some_and(|deadline_ns| deadline_ns <= with(|world| world.now_ns)) {
         return Watched::Expired(watch.value);
@@ -59,9 +60,9 @@ impl World {
     fn begin_watch(&mut self, watch: Watch, backoff_ns: Option<u32>, look: &Look<'_>) {
         let me = self.me();
         let look: *const Look<'_> = look;
-        // SAFETY: only the lifetime changes. `looks_on` calls the closure while the thread is in
-        // the loop of `watch`, whose caller has lent it for as long; `end_watch` takes the pointer
-        // away before that loop ends.
+        // SAFETY: only the lifetime changes. `looks_on` calls the closure only while the thread is
+        // in the loop of `watch`, which borrows it for that time; `end_watch` removes the pointer
+        // before that loop ends.
         let look = unsafe { std::mem::transmute::<*const Look<'_>, *const Look<'static>>(look) };
         let watcher = &mut self.threads[me];
         watcher.look = NonNull::new(look.cast_mut());
@@ -70,7 +71,7 @@ impl World {
         let core = watcher.core;
         self.foresee_expiry(me, watch.deadline_ns);
         self.lines.get_mut(watch.line).watchers.push(me);
-        // Not "is the line still shared": a write may have come and gone after the read.
+        // Checks the version and not the sharers: a write may have come and gone after the read.
         if self.has_changed(watch) {
             self.line_changed(me, watch.line);
         }
@@ -81,7 +82,7 @@ impl World {
         }
     }
 
-    /// The line of a watcher has been written. If that is off its core, it will see for itself.
+    /// Handles a write to a watcher's line. A watcher off its core will check when it runs again.
     pub(crate) fn line_changed(&mut self, thread: usize, line: LineId) {
         let State::Watching(watch) = self.threads[thread].state else { return };
         let core = &self.cores[self.threads[thread].core as usize];
@@ -90,8 +91,8 @@ impl World {
         }
     }
 
-    /// Lets a watcher that has its core, or is on the way back to it, ask for its changed line when
-    /// it looks next.
+    /// Makes a watcher that has its core, or is about to return to it, request its changed line at
+    /// its next load.
     fn look_again(&mut self, thread: usize, watch: Watch) {
         let number = self.threads[thread].core;
         let back_ns = self.cores[number as usize].slice_began_ns;
@@ -101,7 +102,7 @@ impl World {
         }
         let watcher = &mut self.threads[thread];
         watcher.state = State::Rereading(watch);
-        // Voids what is foreseen for it: the end of its deadline or of the way back to its core.
+        // Voids its scheduled events: its deadline, or its return to its core.
         watcher.turn = watcher.turn.wrapping_add(1);
         match self.request(watch.line, number, Kind::Load, By::Access(thread as u32)) {
             Issued::At(done_ns) => self.resume_at(thread, done_ns),
@@ -110,8 +111,8 @@ impl World {
         }
     }
 
-    /// If the thread watches, and its turn has come: returns whether its wait goes on, in which it
-    /// looks again if its line has changed.
+    /// Called at a thread's turn: returns whether it watches and its wait goes on. It then loads
+    /// the word again if its line has changed.
     pub(crate) fn watches_on(&mut self, thread: usize) -> bool {
         let State::Watching(watch) = self.threads[thread].state else { return false };
         if self.yields_spinning(thread) {
@@ -125,12 +126,13 @@ impl World {
         changed || watch.deadline_ns.is_none_or(|deadline_ns| deadline_ns > self.now_ns)
     }
 
-    /// If the thread was rereading its line: looks at the word in its place. Returns whether its
-    /// wait goes on; if not, it is to run.
+    /// If the thread was rereading its line, checks the word for it. Returns whether its wait goes
+    /// on; if not, the thread must run.
     pub(crate) fn looks_on(&mut self, thread: usize) -> bool {
         let State::Rereading(watch) = self.threads[thread].state else { return false };
         let look = self.threads[thread].look.expect("a watcher has a look");
-        // SAFETY: `begin_watch` says until when the closure is there; the thread is in its wait.
+        // SAFETY: the closure is valid as long as the thread is in its wait (`begin_watch`), and it
+        // is.
         let (value, keep) = unsafe { look.as_ref() }(self, thread, watch.line);
         let version = self.commit(thread, watch.line, Kind::Load, false);
         if !keep {
@@ -159,7 +161,7 @@ impl World {
         }
     }
 
-    /// How the wait of the running thread has come out; `None` if it has not.
+    /// The result of the running thread's wait; `None` if the wait goes on.
     fn end_watch(&mut self) -> Option<Watched> {
         let me = self.me();
         let watched = match (self.threads[me].found.take(), self.threads[me].state) {
@@ -167,7 +169,7 @@ impl World {
             (None, State::Watching(watch))
                 if watch.deadline_ns.is_some_and(|deadline_ns| deadline_ns <= self.now_ns) =>
             {
-                // Else a line that is never written would collect watchers for ever.
+                // Otherwise a line that is never written would collect watchers for ever.
                 self.lines.get_mut(watch.line).watchers.retain(|&watcher| watcher != me);
                 Watched::Expired(watch.value)
             }

@@ -1,5 +1,5 @@
-//! An access to a word of any size: it waits for its line, and then finds or changes the value that
-//! its thread sees.
+//! Accesses to words of any size: an access waits for its line, and then reads or changes the value
+//! that its thread sees.
 
 use crate::buffer::{Posting, drain};
 use crate::line::{Kind, LINE, LineId};
@@ -41,7 +41,7 @@ impl World {
     fn write(&mut self, thread: usize, label: LineId, word: &impl Native, value: u64) {
         let offset = (word.address() % LINE) as u8;
         match shadow::seen(&mut self.lines.get_mut(label).shadows, offset, thread) {
-            // SHADOW-1: what is in memory comes later.
+            // SHADOW-1: the value in memory becomes visible later.
             Some(visible) => *visible = value,
             None => word.set(value),
         }
@@ -52,7 +52,7 @@ pub(crate) fn load(word: &impl Native) -> Done {
     access(word, Kind::Load, |_, _| None)
 }
 
-/// Returns what the word held. `change` says what it holds then, if that is to be written.
+/// Returns the old value. `change` computes the new value, or `None` for no write.
 pub(crate) fn modify(
     word: &impl Native,
     kind: Kind,
@@ -79,8 +79,8 @@ fn access(
     })
 }
 
-/// Stores, unless `refuses` says otherwise in the instant in which the store is posted or done.
-/// Returns whether it did.
+/// Stores, unless `refuses` returns `true` in the instant in which the store is posted or done.
+/// Returns whether it stored.
 pub(crate) fn store(word: &impl Native, value: u64, refuses: impl Fn(&mut World) -> bool) -> bool {
     if with(|world| world.model.memory == Memory::Tso) {
         step(|world| world.hit_ns(world.me(), Kind::Store));

@@ -1,21 +1,23 @@
-//! Sleeping on words: many sleep on one, each in a place, and one call wakes those of some places.
+//! Sleeping on words: many threads sleep on one word, each in a place, and one call wakes the
+//! sleepers of some places.
 //!
 //! ```text
 //!   wait:  call │ load │ bucket: compare, queue │ the rest of park │ asleep
 //!   wake:  call │        bucket: choose         │ the rest of wake │ the rest of wake │ …
 //! ```
 //!
-//! It is the futex of Linux: each word has a bucket, with a lock and with those that sleep there in
-//! the order in which they came. The lock is had in the order of arrival, by no thread that could
-//! lose its core. What is under it is done in the instant in which it is had, and is then paid for:
-//! the line of the lock comes from its last holder, and a waker that chooses walks the queue, over
-//! sleepers in other places too. What the kernel has of a sleeper is a line, at first in the
-//! sleeper's cache, then in those of all that have walked over it.
+//! This models the futex of Linux: each word has a bucket, with a lock and its sleepers in order of
+//! arrival. Threads get the lock in order of arrival, and a holder can't lose its core. Work under
+//! the lock takes effect in the instant of the acquisition, and its cost comes afterwards: the line
+//! of the lock comes from its last holder, and a waker walks the queue, including sleepers in other
+//! places. The kernel's record of a sleeper is a line, at first in the sleeper's cache, then in
+//! those of all wakers that have walked over it.
 //!
-//! - WORD-1: a thread that has changed the word and then chooses finds all that have not seen the
-//!   change: both the comparison and the choice are under the lock.
-//! - WORD-2: a sleeper that was chosen is in no queue, whether it sleeps already or not; one that
-//!   is in none does not fall asleep. So none is chosen twice, nor gives up once it was.
+//! - WORD-1: a thread that has changed the word and then chooses finds all sleepers that have not
+//!   seen the change: both the comparison and the choice are under the lock.
+//! - WORD-2: a chosen sleeper is in no queue, whether it already sleeps or not, and a thread that
+//!   is in no queue does not fall asleep. So no sleeper is chosen twice, or gives up after it was
+//!   chosen.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
@@ -30,11 +32,11 @@ use crate::step::{call, hold, step};
 use crate::word::{self, Native};
 use crate::world::{World, suspend, with};
 
-/// The buckets, by the address of the word. Looked up only, never iterated.
+/// The buckets, by the address of the word. Only looked up, never iterated.
 #[derive(Default)]
 pub(crate) struct Words {
     buckets: HashMap<usize, Bucket, BuildHasherDefault<AddressHasher>>,
-    /// How many sleeps there were.
+    /// Number of sleeps so far.
     sleeps: u64,
 }
 
@@ -42,7 +44,7 @@ pub(crate) struct Words {
 struct Bucket {
     queue: VecDeque<Sleeper>,
     locked: bool,
-    /// The threads that wait for the lock, first come first.
+    /// The threads that wait for the lock, in order of arrival.
     waiting: VecDeque<usize>,
     /// The core whose cache has the lock's line.
     core: Option<u32>,
@@ -52,7 +54,7 @@ struct Sleeper {
     thread: usize,
     on: SleepsOn,
     place: u32,
-    /// Cores whose caches have its line.
+    /// The cores whose caches have its line.
     cores: Vec<u32>,
 }
 
@@ -61,7 +63,7 @@ struct Sleeper {
 pub(crate) fn wait(word: &impl Native, low: u32, place: u32, deadline_ns: Option<u64>) -> Parked {
     let address = word.address();
     call(|world| world.machine.call_ns);
-    // The line comes; the raw look at the word is under the lock.
+    // Fetches the line; the raw load of the word is under the lock.
     word::load(word);
     let queued = locked(address, |world| {
         let holds = world.peek(word) as u32 == low;
@@ -90,7 +92,7 @@ pub(crate) fn wake(address: usize, places: u32, count: u32) -> u32 {
     chosen.len() as u32
 }
 
-/// Does something under the lock of a bucket. `act` says what that takes, beside the lock.
+/// Runs `act` under the lock of a bucket. It returns its cost, in addition to that of the lock.
 fn locked<R>(address: usize, act: impl FnOnce(&mut World) -> (R, u64)) -> R {
     if !panicking() && !with(|world| world.lock(address)) {
         suspend();
@@ -110,8 +112,8 @@ impl World {
         self.words.buckets.entry(address).or_default()
     }
 
-    /// Whether the running thread has the lock; otherwise it will when it is back, and must
-    /// suspend.
+    /// Returns whether the running thread has got the lock. If not, it must suspend, and has the
+    /// lock when it runs again.
     #[must_use]
     fn lock(&mut self, address: usize) -> bool {
         let me = self.me();
@@ -142,7 +144,7 @@ impl World {
         }
     }
 
-    /// Puts the running thread on the queue of a word; returns what it sleeps on.
+    /// Puts the running thread on the queue of a word; returns the event that ends its sleep.
     fn queue(&mut self, address: usize, place: u32) -> SleepsOn {
         let (thread, core) = (self.me(), self.my_core());
         self.words.sleeps += 1;
@@ -156,15 +158,15 @@ impl World {
         self.bucket(address).queue.iter().any(|sleeper| sleeper.on == on)
     }
 
-    /// Takes a sleeper off its queue. `false`: it was chosen.
+    /// Takes a sleeper off its queue. Returns `false` if it was chosen.
     fn leave(&mut self, address: usize, on: SleepsOn) -> bool {
         let queue = &mut self.bucket(address).queue;
         let place = queue.iter().position(|sleeper| sleeper.on == on);
         place.and_then(|place| queue.remove(place)).is_some()
     }
 
-    /// Takes up to `count` sleepers of these places off the queue of a word; and says what the way
-    /// to the last of them, or to the end, takes.
+    /// Takes up to `count` sleepers of these places off the queue of a word; also returns the cost
+    /// of walking to the last of them, or to the end.
     fn choose(&mut self, address: usize, places: u32, count: u32) -> (Vec<(usize, SleepsOn)>, u64) {
         let core = self.my_core();
         let mut queue = std::mem::take(&mut self.bucket(address).queue);

@@ -1,4 +1,4 @@
-//! Functions of a simulated thread beyond the trait `Platform`: compute, touch data, count.
+//! Functions of simulated threads beyond the trait `Platform`: computing, accessing data, counting.
 
 use crate::line::Kind;
 use crate::step::{access_range, compute, step};
@@ -7,18 +7,18 @@ use crate::world::with;
 /// Whether a thread owns a lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Owns {
-    /// It does not.
+    /// It owns none.
     #[default]
     No,
-    /// It does.
+    /// It owns one.
     Yes,
-    /// It gives the lock back, the one that the whole simulation is about: so it owns it, but the
-    /// wakes that come with that are those of one that does not, for they come afterwards.
+    /// It releases the lock that the simulation examines: it still owns the lock, but its wakes
+    /// count as those of a thread that does not, because they come afterwards.
     GivesBack,
 }
 
-/// A value on cache lines of its own, wherever the host's allocator puts it. Shared data in a
-/// simulation should be in one: otherwise the host decides which words share a line.
+/// A value on its own cache lines, wherever the host's allocator puts it. Use it for shared data in
+/// a simulation: otherwise the host decides which words share a line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct OwnLine<T>(pub T);
@@ -34,21 +34,21 @@ impl<T> std::ops::Deref for OwnLine<T> {
 /// The access that [`touch`] makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Reads it.
+    /// Reads the data.
     Read,
-    /// Writes it.
+    /// Writes the data.
     Write,
 }
 
-/// The present simulated time in nanoseconds. Costs nothing: it is for the experiment, where
-/// [`Clocks::now`](antiphon_platform::Clocks::now) is for the program.
+/// The present simulated time in nanoseconds. Costs nothing: for experiments, while
+/// [`Clocks::now`](antiphon_platform::Clocks::now) is for programs.
 #[must_use]
 pub fn now() -> u64 {
     with(|world| world.now_ns)
 }
 
-/// When the caller last ran again after it had been parked, in simulated nanoseconds; 0 if it never
-/// was. Costs nothing, as [`now`].
+/// The time at which the caller last ran again after it was parked, in simulated nanoseconds; 0 if
+/// it never was. Costs nothing, like [`now`].
 #[must_use]
 pub fn up_since() -> u64 {
     with(|world| world.up_ns())
@@ -67,9 +67,9 @@ pub fn think(most_ns: u64) {
     }));
 }
 
-/// Accesses all lines of `data`, plain data of a critical section, as priced for this machine. The
-/// accesses overlap: the slowest counts, and one hit for each further line. What is in them is the
-/// caller's business.
+/// Accesses all lines of `data`, such as plain data of a critical section, at the machine's costs.
+/// The accesses overlap: the cost is that of the slowest, plus one hit for each further line. The
+/// content is not read or changed.
 pub fn touch<T: ?Sized>(data: &T, access: Access) {
     let kind = match access {
         Access::Read => Kind::Load,
@@ -78,7 +78,7 @@ pub fn touch<T: ?Sized>(data: &T, access: Access) {
     access_range(std::ptr::from_ref(data).addr(), size_of_val(data), kind);
 }
 
-/// Whether the simulation's limit has passed: where a thread's loop ends that measures throughput.
+/// Returns whether the simulation's limit has passed: the end of loops that measure throughput.
 /// Costs a hit.
 #[must_use]
 pub fn finished() -> bool {
@@ -86,7 +86,7 @@ pub fn finished() -> bool {
     with(|world| world.now_ns >= world.limit_ns)
 }
 
-/// Counts one operation of the calling thread, if the limit has not passed.
+/// Counts one operation of the calling thread, unless the limit has passed.
 pub fn count() {
     with(|world| {
         let me = world.me();
@@ -94,23 +94,23 @@ pub fn count() {
     });
 }
 
-/// Says how urgent the calling thread is to the simulated scheduler, on the scale of
-/// [`Urgency::rank`](antiphon_platform::Urgency::rank): a core goes to the most urgent that wants
-/// it, at once.
+/// Sets the calling thread's rank in the simulated scheduler, on the scale of
+/// [`Urgency::rank`](antiphon_platform::Urgency::rank): a core goes at once to the thread of the
+/// highest rank that wants it.
 pub fn set_rank(rank: u8) {
     with(|world| world.set_rank(rank));
-    // The caller may have lost its core by that.
+    // The caller may have lost its core by the change.
     step(|world| world.machine.hit_ns);
 }
 
-/// How urgent the calling thread is at present, with what it was lent.
+/// The present rank of the calling thread, including loans.
 #[must_use]
 pub fn effective_rank() -> u8 {
     with(|world| world.threads[world.me()].effective_rank())
 }
 
 /// Tells the machine whether the calling thread owns a lock, for [`Counts`](crate::Counts). A lock
-/// whose owner goes on to do something for waiters says so itself, by
+/// whose owner goes on to work for waiters reports that itself, by
 /// [`Hint::Owns`](antiphon_platform::Hint::Owns). Costs nothing.
 pub fn owns(owns: Owns) {
     with(|world| {
@@ -125,8 +125,8 @@ pub fn owns(owns: Owns) {
     });
 }
 
-/// Counts that something has happened, such as a step of a policy, and whether some thread owned a
-/// lock then. Costs nothing.
+/// Counts an event, such as a step of a policy, and whether some thread owned a lock at that time.
+/// Costs nothing.
 pub fn note() {
     with(|world| {
         world.counts.notes += 1;

@@ -2,7 +2,7 @@
 //!
 //! A simulation runs on one host thread. Its threads are coroutines, and exactly one runs at a
 //! time, at the simulated instant [`World::now_ns`]. A thread whose next step is due before any
-//! foreseen event takes it without switching (it *runs ahead*); otherwise it suspends until its
+//! scheduled event takes it without switching (it *runs ahead*); otherwise it suspends until its
 //! turn.
 //!
 //! Nothing here is borrowed while a coroutine switches or foreign code runs: each borrow lasts for
@@ -38,16 +38,16 @@ thread_local! {
     static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
 }
 
-/// Everything that one simulation consists of, but for its coroutines.
+/// The whole state of one simulation, except its coroutines.
 pub(crate) struct World {
     pub(crate) machine: Machine,
     pub(crate) model: Model,
     pub(crate) distances: Distances,
     pub(crate) links: Links,
     pub(crate) now_ns: u64,
-    /// When throughput workloads are to stop.
+    /// The time at which throughput workloads must stop.
     pub(crate) limit_ns: u64,
-    /// When threads that still run are given up.
+    /// The time at which running threads are given up.
     pub(crate) end_ns: u64,
     pub(crate) events: Events,
     pub(crate) lines: Lines,
@@ -57,28 +57,29 @@ pub(crate) struct World {
     pub(crate) cores: Vec<Core>,
     /// The thread whose coroutine runs now.
     pub(crate) running: Option<usize>,
-    /// The thread that runs next, or that none does, if the coroutine that suspended has found out.
+    /// The thread that runs next, or that none does, if the suspending coroutine has already
+    /// determined it.
     pub(crate) handed: Option<Option<usize>>,
-    /// The threads that sleep on a node, by its address. Looked up only, never iterated.
+    /// The threads that sleep on a node, by its address. Only looked up, never iterated.
     pub(crate) sleepers: HashMap<usize, usize, BuildHasherDefault<AddressHasher>>,
     pub(crate) words: Words,
-    /// Stores that are under way.
+    /// Number of pending stores.
     pub(crate) posted: u64,
-    /// Interrupts that programs have sent and that have not come.
+    /// Number of interrupts that programs have sent and that have not arrived.
     pub(crate) interrupts_under_way: u32,
-    /// Heavy fences that wait for some of the stores.
+    /// Heavy fences that wait for pending stores.
     pub(crate) fences: Vec<Fence>,
-    /// When the last heavy fence is done.
+    /// The time at which the last heavy fence is done.
     fences_until_ns: u64,
-    /// Always there until the world is dropped.
+    /// Always `Some` until the world is dropped.
     nodes: Option<Nodes>,
     pub(crate) process: &'static Process,
     pub(crate) random: Random,
     pub(crate) counts: Counts,
-    /// The socket of the thread that gave the lock back last.
+    /// The socket of the thread that last released the lock.
     pub(crate) last_owner: Option<u32>,
     pub(crate) trace: u64,
-    /// The times at which all use is to be written down, the latest first, and what was.
+    /// The times at which usage must be recorded, the latest first; the next field has the records.
     pub(crate) accounts_ns: Vec<u64>,
     pub(crate) accounts: Vec<Account>,
 }
@@ -142,7 +143,7 @@ impl World {
         self.threads[self.me()].core
     }
 
-    /// The line of a host address; it has a home from its first touch on.
+    /// The line of a host address; its home is set at its first access.
     pub(crate) fn label(&mut self, address: usize) -> LineId {
         let Self { lines, pages, distances, machine, threads, running, .. } = self;
         lines.label(address, |label| {
@@ -151,7 +152,7 @@ impl World {
         })
     }
 
-    /// Time goes on to `at_ns`; after the time before nothing has happened.
+    /// Advances time to `at_ns`; nothing has happened since the previous time.
     #[inline]
     pub(crate) fn advance(&mut self, at_ns: u64) {
         while let Some(&account_ns) = self.accounts_ns.last()
@@ -163,8 +164,8 @@ impl World {
         self.now_ns = at_ns;
     }
 
-    /// Moves the running thread to `at_ns` if neither an event nor the end comes before. If one
-    /// does, foresees the thread's turn, and the caller must suspend.
+    /// Moves the running thread to `at_ns` if neither an event nor the end comes before. Otherwise
+    /// schedules the thread's turn, and the caller must suspend.
     #[must_use]
     pub(crate) fn runs_ahead(&mut self, at_ns: u64) -> bool {
         let next = self.is_next(at_ns);
@@ -176,12 +177,12 @@ impl World {
         next
     }
 
-    /// Whether nothing is foreseen before `at_ns`, nor is that past the end.
+    /// Returns whether no event is scheduled before `at_ns`, and it is not past the end.
     pub(crate) fn is_next(&self, at_ns: u64) -> bool {
         at_ns <= self.events.next_ns().min(self.end_ns)
     }
 
-    /// Foresees that `thread` goes on at `at_ns`; voids what was foreseen for it before.
+    /// Schedules `thread` to continue at `at_ns`; voids its earlier scheduled turns.
     pub(crate) fn resume_at(&mut self, thread: usize, at_ns: u64) {
         let state = &mut self.threads[thread];
         state.turn = state.turn.wrapping_add(1);
@@ -200,19 +201,19 @@ impl World {
         }
     }
 
-    /// An access of `thread` to `label` takes effect now.
+    /// Makes an access of `thread` to `label` take effect now; returns the line's version.
     pub(crate) fn commit(&mut self, thread: usize, label: LineId, kind: Kind, wrote: bool) -> u64 {
         self.record(thread, 1 + kind as u64, u64::from(label.0) << 1 | u64::from(wrote));
         let line = self.lines.get_mut(label);
         if wrote {
-            // LINE-2: whatever the write cost, even if it was a hit.
+            // LINE-2: for every write, even if it was a hit.
             line.version += 1;
             line.writer = Some(thread);
             let mut watchers = std::mem::take(&mut line.watchers);
             for watcher in watchers.drain(..) {
                 self.line_changed(watcher, label);
             }
-            // No thread has begun to watch in the meantime; keeps the memory.
+            // No thread has begun to watch meanwhile; this reuses the memory.
             self.lines.get_mut(label).watchers = watchers;
         }
         self.lines.get(label).version
@@ -224,7 +225,7 @@ impl World {
         self.trace = mix(self.trace.rotate_left(5) ^ step);
     }
 
-    /// Interrupts each running core in turn; returns when the last has answered.
+    /// Interrupts each running core in turn; returns the time at which the last has answered.
     pub(crate) fn issue_heavy_fence(&mut self) -> u64 {
         self.counts.heavy_fences += 1;
         let running = self.fence_others() + 1;
@@ -248,7 +249,7 @@ pub(crate) struct Installed(());
 impl Installed {
     /// # Panics
     ///
-    /// If this host thread runs a simulation already.
+    /// If this host thread already runs a simulation.
     pub(crate) fn new(world: World) -> Self {
         WORLD.with_borrow_mut(|slot| {
             assert!(slot.is_none(), "a simulation inside a simulation");
@@ -260,7 +261,7 @@ impl Installed {
 
 impl Drop for Installed {
     fn drop(&mut self) {
-        // Out of the borrow first: what a world drops may be foreign.
+        // Ends the borrow first: the world's drop may run foreign code.
         drop(WORLD.with_borrow_mut(Option::take));
     }
 }
@@ -269,14 +270,15 @@ impl Drop for Installed {
 ///
 /// # Panics
 ///
-/// If there is none: the caller is not part of a simulation.
+/// If there is no world: the caller is not part of a simulation.
 pub(crate) fn with<R>(f: impl FnOnce(&mut World) -> R) -> R {
     WORLD.with_borrow_mut(|slot| f(slot.as_mut().expect("called inside a simulation")))
 }
 
 /// Like [`with`], but does nothing if this host thread has no world or is about to end.
 pub(crate) fn with_any(f: impl FnOnce(&mut World)) {
-    // A world that is borrowed drops a value of its own: of no simulated thread.
+    // If the world is borrowed, it drops one of its own values, which belongs to no simulated
+    // thread.
     let _gone = WORLD.try_with(|slot| {
         if let Ok(mut slot) = slot.try_borrow_mut()
             && let Some(world) = &mut *slot
@@ -286,19 +288,19 @@ pub(crate) fn with_any(f: impl FnOnce(&mut World)) {
     });
 }
 
-/// Whether the caller is a simulated thread whose accesses are priced. One that panics is not: its
-/// destructors run at once, at no cost, so that the panic gets out.
+/// Returns whether the caller is a simulated thread whose accesses have costs. A panicking thread
+/// is not: its destructors run at once, without cost, so that the panic propagates.
 pub(crate) fn simulated() -> bool {
     !panicking()
         && WORLD.with_borrow(|slot| slot.as_ref().is_some_and(|world| world.running.is_some()))
 }
 
-/// Waits for the caller's turn, which is foreseen. Events are handled here, on the caller's stack:
-/// if its turn is the next one, there is no switch.
+/// Waits for the caller's scheduled turn. Handles events on the caller's stack: if its turn is the
+/// next event, there is no switch.
 ///
 /// # Panics
 ///
-/// If the caller panics already: its destructors can't wait. That ends the host process.
+/// If the caller is already panicking: its destructors can't wait. That ends the host process.
 pub(crate) fn suspend() {
     assert!(!panicking(), "a destructor waits, in a simulated thread that panics");
     let yielder: *const Yielder<(), ()> = with(|world| {
@@ -313,8 +315,8 @@ pub(crate) fn suspend() {
     });
     if !yielder.is_null() {
         // SAFETY: the pointer was set by this coroutine's body to its own yielder, which lives as
-        // long as the body runs; this is called from within the body, and from no other coroutine,
-        // because `running` was the one that runs.
+        // long as the body runs; this is called from within that body, and from no other coroutine,
+        // because `running` named it.
         unsafe { (*yielder).suspend(()) }
     }
 }

@@ -1,10 +1,10 @@
 //! Locks and waiting, each written once, generic over the machine that they run on.
 //!
-//! Nothing here knows that Linux exists. [`lock`] holds the locks, a file each; [`policy`] says
-//! which waiters may stand beside which in their queues; [`wait`] holds primitives to wait for
-//! something other than a lock; [`queue`] holds queues of tasks; [`shared`] holds primitives for
-//! memory that several processes share. Users import the `antiphon` crate, where the machine is
-//! filled in.
+//! This crate does not depend on Linux. [`lock`] contains the locks; [`policy`] the orders of
+//! waiters in their queues; [`wait`] primitives that wait for something other than a lock;
+//! [`queue`] queues of tasks; [`shared`] primitives for memory that several processes share;
+//! [`clock`] stamps without a shared counter. Users import the `antiphon` crate, which supplies the
+//! platform.
 #![no_std]
 
 extern crate alloc;
@@ -19,14 +19,14 @@ pub mod wait;
 
 use antiphon_platform::{Arena, Platform};
 
-/// The path of this file, as its compiler had it: debug information has it for functions of such
-/// files.
+/// The path of this file as the compiler got it: debug information contains such paths for
+/// functions.
 #[doc(hidden)]
 pub const FILE: &str = file!();
 
-/// The nodes, as the protocols of this crate use them.
+/// Returns the arena of nodes, which the protocols of this crate use.
 fn arena<P: Platform>() -> &'static Arena<P> {
-    // SAFETY: they are written here only while a lock or a wait of this crate has them: each file
-    // that asks says what it writes, when and why it may, and which access pairs with that.
+    // SAFETY: this crate writes to nodes only while one of its locks or waits has them: each file
+    // that calls this says what it writes, when and why it may, and which access pairs with that.
     unsafe { P::arena() }
 }

@@ -1,20 +1,20 @@
-//! Short sleeps that no thread ends, and deadlines.
+//! Short sleeps that end only by time, and deadlines.
 
 use antiphon_platform::{Clock, Deadline, Hint, Platform, Waiter};
 
-/// Sleeps for `ns` nanoseconds, more or less.
+/// Sleeps for about `ns` nanoseconds.
 pub fn nap<P: Platform>(ns: u64) {
     nap_until::<P>(after::<P>(ns));
 }
 
-/// Sleeps until `deadline`, more or less.
+/// Sleeps until about `deadline`.
 pub(crate) fn nap_until<P: Platform>(deadline: Deadline) {
     // How the sleep ended does not matter: no other thread knows this node.
     let _ = P::park(&Waiter::<P>::NEW, Some(deadline));
 }
 
-/// Checks every `ns` nanoseconds, more or less, until `done` is true or the deadline has passed;
-/// returns whether it is true.
+/// Checks about every `ns` nanoseconds, until `done` is true or the deadline has passed; returns
+/// whether it is true.
 pub(crate) fn until_true<P: Platform>(
     deadline: Option<Deadline>,
     ns: u64,
@@ -29,17 +29,17 @@ pub(crate) fn until_true<P: Platform>(
     true
 }
 
-/// Whether there is a deadline and it has passed.
+/// Returns whether there is a deadline and it has passed.
 pub fn passed<P: Platform>(deadline: Option<Deadline>) -> bool {
     deadline.is_some_and(|deadline| P::now(deadline.clock) >= deadline.ns)
 }
 
-/// How far ahead a clock is trusted that goes at a pace of its own.
+/// How far ahead a clock is trusted that does not run at the monotonic clock's pace.
 const SEEN_NS: u64 = 50_000_000;
 
-/// `deadline`, or `ns` nanoseconds from now if that is earlier. A deadline of a clock that a
-/// program [sees](Clock::is_seen) may come at any time: it counts as the earlier, unless the other
-/// is soon.
+/// Returns `deadline`, or `ns` nanoseconds from now if that is earlier. A deadline of a clock that
+/// a program [sees](Clock::is_seen) may come at any time, so it counts as the earlier unless `ns`
+/// is small.
 pub fn earlier<P: Platform>(deadline: Option<Deadline>, ns: u64) -> Deadline {
     match deadline {
         Some(deadline) if deadline.clock.is_seen() && ns > SEEN_NS => deadline,
@@ -48,7 +48,7 @@ pub fn earlier<P: Platform>(deadline: Option<Deadline>, ns: u64) -> Deadline {
     }
 }
 
-/// The time `ns` nanoseconds from now, at which the caller looks again.
+/// Returns the time `ns` nanoseconds from now, at which the caller will check again.
 pub(crate) fn after<P: Platform>(ns: u64) -> Deadline {
     let at_ns = P::now(Clock::Monotonic).saturating_add(ns);
     P::hint(Hint::LooksAgain { at_ns });

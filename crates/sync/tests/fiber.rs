@@ -1,5 +1,5 @@
-//! One mutex serves fibers and threads, waiters of both kinds in one queue; and whatever a fiber
-//! waits for, its thread goes on.
+//! Tests that one mutex serves fibers and threads, with both in one queue; and that the thread of a
+//! waiting fiber goes on, whatever the fiber waits for.
 //!
 //! The fibers run on one thread, under a toy scheduler: if a fiber that waits blocked that thread,
 //! the fiber that holds the lock would never run, and the test would hang.
@@ -19,11 +19,11 @@ use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::{Barrier, Once, Semaphore};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
-/// The reason why a fiber is switched away from, for the scheduler.
+/// Reason why a fiber is switched away from, for the scheduler.
 enum Switch {
-    /// It waits.
+    /// The fiber waits.
     Sleep(Sleep),
-    /// It only lets others run.
+    /// The fiber only lets others run.
     Yield,
 }
 
@@ -35,7 +35,7 @@ static MORE: Condvar = Condvar::new();
 static HOOKS: Hooks = Hooks { current, suspend, resume, give_way: || false };
 
 thread_local! {
-    /// The fiber that runs on this thread (1 and up), and where it yields to; 0 if none does.
+    /// The fiber that runs on this thread (1 and up), and its yielder; 0 if no fiber runs.
     static CURRENT: Cell<(u64, *const Yielder<(), Switch>)> =
         const { Cell::new((0, std::ptr::null())) };
 }
@@ -46,7 +46,7 @@ fn current() -> Option<u64> {
 
 fn switch(why: Switch) {
     let (handle, yielder) = CURRENT.get();
-    // SAFETY: set by the fiber that runs here; its yielder lives as long as it does.
+    // SAFETY: set by the fiber that runs here; its yielder lives as long as the fiber.
     unsafe { &*yielder }.suspend(why);
     CURRENT.set((handle, yielder));
 }
@@ -153,7 +153,7 @@ fn fibers_and_threads_wait_in_one_queue() {
                         suspended.set(suspended.get() + 1);
                     });
                 }
-                // The first lets the others run in the middle, which then wait for it.
+                // The first fiber lets the others run in the middle; they then wait for it.
                 waits.0.call_once(|| switch(Switch::Yield));
                 let leads = waits.1.wait();
                 leaders.set(leaders.get() + u32::from(leads));

@@ -15,7 +15,7 @@ fn in_us(us: u64) -> Deadline {
     Deadline { clock: Clock::Monotonic, ns: Linux::now(Clock::Monotonic) + us * 1_000 }
 }
 
-/// A barrier: the last to come lets all go on. Written to under the mutex alone.
+/// A barrier: the last thread to come releases all. Written only under the mutex.
 struct Barrier<M> {
     mutex: M,
     all_here: Condvar<Linux>,
@@ -25,7 +25,7 @@ struct Barrier<M> {
 
 const THREADS: u32 = 8;
 
-/// Meets the others; every second time with deadlines on the way, and the broadcast after the
+/// Meets the others; every second time with deadlines in the waits, and the broadcast after the
 /// unlock.
 macro_rules! meet {
     ($barrier:expr, $number:expr) => {{
@@ -50,10 +50,10 @@ macro_rules! meet {
         } else {
             while barrier.round.load(Relaxed) == round {
                 let deadline = odd.then(|| in_us(u64::from($number * 10)));
-                // SAFETY: locked above, and by each wait.
+                // SAFETY: locked above, and again by each wait.
                 unsafe { barrier.all_here.wait_with(&barrier.mutex, deadline) };
             }
-            // SAFETY: as above.
+            // SAFETY: locked above, and again by each wait.
             unsafe { barrier.mutex.unlock() };
         }
     }};
@@ -92,7 +92,7 @@ fn nobody_is_lost_where_the_head_never_sleeps() {
     meets!(ShflMutex<Linux, Numa, Published>, 200);
 }
 
-/// Some wait with the mutex named, some with closures, some with another mutex: each is notified.
+/// Some wait with the mutex named, some with closures, some with another mutex: all are notified.
 #[test]
 fn a_broadcast_reaches_waiters_of_all_kinds() {
     let (mutex, other) = (Mutex::NEW, Mutex::NEW);
@@ -106,11 +106,11 @@ fn a_broadcast_reaches_waiters_of_all_kinds() {
                 // SAFETY: locked above.
                 changed.wait(None, || unsafe { mutex.unlock() }, || mutex.lock());
             } else {
-                // SAFETY: as above.
+                // SAFETY: locked above.
                 unsafe { changed.wait_with(mutex, None) };
             }
         }
-        // SAFETY: as above.
+        // SAFETY: locked above, and again by the wait.
         unsafe { mutex.unlock() };
     };
     for _ in 0..100 {

@@ -6,7 +6,7 @@ use antiphon_linux::{Linux, pin, usable};
 use antiphon_sync::clock::tl2::{self, Word};
 use antiphon_sync::clock::{Apart, Meeting, Order, Ordo, SharedCounter, Stamps};
 
-/// Two CPUs, or the one that there is, and a clock for them.
+/// Returns two CPUs, or the only one, and a clock for them.
 fn measured() -> (Vec<u32>, Ordo<Linux>) {
     let cpus = std::thread::spawn(usable).join().expect("it has not panicked");
     let cpus: Vec<_> = cpus.into_iter().take(2).collect();
@@ -57,7 +57,7 @@ fn a_new_time_is_certain_on_any_cpu() {
     }
 }
 
-/// Threads move amounts between words, and read all of them now and then: the sum is always there.
+/// Threads move amounts between words, and sometimes read all of them: the sum is always the same.
 fn keeps_its_sum(cpus: &[u32], stamps: &(impl Stamps + Sync)) {
     const WORDS: usize = 8;
     const TRANSFERS: usize = 20_000;

@@ -1,4 +1,4 @@
-//! Readers that are counted by socket, under real threads, on a machine that is pretended to have
+//! Readers that are counted by socket, under real threads, on a machine that pretends to have
 //! sixteen CPUs on eight sockets.
 
 use std::sync::Barrier;
@@ -17,7 +17,7 @@ type Lock<F = Standard> = ShflRwLock<Linux, Numa, F>;
 const WRITER: u64 = 1;
 const MODE: u64 = 3 << 6;
 
-/// Call it before a lock is used.
+/// Call this before a lock is used.
 fn pretend_sockets() {
     pretend(Some(Machine { cpus: 16, sockets: 8, crowded_one_in: 0 }));
 }
@@ -40,20 +40,20 @@ fn unlock_write<F: RwForm>(lock: &Lock<F>) {
     unsafe { lock.unlock_write() }
 }
 
-/// The first word of the lock.
+/// Returns the first word of the lock.
 fn state<F: RwForm>(lock: &Lock<F>) -> u64 {
-    // SAFETY: the first eight bytes of the lock.
+    // SAFETY: reads the first eight bytes of the lock.
     unsafe { &*std::ptr::from_ref(lock).cast::<AtomicU64>() }.load(Relaxed)
 }
 
-/// How many locks have an indicator.
+/// Returns the number of locks that have an indicator.
 fn claimed() -> usize {
-    // SAFETY: looked at only.
+    // SAFETY: only read.
     let all = unsafe { Linux::indicators() };
     all.iter().filter(|indicator| indicator.claimed.load(Relaxed) != 0).count()
 }
 
-/// A lock that the caller reads, by a line.
+/// Read-locks a lock by a line.
 fn read_by_line<F: RwForm>(lock: &Lock<F>) {
     pretend_sockets();
     for _ in 0..4 {
@@ -65,7 +65,7 @@ fn read_by_line<F: RwForm>(lock: &Lock<F>) {
     }
 }
 
-/// Gives up being counted by socket at the first chance, so the mode changes all the time.
+/// A form that leaves counting by socket at the first chance, so the mode changes all the time.
 struct Restless;
 
 impl Form for Restless {}
@@ -149,8 +149,8 @@ fn writers_exclude_readers_of_all_sockets() {
     assert!(by_line > 1_000, "{by_line} reads were counted by socket");
 }
 
-/// RW-12: a reader forks while a writer waits for it. Central counting leaves a lock to the child
-/// that is free once the reader has left, and so does this.
+/// RW-12: a reader forks while a writer waits for it. With central counting, the child's lock is
+/// free once the reader has left; here too.
 #[test]
 fn the_child_of_a_fork_goes_on_though_a_writer_waited() {
     let lock = Lock::<Standard>::NEW;
@@ -188,7 +188,7 @@ fn the_child_of_a_fork_goes_on_though_a_writer_waited() {
     });
 }
 
-/// The memory that a lock takes is given back when the lock is gathered.
+/// A lock's indicator is given back when the lock is gathered.
 #[test]
 fn an_indicator_is_had_while_readers_crowd() {
     let lock = Lock::<Standard>::NEW;
@@ -202,7 +202,7 @@ fn an_indicator_is_had_while_readers_crowd() {
     assert_eq!(state(&lock), 0);
 }
 
-/// A try does not wait for a writer that waits for others; a reader may read once more then.
+/// A try does not wait for a writer that waits for readers; a reader may then read again.
 #[test]
 fn a_try_waits_for_no_writer() {
     let lock = Lock::<Standard>::NEW;

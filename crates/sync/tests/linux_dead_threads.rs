@@ -1,6 +1,6 @@
-//! Nodes of dead threads are found by many takers at a time, each by one of them.
+//! Tests that many takers at a time find the nodes of dead threads, and each node only once.
 //!
-//! A test of its own process: its result depends on the other users of the arena.
+//! In its own process, because its result depends on the other users of the arena.
 
 #[path = "../../linux/tests/support/mod.rs"]
 mod support;
@@ -30,7 +30,7 @@ fn leave_behind(nodes: u32) {
     }
 }
 
-/// ARENA-1, where two scavengers look at the same node.
+/// ARENA-1 with two scavengers that check the same node.
 #[test]
 fn no_node_is_found_twice() {
     const TAKERS: usize = 4;

@@ -1,5 +1,5 @@
-//! Events, latches and event counts with real threads: crowds, deadlines, and memory that goes away
-//! as soon as it may.
+//! Events, latches and event counts with real threads: crowds, deadlines, and memory that is
+//! unmapped as soon as allowed.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn in_us(us: u64) -> Option<Deadline> {
     Some(Deadline { clock: Clock::Monotonic, ns: Linux::now(Clock::Monotonic) + us * 1_000 })
 }
 
-/// The event as a lock, whose waiters give up now and then.
+/// The event used as a lock, whose waiters sometimes give up.
 fn exclude<F: CrowdForm>(threads: u32, rounds: u32) {
     let event = Event::<F>::NEW;
     let (inside, total) = (AtomicU32::new(0), AtomicU32::new(0));
@@ -49,7 +49,7 @@ fn a_set_lets_one_go() {
     exclude::<Unpolled>(3, 1_000);
 }
 
-/// EVENT-3, EVENT-4: the waiter unmaps the event when it has waited, and its setter is still in the
+/// EVENT-3, EVENT-4: the waiter unmaps the event after its wait, while the setter is still in the
 /// call.
 #[test]
 fn a_set_touches_nothing_afterwards() {
@@ -60,7 +60,7 @@ fn a_set_touches_nothing_afterwards() {
         thread::scope(|scope| {
             scope.spawn(|| {
                 while !event.wait_until(in_us(round % 100)) {}
-                // SAFETY: no thread has a reason to touch it any more (the point of this test).
+                // SAFETY: no thread may access it any more (the point of this test).
                 unsafe { page.unmap() };
             });
             event.set();
@@ -68,7 +68,7 @@ fn a_set_touches_nothing_afterwards() {
     }
 }
 
-/// Items that many put and many take, by a word without locks.
+/// Many threads put items and many take them, by a word without locks.
 #[test]
 fn a_notification_reaches_who_looks_for_nothing() {
     const THREADS: u32 = 4;

@@ -1,4 +1,4 @@
-//! The locks where no waiter node is to be had: a contending thread barges, and none hangs.
+//! Tests of the locks when no waiter node is free: a contending thread barges, and none hangs.
 
 #[path = "../../linux/tests/support/mod.rs"]
 mod support;
@@ -13,12 +13,12 @@ use antiphon_sync::policy;
 use antiphon_sync::wait::{Barrier, Condvar, Once, Semaphore};
 use support::{FORKS, REFUSE, after, arena, filter, in_child};
 
-/// From now on no memory can be had that the kernel wipes in a child, so there are no nodes.
+/// Makes the kernel refuse memory that is wiped in a child, so that no nodes can be allocated.
 fn refuse_nodes() -> bool {
     filter(&[libc::SYS_madvise], REFUSE) && arena().take().is_none() && arena().take().is_none()
 }
 
-/// Owners are alone, also those that give their CPU away.
+/// Checks that owners are alone, even if they give their CPU away.
 fn excludes<L: Lock>(threads: usize, rounds: u64) -> bool {
     let lock = L::NEW;
     let (owned, clashes) = (AtomicBool::new(false), AtomicU32::new(0));
@@ -71,7 +71,7 @@ fn a_condvar_without_nodes_ends_its_waits() {
         let unlock = || unsafe { lock.unlock() };
         refuse_nodes() && {
             lock.lock();
-            // Several times, because each wait may end for no reason.
+            // Several times, because each wait may end spuriously.
             for _ in 0..3 {
                 condvar.wait(None, unlock, || lock.lock());
             }

@@ -19,12 +19,12 @@ fn in_ms(ms: u64) -> Deadline {
 }
 
 fn unlock(lock: &Mutex) {
-    // SAFETY: each caller has locked it.
+    // SAFETY: each caller owns it.
     unsafe { lock.unlock() }
 }
 
 fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
-    // SAFETY: the handlers below use atomics, locks of ours and system calls only.
+    // SAFETY: the handlers below use only atomics, our locks and system calls.
     unsafe {
         let mut action: libc::sigaction = mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;
@@ -32,7 +32,7 @@ fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
     }
 }
 
-/// Starts a thread that runs `body`, and returns once that is about to begin, with its handle.
+/// Starts a thread that runs `body`; returns its handle when `body` is about to begin.
 fn start(body: impl FnOnce() + Send + 'static) -> (thread::JoinHandle<()>, libc::pthread_t) {
     let (sender, receiver) = mpsc::channel();
     let thread = thread::spawn(move || {
@@ -44,13 +44,13 @@ fn start(body: impl FnOnce() + Send + 'static) -> (thread::JoinHandle<()>, libc:
     (thread, handle)
 }
 
-/// Long enough for a thread to go to sleep in a queue.
+/// Waits long enough for a thread to fall asleep in a queue.
 fn settle() {
     thread::sleep(Duration::from_millis(50));
 }
 
-/// In the child the waiter's node is gone and the queue is the parent's: the wait must go on, and
-/// end, all the same.
+/// In the child the waiter's node is gone and the queue is the parent's: the wait must still go on,
+/// and end.
 #[test]
 fn a_handler_that_interrupts_a_waiter_may_fork() {
     static LOCK: Mutex = Mutex::NEW;
@@ -68,7 +68,7 @@ fn a_handler_that_interrupts_a_waiter_may_fork() {
 
     handle(libc::SIGUSR1, fork);
     LOCK.lock();
-    // The first waits as the head, the second behind it.
+    // The first thread waits as the head, the second behind it.
     let waiter = |ms: u64| {
         start(move || {
             let had = LOCK.lock_until(in_ms(ms));
@@ -76,7 +76,7 @@ fn a_handler_that_interrupts_a_waiter_may_fork() {
                 // SAFETY: ends the child.
                 unsafe { libc::_exit(i32::from(had)) };
             }
-            // The parent's own wait may end either way by the time that its children have.
+            // The parent's own wait may end either way by the time its children have ended.
             if had {
                 unlock(&LOCK);
             }
@@ -103,7 +103,7 @@ fn a_handler_that_interrupts_a_waiter_may_fork() {
     second.join().unwrap();
 }
 
-/// The head of a queue, in a signal handler, waits until another has had what both wait for.
+/// The head of a queue, in a signal handler, waits until the other waiter has had the lock.
 struct Meeting {
     inside: AtomicBool,
     had: AtomicBool,
@@ -119,7 +119,7 @@ impl Meeting {
         }
     }
 
-    /// Called in the handler: waits for the other thread, but not for ever.
+    /// Called in the handler: waits for the other thread, with a time limit.
     fn wait_in_handler(&self) {
         self.inside.store(true, Ordering::Relaxed);
         let begun = Instant::now();
@@ -138,7 +138,7 @@ impl Meeting {
         }
     }
 
-    /// Notes that the other thread has had the lock.
+    /// Records that the other thread has had the lock.
     fn note_had(&self) {
         self.had.store(true, Ordering::Relaxed);
     }
@@ -152,8 +152,8 @@ impl Meeting {
     }
 }
 
-/// The head of the queue is in a handler that waits for the one behind it: the lock is free, so
-/// that one must get it.
+/// The head of the queue is in a handler that waits for the waiter behind it: the lock is free, so
+/// that waiter must get it.
 #[test]
 fn a_free_lock_is_had_though_its_head_is_in_a_handler() {
     static LOCK: Mutex = Mutex::NEW;
@@ -170,8 +170,8 @@ fn a_free_lock_is_had_though_its_head_is_in_a_handler() {
         unlock(&LOCK);
     });
     settle();
-    // Ten thousand times, because once in a while is not enough: with a lock that is kept for the
-    // head again and again this takes minutes.
+    // Ten thousand times, because once in a while is not enough: if the lock is reserved for the
+    // head again and again, this takes minutes.
     let (second, _) = start(|| {
         for _ in 0..10_000 {
             LOCK.lock();
@@ -187,8 +187,8 @@ fn a_free_lock_is_had_though_its_head_is_in_a_handler() {
     assert!(MEETING.was_in_time());
 }
 
-/// The same, and the one behind the head is interrupted all the time, as by a profiler or
-/// a timer does: it looks up all the same.
+/// The head waits in a handler as above, and the waiter behind it is interrupted all the time, as
+/// by a profiler or a timer: its backstop must still work.
 #[test]
 fn a_waiter_that_is_interrupted_all_the_time_passes_a_head_in_a_handler() {
     static LOCK: Mutex = Mutex::NEW;
@@ -269,8 +269,8 @@ fn a_broadcast_does_not_stop_at_a_waiter_in_a_handler() {
     assert!(MEETING.was_in_time());
 }
 
-/// As above, with waiters that are moved to their mutex: the one whose turn it is sits in a
-/// handler, and those behind it sleep without a timer, all but the last (MOVE-2).
+/// The broadcast moves the waiters to their mutex: the first of them stays in a handler, and those
+/// behind it sleep without a timer, except the last (MOVE-2).
 #[test]
 fn waiters_that_were_moved_pass_one_in_a_handler() {
     const OTHERS: u32 = 4;

@@ -1,8 +1,8 @@
-//! The mutex that is handed over, and cohorts of it, on real threads: the platform pretends to a
-//! machine with more CPUs and sockets than this one.
+//! Tests of hand-offs of the mutex, and of cohorts, on real threads: the platform pretends to have
+//! more CPUs and sockets than this machine.
 //!
-//! Long because all tests share one pretended machine, which is the whole process's: a second
-//! program would have to set it up, and guard it, once more.
+//! Long because all tests share one pretended machine, which belongs to the whole process: a second
+//! program would have to set it up and guard it again.
 
 mod common;
 
@@ -27,13 +27,13 @@ type Mutex = ShflMutex<Linux, Chosen, Expecting>;
 /// A machine on which all waiters have a CPU.
 const ROOMY: Machine = Machine { cpus: 64, sockets: 1, crowded_one_in: 0 };
 const SOCKETS: Machine = Machine { sockets: 2, ..ROOMY };
-/// A machine on which waiters now and then find that CPUs are short, and sleep.
+/// A machine on which waiters sometimes find too few CPUs, and sleep.
 const UNEVEN: Machine = Machine { sockets: 3, crowded_one_in: 16, ..ROOMY };
 /// A machine on which most waiters sleep.
 const SCARCE: Machine = Machine { cpus: 6, sockets: 2, crowded_one_in: 3 };
 const MACHINES: [Machine; 4] = [ROOMY, SOCKETS, UNEVEN, SCARCE];
 
-/// One test at a time has the machine that it wants. A test that hangs ends the program.
+/// The right of one test at a time to set up its machine. A test that hangs ends the program.
 struct Turn(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
 
 impl Turn {
@@ -49,7 +49,7 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        // SAFETY: as above.
+        // SAFETY: no pointer involved.
         unsafe { libc::alarm(0) };
     }
 }
@@ -59,7 +59,7 @@ fn in_us(us: u64) -> Deadline {
 }
 
 fn unlock<F: Form>(lock: &ShflMutex<Linux, Chosen, F>) {
-    // SAFETY: each caller has locked it, or was told to unlock it by the thread that has.
+    // SAFETY: each caller owns it, or the owner told it to unlock.
     unsafe { lock.unlock() }
 }
 
@@ -67,29 +67,29 @@ fn nap_ms(ms: u64) {
     thread::sleep(Duration::from_millis(ms));
 }
 
-/// A form whose owners hand the lock over though the sections of a test are long.
+/// A form whose owners hand the lock over even though the sections of a test are long.
 struct Expecting;
 
 impl Form for Expecting {
     const EXPECTS: bool = true;
 }
 
-/// A form whose waiters do not look up by themselves: a wake that is lost is a hang.
+/// A form whose waiters have no backstop: a lost wake is a hang.
 struct Unaided;
 
 impl Form for Unaided {
     const BACKSTOP_NS: u64 = 1 << 40;
 }
 
-/// A lock, and the fields that only its owner may touch.
+/// A lock, and fields that only its owner may access.
 struct Guarded<F: Form = Standard> {
     lock: ShflMutex<Linux, Chosen, F>,
     inside: AtomicBool,
-    /// The number of times that the lock was had.
+    /// Number of acquisitions.
     had: AtomicU64,
     /// Increased by a load and a store: two owners at a time lose an addition.
     count: AtomicU64,
-    /// Owners that were to hand the lock over.
+    /// Number of owners that hand the lock over.
     handing: AtomicU64,
 }
 
@@ -104,7 +104,7 @@ impl<F: Form> Guarded<F> {
         }
     }
 
-    /// The critical section of the caller, which owns the lock; and the end of it.
+    /// Runs the critical section of the caller, which owns the lock, and unlocks.
     fn pass_through(&self) {
         assert!(!self.inside.swap(true, Relaxed), "two owners at a time");
         self.had.fetch_add(1, Relaxed);
@@ -120,12 +120,12 @@ impl<F: Form> Guarded<F> {
         unlock(&self.lock);
     }
 
-    /// Whether an owner was to hand the lock over.
+    /// Returns whether an owner has handed the lock over.
     fn handed(&self) -> bool {
         self.handing.load(Relaxed) > 0
     }
 
-    /// Checks the end: one thread at a time had the lock, and it is free, and works.
+    /// Checks at the end that one thread at a time had the lock, and that it is free and works.
     fn end(&self) {
         assert_eq!(self.count.load(Relaxed), self.had.load(Relaxed));
         assert!(!self.lock.is_locked() && self.lock.try_lock(), "the lock is free");
@@ -147,13 +147,13 @@ fn on_threads(threads: u32, body: impl Fn(u32) + Sync) {
     });
 }
 
-/// Counts up to `most`, and for half a second at most: where other programs want the CPUs, each
-/// yield of a spinning thread takes as long as their time slices.
+/// Counts up to `most`, for at most half a second: if other programs want the CPUs, each yield of a
+/// spinning thread takes as long as their time slices.
 fn rounds(most: u32) -> impl Iterator<Item = u32> {
     rounds_until(most, || true)
 }
 
-/// As [`rounds`], but goes on until `enough` was seen, for 90 s at most.
+/// [`rounds`] that goes on until `enough` holds, for at most 90 s.
 fn rounds_until(most: u32, enough: impl Fn() -> bool) -> impl Iterator<Item = u32> {
     let begun = Instant::now();
     (0..).take_while(move |&nth| {
@@ -162,7 +162,7 @@ fn rounds_until(most: u32, enough: impl Fn() -> bool) -> impl Iterator<Item = u3
     })
 }
 
-/// A number of the thread's own sequence, less than `below`.
+/// Returns the next number of the thread's own random sequence, less than `below`.
 fn lot(below: u32) -> u32 {
     Linux::random() % below
 }
@@ -190,8 +190,8 @@ fn contend<F: Form>(guarded: &Guarded<F>, machine: Machine, threads: u32) {
     assert!(handing > 0, "no lock was handed over");
 }
 
-/// No waiter looks up by itself: each that sleeps is woken by an owner, in the queue and in
-/// cohorts, as the handing over ends and begins.
+/// Without backstops, each sleeping waiter is woken by an owner, in the queue and in cohorts, when
+/// handing over ends and begins.
 #[test]
 fn no_wake_is_lost() {
     for machine in MACHINES {
@@ -202,7 +202,7 @@ fn no_wake_is_lost() {
     }
 }
 
-/// The same, with waiters that give up, and tries.
+/// Lost wakes as above, with waiters that give up, and tries.
 #[test]
 fn no_wake_is_lost_among_waiters_that_give_up() {
     for machine in MACHINES {
@@ -276,7 +276,7 @@ fn waiters_give_up_while_the_lock_is_handed_over() {
     }
 }
 
-/// Starts a thread that runs `body`, and returns once that is about to begin.
+/// Starts a thread that runs `body`; returns when `body` is about to begin.
 fn start(body: impl FnOnce() + Send + 'static) -> (thread::JoinHandle<()>, libc::pthread_t) {
     let (sender, receiver) = mpsc::channel();
     let thread = thread::spawn(move || {
@@ -287,8 +287,8 @@ fn start(body: impl FnOnce() + Send + 'static) -> (thread::JoinHandle<()>, libc:
     (thread, receiver.recv().expect("the thread has started"))
 }
 
-/// The caller takes the lock, as an owner that will hand it over: it waits for it in the queue, and
-/// has come from there when it keeps its place.
+/// The caller takes the lock, as an owner that will hand it over: it waits in the queue, and keeps
+/// its place there.
 fn own_handing(lock: &Mutex) {
     for _ in 0..10 {
         let held = Barrier::new(2);
@@ -297,7 +297,7 @@ fn own_handing(lock: &Mutex) {
                 lock.lock();
                 held.wait();
                 let begun = Instant::now();
-                // The caller may still spin outside the queue, or be without a CPU.
+                // The caller may still spin outside the queue, or have no CPU.
                 while lock.last_waiter().is_none() && begun.elapsed() < Duration::from_secs(20) {
                     thread::yield_now();
                 }
@@ -314,8 +314,8 @@ fn own_handing(lock: &Mutex) {
     panic!("no owner keeps its place");
 }
 
-/// The first in the queue has given up: the one behind it gets the lock all the same, and the node
-/// that the first has left is passed over.
+/// The first in the queue has given up: the waiter behind it still gets the lock, and the node that
+/// the first has left is passed over.
 #[test]
 fn one_that_gave_up_is_passed_over() {
     static LOCK: Mutex = Mutex::NEW;
@@ -339,7 +339,7 @@ fn one_that_gave_up_is_passed_over() {
 }
 
 fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
-    // SAFETY: the handlers below use atomics, locks of ours and system calls only.
+    // SAFETY: the handlers below use only atomics, our locks and system calls.
     unsafe {
         let mut action: libc::sigaction = mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;
@@ -348,8 +348,8 @@ fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
     }
 }
 
-/// A waiter is handed the lock as it sits in a handler: it has it when that returns, and not before
-/// do the others.
+/// A waiter is handed the lock while it is in a handler: it has the lock when the handler returns,
+/// and the others only after that.
 #[test]
 fn a_waiter_in_a_handler_has_the_lock_when_that_returns() {
     static LOCK: Mutex = Mutex::NEW;
@@ -404,7 +404,7 @@ fn a_waiter_in_a_handler_has_the_lock_when_that_returns() {
     }
 }
 
-/// Handlers come at any moment, wait for the same lock and for another one, and give up.
+/// Handlers come at any moment, wait for the same lock and for another lock, and give up.
 #[test]
 fn handlers_lock_in_the_middle_of_a_hand_over() {
     static OUTER: Guarded = Guarded::new();
@@ -413,7 +413,7 @@ fn handlers_lock_in_the_middle_of_a_hand_over() {
     static STOP: AtomicBool = AtomicBool::new(false);
 
     extern "C" fn lock_both(_: libc::c_int) {
-        // The thread may own either.
+        // The thread may own either lock.
         for guarded in [&INNER, &OUTER] {
             if guarded.lock.lock_until(in_us(50)) {
                 IN_HANDLERS.fetch_add(1, Relaxed);
@@ -500,8 +500,8 @@ fn a_process_that_is_stopped_goes_on() {
     });
 }
 
-/// The owner that hands over forks, with waiters behind it in the queue and in cohorts, awake and
-/// asleep: its child unlocks, locks again, and hands over among threads of its own.
+/// An owner that hands over forks, with waiters behind it in the queue and in cohorts, awake and
+/// asleep: its child unlocks, locks again, and hands over among its own threads.
 #[test]
 fn an_owner_that_hands_over_forks() {
     static LOCK: Mutex = Mutex::NEW;
@@ -552,7 +552,7 @@ fn an_owner_that_hands_over_forks() {
     }
 }
 
-/// Threads fork at any moment, as owners and not: in the child one thread is left.
+/// Threads fork at any moment, as owners or not: the child has one thread.
 #[test]
 fn forks_at_any_moment_of_a_hand_over() {
     let _turn = Turn::of(SOCKETS);
@@ -588,7 +588,7 @@ fn forks_at_any_moment_of_a_hand_over() {
     assert!(guarded.handing.load(Relaxed) > 0);
 }
 
-/// A thread that tries never waits, has a lock that is free, and never one that is handed over.
+/// A try never waits, acquires a free lock, and never a lock that is being handed over.
 #[test]
 fn tries_take_no_lock_that_is_handed_over() {
     for machine in MACHINES {
@@ -617,7 +617,7 @@ fn tries_take_no_lock_that_is_handed_over() {
     }
 }
 
-/// The thread that unlocks is another one than the owner that has kept its place.
+/// Another thread than the owner, which has kept its place, unlocks.
 #[test]
 fn another_thread_hands_it_over() {
     for machine in MACHINES {
@@ -654,7 +654,7 @@ fn another_thread_hands_it_over() {
     }
 }
 
-/// Broadcasts put waiters into the queue of a lock that is handed over among others meanwhile.
+/// Broadcasts move waiters into the queue of a lock that others hand over meanwhile.
 #[test]
 fn broadcasts_move_waiters_behind_owners_that_hand_over() {
     const ROUNDS: u32 = 100;
@@ -663,7 +663,7 @@ fn broadcasts_move_waiters_behind_owners_that_hand_over() {
         let _turn = Turn::of(machine);
         let guarded = Guarded::<Standard>::new();
         let (changed, all_here) = (Condvar::<Linux>::NEW, Condvar::<Linux>::NEW);
-        // Both under the lock.
+        // Both are accessed under the lock.
         let (round, here) = (AtomicU32::new(0), AtomicU32::new(0));
         on_threads(WAITERS + 5, |number| {
             if number < WAITERS {
@@ -682,7 +682,7 @@ fn broadcasts_move_waiters_behind_owners_that_hand_over() {
                 for mine in 0..ROUNDS {
                     guarded.lock.lock();
                     while here.load(Relaxed) < WAITERS {
-                        // SAFETY: as above.
+                        // SAFETY: locked above, and again by each wait.
                         unsafe { all_here.wait_with(&guarded.lock, None) };
                     }
                     here.store(0, Relaxed);
@@ -728,7 +728,7 @@ fn a_hand_over_touches_nothing_of_the_lock_afterwards() {
                         let is_last = left.fetch_sub(1, Relaxed) == 1;
                         unlock(lock);
                         if is_last {
-                            // SAFETY: no thread has a reason to touch it any more.
+                            // SAFETY: no thread may access it any more.
                             unsafe { page.unmap() };
                         }
                     });

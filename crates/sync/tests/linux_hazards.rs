@@ -1,5 +1,5 @@
-//! Real programs' use of locks: they free them, fork over them, lock them in signal handlers, and
-//! give up on them a million times.
+//! Tests of what real programs do with locks: they free them, fork while holding them, lock them in
+//! signal handlers, and give up on them a million times.
 
 mod common;
 
@@ -28,7 +28,7 @@ fn in_us(us: u64) -> Deadline {
 }
 
 fn unlock(lock: &Mutex) {
-    // SAFETY: each caller has locked it.
+    // SAFETY: each caller owns it.
     unsafe { lock.unlock() }
 }
 
@@ -57,7 +57,7 @@ fn unlock_touches_nothing_after_the_release() {
                 waiting.wait();
                 lock.lock();
                 unlock(lock);
-                // SAFETY: no thread has a reason to touch it any more (the point of this test).
+                // SAFETY: no thread may access it any more (the point of this test).
                 unsafe { page.unmap() };
             });
             waiting.wait();
@@ -85,7 +85,7 @@ fn a_signal_handler_may_lock_in_the_middle_of_a_wait() {
         HANDLED.fetch_add(1, Ordering::Relaxed);
     }
 
-    // SAFETY: a handler that uses nothing but atomics, locks of ours and system calls.
+    // SAFETY: the handler uses only atomics, our locks and system calls.
     unsafe {
         let mut action: libc::sigaction = mem::zeroed();
         action.sa_sigaction = handler as extern "C" fn(libc::c_int) as usize;
@@ -109,7 +109,7 @@ fn a_signal_handler_may_lock_in_the_middle_of_a_wait() {
                             total.store(now + 1, Ordering::Relaxed);
                             unlock(&OUTER);
                         }
-                        // Stay until no signal is sent any more.
+                        // Stays until no more signals are sent.
                         while !STOP.load(Ordering::Relaxed) {
                             thread::sleep(Duration::from_millis(1));
                         }
@@ -159,15 +159,16 @@ fn timed_out_waits_leave_two_nodes_a_thread() {
         }
         stop.store(true, Ordering::Relaxed);
         let taken = arena().high_water() - before;
-        // Two abandoned and two in the cache for each; the other tests' threads take some too.
+        // Two abandoned and two cached nodes for each thread; the other tests' threads take some
+        // too.
         assert!(taken < 4 * THREADS + 100, "{taken} nodes");
         unlock(&lock);
     });
-    // The head has passed the abandoned nodes: all is as if they had never been.
+    // The head has passed the abandoned nodes: the lock is as if they had never existed.
     assert!(lock.try_lock());
 }
 
-/// Runs `child` after `fork` by `fork`, and expects it to say that all went well.
+/// Runs `child` after `fork`, and expects it to return true.
 fn in_child(fork: unsafe extern "C" fn() -> libc::pid_t, child: impl FnOnce() -> bool) {
     // SAFETY: the child runs locks and threads of ours only, and leaves by `_exit`.
     match unsafe { fork() } {
@@ -208,7 +209,7 @@ fn fork_with_waiters(fork: unsafe extern "C" fn() -> libc::pid_t) {
                 unlock(&LOCK);
             });
         }
-        // Till they sleep in the queue.
+        // Until they sleep in the queue.
         thread::sleep(Duration::from_millis(30));
         in_child(fork, || {
             unlock(&LOCK);

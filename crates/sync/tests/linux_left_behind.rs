@@ -1,6 +1,6 @@
-//! The bound of the nodes that all threads together leave behind in queues.
+//! Tests the bound of the nodes that all threads together leave behind in queues.
 //!
-//! A test of its own process: it counts nodes.
+//! In its own process, because it counts nodes.
 
 #[path = "../../linux/tests/support/mod.rs"]
 mod support;
@@ -13,8 +13,8 @@ use antiphon_platform::{Clock, Clocks as _, Deadline};
 use antiphon_sync::lock::ShflMutex;
 use support::arena;
 
-/// Threads that end leave their nodes behind too: there is a bound for all of them together, and
-/// the next owner reclaims these nodes.
+/// Threads that end also leave their nodes behind: their total number is bounded, and the next
+/// owner reclaims these nodes.
 #[test]
 fn threads_that_come_and_give_up_leave_some_thousand_nodes() {
     const AT_ONCE: i32 = 50;

@@ -1,5 +1,5 @@
-//! The answers of the locks and the condition variable to real threads can be explained by one
-//! thread that makes all calls: many short histories, each of a fresh object.
+//! Tests that the locks and the condition variable are linearizable with real threads, in many
+//! short histories, each of a fresh object.
 
 use std::sync::Barrier;
 use std::thread;
@@ -35,7 +35,7 @@ fn rounds<T: Sync>(make: impl Fn() -> T, thread: impl Fn(&T, usize) + Sync, judg
     objects.iter().for_each(judge);
 }
 
-/// A deadline that some wait for in vain.
+/// Returns a deadline that some threads reach without success.
 fn soon() -> Deadline {
     Deadline { clock: Clock::Monotonic, ns: Linux::now(Clock::Monotonic) + 2_000 }
 }
@@ -44,7 +44,7 @@ fn exclusive<L: Lock>(try_until: fn(&L) -> bool) {
     let thread = |(lock, tape): &(L, Tape<MutexCall, bool>), me: usize| {
         let unlock = || {
             tape.record(MutexCall::Unlock(me), || {
-                // SAFETY: had by the call before.
+                // SAFETY: the call before has acquired it.
                 unsafe { lock.unlock() };
                 true
             });
@@ -81,17 +81,17 @@ fn perform(lock: &Rw, call: RwLockCall) -> bool {
         RwLockCall::TryWrite(_) => return lock.try_write(),
         RwLockCall::Upgradable(_) => lock.upgradable(),
         RwLockCall::TryUpgradable(_) => return lock.try_upgradable(),
-        // SAFETY: had by the calls before. So below.
+        // SAFETY: earlier calls have acquired it in this mode.
         RwLockCall::UnlockRead(_) => unsafe { lock.unlock_read() },
-        // SAFETY: as above.
+        // SAFETY: earlier calls have acquired it for writing.
         RwLockCall::UnlockWrite(_) => unsafe { lock.unlock_write() },
-        // SAFETY: as above.
+        // SAFETY: earlier calls have acquired it for writing.
         RwLockCall::Downgrade(_) => unsafe { lock.downgrade() },
-        // SAFETY: as above.
+        // SAFETY: earlier calls have acquired it upgradably.
         RwLockCall::UnlockUpgradable(_) => unsafe { lock.unlock_upgradable() },
-        // SAFETY: as above.
+        // SAFETY: earlier calls have acquired it upgradably.
         RwLockCall::Upgrade(_) => unsafe { lock.upgrade() },
-        // SAFETY: as above.
+        // SAFETY: earlier calls have acquired it upgradably.
         RwLockCall::TryUpgrade(_) => return unsafe { lock.try_upgrade() },
         RwLockCall::Glimpse(_) | RwLockCall::EndGlimpse(_) => unreachable!("nobody's call"),
     }
@@ -154,7 +154,7 @@ fn a_notification_is_had_once() {
             let until = soon();
             while !entry.sleep(Some(until)) {}
             tape.record(CondvarCall::End(me), || {
-                // SAFETY: prepared above.
+                // SAFETY: `entry` was prepared above.
                 !matches!(unsafe { condvar.finish(entry) }, wait::End::GaveUp)
             });
         }

@@ -1,4 +1,4 @@
-//! The locks under real threads.
+//! Tests of the locks with real threads.
 
 mod common;
 
@@ -68,8 +68,8 @@ fn timed_lock_gives_up_and_leaves_a_sound_lock() {
     unsafe { lock.unlock() };
 }
 
-/// Waiters with and without deadlines, and barging: everyone gets the lock or gives up, and at the
-/// end it is free and fast.
+/// Waiters with and without deadlines, and barging: each thread gets the lock or gives up, and at
+/// the end it is free and fast.
 #[test]
 fn timed_and_untimed_waiters_mix() {
     let guarded = Guarded::<Mutex>::new();
@@ -106,8 +106,8 @@ fn timed_and_untimed_waiters_mix() {
     assert!(guarded.lock.try_lock());
 }
 
-/// `000_…`: ten million locks must cost ten million times 8 (4) bytes. Here: that a lock owns
-/// nothing until it contends.
+/// `000_…`: ten million locks must cost ten million times 8 (4) bytes. This checks that a lock owns
+/// nothing until it is contended.
 #[test]
 fn a_lock_takes_no_node_until_it_contends() {
     assert_eq!(size_of::<Mutex>(), 8);

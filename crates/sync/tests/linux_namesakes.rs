@@ -1,6 +1,7 @@
-//! More nodes than 16 bits can tell apart: several sleepers share the name in a mutex's `head`.
+//! Tests with more nodes than 16 bits can distinguish: several sleepers share the name in a mutex's
+//! `head`.
 //!
-//! A test of its own process: it takes the first 140 000 nodes.
+//! In its own process, because it takes the first 140 000 nodes.
 
 mod common;
 
@@ -23,27 +24,27 @@ use support::arena;
 type Mutex = ShflMutex<Linux, Numa, Sound>;
 
 const NODES: u32 = 140_000;
-/// Nodes whose numbers differ by this have one name.
+/// Nodes whose numbers differ by this share a name.
 const NAMES: u32 = 1 << 16;
 
-/// Takes all nodes, once. All of them stay in use but those that a thread makes its own.
+/// Takes all nodes, once. All stay in use, except those that a thread makes its own.
 fn take_all() {
     static TAKEN: OnceLock<()> = OnceLock::new();
     TAKEN.get_or_init(|| while arena().take().is_some_and(|id| id.index() < NODES) {});
 }
 
-/// Makes node `number` that of the calling thread's next wait. Once for each number.
+/// Makes node `number` the node of the calling thread's next wait. Once for each number.
 fn own(number: u32) {
     take_all();
     arena().give(WaiterId::new(Linux::epoch(), number));
 }
 
 fn unlock(lock: &impl Lock) {
-    // SAFETY: each caller has locked it.
+    // SAFETY: each caller owns it.
     unsafe { lock.unlock() }
 }
 
-/// Starts a thread that waits for `lock` in node `number`, and says when it had it.
+/// Starts a thread that waits for `lock` in node `number`, and reports when it has had the lock.
 fn waiter(lock: &'static Mutex, number: u32) -> Receiver<()> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -58,7 +59,7 @@ fn waiter(lock: &'static Mutex, number: u32) -> Receiver<()> {
 /// Far longer than a wake takes.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Heads of three queues have one name: whichever lock comes free, its own is woken.
+/// Heads of three queues share a name: whichever lock is released, its own head is woken.
 #[test]
 fn each_of_three_namesakes_is_woken() {
     const NAME: u32 = 7;
@@ -67,7 +68,7 @@ fn each_of_three_namesakes_is_woken() {
     LOCKS.iter().for_each(Mutex::lock);
     let waiters: Vec<_> =
         (0..).zip(&LOCKS).map(|(nth, lock)| waiter(lock, NAME + nth * NAMES)).collect();
-    // Long enough for them to go to sleep.
+    // Long enough for the waiters to fall asleep.
     thread::sleep(Duration::from_millis(100));
     for nth in [1, 2, 0] {
         assert!(waiters[nth].try_recv().is_err(), "the lock is held");

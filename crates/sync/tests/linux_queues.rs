@@ -1,4 +1,4 @@
-//! Queues between real threads: everything comes out once.
+//! Tests of queues between real threads: each item comes out once.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::thread;
@@ -47,7 +47,7 @@ fn owner_and_thieves<Q: WorkQueue + Sync>(deque: &Q, new: fn() -> Q) {
                     if let Stolen::Got(first) = stolen {
                         taken.note(first);
                     }
-                    // SAFETY: as above.
+                    // SAFETY: `mine` is this thread's.
                     while let Some(other) = unsafe { mine.pop_front() } {
                         taken.note(other);
                     }
@@ -71,7 +71,7 @@ fn owner_and_thieves<Q: WorkQueue + Sync>(deque: &Q, new: fn() -> Q) {
                 }
             }
         }
-        // SAFETY: as above.
+        // SAFETY: this thread is the owner.
         while !unsafe { deque.share() } {
             thread::yield_now();
         }
@@ -105,7 +105,7 @@ fn a_deque_of_blocks_gives_each_item_once() {
     owner_and_thieves(&new(), new);
 }
 
-/// A thread that puts items in need not tell others of those that only it has.
+/// A thread that puts items in need not notify others of items that only it can see.
 #[test]
 fn a_deque_of_blocks_keeps_what_fills_none() {
     let deque = queue::Blocks::<Linux, 3>::new(8);
@@ -121,7 +121,7 @@ fn a_deque_of_blocks_keeps_what_fills_none() {
         assert_eq!(kept(number as u64), keeps, "{number}");
         assert!(!keeps || deque.is_empty() == empty);
     }
-    // SAFETY: 〃
+    // SAFETY: there is one thread.
     assert!(unsafe { deque.share() && !deque.keeps_last() });
 }
 
@@ -179,7 +179,7 @@ fn a_multi_queue_gives_each_item_once() {
     assert!(queue.is_empty());
 }
 
-/// Queues are made one after the other, as they are needed, and no more than allowed.
+/// Queues are made when needed, one after the other, and no more than allowed.
 #[test]
 fn a_multi_queue_grows() {
     let (queue, mut lot) = (queue::MultiQueue::<Linux>::growing(1, 3, 4), Lot::new(1));
@@ -222,7 +222,7 @@ fn a_k_fifo_has_its_room_and_keeps_its_bound() {
     }
 }
 
-/// Four threads put in and take out in turn: there are four items at most, and room for 16.
+/// Four threads put in and take out in turn: there are at most four items, and room for 16.
 fn in_turn(
     push: impl Fn(Item, &mut Lot) -> Result<(), Full> + Sync,
     pop: impl Fn(&mut Lot) -> Option<Item> + Sync,
@@ -251,7 +251,7 @@ fn who_takes_out_what_it_puts_in_finds_room() {
     in_turn(|item, lot| fifo.push(item, lot), |lot| fifo.pop(lot));
 }
 
-/// Each position of a lap has a cell of its own, on each lap.
+/// Each position of a lap has its own cell, on each lap.
 #[test]
 fn a_relaxed_queue_of_one_thread_is_a_queue() {
     for capacity in [1, 2, 8, 16, 64] {
@@ -280,7 +280,7 @@ fn an_inbox_keeps_the_order_of_each_poster() {
             scope.spawn(move || {
                 for link in &links[first..first + EACH] {
                     let address = std::ptr::from_ref(link).expose_provenance() as u64;
-                    // SAFETY: a link of its own, which is there until all have ended.
+                    // SAFETY: each link is used once, and lives until all threads have ended.
                     unsafe { inbox.push(Item::new(address).expect("an aligned address")) };
                 }
             });

@@ -1,4 +1,4 @@
-//! The readers-writer lock under real threads.
+//! Tests of the readers-writer lock with real threads.
 
 mod common;
 
@@ -66,8 +66,8 @@ fn writers_exclude_readers() {
     check::<Sound, GroupWriters>(8, 5_000);
 }
 
-/// All readers that wait are in at a time once the writer has left: each stays until the last has
-/// come.
+/// All readers that wait are in at the same time once the writer has left: each stays until the
+/// last has come.
 #[test]
 fn readers_that_wait_come_in_together() {
     const READERS: usize = 8;
@@ -90,7 +90,7 @@ fn readers_that_wait_come_in_together() {
     assert_eq!(inside.most(), READERS as u32);
 }
 
-/// As above, after a writer that becomes a reader, and stays.
+/// All waiting readers come in beside a writer that becomes a reader, and stays.
 #[test]
 fn a_downgrade_lets_readers_in() {
     let lock = Lock::<Sound>::NEW;
@@ -111,14 +111,14 @@ fn a_downgrade_lets_readers_in() {
     assert!(lock.write_uncontended());
 }
 
-/// A head that was called and has not come keeps no thread from writing at once; one that the lock
-/// is kept for does.
+/// A signalled head that has not come does not keep other threads from writing at once; a head that
+/// the lock is reserved for does.
 #[test]
 fn a_free_lock_is_written_at_the_second_look() {
     const FAIR: u64 = 1 << 2;
     const NAMED: u64 = 7 << 8;
     let lock = Lock::<Standard>::NEW;
-    // SAFETY: the state, the first eight bytes of the lock.
+    // SAFETY: the state is the first eight bytes of the lock.
     let state = unsafe { &*std::ptr::from_ref(&lock).cast::<std::sync::atomic::AtomicU64>() };
     for (said, had) in [(NAMED, true), (NAMED | FAIR, false)] {
         state.store(said, Relaxed);
@@ -128,7 +128,7 @@ fn a_free_lock_is_written_at_the_second_look() {
     }
 }
 
-/// Readers whose sections overlap without end, and a writer that wants in.
+/// Readers whose sections overlap without end, and a writer that waits.
 #[test]
 fn readers_starve_no_writer() {
     const WRITES: u32 = 100;
@@ -153,7 +153,7 @@ fn readers_starve_no_writer() {
     assert_eq!(done.load(Relaxed), WRITES);
 }
 
-/// Writers that come back at once, and a reader that wants in.
+/// Writers that come back at once, and a reader that waits.
 #[test]
 fn writers_starve_no_reader() {
     const READS: u32 = 100;
@@ -177,7 +177,7 @@ fn writers_starve_no_reader() {
     assert_eq!(done.load(Relaxed), READS);
 }
 
-/// A reader may read again though a writer waits; a plain read of the usual form may not.
+/// A reader may read again although a writer waits; a plain read of the usual form may not.
 #[test]
 fn reads_may_be_recursive() {
     fn with_a_waiting_writer<F: RwForm>(then: fn(&Lock<F>)) {
@@ -239,7 +239,7 @@ fn timed_waiters_give_up_and_leave_a_sound_lock() {
     unlock_read(&lock);
 }
 
-/// An upgrade that is given up leaves a reader, and lets in the threads that it kept out.
+/// An abandoned upgrade leaves a reader, and lets in the threads that it kept out.
 #[test]
 fn an_upgrade_may_be_given_up() {
     let lock = Lock::<Sound>::NEW;
@@ -265,8 +265,8 @@ fn an_upgrade_may_be_given_up() {
     unlock_write(&lock);
 }
 
-/// Waiters of all kinds, with and without deadlines: everyone comes in or gives up, and at the end
-/// the lock is free and fast.
+/// Waiters of all kinds, with and without deadlines: each thread comes in or gives up, and at the
+/// end the lock is free and fast.
 #[test]
 fn timed_and_untimed_waiters_mix() {
     let guarded = Guarded::<Lock>::new();
@@ -310,7 +310,8 @@ fn timed_and_untimed_waiters_mix() {
     assert!(guarded.lock.write_uncontended());
 }
 
-/// The last reader's successor may unmap the lock while that one is still in `unlock_read` (RW-3).
+/// The last reader's successor may unmap the lock while that reader is still in `unlock_read`
+/// (RW-3).
 #[test]
 fn unlock_touches_nothing_after_the_release() {
     for round in 0..2_000 {
@@ -329,7 +330,7 @@ fn unlock_touches_nothing_after_the_release() {
                 waiting.wait();
                 lock.write();
                 unlock_write(lock);
-                // SAFETY: no thread has a reason to touch it any more (the point of this test).
+                // SAFETY: no thread may access it any more (the point of this test).
                 unsafe { page.unmap() };
             });
             waiting.wait();
@@ -342,8 +343,8 @@ fn unlock_touches_nothing_after_the_release() {
     }
 }
 
-/// A child of `fork` inherits a lock that its thread holds, and the names of waiters that are not
-/// there.
+/// A child of `fork` inherits a lock that its thread holds, and the names of waiters that do not
+/// exist there.
 #[test]
 fn the_child_of_a_fork_goes_on_with_what_it_holds() {
     for reads in [true, false] {

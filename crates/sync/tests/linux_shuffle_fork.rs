@@ -1,8 +1,8 @@
 //! A process forks while one of its threads sorts a mutex's queue: the lock is sound in the child,
 //! and in the parent.
 //!
-//! Of the mutex only: where spinning waiters are few enough to be let into the spinlock's queue,
-//! on a machine of two CPUs, they are too few to be sorted.
+//! Tests only the mutex: on a machine of two CPUs, the spinlock's queue admits too few spinning
+//! waiters to sort.
 
 mod common;
 #[path = "../../linux/tests/support/mod.rs"]
@@ -19,12 +19,12 @@ use antiphon_sync::policy::{Policy, Waiting};
 use common::sound::Sound;
 use support::{FORKS, in_child};
 
-/// Whether a shuffler is in the middle of the queue, and whether it shall go on.
+/// Whether a shuffler is in the middle of the queue, and whether it may go on.
 static INSIDE: AtomicBool = AtomicBool::new(false);
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
-/// Groups every other waiter, and stops at the first until told. Each comes to the queue late, and
-/// once more before it sorts: so there is a queue to sort.
+/// Groups every second waiter, and stops at the first until told to go on. Each waiter is delayed
+/// before it joins the queue and before it sorts: so there is a queue to sort.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Halting;
 
@@ -42,7 +42,7 @@ impl Policy for Halting {
             thread::yield_now();
         }
         // Relaxed: the arena has written it before the waiter joined the queue.
-        // SAFETY: looked at.
+        // SAFETY: the shuffler is looking at the candidate, so its node is valid.
         unsafe { candidate.node() }.generation.load(Relaxed) % 4 == 1
     }
 }
@@ -50,7 +50,7 @@ impl Policy for Halting {
 type Mutex = ShflMutex<Linux, Halting, Sound>;
 
 fn unlock(lock: &Mutex) {
-    // SAFETY: each caller has locked it.
+    // SAFETY: each caller owns it.
     unsafe { lock.unlock() }
 }
 
@@ -101,7 +101,7 @@ fn fork_in_the_middle(name: &str, fork: support::Fork) {
     assert!(lock.try_lock());
 }
 
-// One test, because there is one shuffler.
+// One test only, because there is one shuffler.
 #[test]
 fn a_fork_in_the_middle_of_shuffling_breaks_nothing() {
     for (name, fork) in FORKS {

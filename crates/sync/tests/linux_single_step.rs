@@ -13,13 +13,13 @@ use antiphon_sync::lock::ShflMutex;
 use support::{FORKS, in_child};
 
 const ROUNDS: u32 = 5;
-/// A round is some hundreds of instructions; one that starts over for ever has no end.
+/// A round takes some hundreds of instructions; a round that restarts for ever has no end.
 const STEPS: u32 = 500_000;
 
 /// Locks and unlocks in light mode, from the first stop on.
 fn traced() -> bool {
     let lock = ShflMutex::<Linux>::NEW;
-    // SAFETY: takes nothing but numbers.
+    // SAFETY: takes only numbers.
     unsafe {
         if libc::ptrace(libc::PTRACE_TRACEME, 0, ptr::null_mut::<u8>(), 0) != 0 {
             return false;
@@ -41,7 +41,7 @@ fn status_of(child: libc::pid_t) -> libc::c_int {
     status
 }
 
-/// Steps through the child until it ends; says whether it did, and with success.
+/// Steps through the child until it ends; returns whether it ended, and with success.
 fn step_through(child: libc::pid_t) -> bool {
     let mut status = status_of(child);
     for _ in 0..STEPS {
@@ -61,10 +61,10 @@ fn step_through(child: libc::pid_t) -> bool {
 
 #[test]
 fn a_light_unlock_ends_under_a_debugger() {
-    // In a child, because the mode has no way back.
+    // In a child, because the mode cannot be turned off.
     assert!(in_child(FORKS[0].1, || {
         if enable_light().is_err() {
-            // Past what the test harness captures.
+            // Bypasses the output capture of the test harness.
             return writeln!(io::stderr(), "skipped: this machine has no light mode").is_ok();
         }
         match FORKS[0].1() {

@@ -1,8 +1,8 @@
-//! Ten million locks: their memory, and that nothing is added until they contend.
+//! Ten million locks: their memory, and that they take no more until they are contended.
 //!
 //! Source: `004_…`, "Issues with NUMA-aware primitives": the locks of ten million inodes, which
-//! take gigabytes in other designs. A test of its own process: it counts each node, and each byte
-//! that its thread asks for.
+//! take gigabytes in other designs. In its own process, because it counts each node, and each byte
+//! that its thread allocates.
 
 #[path = "../../linux/tests/support/mod.rs"]
 mod support;
@@ -18,12 +18,11 @@ use support::arena;
 
 const LOCKS: usize = 10_000_000;
 
-/// The system's allocator, and how many bytes each thread asked it for.
+/// The system's allocator, with a count of the bytes that each thread has allocated.
 struct Counting;
 
 thread_local! {
-    // Counts of this thread alone: the harness's own thread asks for memory whenever it likes.
-    // Needs no memory.
+    // Counts only this thread: the harness's own thread allocates at any time. Needs no memory.
     static ASKED: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -31,12 +30,12 @@ thread_local! {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ASKED.set(ASKED.get() + layout.size());
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller makes the same promise.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller makes the same promise.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -44,7 +43,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A number of kB from a line of a file of `/proc/self`, in bytes.
+/// Reads a number of kB from a line of a file of `/proc/self`; returns it in bytes.
 fn proc_bytes(file: &str, key: &str) -> u64 {
     let text = std::fs::read_to_string(file).expect("procfs");
     let line = text.lines().find(|line| line.starts_with(key)).expect("the kernel says it");
@@ -52,12 +51,12 @@ fn proc_bytes(file: &str, key: &str) -> u64 {
     1024 * kb.expect("a number of kB")
 }
 
-/// Memory of its own that the process has touched.
+/// Returns the private memory that the process has touched, in bytes.
 fn touched() -> u64 {
     proc_bytes("/proc/self/smaps_rollup", "Anonymous:")
 }
 
-/// Address space.
+/// Returns the size of the address space, in bytes.
 fn mapped() -> u64 {
     proc_bytes("/proc/self/status", "VmSize:")
 }
@@ -83,7 +82,7 @@ fn fill<L: Lock>(locks: &mut Vec<L>) -> (u64, u64) {
 /// A page or two at each end, and the kernel's addition to a mapping.
 const SLACK: u64 = 256 << 10;
 
-// One test, because it looks at the whole process.
+// One test only, because it measures the whole process.
 #[test]
 fn ten_million_locks_take_their_own_bytes() {
     let mut mutexes = Vec::<ShflMutex<Linux>>::new();
@@ -98,7 +97,7 @@ fn ten_million_locks_take_their_own_bytes() {
     assert!((40_000_000..40_000_000 + SLACK).contains(&touched_by), "{touched_by}");
     assert!(mapped_by < 40_000_000 + SLACK, "{mapped_by}");
 
-    // Contention takes nodes: as many as there are waiters.
+    // Contention takes nodes, one for each waiter.
     let lock = &mutexes[LOCKS / 2];
     lock.lock();
     thread::scope(|scope| {

@@ -1,6 +1,6 @@
 //! A million waits that time out on one held lock.
 //!
-//! A test of its own process: it counts nodes.
+//! In its own process, because it counts nodes.
 
 #[path = "../../linux/tests/support/mod.rs"]
 mod support;
@@ -13,8 +13,8 @@ use antiphon_platform::{Clock, Clocks as _, Deadline};
 use antiphon_sync::lock::ShflMutex;
 use support::arena;
 
-/// A node that can't leave its place in a queue is left behind: two nodes a thread, whatever the
-/// number of waits.
+/// A node that cannot leave its place in a queue is left behind: at most two per thread, whatever
+/// the number of waits.
 #[test]
 fn a_million_timed_out_waits_leave_two_nodes_a_thread() {
     const THREADS: u32 = 4;

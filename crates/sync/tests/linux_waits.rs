@@ -1,5 +1,5 @@
-//! Barrier, semaphore and once with real threads: crowds, panics, and memory that goes away
-//! as soon as it may.
+//! Barrier, semaphore and once with real threads: crowds, panics, and memory that is unmapped as
+//! soon as allowed.
 
 mod common;
 
@@ -25,7 +25,7 @@ fn in_us(us: u64) -> Deadline {
 }
 
 /// Each thread counts in the round's word before it waits; behind the barrier the word is full.
-/// Every other thread gives up again and again, and comes again.
+/// Every second thread repeatedly gives up and comes again.
 fn meet<F: CrowdForm>(threads: u32, rounds: usize, give_up: bool) {
     let barrier = Barrier::<F>::new(threads);
     let came: Vec<_> = (0..rounds).map(|_| AtomicU32::new(0)).collect();
@@ -69,24 +69,25 @@ fn who_gives_up_at_a_barrier_has_not_come() {
     meet::<Sound>(20, 60, true);
 }
 
-/// BARRIER-3: the thread that is back first unmaps the barrier, while all others are still on their
-/// way.
+/// BARRIER-3: the first thread to return unmaps the barrier, while all others are still in their
+/// calls.
 #[test]
 fn a_barrier_may_go_away_once_anybody_is_back() {
     fn check<F: CrowdForm>(threads: u32, rounds: usize) {
         for _ in 0..rounds {
             let page = Page::map();
-            // The page is zero, which is a barrier for one.
-            // SAFETY: no thread uses it yet, and a barrier fits.
+            // The page is zero, which is a barrier for one thread. SAFETY: no thread uses it yet,
+            // and a barrier fits.
             unsafe { page.write(Barrier::<F>::new(threads)) };
             let back = AtomicBool::new(false);
             thread::scope(|scope| {
                 for _ in 0..threads {
                     scope.spawn(|| {
-                        // SAFETY: a barrier was written; it is used until the first is back.
+                        // SAFETY: a barrier was written; it is used until the first thread has
+                        // returned.
                         unsafe { page.as_ref::<Barrier<F>>() }.wait();
                         if !back.swap(true, Relaxed) {
-                            // SAFETY: no thread has a reason to touch it any more.
+                            // SAFETY: no thread may access it any more.
                             unsafe { page.unmap() };
                         }
                     });
@@ -138,8 +139,8 @@ fn no_more_hold_a_permit_than_there_are() {
     check(5, 40, 100);
 }
 
-/// SEM-3: the thread that has had the permit unmaps the semaphore while the release is still under
-/// way.
+/// SEM-3: the thread that has had the permit unmaps the semaphore while the release is still in
+/// progress.
 #[test]
 fn release_touches_nothing_afterwards() {
     for round in 0..2_000 {
@@ -149,7 +150,7 @@ fn release_touches_nothing_afterwards() {
         thread::scope(|scope| {
             scope.spawn(|| {
                 semaphore.acquire();
-                // SAFETY: no thread has a reason to touch it any more (the point of this test).
+                // SAFETY: no thread may access it any more (the point of this test).
                 unsafe { page.unmap() };
             });
             if round % 3 == 0 {
@@ -161,11 +162,11 @@ fn release_touches_nothing_afterwards() {
     }
 }
 
-/// Permits that others take one by one all the time gather for a thread that wants many.
+/// A thread that wants many permits gets them, although others take single permits all the time.
 #[test]
 fn who_wants_many_permits_is_not_overtaken_for_ever() {
     const PERMITS: u32 = 4;
-    /// This many turns count as for ever: some seconds.
+    /// This many turns count as for ever; they take some seconds.
     const MOST: u64 = 50_000;
     let semaphore = Semaphore::<Standard>::new(PERMITS);
     let had = AtomicBool::new(false);
@@ -175,7 +176,7 @@ fn who_wants_many_permits_is_not_overtaken_for_ever() {
             scope.spawn(|| {
                 while !had.load(Relaxed) && overtaken.load(Relaxed) < MOST {
                     semaphore.acquire();
-                    // Longer than it takes the others to come: never are all permits there.
+                    // Longer than the others take to come: all permits are never available at once.
                     thread::sleep(Duration::from_micros(200));
                     overtaken.fetch_add(1, Relaxed);
                     assert_eq!(semaphore.release(1), Ok(()));
@@ -232,7 +233,7 @@ fn a_permit_too_many_is_an_error() {
     assert!(asked.is_err(), "that would be for ever");
 }
 
-/// Some panic, some fail; one run is the last, and all see what it did.
+/// Some runs panic, some fail; one run succeeds, and all threads see its effects.
 #[test]
 fn once_is_run_by_one_and_by_the_next_if_that_one_panics() {
     fn check<F: CrowdForm>(rounds: usize) {

@@ -1,7 +1,7 @@
 //! A process forks while its threads wait at a barrier, for a semaphore and for a once.
 //!
-//! A program by itself: the child starts threads, and `clone` leaves it the locks of the C library
-//! as they were, which other tests' threads may hold.
+//! In its own process, because the child starts threads, and inherits the locks of the C library,
+//! which other tests' threads may hold.
 
 #[path = "../../linux/tests/support/mod.rs"]
 mod support;
@@ -39,7 +39,7 @@ fn what_a_parent_was_waiting_for_is_done_anew_in_its_child() {
             }
             scope.spawn(|| barrier.wait());
             scope.spawn(|| semaphore.acquire());
-            // Till all of them wait.
+            // Until all of them wait.
             while begun.load(Relaxed) == 0 || !semaphore.has_waiters() {
                 thread::sleep(Duration::from_millis(1));
             }

@@ -1,4 +1,4 @@
-//! The locks on a stub of bare metal: statics, spins, and nothing else.
+//! Tests of the locks on a stub of bare metal: only statics and spins.
 
 mod common;
 
@@ -7,12 +7,12 @@ use common::metal::{CPUS, Metal, arena, boot};
 use common::validate::{Guarded, exclusion};
 
 fn validate<L: Lock>(guarded: &Guarded<L>) {
-    // Two CPUs of two sockets: on a machine of two real ones, four spinners would take minutes.
+    // Two CPUs of two sockets: on a machine with two real CPUs, four spinners would take minutes.
     let rounds = if cfg!(miri) { 50 } else { 20_000 };
     exclusion(guarded, 2, rounds, |number| boot(number * (CPUS / 2)));
 }
 
-/// The locks are tested one after the other: the number of CPUs to play is limited.
+/// Tests the locks one after the other, because the number of CPUs to play is limited.
 macro_rules! validate_statics {
     ($($lock:ty),+) => {
         $({

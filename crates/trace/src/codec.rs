@@ -1,8 +1,8 @@
-//! Events as bytes, and back. The table is in [`file`](mod@crate::file).
+//! Encoding and decoding of events. The table of codes is in [`file`](mod@crate::file).
 
 use crate::event::{Event, What};
 
-/// The first flag of an event, and the second.
+/// The two flags of an event.
 const FIRST: u8 = 32;
 const SECOND: u8 = 64;
 
@@ -15,7 +15,7 @@ pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// The rest of a payload.
+/// The unread rest of a payload.
 pub(crate) struct Rest<'a>(pub(crate) &'a [u8]);
 
 impl Rest<'_> {
@@ -25,7 +25,7 @@ impl Rest<'_> {
         Some(byte)
     }
 
-    /// A number in LEB128; `None` if it is cut off, or more than 64 bits.
+    /// Reads a number in LEB128; returns `None` if it is cut off, or has more than 64 bits.
     pub(crate) fn number(&mut self) -> Option<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -47,7 +47,7 @@ impl Rest<'_> {
     }
 }
 
-/// Appends an event that was `since_ns` after the one before.
+/// Appends an event that was `since_ns` after the previous one.
 pub(crate) fn encode(bytes: &mut Vec<u8>, since_ns: u64, what: What) {
     let flags = |first: bool, second: bool| (u8::from(first) * FIRST) | (u8::from(second) * SECOND);
     let (flags, numbers): (u8, [Option<u64>; 2]) = match what {
@@ -75,7 +75,7 @@ pub(crate) fn encode(bytes: &mut Vec<u8>, since_ns: u64, what: What) {
     }
 }
 
-/// The next event, behind one that was at `before_ns`; `None` if there is none that makes sense.
+/// Reads the next event, after an event at `before_ns`; returns `None` if there is no valid event.
 pub(crate) fn decode(rest: &mut Rest<'_>, before_ns: u64) -> Option<Event> {
     let head = rest.byte()?;
     let at_ns = before_ns.checked_add(rest.number()?)?;

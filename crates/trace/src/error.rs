@@ -1,25 +1,25 @@
-//! Why a trace can't be had.
+//! The errors of reading and writing traces.
 
 use std::fmt;
 use std::io;
 
-/// Why a file can't be read or written as a trace.
+/// An error of reading or writing a file as a trace.
 #[derive(Debug)]
 pub enum Error {
     /// The file could not be read or written.
     Io(io::Error),
-    /// The file is something else than a trace.
+    /// The file is not a trace.
     Foreign,
-    /// The file is a trace of another version than this program reads.
+    /// The file is a trace of a version that this program does not read.
     Version {
         /// The version that the file names.
         found: u32,
     },
-    /// The file holds something that can't be.
+    /// The file has invalid content.
     Damaged {
-        /// How many bytes before the block that is wrong.
+        /// The position of the invalid block, in bytes.
         offset: u64,
-        /// The mistake there, in words.
+        /// The error, in words.
         what: String,
     },
 }

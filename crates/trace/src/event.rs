@@ -1,10 +1,10 @@
-//! Events of a thread.
+//! The events of a recorded thread.
 
-/// Something that a thread did. Between two events a thread computes, but for what
-/// [`What::Off`] takes out.
+/// An action of a thread. Between two events the thread computes, except for the times in
+/// [`What::Off`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The time, in nanoseconds since the recording began; of one thread, never less than before.
+    /// The time, in nanoseconds since the recording began; within a thread, it never decreases.
     pub at_ns: u64,
     /// The kind of event, with its object.
     pub what: What,
@@ -33,7 +33,7 @@ impl What {
     }
 }
 
-/// The kinds of events. Numbers are places in the tables of the [`Trace`](crate::Trace).
+/// The kinds of events. Numbers are indices in the tables of the [`Trace`](crate::Trace).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are what their names say: places in tables")]
 pub enum What {
@@ -41,34 +41,34 @@ pub enum What {
     Begins,
     /// The thread ends.
     Ends,
-    /// The thread comes to a lock that it can't have at once, and waits.
+    /// The thread begins to wait for a lock that is not free.
     Waits { lock: u32, site: u32 },
-    /// The thread has the lock: after the wait before, or at once. `shared`: beside others, to
-    /// read. `tried`: it would not have waited.
+    /// The thread gets the lock, after the preceding wait or at once. `shared`: for reading,
+    /// together with others. `tried`: by a call that does not wait.
     Takes { lock: u32, site: u32, shared: bool, tried: bool },
-    /// The thread doesn't get the lock: it only tried, or its time ran out.
+    /// The thread doesn't get the lock: it only tried, or its deadline passed.
     GivesUp { lock: u32 },
     /// The thread releases the lock.
     Releases { lock: u32 },
-    /// The thread waits on a condition variable. The release of the mutex stands before this event,
-    /// and the event that it has it again stands behind [`Wakes`](Self::Wakes).
+    /// The thread waits on a condition variable. The release of the mutex precedes this event, and
+    /// its acquisition follows [`Wakes`](Self::Wakes).
     Sleeps { condition: u32, site: u32 },
-    /// That wait is over: by a notification, or without one.
+    /// The wait on the condition variable is over, by a notification or without one.
     Wakes { condition: u32, notified: bool },
     /// The thread notifies one waiter of a condition variable, or `all`.
     Notifies { condition: u32, all: bool },
-    /// The thread makes a thread.
+    /// The thread creates another thread.
     Creates { thread: u32 },
-    /// The thread waits until another has ended.
+    /// The thread waits until another thread has ended.
     Joins { thread: u32 },
-    /// That wait is over.
+    /// The wait for the end of that thread is over.
     Joined { thread: u32 },
-    /// How long the thread did not compute in the time since the event before: `blocked` of its own
-    /// accord in something that isn't recorded (a device, a pipe, a timer), `queued` while others
-    /// had its CPU. Comes before the event that ends the span, at the same time.
+    /// The time since the previous event in which the thread did not compute: `blocked` voluntarily
+    /// in something that isn't recorded (a device, a pipe, a timer), `queued` while other threads
+    /// had its CPU. Precedes the event that ends the span, at the same time.
     Off { blocked_ns: u64, queued_ns: u64 },
-    /// How long the recorder asked the kernel, from the event before on, how long the thread was
-    /// off its CPU: time of the thread, and no work of the program. Comes behind the event before,
-    /// at the same time.
+    /// The duration of the recorder's query to the kernel, after the previous event, for the time
+    /// that the thread was off its CPU. It is time of the thread, but not work of the program.
+    /// Follows the previous event, at the same time.
     Asked { ns: u64 },
 }

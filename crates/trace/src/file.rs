@@ -1,4 +1,4 @@
-//! The file, version 2.
+//! The file format of traces, version 2.
 //!
 //! ```text
 //! magic     8 bytes    "ANTIPHON"
@@ -19,8 +19,9 @@
 //! | `E` | varint thread, varint count, that many events; blocks of a thread in the order of time |
 //! | `T` | [`Tables`](crate::Tables) as JSON; the last block, once. A file without it was cut off |
 //!
-//! An event is one byte, its code and flags; a varint, the nanoseconds since the event before in
-//! the block, for the first since the recording began; and varints as its code says:
+//! An event is one byte, its code and flags; a varint, the nanoseconds since the previous event in
+//! the block, or for the first event since the recording began; and varints that depend on its
+//! code:
 //!
 //! | code | event | flag 32 | flag 64 | varints |
 //! |---|---|---|---|---|
@@ -39,18 +40,19 @@
 //! | 13 | Off | | | blocked, queued: nanoseconds |
 //! | 14 | Asked | | | nanoseconds |
 //!
-//! The part of the program's time that recording took stands in `T` as [`Cost`](crate::Cost)s, one
-//! a code at most: an event's time is taken in the middle of it. Beside that, an Asked has its own.
+//! The part of the program's time that recording took is in `T` as [`Cost`](crate::Cost)s, at most
+//! one per code: an event's time is read in the middle of its recording. In addition, an Asked has
+//! its own duration.
 //!
-//! Version 1 had neither the costs nor the code 14.
+//! Version 1 had neither costs nor code 14.
 //!
-//! A reader refuses what it does not know: another version, tag, code, flag, a key of the JSON that
-//! is missing, a number that is in no table. Blocks behind `T` are refused, too.
+//! A reader refuses unknown versions, tags, codes and flags, missing keys of the JSON, numbers that
+//! are in no table, and blocks after `T`.
 
 /// The version that is written and read.
 pub const VERSION: u32 = 2;
 
-/// The longest payload that a block may have, in bytes.
+/// The longest payload of a block, in bytes.
 pub const MAX_BLOCK: u32 = 64 << 20;
 
 pub(crate) const MAGIC: [u8; 8] = *b"ANTIPHON";

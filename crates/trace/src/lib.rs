@@ -1,8 +1,9 @@
-//! A trace: what the threads of a program did to their locks, and when.
+//! Traces of programs: the operations of their threads on locks, with their times.
 //!
 //! `antiphon record` writes one, `antiphon replay` runs it on a simulated machine. A [`Trace`] is a
 //! list of [`Thread`]s, each a list of [`Event`]s in the order of time; locks, call sites and
-//! threads are named by their place in the tables beside. [`file`](mod@file) has the format.
+//! threads are named by their index in the tables of the trace. [`file`](mod@file) documents the
+//! format.
 //!
 //! ```
 //! use antiphon_trace::{About, Event, Lock, LockKind, Reader, Site, Tables, Thread, What, Writer};
@@ -49,33 +50,33 @@ pub struct Trace {
     pub locks: Vec<Lock>,
     /// The places in the program that called them.
     pub sites: Vec<Site>,
-    /// The threads, with what they did.
+    /// The threads, with their events.
     pub threads: Vec<Thread>,
     /// The part of the program's time that recording took, by kind of event; unknown for kinds that
     /// are missing.
     pub costs: Vec<Cost>,
-    /// Events that found no room, over all threads.
+    /// Number of events of all threads that were dropped for lack of room.
     pub dropped: u64,
-    /// The file ends before its end was written: the recorder was killed. What is there is sound;
-    /// names of locks and sites may be missing.
+    /// Whether the file ends before its end was written, because the recorder was killed. The
+    /// content is valid; names of locks and sites may be missing.
     pub cut_off: bool,
 }
 
 impl Trace {
-    /// How many events there are.
+    /// The number of events of all threads.
     #[must_use]
     pub fn events(&self) -> usize {
         self.threads.iter().map(|thread| thread.events.len()).sum()
     }
 
-    /// When the first event was, in nanoseconds since the recording began.
+    /// The time of the first event, in nanoseconds since the recording began.
     #[must_use]
     pub fn begins_ns(&self) -> u64 {
         let first = self.threads.iter().filter_map(|thread| thread.events.first());
         first.map(|event| event.at_ns).min().unwrap_or(0)
     }
 
-    /// When the last event was, in nanoseconds since the recording began.
+    /// The time of the last event, in nanoseconds since the recording began.
     #[must_use]
     pub fn ends_ns(&self) -> u64 {
         let last = |thread: &Thread| thread.events.last().map_or(0, |event| event.at_ns);
@@ -83,35 +84,35 @@ impl Trace {
     }
 }
 
-/// The program that is recorded, and the machine. Known when the recording begins.
+/// The recorded program and its machine, known when the recording begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The version that recorded.
+    /// The version of the recorder.
     pub antiphon: String,
     /// The machine, in words.
     pub machine: String,
-    /// How many CPUs the program could use.
+    /// The number of CPUs that the program could use.
     pub cpus: u32,
-    /// The lock that was under the program, by its name in reports.
+    /// The lock implementation that the program used, by its name in reports.
     pub lock: String,
-    /// When the recording began, in seconds since 1970.
+    /// The time at which the recording began, in seconds since 1970.
     pub began_s: u64,
 }
 
 /// The tables that are known when the recording ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tables {
-    /// As in [`Trace`].
+    /// As the field of [`Trace`] with this name.
     pub locks: Vec<Lock>,
-    /// As in [`Trace`].
+    /// As the field of [`Trace`] with this name.
     pub sites: Vec<Site>,
-    /// As in [`Trace`]; their events were written before.
+    /// The threads, as in [`Trace`]; their events were written before.
     pub threads: Vec<Thread>,
-    /// As in [`Trace`].
+    /// As the field of [`Trace`] with this name.
     pub costs: Vec<Cost>,
-    /// As in [`Trace`].
+    /// As the field of [`Trace`] with this name.
     pub dropped: u64,
 }
 
@@ -121,22 +122,22 @@ pub struct Tables {
 pub struct Cost {
     /// The kind: [`What::code`].
     pub code: u8,
-    /// Before the time that the event has, in picoseconds: in the span that ends with it.
+    /// The part before the event's time, in picoseconds: in the span that ends with the event.
     pub before_ps: u64,
-    /// After it, in picoseconds: in the span that begins with it.
+    /// The part after the event's time, in picoseconds: in the span that begins with the event.
     pub after_ps: u64,
-    /// How many were timed.
+    /// Number of events that were timed.
     pub timed: u64,
 }
 
 /// A lock or a condition variable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lock {
-    /// Its kind.
+    /// The kind of the object.
     pub kind: LockKind,
-    /// Where it stood, in the memory of its process.
+    /// Its address in the memory of its process.
     pub address: u64,
-    /// The process, numbered from 0 in the order in which they came.
+    /// The process; processes are numbered from 0 in the order in which they began.
     pub process: u32,
 }
 
@@ -152,31 +153,31 @@ pub enum LockKind {
     RwLock,
     /// A condition variable.
     Condition,
-    /// Stands for all that found the recorder's tables full.
+    /// Stands for all objects that found the recorder's tables full.
     Rest,
 }
 
 /// A place in the program that calls a lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
-    /// Its function, source line, or what else it is known by.
+    /// Its function, source line, or another name.
     pub name: String,
-    /// The file that it is in; empty if unknown.
+    /// The file that contains it; empty if unknown.
     pub module: String,
-    /// Where in that file.
+    /// Its offset in that file.
     pub offset: u64,
 }
 
 /// A thread of a recorded program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
-    /// The kernel's name of it.
+    /// The kernel's id of the thread.
     pub id: u32,
-    /// As in [`Lock::process`].
+    /// The process, numbered as in [`Lock::process`].
     pub process: u32,
     /// Its role: 1 + the site of the function in which it began, 0 if that isn't known.
     pub role: u32,
-    /// Events that found no room.
+    /// Number of its events that were dropped for lack of room.
     pub dropped: u64,
     /// Its events, in the order of time.
     #[serde(skip)]

@@ -1,4 +1,4 @@
-//! Reading a trace, which may come from anywhere: nothing in it is believed.
+//! Reading traces from untrusted sources: all content is checked.
 
 use std::io::Read;
 
@@ -7,11 +7,12 @@ use crate::event::What;
 use crate::file::{MAGIC, MAX_BLOCK, VERSION, tag};
 use crate::{About, Error, Event, Lock, LockKind, Site, Tables, Trace};
 
-/// More threads than a program has had: a number above is damage, and no reason for a table of that
-/// size.
+/// More threads than any program has: a larger number means damage, and must not allocate a table
+/// of that size.
 const MAX_THREADS: usize = 1 << 20;
 
-/// Longer than a recording takes, in nanoseconds: over two years. Sums of some are no overflow.
+/// Longer than any recording, in nanoseconds: over two years. Sums of a few such times don't
+/// overflow.
 const MAX_NS: u64 = 1 << 56;
 
 /// Reads traces.
@@ -21,7 +22,7 @@ pub struct Reader<R: Read> {
     offset: u64,
 }
 
-/// A block, and where it begins.
+/// A block, and its offset in the file.
 struct Block {
     tag: u8,
     payload: Vec<u8>,
@@ -29,15 +30,15 @@ struct Block {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads a whole trace. Takes memory for some times the file's size at most, and for the names
-    /// of a million threads.
+    /// Reads a whole trace. Uses at most a few times the file's size of memory, plus the names of a
+    /// million threads.
     ///
-    /// A file that ends within a block or before the tables was cut off: what is whole is returned,
-    /// and [`Trace::cut_off`] says so.
+    /// A file that ends within a block or before the tables was cut off: the complete part is
+    /// returned, with [`Trace::cut_off`] set.
     ///
     /// # Errors
     ///
-    /// As [`Error`] lists them.
+    /// The variants of [`Error`].
     pub fn read(input: R) -> Result<Trace, Error> {
         let mut reader = Self { input, offset: 0 };
         reader.header()?;
@@ -77,7 +78,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The next block; `None` if the file ends before the block does.
+    /// Reads the next block; returns `None` if the file ends before the block does.
     fn block(&mut self) -> Result<Option<Block>, Error> {
         let offset = self.offset;
         let mut head = [0; 9];
@@ -90,7 +91,7 @@ impl<R: Read> Reader<R> {
         if length > MAX_BLOCK {
             return Err(Error::damaged(offset, format!("{length} bytes in one block")));
         }
-        // Grows with what is there, whatever length is claimed.
+        // Grows with the available bytes, whatever length the block claims.
         let mut payload = Vec::new();
         let read = self.input.by_ref().take(length.into()).read_to_end(&mut payload)?;
         self.offset += read as u64;
@@ -111,7 +112,7 @@ impl<R: Read> Reader<R> {
         Err(Error::damaged(offset, "there is data after the last block"))
     }
 
-    /// Reads until the buffer is full or the file ends; how much that was.
+    /// Reads until the buffer is full or the file ends; returns the number of bytes.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -163,7 +164,7 @@ fn tables(block: &Block) -> Result<Tables, Error> {
         .map_err(|error| Error::damaged(block.offset, error.to_string()))
 }
 
-/// Puts together what was read, if the events name nothing that isn't in the tables.
+/// Builds the trace, if the events only name entries of the tables.
 fn whole(
     about: About,
     tables: Tables,
@@ -198,7 +199,7 @@ fn is_known(what: What, [locks, sites, threads]: [usize; 3]) -> bool {
     within(lock, locks) && within(site, sites) && within(thread, threads)
 }
 
-/// The lock, the site and the thread that an event names.
+/// The lock, the site and the thread that an event names, if any.
 fn names(what: What) -> (Option<u32>, Option<u32>, Option<u32>) {
     match what {
         What::Begins | What::Ends | What::Off { .. } | What::Asked { .. } => (None, None, None),
@@ -216,8 +217,8 @@ fn names(what: What) -> (Option<u32>, Option<u32>, Option<u32>) {
     }
 }
 
-/// The readable part of a trace without tables: its threads, and its locks, whose kinds follow from
-/// the operations on them. The file ends at `offset`.
+/// Builds a trace without tables: its threads, and its locks, whose kinds follow from the
+/// operations on them. The file ends at `offset`.
 fn cut_off(about: About, events: Vec<Vec<Event>>, offset: u64) -> Result<Trace, Error> {
     let whats = || events.iter().flatten().map(|event| event.what);
     let mut sizes = [0, 0, events.len()];
@@ -227,8 +228,8 @@ fn cut_off(about: About, events: Vec<Vec<Event>>, offset: u64) -> Result<Trace, 
             *size = place.map_or(0, |place| place as usize + 1).max(*size);
         }
     }
-    // Numbers are given out as things are met: in an event, in one that a thread's next may come
-    // before, or as what a thread does.
+    // Numbers are assigned in the order of first use: in an event, in an event that a thread's next
+    // one may precede, or for a thread's role.
     let most = whats().count() + 2 * events.len();
     if sizes.iter().any(|size| *size > most) {
         return Err(Error::damaged(offset, "an event before it refers to an impossible entry"));

@@ -9,10 +9,10 @@ use crate::event::Event;
 use crate::file::{MAGIC, MAX_BLOCK, VERSION, tag};
 use crate::{About, Error, Tables};
 
-/// The number of events in a block, at most: its payload is far below [`MAX_BLOCK`].
+/// The largest number of events in a block: its payload is far below [`MAX_BLOCK`].
 const BLOCK_EVENTS: usize = 1 << 16;
 
-/// Writes a trace as it comes, and keeps none of it in memory.
+/// Writes a trace as a stream, and keeps none of it in memory.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
@@ -33,8 +33,8 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Appends what a thread did, in the order of time, and after what was written of it before.
-    /// The thread, and what the events name, is in the tables at the end.
+    /// Appends events of a thread, in the order of time, after its earlier events. The tables at
+    /// the end must have the thread and all entries that the events name.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Ends the trace. Returns how many bytes it has.
+    /// Ends the trace. Returns its length in bytes.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Files that come from anywhere: whole, cut off, damaged, foreign.
+//! Tests of untrusted files: whole, cut off, damaged, foreign.
 
 use antiphon_trace::{
     About, Cost, Error, Event, Lock, LockKind, Reader, Site, Tables, Thread, Trace, What, Writer,
@@ -65,7 +65,7 @@ fn read(bytes: &[u8]) -> Result<Trace, Error> {
     Reader::read(bytes)
 }
 
-/// Where the blocks begin.
+/// The offsets of the blocks.
 fn blocks(bytes: &[u8]) -> Vec<usize> {
     let mut starts = vec![];
     let mut at = 12;
@@ -76,7 +76,7 @@ fn blocks(bytes: &[u8]) -> Vec<usize> {
     starts
 }
 
-/// Puts the right checksum in front of a payload that was changed.
+/// Corrects the checksum of a changed payload.
 fn seal(bytes: &mut [u8], block: usize) {
     let length = u32::from_le_bytes(bytes[block + 1..block + 5].try_into().unwrap()) as usize;
     let sum = crc32fast::hash(&bytes[block + 9..block + 9 + length]);

@@ -1,4 +1,4 @@
-//! Whether a command still names things that exist.
+//! Checks whether the things that a command names still exist.
 //!
 //! | form | what must exist |
 //! |---|---|
@@ -7,9 +7,9 @@
 //! | `antiphon VERB …` | the verb |
 //! | `cargo xtask VERB …` | the verb |
 //!
-//! Verbs of `antiphon` are what its own `--help` lists; while it is not built they are unknown.
-//! Nothing is run but that `--help`: a dead name is found at once, a wrong result is the business
-//! of the command.
+//! The verbs of `antiphon` are those that its own `--help` lists; while it is not built they are
+//! unknown. Nothing but that `--help` is run: dead names are found here, wrong results by running
+//! the command.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,15 +25,15 @@ pub struct World {
     verbs: Option<BTreeSet<String>>,
 }
 
-/// The result of the check of a command.
+/// The result of checking a command.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
-    /// All that it names exists.
+    /// Everything that it names exists.
     Alive,
     /// It names a verb of a program that is not built.
     Unknown,
-    /// Something that it names does not exist, or its form is none of the known ones.
+    /// Something that it names does not exist, or its form is unknown.
     Dead(String),
 }
 
@@ -47,7 +47,7 @@ impl World {
         Ok(Self { packages: metadata.packages.clone(), verbs })
     }
 
-    /// Looks for all that `command` names.
+    /// Checks everything that `command` names.
     pub fn look(&self, command: &str) -> Verdict {
         let words: Vec<_> = command.split_whitespace().collect();
         match words[..] {
@@ -125,12 +125,12 @@ fn is_kind(target: &Target, kind: &str) -> bool {
     target.kind.iter().any(|k| k == kind)
 }
 
-/// Whether a function whose name contains the last part of `name` stands in the target's sources.
+/// Whether the target's sources define a function whose name contains the last part of `name`.
 fn defines(target: &Target, name: &str) -> bool {
     let function = name.rsplit("::").next().unwrap_or(name);
     let mut files = vec![target.src_path.clone()];
-    // The tests of a library, or of a test target that has a directory to itself, stand anywhere
-    // below its root; those of another beside it in a directory of its name.
+    // The tests of a library, or of a test target with its own directory, are anywhere below its
+    // root; those of other targets are beside it, in a directory of the target's name.
     let is_one_file = is_kind(target, "test") && !target.src_path.ends_with("main.rs");
     let below = match is_one_file {
         true => target.src_path.with_extension(""),
@@ -162,7 +162,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The `antiphon` that was built last.
+/// The `antiphon` that was built most recently.
 fn newest_build(target_directory: &Path) -> Option<PathBuf> {
     ["debug", "release"]
         .iter()
@@ -180,7 +180,7 @@ fn verbs_of(program: &Path) -> Result<BTreeSet<String>, Failure> {
     Ok(listed_verbs(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// The first words of the indented lines of a help text: its verbs, and some words that are none.
+/// The first words of the indented lines of a help text: its verbs, and some other words.
 fn listed_verbs(help: &str) -> BTreeSet<String> {
     help.lines()
         .filter(|line| line.starts_with("  "))
@@ -195,7 +195,7 @@ fn listed_verbs(help: &str) -> BTreeSet<String> {
 mod tests {
     use super::*;
 
-    /// This package as the world: its tests are here to be found.
+    /// This package as the world: it contains the tests to find.
     fn world(verbs: Option<&[&str]>) -> World {
         let package = Package {
             name: "xtask".to_owned(),

@@ -1,9 +1,9 @@
-//! `claims --check`: runs the commands of entries, and compares what they print with what the
-//! entries expect.
+//! `claims --check`: runs the commands of entries, and compares their output with the expected
+//! figures.
 //!
-//! Whatever its status, an entry's bounds must hold: those of a refuted one keep the figure away
-//! from the claim. Where there are none, a test or a model has to succeed; another command is
-//! skipped, because nothing says what it should print.
+//! An entry's bounds must hold whatever its status: those of a refuted entry keep the figure away
+//! from the claim. For an entry without bounds, a test or a model must succeed; other commands are
+//! skipped, because no output is specified.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -21,28 +21,29 @@ use crate::metadata::Metadata;
 /// How long a command may take unless `--limit` says otherwise.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// What `--check` is followed by. Entries are selected by any of the first four.
+/// The options of `--check`. Entries are selected by any of the first four.
 #[derive(Debug)]
 pub struct Options {
-    /// The beginnings of their names.
+    /// Prefixes of the ids to check.
     names: Vec<String>,
-    /// All of them.
+    /// Whether to check all entries.
     all: bool,
-    /// A part of the judged ones: `--part 3/10`.
+    /// The part of the judged entries to check: `--part 3/10`.
     part: Option<Part>,
-    /// Those that are not as in this commit, or are built from files that have changed since.
+    /// A commit: entries that differ from it are checked, and those built from files that have
+    /// changed after it.
     changed: Option<String>,
-    /// The tests have passed before, and the machine is shared: neither their commands are run
-    /// again, nor those that measure.
+    /// Whether the tests have passed before, on a shared machine: then commands that test or
+    /// measure are skipped.
     tested: bool,
-    /// How long a command may take.
+    /// How long each command may take.
     limit: Duration,
-    /// A file for the table.
+    /// The file to which the table is written.
     record: Option<PathBuf>,
 }
 
 impl Options {
-    /// Reads all that is left of the arguments.
+    /// Parses the remaining arguments.
     pub fn parse(arguments: &mut lexopt::Parser) -> Result<Self, Failure> {
         use lexopt::prelude::*;
         let mut options = Self {
@@ -79,22 +80,22 @@ impl Options {
     }
 }
 
-/// The result of the check of one entry.
+/// The result of checking one entry.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Checked {
     pub verdict: Verdict,
-    /// The figures, or what the command did.
+    /// The figures, or the behaviour of the command.
     pub figure: String,
     /// The bounds, with the claim.
     pub bound: String,
 }
 
-/// Whether an entry says what its command shows.
+/// Whether an entry agrees with the output of its command.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     Ok,
     Contradicted,
-    /// Nothing was compared, and why.
+    /// Nothing was compared, for this reason.
     Skipped(&'static str),
 }
 
@@ -125,7 +126,7 @@ pub fn run(root: &Path, claims: &[Claim], options: &Options) -> Result<Outcome, 
     let claims: Vec<_> = claims.iter().filter(|claim| ids.contains(claim.id.as_str())).collect();
     let runner =
         Runner { root, target_directory: &metadata.target_directory, limit: options.limit };
-    // All programs are there, or none is run.
+    // All programs are checked before the first one runs.
     let mut jobs = Vec::new();
     for (command, json) in commands(&claims, options.tested) {
         jobs.push((command, runner.prepare(command, json)?));
@@ -181,7 +182,7 @@ fn selected<'a>(
     Ok(ids)
 }
 
-/// Each command that is to run, once, and whether it is asked for JSON.
+/// Each command to run, once, and whether it must print JSON.
 fn commands<'a>(claims: &[&'a Claim], tested: bool) -> Vec<(&'a str, bool)> {
     let mut commands: Vec<(&str, bool)> = Vec::new();
     for claim in claims.iter().filter(|claim| is_run(claim, tested).is_ok()) {
@@ -195,12 +196,12 @@ fn commands<'a>(claims: &[&'a Claim], tested: bool) -> Vec<(&'a str, bool)> {
     commands
 }
 
-/// Whether the command is one of the tests, or of the models, which are tests, too.
+/// Whether the command runs tests, or models, which are tests, too.
 fn is_test(command: &str) -> bool {
     command.starts_with("cargo test ") || command.starts_with("antiphon lab check")
 }
 
-/// Whether something is compared for this entry; else why not.
+/// Checks that something is compared for this entry; the error is the reason why not.
 fn is_run(claim: &Claim, tested: bool) -> Result<(), &'static str> {
     match (claim.status, &claim.command) {
         (Status::Open, _) => Err("open"),
@@ -214,7 +215,7 @@ fn is_run(claim: &Claim, tested: bool) -> Result<(), &'static str> {
     }
 }
 
-/// Holds what a command has printed against an entry; `None`: the command took too long.
+/// Compares a command's output with an entry; `None`: the command took too long.
 fn compare(claim: &Claim, ended: Option<&Ended>) -> Checked {
     let bounds: Vec<_> = claim.expect.iter().map(Expect::to_string).collect();
     let bound = if bounds.is_empty() { "it succeeds".to_owned() } else { bounds.join("; ") };

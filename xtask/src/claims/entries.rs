@@ -1,4 +1,4 @@
-//! The entries of `docs/claims.toml`, and what makes one well formed.
+//! The entries of `docs/claims.toml`, and the rules for their form.
 
 use std::collections::BTreeSet;
 
@@ -11,19 +11,19 @@ use crate::finding::Finding;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Its name, unique.
+    /// The unique name of the entry.
     pub id: String,
     /// The source document, `000` to `004`.
     pub document: String,
     /// The section, slide or figure.
     pub r#where: String,
-    /// The sort of the entry.
+    /// The kind of the entry.
     pub kind: Kind,
     /// The words of the document.
     pub words: String,
     /// The status of the claim in this tree.
     pub status: Status,
-    /// The way in which that was found out.
+    /// How the status was found out.
     pub by: Option<By>,
     /// The command that shows it.
     pub command: Option<String>,
@@ -32,18 +32,18 @@ pub struct Claim {
     pub expect: Vec<Expect>,
     /// The result of that command.
     pub result: Option<String>,
-    /// Why there is no judgement: of open entries and of those that nothing can close.
+    /// Why there is no judgement: for open entries, and for those that can't be closed.
     pub why: Option<String>,
 }
 
 impl Claim {
-    /// Whether the claim was held against this tree.
+    /// Returns whether the claim was compared with this tree.
     pub fn is_judged(&self) -> bool {
         !matches!(self.status, Status::Open | Status::NotApplicable)
     }
 }
 
-/// The sort of an entry.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -53,7 +53,7 @@ pub enum Kind {
     Figure,
     /// Something that can be built.
     Mechanism,
-    /// Something that the authors left to do.
+    /// Work that the authors left for the future.
     FutureWork,
 }
 
@@ -61,24 +61,24 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// Not judged: not looked at yet, or something is missing that `why` names.
+    /// Not judged: not examined yet, or waiting for something that `why` names.
     Open,
-    /// The claim holds here as it is said.
+    /// The claim holds here as stated.
     Reproduced,
     /// This tree does better than the document says.
     Exceeded,
-    /// The order or the curve comes out here, and the figure does not.
+    /// The order or the shape of the curve is reproduced here, but not the figure.
     ShapeOnly,
-    /// Built in another way, or a part of the claim holds and another does not: `result` says why.
+    /// Built in another way, or only a part of the claim holds: `result` says why.
     Differs,
     /// The claim does not hold here.
     Refuted,
-    /// A heading, a statement of intent or a diagram: nothing can be shown or refuted.
+    /// A heading, a statement of intent or a diagram: it can't be shown or refuted.
     NotApplicable,
 }
 
 impl Status {
-    /// All of them, in the order of the page's columns.
+    /// All statuses, in the order of the page's columns.
     pub const ALL: [Self; 7] = [
         Self::Reproduced,
         Self::Exceeded,
@@ -89,7 +89,7 @@ impl Status {
         Self::NotApplicable,
     ];
 
-    /// Its name in sentences and in the head of a column.
+    /// The name in sentences and in the head of a column.
     pub fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -103,7 +103,7 @@ impl Status {
     }
 }
 
-/// The way in which a status was found out.
+/// How a status was found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
@@ -111,9 +111,9 @@ pub enum By {
     Measured,
     /// Code of this tree on a simulated machine.
     Simulated,
-    /// A model or a calculation, and not the code itself.
+    /// A model or a calculation, not the code itself.
     Modelled,
-    /// Code of this tree in a test that sets the clock.
+    /// Code of this tree in a test that controls the clock.
     VirtualTime,
     /// All interleavings within a bound.
     ModelChecker,
@@ -122,7 +122,7 @@ pub enum By {
 }
 
 impl By {
-    /// Its name in sentences.
+    /// The name in sentences.
     pub fn name(self) -> &'static str {
         match self {
             Self::Measured => "measured",
@@ -151,7 +151,7 @@ pub fn parse(text: &str) -> Result<Vec<Claim>, toml::de::Error> {
     Ok(toml::from_str::<Document>(text)?.claim)
 }
 
-/// The defects that the parser alone does not see.
+/// Defects of form that the parser does not detect.
 pub fn validate(file: &str, text: &str, claims: &[Claim]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut seen = BTreeSet::new();
@@ -183,7 +183,7 @@ pub fn validate(file: &str, text: &str, claims: &[Claim]) -> Vec<Finding> {
     findings
 }
 
-/// The defects of one entry that its own keys show.
+/// Defects of one entry that its own keys show.
 fn defects(claim: &Claim) -> Vec<String> {
     let mut found = Vec::new();
     for (key, value) in [
@@ -228,7 +228,7 @@ fn defects(claim: &Claim) -> Vec<String> {
     found
 }
 
-/// The line on which the entry of that id names itself; 0 if it is written unusually.
+/// The line of the entry's `id` key; 0 if it is written unusually.
 pub fn line_of_id(text: &str, id: &str) -> usize {
     let wanted = format!("id = \"{id}\"");
     text.lines().position(|line| line.trim() == wanted).map_or(0, |at| at + 1)
@@ -288,7 +288,7 @@ status = "not-applicable"
 why = "a heading"
 "#;
 
-    /// The lines of the third entry's name, and of the last one's.
+    /// The lines of the ids of the third and of the last entry.
     const RATIO: usize = 22;
     const LAST: usize = 36;
 

@@ -11,26 +11,26 @@ use super::path::Path;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// The figure.
+    /// The path of the figure.
     pub value: Path,
-    /// Subtracted from the figure, for a difference.
+    /// The path of a number that is subtracted from the figure.
     pub minus: Option<Path>,
-    /// What it is divided by, for a ratio.
+    /// The path of the divisor, for a ratio.
     pub over: Option<Path>,
-    /// Subtracted from the divisor.
+    /// The path of a number that is subtracted from the divisor.
     pub over_minus: Option<Path>,
-    /// The least that it may be.
+    /// The lower bound.
     pub at_least: Option<f64>,
-    /// The most that it may be.
+    /// The upper bound.
     pub at_most: Option<f64>,
     /// The document's figure, in its words.
     pub claimed: String,
-    /// Why the bounds are not those of the claim, if so.
+    /// Why the bounds differ from those of the claim, if they do.
     pub relaxed: Option<String>,
 }
 
 impl Expect {
-    /// The defect of its form, if it has one.
+    /// The defect of its form, if there is one.
     pub fn defect(&self) -> Option<&'static str> {
         match (self.at_least, self.at_most) {
             (None, None) => Some("an `expect` has neither `at_least` nor `at_most`"),
@@ -51,7 +51,7 @@ impl Expect {
         }
     }
 
-    /// The figure in what the command has printed.
+    /// Reads the figure from the command's output.
     ///
     /// # Errors
     ///

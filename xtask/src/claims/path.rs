@@ -1,14 +1,14 @@
 //! Paths into the JSON that a command prints: `rows[subject=ipi,threads=64].p50_ns`.
 //!
-//! Names are keys of objects. `name[key=value,…]` is the one row of the list `name` whose keys have
-//! these values; numbers are compared as numbers, all else as text.
+//! Names are keys of objects. `name[key=value,…]` is the only row of the list `name` whose keys
+//! have these values; numbers are compared as numbers, other values as text.
 
 use std::fmt;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A path, well formed.
+/// A parsed path.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Path {
@@ -19,7 +19,7 @@ pub struct Path {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Step {
     name: String,
-    /// The keys of the row that is meant, if the name is that of a list.
+    /// The keys and values that select a row, if the name is that of a list.
     row: Vec<(String, String)>,
 }
 
@@ -43,8 +43,8 @@ impl Path {
     ///
     /// # Errors
     ///
-    /// If a name is not there, not exactly one row fits, or the end is no number; the text names
-    /// the step and what is there instead.
+    /// If a name does not exist, not exactly one row fits, or the value is not a number; the text
+    /// names the step and what was found instead.
     pub fn number(&self, json: &Value) -> Result<f64, String> {
         self.find(json).map_err(|why| format!("path `{self}`: {why}"))
     }

@@ -1,4 +1,4 @@
-//! The table that `--record` writes: what each entry's command showed, when and where.
+//! The table that `--record` writes: the figures of each entry's command, with date and machine.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use super::check::{Checked, Verdict};
 use super::entries::{By, Claim};
 use crate::Failure;
 
-/// The page: date and machine, the counts, a row for each entry that was compared.
+/// The page: date and machine, the counts, and a row for each compared entry.
 pub fn page(
     claims: &[&Claim],
     results: &BTreeMap<&str, Checked>,

@@ -1,4 +1,4 @@
-//! Runs the command of an entry, with a limit to its time.
+//! Runs the command of an entry, with a time limit.
 
 use std::fs::File;
 use std::os::unix::process::CommandExt as _;
@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use crate::Failure;
 
-/// The verbs of `antiphon` that its laboratory has, a program of its own.
+/// The verbs of `antiphon` that belong to the laboratory, a separate program.
 const LABORATORY: [&str; 4] = ["bench", "sim", "validate", "lab"];
-/// How often a running command is looked at.
+/// The interval at which a running command is checked.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// The package of the program that has this verb.
+/// The package of the program with this verb.
 pub fn package_of(verb: &str) -> &'static str {
     if LABORATORY.contains(&verb) { "antiphon-lab" } else { "antiphon-cli" }
 }
@@ -24,14 +24,14 @@ fn program_of(verb: &str) -> &'static str {
     if LABORATORY.contains(&verb) { "antiphon-lab" } else { "antiphon" }
 }
 
-/// Runs commands in the tree at `root`, with the programs that are built.
+/// Runs commands in the tree at `root`, with programs that are already built.
 pub struct Runner<'a> {
     pub root: &'a Path,
     pub target_directory: &'a Path,
     pub limit: Duration,
 }
 
-/// What a command left.
+/// The result of a command.
 pub struct Ended {
     pub status: ExitStatus,
     pub stdout: String,
@@ -39,7 +39,7 @@ pub struct Ended {
 }
 
 impl Runner<'_> {
-    /// The program, or `cargo`, with its arguments; `json`: it is asked for JSON.
+    /// Prepares the program, or `cargo`, with its arguments; `json` adds the request for JSON.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl Runner<'_> {
             ["antiphon", verb, ..] => {
                 let mut prepared = Command::new(self.program(verb)?);
                 prepared.args(&words[1..]);
-                // Its pages are left there, and not in the tree.
+                // Pages that it writes are left there, not in the tree.
                 prepared.current_dir(self.scratch()?);
                 prepared
             }
@@ -68,7 +68,7 @@ impl Runner<'_> {
         Ok(prepared)
     }
 
-    /// The release build of the program that has this verb, or else the debug build.
+    /// The release build of the program with this verb; if there is none, the debug build.
     fn program(&self, verb: &str) -> Result<PathBuf, Failure> {
         let name = program_of(verb);
         ["release", "debug"]
@@ -87,7 +87,7 @@ impl Runner<'_> {
         Ok(folder)
     }
 
-    /// Runs a command to its end; `None` if that did not come in time, and it was killed.
+    /// Runs a command to its end; `None` if it exceeded the limit and was killed.
     ///
     /// # Errors
     ///
@@ -121,11 +121,11 @@ impl Ended {
         serde_json::from_str(&self.stdout).map_err(|error| format!("it printed no JSON: {error}"))
     }
 
-    /// Whether the command did what it is for: a test that passed, models that are as they should.
+    /// Checks that the command succeeded: that its tests passed, or its models are as expected.
     ///
     /// # Errors
     ///
-    /// If it failed, or ran no test although it is for tests; the text has its last line.
+    /// If it failed, or ran no test although it should have; the text has its last line.
     pub fn success(&self) -> Result<(), String> {
         if !self.status.success() {
             let lines = || self.stderr.lines().chain(self.stdout.lines());
@@ -139,7 +139,7 @@ impl Ended {
     }
 }
 
-/// How many tests have passed, if the text is of test programs.
+/// The number of tests that have passed, if the text is the output of test programs.
 fn tests_passed(text: &str) -> Option<u64> {
     let passed = text.lines().filter_map(|line| {
         let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
@@ -158,7 +158,7 @@ fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>, Failur
         if begun.elapsed() >= limit {
             let group = libc::pid_t::try_from(child.id())?;
             // SAFETY: takes no pointer. The child leads the group and has not been waited for, so
-            // that the id is still its own.
+            // the id is still its own.
             unsafe { libc::kill(-group, libc::SIGKILL) };
             child.wait()?;
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Which entries `--check` looks at.
+//! Selects the entries that `--check` runs.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,11 +15,11 @@ pub struct Part {
 }
 
 impl Part {
-    /// Reads `3/10`.
+    /// Parses `3/10`.
     ///
     /// # Errors
     ///
-    /// If it is not so written, or there is no such part.
+    /// If it has another form, or there is no such part.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let numbers = text.split_once('/').and_then(|(number, of)| {
             Some(Self { number: number.parse().ok()?, of: of.parse().ok()? })
@@ -30,11 +30,11 @@ impl Part {
     }
 }
 
-/// The entries whose names begin with one of `names`.
+/// The entries whose ids begin with one of `names`.
 ///
 /// # Errors
 ///
-/// If a name begins none.
+/// If no id begins with one of the names.
 pub fn named<'a>(claims: &'a [Claim], names: &[String]) -> Result<BTreeSet<&'a str>, Failure> {
     let mut found = BTreeSet::new();
     for name in names {
@@ -51,8 +51,8 @@ fn ids(claims: &[Claim]) -> impl Iterator<Item = &str> {
     claims.iter().map(|claim| claim.id.as_str())
 }
 
-/// The judged entries of one part. All parts together are all judged entries; those with equal
-/// commands are in one part, so that each command runs in one only.
+/// The judged entries of one part. All parts together are all judged entries; entries with equal
+/// commands are in one part, so each command runs in only one.
 pub fn part(claims: &[Claim], part: Part) -> BTreeSet<&str> {
     let mut commands: Vec<&str> = Vec::new();
     let mut found = BTreeSet::new();
@@ -69,8 +69,8 @@ pub fn part(claims: &[Claim], part: Part) -> BTreeSet<&str> {
     found
 }
 
-/// The entries that are not as in the commit `base`, and those whose command is built from a file
-/// that has changed since.
+/// The entries that differ from the commit `base`, and those whose command is built from a file
+/// that has changed after it.
 ///
 /// # Errors
 ///
@@ -83,7 +83,7 @@ pub fn changed<'a>(
 ) -> Result<BTreeSet<&'a str>, Failure> {
     let files = tree::changed_since(root, base)?;
     let old = tree::text_at(root, base, super::FILE)?;
-    // Entries that this version cannot read were written otherwise: all of them have changed.
+    // Entries that this version can't parse had another form: all of them count as changed.
     let old = entries::parse(&old).unwrap_or_default();
     let has_changed = |claim: &&Claim| {
         !old.contains(claim)
@@ -95,7 +95,7 @@ pub fn changed<'a>(
     Ok(claims.iter().filter(has_changed).map(|claim| claim.id.as_str()).collect())
 }
 
-/// The folders of the packages that a command is built from, each with a slash at its end.
+/// The folders of the packages that a command is built from, each with a trailing slash.
 fn folders(root: &Path, metadata: &Metadata, command: &str) -> Vec<String> {
     let words: Vec<_> = command.split_whitespace().collect();
     let (name, dev) = match words[..] {
@@ -120,7 +120,8 @@ fn folders(root: &Path, metadata: &Metadata, command: &str) -> Vec<String> {
         .collect()
 }
 
-/// The package and those of the workspace that it depends on; of its own tests, too, if `dev`.
+/// The package and the workspace packages that it depends on; with the dependencies of its own
+/// tests if `dev`.
 fn closure<'a>(packages: &'a [Package], name: &str, dev: bool, names: &mut Vec<&'a str>) {
     let Some(package) = packages.iter().find(|package| package.name == name) else { return };
     if names.contains(&package.name.as_str()) {

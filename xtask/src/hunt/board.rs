@@ -1,7 +1,7 @@
-//! The board: what the hunted program shows of itself, in a file that both have.
+//! The board: the progress of the hunted program, in a file that both processes share.
 //!
-//! The program maps the file and counts there; here it is read, which sees the same pages. Its
-//! layout is `struct board` of `xtask/hunt/hunt.h`, in words of 64 bits.
+//! The program maps the file and counts there; this process reads the file, which has the same
+//! pages. The layout is `struct board` of `xtask/hunt/hunt.h`, in words of 64 bits.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use crate::Failure;
 
 const MAGIC: u64 = 0x746e_7568;
-/// The largest number of workers.
+/// The most workers.
 const SLOTS: usize = 64;
 const OBJECTS: usize = 64;
 const COUNTS: usize = 4;
 const WORDS: usize = 2 + COUNTS + 2 * SLOTS + 2 * OBJECTS;
 
-/// The file.
+/// The file of the board.
 pub struct Board {
     path: PathBuf,
     file: File,
@@ -27,13 +27,13 @@ pub struct Board {
 pub struct Snapshot {
     /// The child that the program's main thread waits for, or 0.
     pub child: u32,
-    /// Deadlines that passed, of locks and waits.
+    /// Number of locks and waits that timed out.
     pub timeouts: u64,
-    /// Threads that were cancelled and had ended.
+    /// Number of threads that were cancelled and have ended.
     pub cancels: u64,
-    /// Children that were forked and had ended well.
+    /// Number of children that were forked and ended well.
     pub forks: u64,
-    /// Signals sent to threads.
+    /// Number of signals sent to threads.
     pub signals: u64,
     /// The workers, by slot.
     pub workers: Vec<Worker>,
@@ -41,12 +41,12 @@ pub struct Snapshot {
     pub objects: Vec<Object>,
 }
 
-/// One worker's row.
+/// The row of one worker.
 #[derive(Clone, Copy)]
 pub struct Worker {
     /// The role of the worker.
     pub role: Role,
-    /// The number of operations that it has done so far.
+    /// Number of operations that it has done so far.
     pub progress: u64,
 }
 
@@ -57,9 +57,9 @@ pub enum Role {
     Absent,
     /// The main thread, which signals, cancels and forks.
     Pest,
-    /// The child of a fork, all of its threads.
+    /// The threads of a forked child.
     Child,
-    /// Locks and tries to.
+    /// Locks and tries to lock.
     Locker,
     /// A member of the ring.
     Member,
@@ -67,7 +67,7 @@ pub enum Role {
     Producer,
     /// Empties the buffer, and may be cancelled.
     Consumer,
-    /// Burns its time, and uses no lock.
+    /// Computes, and uses no lock.
     Neighbour,
     /// Reads and writes.
     Sharer,
@@ -81,7 +81,7 @@ impl Role {
     }
 }
 
-/// A lock of the program, and where it is in its memory.
+/// A lock of the program, and its address.
 #[derive(Clone, Copy)]
 pub struct Object {
     /// The kind of the object.
@@ -116,7 +116,7 @@ impl Board {
         &self.path
     }
 
-    /// The contents of the board now; empty as long as the program has not begun.
+    /// The contents of the board now; empty until the program has begun.
     pub fn read(&self) -> Result<Snapshot, Failure> {
         let mut bytes = [0; 8 * WORDS];
         self.file.read_exact_at(&mut bytes, 0)?;

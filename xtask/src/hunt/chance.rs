@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Chance(u64);
 
 impl Chance {
-    /// The stream of that seed.
+    /// The stream of a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -20,17 +20,17 @@ impl Chance {
         word ^ word >> 31
     }
 
-    /// Less than `end`, which is not 0.
+    /// A number below `end`, which must not be 0.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
-    /// True once in `n` times.
+    /// Returns true once in `n` times, on average.
     pub fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
-    /// Some time up to `longest`.
+    /// A random time up to `longest`.
     pub fn time(&mut self, longest: Duration) -> Duration {
         Duration::from_micros(self.below(longest.as_micros() as u64 + 1))
     }

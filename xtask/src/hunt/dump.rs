@@ -1,6 +1,6 @@
-//! The dump of a hung program: the words of its locks, and where its threads are.
+//! The dump of a hung program: the words of its locks, and the states of its threads.
 //!
-//! A dump never fails: what can't be had is said so in its place.
+//! A dump never fails: missing information is reported in its place.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use super::board::{Kind, Object, Role, Snapshot};
 
-/// How long the debugger may take.
+/// How long the debugger may take, in seconds.
 const DEBUGGER_S: &str = "60";
 
 /// The dump of the process and of the child that it waits for.
@@ -26,7 +26,7 @@ pub fn dump(process: u32, board: &Snapshot) -> String {
     }
     let processes = [process, board.child].into_iter().filter(|&process| process != 0);
     // A debugger interrupts the waits of the process that it stops, and takes seconds. So the
-    // reports that disturb no process come first, also for the child, which may be the one that
+    // reports that disturb no process come first, also for the child, which may be the process that
     // hangs.
     for process in processes.clone() {
         line(&mut text, format_args!("\nprocess {process}"));
@@ -43,7 +43,7 @@ fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
     writeln!(text, "{line}").expect("a string takes all that is written to it");
 }
 
-/// The words of each lock, as the process has them.
+/// The words of each lock, read from the process's memory.
 fn objects(text: &mut String, process: u32, objects: &[Object]) {
     let memory = File::open(format!("/proc/{process}/mem"));
     for object in objects {
@@ -60,7 +60,7 @@ fn objects(text: &mut String, process: u32, objects: &[Object]) {
     }
 }
 
-/// How much of a lock is worth seeing: our own part, and what stands beside it.
+/// Number of bytes of a lock to show: our part, and what is beside it.
 fn size(kind: Kind) -> usize {
     match kind {
         Kind::Mutex => 24,
@@ -70,7 +70,7 @@ fn size(kind: Kind) -> usize {
     }
 }
 
-/// The words in hexadecimal, and those of a lock of ours by name. (Without the library, the names
+/// The words in hexadecimal, and the fields of our locks by name. (Without the library, the names
 /// mean nothing.)
 fn words(kind: Kind, bytes: &[u8]) -> String {
     let word = |at: usize| u32::from_le_bytes(bytes[4 * at..][..4].try_into().unwrap());
@@ -122,7 +122,7 @@ fn said(file: &Path) -> String {
     }
 }
 
-/// The stacks of all threads, by a debugger if there is one.
+/// The stacks of all threads, from a debugger if there is one.
 fn stacks(process: u32) -> String {
     let output = Command::new("timeout")
         .args(["-k", "5", DEBUGGER_S, "gdb", "-nx", "-batch", "-p"])

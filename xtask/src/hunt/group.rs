@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use crate::Failure;
 
-/// How long a killed process may take to be gone.
+/// How long a killed process may take to end.
 const DEATH: Duration = Duration::from_secs(20);
 
-/// Processes that are this one's descendants; those that are left are killed when it is dropped.
+/// A group of descendants of this process; remaining processes are killed when it is dropped.
 pub struct Group {
     leader: Child,
     id: libc::pid_t,
-    /// The leader has been waited for.
+    /// Whether the leader has been waited for.
     ended: bool,
 }
 
@@ -35,7 +35,7 @@ impl Group {
         Ok(Self { leader, id, ended: false })
     }
 
-    /// The id of the leader.
+    /// The process id of the leader.
     pub fn leader(&self) -> u32 {
         self.leader.id()
     }
@@ -47,18 +47,18 @@ impl Group {
         Ok(status)
     }
 
-    /// Sends a signal to the leader, or to all of the group.
+    /// Sends a signal to the leader, or to the whole group.
     pub fn signal(&self, signal: libc::c_int, all: bool) -> Result<(), Failure> {
         let target = if all { -self.id } else { self.id };
         // SAFETY: takes no pointer. The leader has not been waited for, so the id is still its own:
-        // `trial` signals no group that has ended.
+        // `trial` never signals a group that has ended.
         match unsafe { libc::kill(target, signal) } {
             0 => Ok(()),
             _ => Err(format!("kill: {}", io::Error::last_os_error()).into()),
         }
     }
 
-    /// Kills all of it, and waits for the leader.
+    /// Kills the whole group, and waits for the leader.
     pub fn kill(&mut self) -> Result<(), Failure> {
         if !self.ended {
             self.signal(libc::SIGKILL, true)?;
@@ -68,14 +68,14 @@ impl Group {
         Ok(())
     }
 
-    /// Waits for what the leader left, which has ended and whose death kills its children. Returns
-    /// whether all were gone in time.
+    /// Waits for the processes that the leader left; the leader has ended, and its death kills its
+    /// children. Returns whether processes remained when the time was over.
     pub fn outlived(&mut self) -> Result<bool, Failure> {
         let end = Instant::now() + DEATH;
         while Instant::now() < end {
             let mut status = 0;
-            // SAFETY: `status` is ours. Only processes of the group are waited for, none of which
-            // is a `Child` but the leader, which is no more.
+            // SAFETY: `status` is ours. Only processes of the group are waited for, and the only
+            // `Child` among them is the leader, which has been reaped.
             let reaped = unsafe { libc::waitpid(-self.id, &raw mut status, libc::WNOHANG) };
             match reaped {
                 -1 if io::Error::last_os_error().raw_os_error() == Some(libc::ECHILD) => {

@@ -1,4 +1,4 @@
-//! The hunted program, and the library under it.
+//! The hunted program, and its preload library.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,10 +7,10 @@ use super::SOURCES;
 use crate::metadata::Metadata;
 use crate::{Failure, tree};
 
-/// The compiled program, in a directory of this process's own that goes when it goes.
+/// The compiled program, in a private directory that is removed when this is dropped.
 pub struct Program {
     directory: PathBuf,
-    /// The folder where dumps stay.
+    /// The folder in which dumps are kept.
     kept: PathBuf,
 }
 
@@ -62,7 +62,7 @@ impl Drop for Program {
     }
 }
 
-/// Builds the preload library as it is shipped.
+/// Builds the preload library in the form that is shipped.
 pub fn build_library(root: &Path) -> Result<PathBuf, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)

@@ -10,9 +10,9 @@ use super::board::Snapshot;
 pub struct Tally {
     /// How long the hunt has run, without the time for which the hunter itself was stopped.
     pub ran: Duration,
-    /// How often the program was killed.
+    /// Number of times that the program was killed.
     pub kills: u64,
-    /// How often it was stopped and continued.
+    /// Number of times that it was stopped and continued.
     pub stops: u64,
     runs: u64,
     operations: u64,
@@ -23,7 +23,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds the board of a run that is over.
+    /// Adds the board of a run that has ended.
     pub fn add(&mut self, board: &Snapshot) {
         self.runs += 1;
         self.operations += board.operations();

@@ -1,4 +1,4 @@
-//! One run of the program: tormented from outside, watched, and cleaned up after.
+//! One run of the program: disturbs and watches it, and cleans up after it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -16,15 +16,15 @@ use super::tally::Tally;
 use super::watch::Watch;
 use crate::Failure;
 
-/// Between two looks at the board.
+/// The interval between two checks of the board.
 const TICK: Duration = Duration::from_millis(20);
-/// A look that comes later than this counts as one that came in time: the watchdog was kept away.
+/// A check that comes later than this counts as if it came in time: the watchdog was delayed.
 const LONGEST_TICK: Duration = Duration::from_millis(100);
-/// One that comes later than this was not kept away by a busy machine: the hunter was stopped, and
-/// what is above does not count as hunted.
+/// A check that comes later than this was not delayed by a busy machine: the hunter was stopped,
+/// and the excess does not count as hunted.
 const STOPPED: Duration = Duration::from_secs(1);
-/// A program that makes progress but has not ended `GRACE` times its patience after its time counts
-/// as hung, too.
+/// A program that makes progress also counts as hung if it has not ended `GRACE` times its patience
+/// after its time.
 const GRACE: u32 = 12;
 const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 const SHORTEST_RUN: Duration = Duration::from_secs(1);
@@ -34,21 +34,21 @@ const SHARED_MEMORY: &str = "/dev/shm";
 
 /// How a run ended.
 pub enum Ending {
-    /// All of its threads came to their end.
+    /// All of its threads ended.
     Finished,
     /// The program was killed on purpose.
     Killed,
-    /// The program ended in a way that must not be; what it was.
+    /// The program ended in a wrong way, described here.
     Failed(String),
 }
 
 impl Ending {
-    /// Whether it is one that must not be.
+    /// Returns whether this ending is a failure.
     pub fn is_failure(&self) -> bool {
         matches!(self, Self::Failed(_))
     }
 
-    /// The ending, with more about a failure.
+    /// The ending; to a failure, `about` is added.
     pub fn with(self, about: &str) -> Self {
         match self {
             Self::Failed(what) => Self::Failed(format!("{about}{what}")),
@@ -57,7 +57,7 @@ impl Ending {
     }
 }
 
-/// A run to be made.
+/// A planned run.
 pub struct Trial {
     seed: u64,
     library: Option<PathBuf>,
@@ -67,7 +67,7 @@ pub struct Trial {
     deadlock: bool,
 }
 
-/// A disturbance of the program at some time; `all` means its children, too.
+/// A disturbance of the program at some time; `all` includes its children.
 #[derive(Clone, Copy)]
 enum Torment {
     Pause { length: Duration, all: bool },
@@ -75,7 +75,7 @@ enum Torment {
 }
 
 impl Trial {
-    /// A run of that seed, for as long as the seed says but no longer than `left`.
+    /// A run for a seed. Its length depends on the seed, but is at most `left`.
     pub fn new(seed: u64, library: Option<&Path>, left: Duration, patience: Duration) -> Self {
         let mut chance = Chance::new(seed);
         let length = (SHORTEST_RUN + chance.time(LONGEST_RUN - SHORTEST_RUN)).min(left);
@@ -96,13 +96,13 @@ impl Trial {
         Self { seed, library, length, patience, torments, deadlock: false }
     }
 
-    /// A run that must be found to hang.
+    /// A run that must be recognised as a hang.
     pub fn of_deadlock(seed: u64, patience: Duration) -> Self {
         let (length, torments) = (Duration::ZERO, Vec::new());
         Self { seed, library: None, length, patience, torments, deadlock: true }
     }
 
-    /// Makes the run; returns its seed and how it ended.
+    /// Performs the run; returns its seed and its ending.
     pub fn run(mut self, program: &Program, tally: &mut Tally) -> Result<(u64, Ending), Failure> {
         let named = shared_memory()?;
         let board = Board::create(&program.board())?;
@@ -188,7 +188,7 @@ impl Trial {
     }
 }
 
-/// Applies it; returns whether the program was killed by it.
+/// Applies a torment; returns whether it killed the program.
 fn apply(torment: Torment, group: &mut Group, tally: &mut Tally) -> Result<bool, Failure> {
     match torment {
         Torment::Pause { length, all } => {
@@ -201,7 +201,7 @@ fn apply(torment: Torment, group: &mut Group, tally: &mut Tally) -> Result<bool,
         }
         Torment::Kill => {
             tally.kills += 1;
-            // The leader alone: its children must go with it.
+            // Only the leader: its children must die with it.
             group.signal(libc::SIGKILL, false)?;
             while group.ended()?.is_none() {
                 std::thread::sleep(Duration::from_millis(1));
@@ -211,7 +211,7 @@ fn apply(torment: Torment, group: &mut Group, tally: &mut Tally) -> Result<bool,
     }
 }
 
-/// Names of shared memory that may be ours.
+/// The names of shared memory that may be the program's.
 fn shared_memory() -> Result<BTreeSet<OsString>, Failure> {
     let mut names = BTreeSet::new();
     if Path::new(SHARED_MEMORY).is_dir() {

@@ -1,33 +1,33 @@
-//! The watchdog: from looks at the board to "this is a hang".
+//! The watchdog: detects hangs from repeated checks of the board.
 //!
-//! Time counts while the program could run: not while it was stopped, and not while the watchdog
-//! itself did not come to look. Then a slow machine is no hang.
+//! Time counts only while the program could run: not while it was stopped, and not while the
+//! watchdog itself was delayed. So a slow machine is not taken for a hang.
 
 use std::fmt;
 use std::time::Duration;
 
 use super::board::{Role, Snapshot};
 
-/// The state of a watchdog between two looks.
+/// The state of a watchdog between two checks.
 pub struct Watch {
     patience: Duration,
     workers: Vec<Still>,
     all_still: Duration,
 }
 
-/// One worker's progress at the last look, and for how long it has been that.
+/// A worker's progress at the last check, and the time for which it has not changed.
 #[derive(Clone, Copy, Default)]
 struct Still {
     progress: u64,
     time: Duration,
 }
 
-/// Which workers make no progress.
+/// The workers that make no progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hang {
     /// All workers that use a lock.
     All,
-    /// The worker of this slot, though others do.
+    /// The worker of this slot, while others make progress.
     One(usize, Role),
 }
 
@@ -41,18 +41,18 @@ impl fmt::Display for Hang {
 }
 
 impl Watch {
-    /// Reports a hang when no worker has made progress for `patience`, or one worker for twice
-    /// that.
+    /// A watchdog that reports a hang when no worker has made progress for `patience`, or one
+    /// worker for twice as long.
     pub fn new(patience: Duration) -> Self {
         Self { patience, workers: Vec::new(), all_still: Duration::ZERO }
     }
 
-    /// Looks at the board; `ran` is how long the program has run since the last look.
+    /// Checks the board; `ran` is how long the program has run after the previous check.
     pub fn look(&mut self, ran: Duration, board: &Snapshot) -> Option<Hang> {
         self.workers.resize(board.workers.len(), Still::default());
         let (mut waiting, mut moved) = (false, false);
         let mut stuck = None;
-        // A pest waits for its child, which may be slow in a crowd, and is looked at itself.
+        // A pest waits for its child, which may be slow on a busy machine, and has its own row.
         let child = board.workers.iter().any(|worker| worker.role == Role::Child);
         for (slot, (worker, still)) in board.workers.iter().zip(&mut self.workers).enumerate() {
             let moves = worker.progress != still.progress;
@@ -79,7 +79,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// The hang that is found after at most `looks` looks at workers of which some make progress.
+    /// The hang that is found within `looks` checks of workers of which some make progress.
     fn found(workers: &[(Role, bool)], looks: u64, ran: Duration) -> Option<Hang> {
         let mut watch = Watch::new(5 * SECOND);
         (0..looks).find_map(|look| {

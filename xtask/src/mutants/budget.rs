@@ -1,10 +1,10 @@
-//! How much time the trials have together.
+//! The total time of the trials.
 
 use std::ffi::OsStr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// A time after which nothing more is tried; none if all are.
+/// The time after which no further mutant is tried; without an end, all are.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     end: Option<Instant>,
@@ -16,18 +16,18 @@ impl Budget {
         Self { end: length.map(|length| start + length) }
     }
 
-    /// Whether nothing is left of it at `now`.
+    /// Returns whether the budget is used up at `now`.
     pub fn is_spent(self, now: Instant) -> bool {
         self.end.is_some_and(|end| now >= end)
     }
 
-    /// A command that is ended, with all that it has started, when the budget is spent; none if it
-    /// is at `now`.
+    /// A command that is ended, with all processes that it started, when the budget is used up;
+    /// `None` if it is used up at `now`.
     pub fn command(self, now: Instant, program: &OsStr) -> Option<Command> {
         let Some(end) = self.end else { return Some(Command::new(program)) };
         let left = end.saturating_duration_since(now);
         let mut command = Command::new("timeout");
-        // To `timeout` a limit of nothing is no limit.
+        // For `timeout`, a limit of 0 means no limit.
         command.arg(format!("{:.3}s", left.as_secs_f64().max(0.001))).arg(program);
         (!left.is_zero()).then_some(command)
     }

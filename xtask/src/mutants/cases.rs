@@ -1,4 +1,4 @@
-//! Tests of models, each run by itself.
+//! The tests of the models, each run separately.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,12 +17,12 @@ pub struct Case {
     /// `SUBJECT::test`.
     pub name: String,
     program: PathBuf,
-    /// The mutant that the program is to choose, if it has several.
+    /// The mutant that the program should choose, if it has several.
     mutant: u32,
 }
 
 impl Case {
-    /// The tests in a copy of their program at `path`.
+    /// The tests, with their program copied to `path`.
     ///
     /// # Errors
     ///
@@ -34,24 +34,24 @@ impl Case {
         Ok(cases.into_iter().map(|case| Self { program: path.to_owned(), ..case }).collect())
     }
 
-    /// The test with one of the program's mutants.
+    /// The test, run with one of the program's mutants.
     pub fn with(&self, mutant: u32) -> Self {
         Self { mutant, ..self.clone() }
     }
 
-    /// Whether `name` is its own, or its subject's.
+    /// Returns whether `name` is the test's name, or that of its subject.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.name.split_once("::").is_some_and(|(subject, _)| subject == name)
     }
 }
 
-/// How a test ended.
+/// The result of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Passed,
     Failed,
     TimedOut,
-    /// The case was not run to its end: another has ended the trial, or the time is over.
+    /// The case was not run to its end: another case has ended the trial, or the time is over.
     NotRun,
 }
 
@@ -59,7 +59,7 @@ pub enum Verdict {
 ///
 /// # Errors
 ///
-/// If it does not list them.
+/// If the program does not list its tests.
 pub fn of(program: &Path) -> Result<Vec<Case>, Failure> {
     let listed = Command::new(program).args(["--list", "--format=terse"]).output()?;
     if !listed.status.success() {
@@ -70,12 +70,12 @@ pub fn of(program: &Path) -> Result<Vec<Case>, Failure> {
         .collect())
 }
 
-/// Runs `cases` in their order, `workers` at a time, each for `limit` at most, till one ends so
-/// that `enough` is true, or `budget` is spent. Returns how each ended, and how long it took.
+/// Runs `cases` in their order, `workers` at a time, each for at most `limit`, until the result of
+/// one satisfies `enough`, or `budget` is used up. Returns each result, and the time it took.
 ///
 /// # Errors
 ///
-/// If one can't be started.
+/// If a case can't be started.
 pub fn run(
     cases: &[Case],
     workers: usize,
@@ -109,7 +109,7 @@ pub fn run(
     Ok(results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
 }
 
-/// Runs one test; kills it when it `is_over` for all.
+/// Runs one test; kills it when `is_over` is set.
 fn run_one(
     case: &Case,
     directory: &Path,

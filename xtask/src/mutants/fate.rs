@@ -1,18 +1,18 @@
 //! The fate of a mutant.
 
-/// The verdict of the models on a mutant.
+/// The result of trying a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Fate {
     /// This test failed.
     Killed(String),
-    /// All passed.
+    /// All tests passed.
     Survived,
-    /// This one did not end in time.
+    /// This test did not end in time.
     Undecided(String),
-    /// The compiler refused it, and said so.
+    /// The compiler rejected it, with this message.
     Unbuildable(String),
-    /// The time was over before it was known.
+    /// The time was over before a result was known.
     Skipped,
 }
 

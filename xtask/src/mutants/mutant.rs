@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::source::line_of;
 
-/// A change that the models should notice.
+/// A change of the code that the models should notice.
 #[derive(Clone, Debug)]
 pub struct Mutant {
     /// The file, relative to the root of the tree.
@@ -22,12 +22,12 @@ pub struct Mutant {
     pub entry: Option<String>,
     /// Why it may survive, if the source says so.
     pub explanation: Option<String>,
-    /// The tests that must all fail, as `BINARY` or `BINARY::TEST`; if empty, any may.
+    /// The tests that must all fail, as `BINARY` or `BINARY::TEST`; if empty, any test may.
     pub killed_by: Vec<String>,
 }
 
 impl Mutant {
-    /// The replacement of `range` in `text` by `new`.
+    /// The mutant that replaces `range` of `text` by `new`.
     pub fn new(file: &str, text: &str, range: Range<usize>, new: &str) -> Self {
         let line = line_of(text, range.start);
         Self {
@@ -48,7 +48,7 @@ impl Mutant {
     }
 }
 
-/// `file:line old → new`, on one line; the alternate form leaves the place out.
+/// `file:line old → new`, on one line; the alternate form omits the place.
 impl fmt::Display for Mutant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !f.alternate() {
@@ -65,7 +65,7 @@ fn brief(text: &str) -> String {
     text.replace(FULL_PATH, "").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The path of an ordering that is put where the file may not import it.
+/// The path of an ordering, used where the file may not import it.
 pub const FULL_PATH: &str = "::core::sync::atomic::Ordering::";
 
 /// The reason after `mutant:` in a comment on the line, or in the comment right above it.

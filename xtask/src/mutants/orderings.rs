@@ -1,4 +1,4 @@
-//! Each memory ordering above `Relaxed`, weakened.
+//! Mutants that weaken each memory ordering above `Relaxed`.
 //!
 //! | in the source | tried in turn |
 //! |---|---|
@@ -14,7 +14,7 @@ use std::ops::Range;
 use super::mutant::{FULL_PATH, Mutant};
 use crate::source::{closing, in_use, is_word, mask, words};
 
-/// Whether the orderings of `file` are weakened.
+/// Returns whether the orderings of `file` are weakened.
 pub fn covers(file: &str) -> bool {
     let rooms = ["crates/sync/src/", "crates/rivals/src/", "crates/runtime/src/"];
     let is_algorithm = rooms.iter().any(|room| file.starts_with(room)) && file.ends_with(".rs");
@@ -23,7 +23,7 @@ pub fn covers(file: &str) -> bool {
     is_algorithm || file.strip_prefix("crates/").is_some_and(|file| others.contains(&file))
 }
 
-/// The mutants of a file, by place.
+/// The mutants of a file, ordered by place.
 pub fn mutants(file: &str, text: &str) -> Vec<Mutant> {
     let masked = mask(text);
     let code = &masked[..tests_begin(&masked)];
@@ -37,7 +37,7 @@ pub fn mutants(file: &str, text: &str) -> Vec<Mutant> {
     ] {
         for at in words(code, ordering).filter(|&at| is_ordering(code, at)) {
             let in_fence = fences.iter().any(|fence| fence.contains(&at));
-            // A relaxed fence is none: that mutant is the removal below.
+            // A relaxed fence has no effect: that mutant is the removal below.
             if in_fence != (ordering == "SeqCst") {
                 continue;
             }
@@ -52,7 +52,7 @@ pub fn mutants(file: &str, text: &str) -> Vec<Mutant> {
     mutants
 }
 
-/// Whether the word at `at` is a memory ordering that is used there.
+/// Whether the word at `at` is a memory ordering in use.
 fn is_ordering(code: &str, at: usize) -> bool {
     let before = &code[..at];
     let is_foreign = before.ends_with("::") && !before.ends_with("Ordering::");

@@ -1,13 +1,13 @@
-//! The fates of the mutants of the table, for `antiphon lab check` to tell: that command is built
-//! from this tree, but has no compiler to try mutants with.
+//! The fates of the table's mutants, which `antiphon lab check` reports: that command is built from
+//! this tree, but has no compiler to try mutants with.
 //!
 //! ```json
 //! { "mutants": [{ "name": "…", "fate": "killed", "by": "model_spin::…", "blob": "e73c657…" }] }
 //! ```
 //!
-//! `blob` is git's name for the contents of the file that the mutant changes, when it was tried.
-//! While the file is the same, `--resume` does not try the mutant again: not all need be tried in
-//! one go.
+//! `blob` is git's name for the contents of the changed file when the mutant was tried. While the
+//! file is the same, `--resume` does not try the mutant again: so the mutants can be tried in
+//! several runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use super::fate::Fate;
 use super::mutant::Mutant;
 use crate::{Failure, tree};
 
-/// A record, and the file that it stands in.
+/// A record, and its file.
 pub struct Record {
     path: PathBuf,
     contents: Contents,
@@ -40,12 +40,12 @@ struct Entry {
 }
 
 impl Record {
-    /// The record in the file at `path`, or an empty one if there is no such file. Entries are
-    /// dropped whose mutants are not in `table`.
+    /// Reads the record in the file at `path`; it is empty if there is no such file. Entries of
+    /// mutants that are not in `table` are dropped.
     ///
     /// # Errors
     ///
-    /// If the file is no record, or git can't name the files of the mutants.
+    /// If the file is not a record, or git can't name the mutated files.
     pub fn open(root: &Path, path: PathBuf, table: &[Mutant]) -> Result<Self, Failure> {
         let mut contents = match std::fs::read_to_string(&path) {
             Ok(text) => serde_json::from_str(&text)
@@ -62,15 +62,15 @@ impl Record {
         Ok(Self { path, contents, blobs })
     }
 
-    /// Whether the mutant was tried in its file as that is now.
+    /// Returns whether the mutant was tried in the current version of its file.
     pub fn has(&self, mutant: &Mutant) -> bool {
         let blob = self.blobs.get(&mutant.file);
         let same = |entry: &Entry| named(mutant, &entry.name) && Some(&entry.blob) == blob;
         self.contents.mutants.iter().any(same)
     }
 
-    /// Notes what became of a mutant of the table, and writes the file: a run that is ended keeps
-    /// what it has found. Other mutants, and those that were not tried, are not noted.
+    /// Records the fate of a mutant of the table, and writes the file, so that an interrupted run
+    /// keeps its results. Other mutants, and those that were not tried, are not recorded.
     ///
     /// # Errors
     ///

@@ -1,28 +1,27 @@
-//! Many mutants in one program, of which an environment variable chooses one.
+//! Builds one program with many mutants, of which an environment variable chooses one.
 //!
-//! To compile a program anew for each mutant takes most of a trial's time. So the mutants of a file
-//! are put into one text (*mutant schemata*: R. Untch, J. Offutt, M. J. Harrold, "Mutation Analysis
-//! Using Mutant Schemata", 1993). Where mutants 3 and 7 change an ordering, and mutant 9 changes
-//! something in the body of a function:
+//! Compiling a program for each mutant takes most of a trial's time. So the mutants of a file are
+//! put into one text (*mutant schemata*: R. Untch, J. Offutt, M. J. Harrold, "Mutation Analysis
+//! Using Mutant Schemata", 1993). For example, where mutants 3 and 7 change an ordering, and mutant
+//! 9 changes the body of a function:
 //!
 //! ```text
 //! load(match ::antiphon_platform::mutant() { 3 => { Relaxed } 7 => { … } _ => { Acquire } })
 //! fn f() { match ::antiphon_platform::mutant() { 9 => { … } _ => { the body as it is } } }
 //! ```
 //!
-//! A mutant that changes nothing inside of a function is left out. So is one whose text the
-//! compiler refuses: [`Schema::blamed`] finds it by the place of the error. These are tried by
-//! themselves.
+//! A mutant that changes nothing inside a function is left out. So is a mutant that the compiler
+//! rejects: [`Schema::blamed`] finds it from the place of the error. These are tried one by one.
 
 use std::ops::Range;
 
 use super::mutant::Mutant;
 use crate::source::{closing, is_word, mask, words};
 
-/// Names the chosen mutant to a program.
+/// The variable that names the chosen mutant to a program.
 pub const VARIABLE: &str = "ANTIPHON_MUTANT";
 
-/// The file of the crate that all mutated ones use.
+/// The root file of the crate that all mutated crates use.
 pub const ROOT: &str = "crates/platform/src/lib.rs";
 
 /// The code appended to [`ROOT`]: the function that returns the chosen mutant. 0 is none.
@@ -41,23 +40,23 @@ pub fn mutant() -> u32 {{
     )
 }
 
-/// A file with several mutants.
+/// The text of a file with several mutants.
 pub struct Schema {
     /// The file.
     pub text: String,
-    /// Its parts that belong to mutants, and their numbers.
+    /// The parts of it that belong to mutants, with the mutants' numbers.
     parts: Vec<(Range<usize>, Vec<u32>)>,
 }
 
-/// A part of a file, and what mutants have in its place.
+/// A part of a file, with its replacement in each mutant.
 struct Choice {
     range: Range<usize>,
     others: Vec<(u32, String)>,
 }
 
 impl Schema {
-    /// `text` with all of `mutants` that change something inside of a function. Their numbers are
-    /// not 0, and no two are equal.
+    /// `text` with all of `mutants` that change something inside a function. Their numbers must be
+    /// distinct, and not 0.
     pub fn of(text: &str, mutants: &[(u32, &Mutant)]) -> Self {
         let bodies = bodies(&mask(text));
         let mut choices: Vec<Choice> = Vec::new();
@@ -107,19 +106,19 @@ impl Schema {
         self.text.push_str(&text[at..range.end]);
     }
 
-    /// The mutants that the file has.
+    /// The numbers of the mutants in the file.
     pub fn numbers(&self) -> impl Iterator<Item = u32> {
         self.parts.iter().flat_map(|(_, numbers)| numbers).copied()
     }
 
-    /// The mutants to which an error at the byte `at` belongs: those of the smallest part there.
+    /// The mutants that an error at the byte `at` belongs to: those of the smallest part around it.
     pub fn blamed(&self, at: usize) -> &[u32] {
         let around = self.parts.iter().filter(|(part, _)| part.contains(&at));
         around.min_by_key(|(part, _)| part.len()).map_or(&[], |(_, numbers)| numbers)
     }
 }
 
-/// `range` with the path before it: a choice stands in the place of an expression.
+/// `range` extended by the path before it: a choice replaces a whole expression.
 fn with_path(text: &str, range: &Range<usize>) -> Range<usize> {
     let before = text[..range.start].bytes().rev();
     let path = before.take_while(|&byte| is_word(byte) || byte == b':').count();
@@ -130,8 +129,8 @@ fn encloses(outer: &Range<usize>, inner: &Range<usize>) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
 }
 
-/// The insides of the bodies of all functions that may have another one for each mutant: not of
-/// those that return a type without a name, which would be another type in each.
+/// The insides of the bodies of all functions that may differ by mutant. Functions that return an
+/// unnamed type are left out: each body would return a different type.
 fn bodies(masked: &str) -> Vec<Range<usize>> {
     words(masked, "fn").filter_map(|at| body(masked, at)).collect()
 }

@@ -1,4 +1,4 @@
-//! A copy of the tree to break, kept between runs so that its builds stay incremental.
+//! A copy of the tree for mutants, kept between runs so that its builds stay incremental.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Failure, tree};
 
-/// The copy. No two processes have it at a time.
+/// The copy. Only one process has it at a time.
 pub struct Scratch {
     tree: PathBuf,
     builds: PathBuf,
@@ -48,7 +48,7 @@ impl Scratch {
         std::fs::read_to_string(&path).map_err(|error| format!("{file}: {error}").into())
     }
 
-    /// Runs `trial` while files of the copy have other `texts`, and undoes that.
+    /// Runs `trial` while files of the copy have the given `texts`, and then restores the files.
     pub fn with<R>(
         &self,
         texts: &BTreeMap<String, String>,
@@ -67,7 +67,7 @@ impl Scratch {
     }
 }
 
-/// Leaves an equal file alone: cargo rebuilds what is newer.
+/// Leaves an equal file alone: cargo rebuilds newer files.
 fn write_if_changed(path: &Path, contents: &[u8]) -> Result<(), Failure> {
     if std::fs::read(path).is_ok_and(|present| present == contents) {
         return Ok(());

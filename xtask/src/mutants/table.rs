@@ -10,9 +10,9 @@
 //! killed_by = ["model_shfl::three_waiters"]
 //! ```
 //!
-//! `find` occurs once in the file, so that the entry means one place; `killed_by` names the tests
-//! that must all fail, as `BINARY` or `BINARY::TEST`, and may be left out: then any model may.
-//! `survives` says why it is not noticed yet, if it is not: a debt of the models.
+//! `find` must occur exactly once in the file, so that the entry means one place. `killed_by` names
+//! the tests that must all fail, as `BINARY` or `BINARY::TEST`; without it, any model may.
+//! `survives` says why the mutant is not noticed yet, if it is not: a debt of the models.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ struct Entry {
     survives: Option<String>,
 }
 
-/// The mutants that the table `name` with contents `text` lists; `read` reads a file of the tree.
+/// The mutants in the table `name` with contents `text`; `read` reads a file of the tree.
 ///
 /// # Errors
 ///

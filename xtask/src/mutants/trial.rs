@@ -1,9 +1,9 @@
 //! Builds the models with mutants and runs them.
 //!
 //! One program has all mutants that can be chosen at run time ([`schemata`]); the others are built
-//! one by one. Each test is run by itself, and those that failed or did not fail before say which
-//! come first: those that have killed a mutant of the same file, then the fastest. So a mutant that
-//! dies does so in seconds, and only one that survives costs the time of all models.
+//! one by one. Each test is run separately, in an order that follows from earlier results: first
+//! the tests that have killed a mutant of the same file, then the fastest. So a mutant that is
+//! killed is killed in seconds, and only a survivor costs the time of all models.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -27,25 +27,25 @@ use crate::{Failure, suite};
 const PACKAGE: &str = "antiphon-models";
 const PROGRAM: &str = "models";
 
-/// The limit of a test on the code as it is.
+/// The time limit of a test on the unchanged code.
 const BASELINE: Duration = Duration::from_secs(3600);
 
-/// A copy of the tree, to be tried with mutants once its models have passed.
+/// A copy of the tree, in which mutants can be tried once its models have passed.
 pub struct Bench {
     scratch: Scratch,
     release: bool,
     budget: Budget,
-    /// Tests whose names begin otherwise are not run.
+    /// Only tests whose names begin so are run.
     prefix: String,
-    /// The time after which a test is given up, if it was given.
+    /// The time after which a test is given up, if one is set.
     limit: Option<Duration>,
-    /// How long each test takes on the code as it is, by name.
+    /// How long each test takes on the unchanged code, by name.
     times: BTreeMap<String, Duration>,
-    /// How many mutants of a file each test has killed.
+    /// Number of mutants of a file that each test has killed.
     kills: Mutex<BTreeMap<(String, String), u32>>,
 }
 
-/// A program with mutants to choose from, and with none of them if none is chosen.
+/// A program with mutants to choose from; without a choice it has none of them.
 pub struct Mixed {
     cases: Vec<Case>,
     numbers: BTreeSet<u32>,
@@ -57,24 +57,24 @@ impl Mixed {
         self.numbers.contains(&number)
     }
 
-    /// How many mutants it has.
+    /// Number of mutants in the program.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 }
 
-/// The compiler's result for the copy.
+/// The result of building the copy.
 enum Built {
     Cases(Vec<Case>),
-    /// The compiler refused it, and said this on its two streams.
+    /// The compiler rejected it; its output.
     Refused(Output),
     /// The time is over.
     Late,
 }
 
 impl Bench {
-    /// Copies the tree. Those tests are not run first that are known to pass on the code as it is:
-    /// their `times` say so.
+    /// Copies the tree. Tests in `times` are known to pass on the unchanged code, and are not run
+    /// on it again.
     ///
     /// # Errors
     ///
@@ -92,12 +92,12 @@ impl Bench {
         Ok(Self { scratch, release, budget, prefix, limit, times, kills: Mutex::default() })
     }
 
-    /// Builds the program that has as many of `mutants` as it can, by their numbers. None if the
+    /// Builds the program with as many of `mutants` as possible, by their numbers. `None` if the
     /// time is over before.
     ///
     /// # Errors
     ///
-    /// If the models don't build, though not for a mutant.
+    /// If the models don't build for a reason other than a mutant.
     pub fn mix(&self, mutants: &BTreeMap<u32, &Mutant>) -> Result<Option<Mixed>, Failure> {
         let mut left: BTreeMap<&str, Vec<(u32, &Mutant)>> = BTreeMap::new();
         for (number, mutant) in mutants {
@@ -134,7 +134,7 @@ impl Bench {
         }
     }
 
-    /// The files that have schemata, and the one that says which mutant is chosen.
+    /// The files with schemata, and the file with the function that returns the chosen mutant.
     fn texts(
         &self,
         schemata: &BTreeMap<&str, Schema>,
@@ -149,12 +149,12 @@ impl Bench {
         Ok(texts)
     }
 
-    /// Runs the models that `mutants` need as they are, if they have not been. False if the time
-    /// is over before they have passed.
+    /// Runs the models that `mutants` need on the unchanged code, unless they have been run. False
+    /// if the time is over before they have passed.
     ///
     /// # Errors
     ///
-    /// If they don't build or don't pass: then no mutant says anything.
+    /// If they don't build or don't pass: then no mutant proves anything.
     pub fn pass(&mut self, mutants: &[&Mutant], mixed: &Mixed) -> Result<bool, Failure> {
         if mixed.cases.is_empty() {
             let prefix = &self.prefix;
@@ -187,7 +187,7 @@ impl Bench {
         self.times.values().max().copied().unwrap_or_default()
     }
 
-    /// A mutant may well have more executions than the code as it is.
+    /// A mutant may have many more executions than the unchanged code.
     fn limit(&self) -> Duration {
         self.limit.unwrap_or_else(|| Duration::from_secs(30) + 5 * self.slowest())
     }
@@ -202,7 +202,7 @@ impl Bench {
         cases::run(cases, workers, &self.scratch, limit, self.budget, enough)
     }
 
-    /// Tries a mutant that a program has, by one test at a time.
+    /// Tries a mutant of a program, by one test at a time.
     pub fn choose(&self, mutant: &Mutant, number: u32, mixed: &Mixed) -> Result<Fate, Failure> {
         let cases = mixed.cases.iter().map(|case| case.with(number)).collect();
         self.judge(mutant, cases, 1)
@@ -253,7 +253,7 @@ impl Bench {
         Ok(named(Verdict::TimedOut).map_or(Fate::Survived, Fate::Undecided))
     }
 
-    /// Each of the named tests, or one of each named subject, has to kill the mutant.
+    /// Each of the named tests, or one test of each named subject, must kill the mutant.
     fn all_fail(&self, cases: &[Case], workers: usize, names: &[String]) -> Result<Fate, Failure> {
         for name in names {
             let meant: Vec<Case> =
@@ -275,7 +275,7 @@ impl Bench {
         Ok(Fate::Killed(names.join(", ")))
     }
 
-    /// The tests, or what the compiler says.
+    /// Builds the copy; returns its tests, or the compiler's output.
     fn build(&self) -> Result<Built, Failure> {
         let Some(mut command) = self.budget.command(Instant::now(), &cargo()) else {
             return Ok(Built::Late);
@@ -286,14 +286,14 @@ impl Bench {
             .args(self.release.then_some("--release"))
             .current_dir(self.scratch.tree())
             .env("CARGO_TARGET_DIR", self.scratch.builds())
-            // Only a verdict is wanted, and soon.
+            // Debug information and optimisation would only delay the verdict.
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
             .env("CARGO_PROFILE_RELEASE_LTO", "off")
             .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
-            // Builds differ by a few lines.
+            // Builds differ by a few lines only.
             .env("CARGO_INCREMENTAL", "1")
-            // A mutant leaves imports unused.
+            // Mutants may leave imports unused.
             .env("RUSTFLAGS", "--cap-lints=warn")
             .env_remove("CARGO_ENCODED_RUSTFLAGS");
         let output = command.output()?;
@@ -312,7 +312,7 @@ impl Bench {
     }
 }
 
-/// How many tests run at a time.
+/// The number of tests that run at a time.
 pub fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,26 +1,26 @@
-//! The battery: stock programs and servers, run without and with `antiphon`, in all modes. What can
-//! be seen of a run from outside must be the same.
+//! The battery: stock programs and servers, run with and without `antiphon`, in all modes. What can
+//! be observed of a run from outside must be the same.
 //!
-//! `xtask/programs/battery.toml` lists the cases; a case is a line of shell, or a server with a
-//! client. Each run has an empty directory of its own, always at the same path. Seen are
+//! `xtask/programs/battery.toml` lists the cases; a case is a shell command, or a server with a
+//! client. Each run has its own empty directory, always at the same path. The observations are
 //!
-//! | of | what |
+//! | of | observations |
 //! |---|---|
 //! | a program | exit code or signal, stdout, stderr without the report, the files that it leaves |
 //! | a server | a client's answer; after SIGTERM: exit code, PID file, whether it still answers |
-//! | both | processes that are still there |
+//! | both | processes that still run |
 //!
 //! | module | does |
 //! |---|---|
-//! | [`case`] | what stands in the list |
+//! | [`case`] | the entries of the list |
 //! | [`mode`] | the ways to run `antiphon` |
 //! | [`trial`] | one run of a case |
 //! | [`workers`] | several cases at a time |
-//! | [`process`] | starting, waiting, and ending whatever was left |
-//! | [`seen`] | what a run showed, and how two runs differ |
+//! | [`process`] | starts processes, waits for them, and ends those that are left |
+//! | [`seen`] | the observations of a run, and how two runs differ |
 //!
 //! A difference is checked against a second run without `antiphon`: a program that differs from
-//! itself is skipped, and says so.
+//! itself is skipped, and reported as skipped.
 
 mod case;
 mod mode;
@@ -48,15 +48,15 @@ const SOURCES: &str = "xtask/programs/c";
 struct Options {
     only: Vec<String>,
     modes: Vec<&'static Mode>,
-    /// Only the cases that take little time and little of other packages.
+    /// Whether to run only the cases that take little time and few packages.
     quick: bool,
-    /// Fetch the packages that are missing.
+    /// Whether to install missing packages.
     install: bool,
-    /// The command, if it is not to be built.
+    /// The path of the command; it is built if this is not set.
     antiphon: Option<PathBuf>,
-    /// Another list of cases.
+    /// The path of another list of cases.
     list: Option<PathBuf>,
-    /// How many cases are run at a time.
+    /// The number of cases that run at a time.
     jobs: Option<usize>,
 }
 
@@ -89,7 +89,7 @@ impl Options {
         Ok(options)
     }
 
-    /// How many cases are run at a time: as many as there are CPUs, unless told.
+    /// The number of cases that run at a time: as many as there are CPUs, unless set.
     fn jobs(&self) -> usize {
         let cpus = || std::thread::available_parallelism().map_or(1, usize::from);
         self.jobs.unwrap_or_else(cpus).max(1)
@@ -99,7 +99,8 @@ impl Options {
 /// `cargo xtask programs [--only LIST] [--mode LIST] [--quick] [--install] [--antiphon PATH]
 /// [--list F] [--jobs N]`.
 ///
-/// A line for each case and mode, `passed`, `failed` or `skipped`, and for the last two why.
+/// Prints a line for each case and mode: `passed`, `failed` or `skipped`, and for the last two the
+/// reason.
 pub fn run(arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     let options = Options::parse(arguments)?;
     let root = tree::root()?;
@@ -120,7 +121,7 @@ pub fn run(arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     Ok(if tally.failed == 0 { Outcome::Clean } else { Outcome::Found })
 }
 
-/// How many lines there were of each sort.
+/// Number of lines of each verdict.
 #[derive(Default)]
 struct Tally {
     passed: u32,
@@ -129,7 +130,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Shows lines of a worker, the last of which is its own sum, and counts them.
+    /// Prints the lines of a worker, whose last line is its own sum, and counts them.
     fn add_lines(&mut self, lines: &str) {
         for line in lines.lines() {
             let count = match line.split_once(": ").map(|(verdict, _)| verdict) {
@@ -165,7 +166,7 @@ impl Tally {
     }
 }
 
-/// All cases, one after the other.
+/// Runs all cases, one after the other.
 fn check_all(cases: &[Case], modes: &[&'static Mode], place: &Place) -> Result<Tally, Failure> {
     process::adopt_orphans()?;
     let mut tally = Tally::default();
@@ -175,7 +176,7 @@ fn check_all(cases: &[Case], modes: &[&'static Mode], place: &Place) -> Result<T
     Ok(tally)
 }
 
-/// All modes of one case.
+/// Runs one case in all modes.
 fn check(
     case: &Case,
     modes: &[&'static Mode],
@@ -226,7 +227,7 @@ fn chosen(root: &Path, options: &Options) -> Result<Vec<Case>, Failure> {
     Ok(list.case.into_iter().filter(wanted).collect())
 }
 
-/// Builds the command as the tests have it: here nothing is timed.
+/// Builds the command in the tests' profile: nothing is timed here.
 fn build(root: &Path) -> Result<PathBuf, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments = ["build", "--quiet", "--package", "antiphon-cli"];
@@ -236,8 +237,8 @@ fn build(root: &Path) -> Result<PathBuf, Failure> {
     Ok(Metadata::read(root)?.target_directory.join("debug/antiphon"))
 }
 
-/// Fetches the packages of cases whose programs are not there, one by one: not every release has
-/// them all. What is still missing then is skipped.
+/// Installs the packages of cases whose programs are missing, one by one: not every release has all
+/// of them. Cases that still miss a program are skipped.
 fn install(cases: &[Case]) -> Result<(), Failure> {
     let mut packages: Vec<_> = cases
         .iter()
@@ -254,7 +255,7 @@ fn install(cases: &[Case]) -> Result<(), Failure> {
     }
     for package in packages {
         eprintln!("programs: installing {package}");
-        // Policy: no service is started.
+        // The policy: no service may be started.
         let script = "
             test -e /usr/sbin/policy-rc.d || {
                 printf '#!/bin/sh\\nexit 101\\n' > /usr/sbin/policy-rc.d

@@ -1,7 +1,8 @@
-//! `programs --measure`: real programs with glibc's locks and with ours, in interleaved pairs.
+//! `programs --measure`: measures real programs with glibc's locks and with ours, in interleaved
+//! pairs.
 //!
-//! `xtask/programs/programs.toml` names them, and a script each does their work. `antiphon try`
-//! runs the pairs; here the rows come together, as throughput: above 1 is faster.
+//! `xtask/programs/programs.toml` lists the programs, and a script for each does the work.
+//! `antiphon try` runs the pairs; this verb collects the rows, as throughput: above 1 is faster.
 
 mod input;
 mod row;
@@ -33,7 +34,7 @@ struct List {
 struct Program {
     /// The name of the program, and of its script.
     name: String,
-    /// Debian packages that it takes.
+    /// Debian packages that it needs.
     packages: Vec<String>,
     /// The kinds of locks that it uses, for readers.
     #[expect(dead_code, reason = "for readers of the list")]
@@ -41,7 +42,7 @@ struct Program {
     /// The work that the script does, for readers.
     #[expect(dead_code, reason = "for readers of the list")]
     work: String,
-    /// Names of numbers that the script prints, a line each: `NAME NUMBER`.
+    /// Names of numbers that the script prints, each on a line: `NAME NUMBER`.
     #[serde(default)]
     metrics: Vec<String>,
 }
@@ -156,7 +157,7 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// The pairs of one program; the inner error is its own.
+    /// Runs the pairs of one program; the inner error is the program's own.
     fn run(
         &self,
         program: &Program,
@@ -170,7 +171,7 @@ impl Trial<'_> {
         for metric in &program.metrics {
             command.arg("--metric").arg(format!("{metric}={metric} ([0-9.]+)"));
         }
-        // Each run has a directory of its own, which nothing of the run before is in.
+        // Each run has its own directory, without files of an earlier run.
         let work = self.scratch.join(&program.name);
         let fresh = "rm -rf \"$0\" && mkdir -p \"$0\" && cd \"$0\" && exec sh -e \"$1\"";
         command.args(["--", "sh", "-c", fresh]).arg(&work).arg(script);

@@ -1,4 +1,4 @@
-//! Building the test programs.
+//! Builds the test programs.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,24 +15,24 @@ pub struct Program {
     suite: &'static str,
     /// The name of its target: of the library, or of the file in `tests`.
     pub name: String,
-    /// The directory of its package, in which it is run.
+    /// The directory of its package, in which it runs.
     package: PathBuf,
-    /// The file.
+    /// The path of the program.
     pub executable: PathBuf,
-    /// Only the tests are run whose names contain this.
+    /// If set, only tests whose names contain this are run.
     filter: Option<&'static str>,
     /// Tests that are not run.
     skips: Vec<&'static str>,
 }
 
 impl Program {
-    /// Whether it has no real time in it: models for the checker (`models`) and for spin
-    /// (`promela`), and simulations (`sim`, `sim_*`).
+    /// Returns whether it does not depend on real time: models for the checker (`models`) and for
+    /// spin (`promela`), and simulations (`sim`, `sim_*`).
     pub fn is_timeless(&self) -> bool {
         ["models", "promela", "sim"].contains(&self.name.as_str()) || self.name.starts_with("sim_")
     }
 
-    /// The name under which the program is shown.
+    /// The name of the program in the output.
     pub fn title(&self) -> String {
         let package = self.package.file_name().unwrap_or_default().to_string_lossy();
         let (suite, name) = (self.suite, &self.name);
@@ -49,15 +49,15 @@ impl Program {
     }
 }
 
-/// Builds the test programs of a suite, and returns them by package and name.
+/// Builds the test programs of a suite, and returns them sorted by package and name.
 ///
 /// # Errors
 ///
-/// If one does not build. The compiler has said why.
+/// If a program does not build. The compiler has then printed the reason.
 pub fn build(root: &Path, suite: &'static Suite) -> Result<Vec<Program>, Failure> {
     println!("building: {}", suite.name);
     if let Some(example) = suite.example {
-        // Not `cargo test --example`, which would make a test program of it.
+        // Not `cargo test --example`, which would turn it into a test program.
         let features =
             suite.arguments.iter().filter(|one| !one.starts_with("--test=") && **one != "--lib");
         let mut command = cargo(root, "build");
@@ -73,7 +73,7 @@ pub fn build(root: &Path, suite: &'static Suite) -> Result<Vec<Program>, Failure
         return Err(format!("{}: the tests do not build", suite.name).into());
     }
     let mut built = executables(&String::from_utf8_lossy(&output.stdout));
-    // Cargo names them as they get ready.
+    // Cargo names them in the order in which they are ready.
     built.sort_by(|a, b| (&a.manifest_path, &a.target).cmp(&(&b.manifest_path, &b.target)));
     Ok(built
         .into_iter()
@@ -109,7 +109,7 @@ pub struct Built {
     pub target: String,
     /// The manifest of its package.
     pub manifest_path: PathBuf,
-    /// The file.
+    /// The path of the program.
     pub executable: PathBuf,
 }
 
@@ -133,7 +133,7 @@ pub fn executables(messages: &str) -> Vec<Built> {
     messages
         .lines()
         .filter_map(|line| serde_json::from_str::<Message>(line).ok())
-        // Programs that tests run, and examples, are built with them.
+        // Programs that tests run, and examples, are built at the same time.
         .filter(|message| message.profile.as_ref().is_some_and(|profile| profile.test))
         .filter_map(|message| {
             Some(Built {

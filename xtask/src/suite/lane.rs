@@ -1,4 +1,4 @@
-//! The two lanes: a program at a time, or tests in the time that it leaves.
+//! The two lanes: one program at a time, or tests in the time that it leaves.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, BufRead, BufReader, Read as _};
@@ -14,7 +14,8 @@ use super::summary::Summary;
 use crate::Failure;
 
 /// Tests of the background that take longer than the others. They begin first: a long test that
-/// begins last would keep one CPU busy and the others idle. A name without a test has no effect.
+/// begins last would keep one CPU busy while the others are idle. A name without a test has no
+/// effect.
 const LONGEST: [&str; 6] = [
     "promela::barrier",
     "models::model_rw::a_crowd_is_counted_by_socket",
@@ -24,16 +25,16 @@ const LONGEST: [&str; 6] = [
     "models::model_events::a_try_is_honest",
 ];
 
-/// How many CPUs there are for tests.
+/// Number of CPUs for tests.
 pub fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Runs a program to its end, then shows what it has printed and takes it into the summary.
+/// Runs a program to its end, then prints its output and adds it to the summary.
 ///
 /// # Errors
 ///
-/// If it can't be started. A program that fails is none.
+/// If the program can't be started. A program that fails is not an error.
 pub fn run(title: &str, mut command: Command, summary: &Mutex<Summary>) -> Result<(), Failure> {
     println!("running: {title}");
     let begun = Instant::now();
@@ -68,21 +69,21 @@ pub fn run(title: &str, mut command: Command, summary: &Mutex<Summary>) -> Resul
     Ok(())
 }
 
-/// Starts a command; what it writes to stdout and stderr can be read in its order.
+/// Starts a command; its stdout and stderr can be read in the order in which they are written.
 fn start(command: &mut Command) -> io::Result<(io::PipeReader, Child)> {
     let (reader, writer) = io::pipe()?;
     let child = command.stdout(writer.try_clone()?).stderr(writer).spawn();
-    // The command keeps the pipe open for its next child.
+    // The command would keep the pipe open for its next child.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     Ok((reader, child?))
 }
 
-/// Tests to be run in the time that the foreground leaves, each in a process of its own.
+/// Tests that run in the time that the foreground leaves, each in its own process.
 pub struct Background<'a> {
     left: Mutex<VecDeque<Case<'a>>>,
     /// The processes that are running.
     running: Mutex<BTreeSet<libc::pid_t>>,
-    /// Whether the foreground is done.
+    /// Whether the foreground has ended.
     hurries: AtomicBool,
 }
 
@@ -128,7 +129,7 @@ impl<'a> Background<'a> {
     ///
     /// # Errors
     ///
-    /// If one can't be started. A test that fails is none.
+    /// If a test can't be started. A test that fails is not an error.
     pub fn work(&self, summary: &Mutex<Summary>) -> Result<(), Failure> {
         loop {
             let Some(case) = locked(&self.left).pop_front() else { return Ok(()) };
@@ -150,7 +151,8 @@ impl<'a> Background<'a> {
         }
     }
 
-    /// The foreground is done: what is left gets the CPUs, or is not run at all.
+    /// Tells that the foreground has ended: the remaining tests get the CPUs, or are dropped if
+    /// `abandon`.
     pub fn hurry(&self, abandon: bool) {
         if abandon {
             locked(&self.left).clear();
@@ -159,16 +161,16 @@ impl<'a> Background<'a> {
         let running = locked(&self.running);
         self.hurries.store(true, Relaxed);
         for &process in &*running {
-            // Without the privilege to leave `SCHED_IDLE` a test keeps it, and ends later.
+            // Without the privilege to leave `SCHED_IDLE`, a test stays in it, and ends later.
             let _ = schedule(process, libc::SCHED_OTHER);
         }
     }
 
-    /// Runs one test: what it printed, how it ended, and the CPU time that it took.
+    /// Runs one test; returns its output, its status, and the CPU time that it took.
     fn run(&self, case: &Case<'_>) -> Result<(String, ExitStatus, Duration), Failure> {
         let mut command = case.program.command();
         command.arg(&case.test).arg("--exact").stdin(Stdio::null());
-        // SAFETY: the closure makes two system calls, and touches no memory but its own.
+        // SAFETY: the closure makes two system calls, and touches only its own memory.
         unsafe {
             command.pre_exec(|| {
                 // The child ends with its worker, which alone reads its output.
@@ -190,14 +192,14 @@ impl<'a> Background<'a> {
         };
         let mut output = Vec::new();
         reader.read_to_end(&mut output)?;
-        // The process keeps its number until it is waited for.
+        // The process keeps its id until it is waited for.
         locked(&self.running).remove(&process);
         let (status, took) = wait(process)?;
         Ok((String::from_utf8_lossy(&output).into_owned(), status, took))
     }
 }
 
-/// The place of a test in the order: that in the list of the longest, or behind them all.
+/// The place of a test in the order: its place in [`LONGEST`], or after all of these.
 fn rank(name: &str) -> usize {
     LONGEST.iter().position(|long| *long == name).unwrap_or(LONGEST.len())
 }
@@ -205,20 +207,20 @@ fn rank(name: &str) -> usize {
 /// Puts a process into a scheduling class without priorities.
 fn schedule(process: libc::pid_t, class: libc::c_int) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the parameters are there for the call, and are not kept.
+    // SAFETY: the parameters are valid for the call, and are not kept.
     match unsafe { libc::sched_setscheduler(process, class, &raw const parameters) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// Waits for a child: how it ended, and the CPU time that it and its own children took.
+/// Waits for a child; returns its status, and the CPU time of it and of its own children.
 fn wait(process: libc::pid_t) -> io::Result<(ExitStatus, Duration)> {
     let mut status = 0;
-    // SAFETY: all bits zero are a usage: it is made of numbers.
+    // SAFETY: zero is valid for all fields, which are numbers.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     loop {
-        // SAFETY: both places are there for the call, and are not kept.
+        // SAFETY: both pointers are valid for the call, and are not kept.
         if unsafe { libc::wait4(process, &raw mut status, 0, &raw mut usage) } == process {
             let took = duration(usage.ru_utime) + duration(usage.ru_stime);
             return Ok((ExitStatus::from_raw(status), took));

@@ -1,9 +1,9 @@
-//! The output of a test program: a line for each test when it has ended.
+//! Parses the output of a test program: a line for each test that has ended.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How a test ended.
+/// The result of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The test passed.
@@ -14,7 +14,7 @@ pub enum Verdict {
     Ignored,
 }
 
-/// A test that a line tells of: `test NAME ... ok`.
+/// The test in a line `test NAME ... ok`.
 pub fn verdict(line: &str) -> Option<(&str, Verdict)> {
     let (name, said) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
     let verdict = match said {
@@ -26,7 +26,7 @@ pub fn verdict(line: &str) -> Option<(&str, Verdict)> {
     Some((name.strip_suffix(" - should panic").unwrap_or(name), verdict))
 }
 
-/// How many tests of a program passed and failed, which its last line tells:
+/// The numbers of passed and failed tests of a program, from its last line:
 /// `test result: ok. 5 passed; 0 failed; …`.
 pub fn counts(line: &str) -> Option<(usize, usize)> {
     let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
@@ -39,11 +39,11 @@ pub fn counts(line: &str) -> Option<(usize, usize)> {
     Some((passed.1, failed.1))
 }
 
-/// How long each test took, from when each had `ended` in a program that runs `parallel` of them at
-/// a time.
+/// How long each test took, from the times when each has `ended` in a program that runs `parallel`
+/// tests at a time.
 ///
-/// The program does not tell when a test begins. It begins them in the order of their names, the
-/// first ones at once and a further one whenever one has ended.
+/// The program does not print when a test begins. It begins the tests in the order of their names,
+/// the first ones at once and a further one whenever one has ended.
 pub fn times(ended: &[(String, Duration)], parallel: usize) -> BTreeMap<String, Duration> {
     let mut in_order: Vec<_> = ended.iter().collect();
     in_order.sort_by_key(|(name, _)| name);

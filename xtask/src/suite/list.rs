@@ -1,27 +1,27 @@
-//! The suites that are built and run: the workspace, and features that change the code.
+//! The suites to build and run: the workspace, and features that change the code.
 
 /// The tests of one set of features.
 pub struct Suite {
     /// The name under which the suite is shown.
     pub name: &'static str,
-    /// The arguments for `cargo test`: packages, features, and which programs if not all.
+    /// The arguments for `cargo test`: packages, features, and the programs if not all.
     ///
-    /// Cargo compiles a dependency once more for each other set of features that its users ask for.
+    /// Cargo compiles a dependency again for each different set of features that its users request.
     /// Where a part of the workspace is selected, both programs are selected with it: nothing of
-    /// them is built, but the dependencies have the features that they have in the workspace.
+    /// them is built, but the dependencies then have the same features as in the workspace.
     pub arguments: &'static [&'static str],
-    /// Programs of which only the tests are run whose names contain this.
+    /// Programs of which only the tests whose names contain this are run.
     pub filters: &'static [(&'static str, &'static str)],
-    /// Tests of programs that are not run, because another suite builds what they need.
+    /// Tests that are not run, because another suite builds what they need.
     pub skips: &'static [(&'static str, &'static str)],
-    /// An example that these tests run, and that is built for them only.
+    /// An example that these tests run; it is built only for them.
     pub example: Option<&'static str>,
     /// Whether the examples in the documentation are run, too.
     pub documentation: bool,
 }
 
 impl Suite {
-    /// A filter of the tests of a program: only those run whose names contain it. `None`: all run.
+    /// The filter for a program: only tests whose names contain it are run. `None`: all are run.
     pub fn filter(&self, program: &str) -> Option<&'static str> {
         self.filters.iter().find(|(name, _)| *name == program).map(|(_, filter)| *filter)
     }
@@ -41,12 +41,12 @@ pub const ALL: [Suite; 5] = [
             "--features=antiphon/arc_lock,antiphon/deterministic,antiphon/name_hogs",
         ],
         filters: &[],
-        // In `debug information`.
+        // This test is run in `debug information`.
         skips: &[("hog_names", "who_looks_at_the_program_is_told_of_hogs")],
         example: None,
         documentation: true,
     },
-    // Sockets by io_uring, too: it is a feature, and above they are waited for by epoll.
+    // Sockets by io_uring, too: this is a feature, and the suite above waits for them by epoll.
     Suite {
         name: "io_uring",
         arguments: &[
@@ -76,7 +76,7 @@ pub const ALL: [Suite; 5] = [
         example: Some("loop_backends"),
         documentation: false,
     },
-    // Built like a release: names of functions come from tables of lines, in optimised code.
+    // Built like a release: in optimised code, names of functions come from tables of lines.
     Suite {
         name: "optimised",
         arguments: &[
@@ -95,7 +95,7 @@ pub const ALL: [Suite; 5] = [
         example: None,
         documentation: false,
     },
-    // With full debug information, functions get their names from it.
+    // With full debug information, functions get their names from that.
     Suite {
         name: "debug information",
         arguments: &[
@@ -116,7 +116,7 @@ pub const ALL: [Suite; 5] = [
         example: None,
         documentation: false,
     },
-    // With fibers that may move all others are other code, too.
+    // With migrating fibers, other fibers are also compiled to different code.
     Suite {
         name: "migrating",
         arguments: &[

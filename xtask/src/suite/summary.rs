@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::libtest;
 
-/// How many of the slowest tests and programs are shown.
+/// The number of slowest tests and programs that are shown.
 const SLOWEST: usize = 10;
 
 /// The results of all programs together.
@@ -14,7 +14,7 @@ const SLOWEST: usize = 10;
 pub struct Summary {
     passed: usize,
     failed: usize,
-    /// Lines that say what could not be checked here.
+    /// Lines that tell what could not be checked here.
     skipped: Vec<String>,
     /// Programs and tests that failed.
     failures: Vec<String>,
@@ -27,7 +27,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Takes in what a program of that `title` printed, and whether it ended well.
+    /// Adds the output of the program called `title`, and whether it succeeded.
     pub fn add_output(&mut self, title: &str, output: &str, is_success: bool) {
         for line in output.lines() {
             if let Some((passed, failed)) = libtest::counts(line) {
@@ -46,22 +46,22 @@ impl Summary {
         }
     }
 
-    /// Takes in how long a test took.
+    /// Adds how long a test took.
     pub fn add_time(&mut self, title: &str, test: &str, took: Duration) {
         self.tests.insert(format!("{title}: {test}"), took);
     }
 
-    /// Takes in how long a program of the foreground took, and how much CPU time.
+    /// Adds how long a program of the foreground took, and its CPU time.
     pub fn add_program(&mut self, title: &str, took: Duration, cpu: Duration) {
         self.programs.insert(title.to_owned(), (took, cpu));
     }
 
-    /// Takes in that a test of a model passed, and how long it took.
+    /// Adds a test of a model that passed, and how long it took.
     pub fn add_model(&mut self, test: &str, took: Duration) {
         self.models.insert(test.to_owned(), took);
     }
 
-    /// Whether anything failed.
+    /// Returns whether anything failed.
     pub fn is_failure(&self) -> bool {
         self.failed > 0 || !self.failures.is_empty()
     }
@@ -108,7 +108,7 @@ fn slowest<T>(
     all.into_iter().take(SLOWEST).map(|(name, one)| format!("{}  {name}\n", shown(one))).collect()
 }
 
-/// In a column.
+/// A time for a column.
 fn seconds(time: Duration) -> String {
     format!("{:8.1} s", time.as_secs_f64())
 }

@@ -1,15 +1,16 @@
 //! Circles of modules: files that name each other, directly or through others, and so can only be
 //! read together.
 //!
-//! A circle of up to [`SMALL`] files is one idea in a few files. Larger ones stand in
-//! `xtask/circles.toml`, by folder, with their sizes. A circle that is not there, or that has
-//! grown, is a finding; so is one that has become smaller, until the file says so:
-//! `cargo xtask tidy --fewer` writes that down. `cargo xtask tidy --edges FOLDER` lists the arrows
-//! of a folder's circles, each with the names that make it: those to cut.
+//! A circle of up to [`SMALL`] files is one idea in a few files. Larger circles are listed in
+//! `xtask/circles.toml`, by folder, with their sizes. A circle that is not listed, or that has
+//! grown, is a finding; so is one that has shrunk, until `cargo xtask tidy --fewer` updates the
+//! file. `cargo xtask tidy --edges FOLDER` lists the edges of a folder's circles, each with the
+//! names that make it: the candidates to cut.
 //!
-//! Two stay in `crates/`. In `runtime`, the event loop, its agenda, its inbox and the trait of its
-//! callbacks take each other. In `sim`, each step of a thread reads and changes the state of the
-//! whole simulation (`World`), and that is made of what the steps' files define.
+//! Two circles remain in `crates/`. In `runtime`, the event loop, its agenda, its inbox and the
+//! trait of its callbacks name each other. In `sim`, each step of a thread reads and
+//! changes the state of the whole simulation (`World`), which consists of types that the steps'
+//! files define.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -26,19 +27,19 @@ const ABOUT: &str = "\
 # Sizes of circles of modules, by folder; what that is: xtask/src/tidy/circles.rs.
 # The sizes may only fall.
 ";
-/// Circles of up to this many files are left alone.
+/// Circles of up to this many files are allowed.
 const SMALL: usize = 3;
 
 /// The allowed sizes of circles by folder, the largest first.
 type Limits = BTreeMap<String, Vec<usize>>;
 
-/// The circles of the tree, by the folder that they are in.
+/// The circles of the tree, by folder.
 pub struct Circles {
     found: BTreeMap<String, Vec<Vec<String>>>,
 }
 
 impl Circles {
-    /// Those among the Rust files below each `src/`.
+    /// Finds the circles among the Rust files below each `src/`.
     ///
     /// # Errors
     ///
@@ -54,7 +55,7 @@ impl Circles {
         Ok(Self { found })
     }
 
-    /// Circles that are larger than allowed, or smaller than the file says.
+    /// Finds circles that are larger than allowed, or smaller than listed.
     ///
     /// # Errors
     ///
@@ -83,7 +84,7 @@ impl Circles {
         Ok(findings)
     }
 
-    /// Lowers the sizes in the file to what there is.
+    /// Lowers the sizes in the file to the current ones.
     ///
     /// # Errors
     ///
@@ -106,7 +107,8 @@ impl Circles {
     }
 }
 
-/// The arrows between the files of the circles of `folder`, one a line, with the paths of each.
+/// The edges between the files of the circles of `folder`, one on a line, with the paths that make
+/// each.
 ///
 /// # Errors
 ///
@@ -153,7 +155,8 @@ fn text_of(limits: &Limits) -> String {
     limits.iter().map(|(folder, sizes)| format!("\"{folder}\" = {sizes:?}\n")).collect()
 }
 
-/// The circles of more than [`SMALL`] files, the largest first: the files that reach each other.
+/// The circles of more than [`SMALL`] files, the largest first: sets of files that reach each
+/// other.
 fn circles(edges: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<Vec<String>> {
     let reached: BTreeMap<&str, BTreeSet<&str>> =
         edges.keys().map(|file| (*file, reach(edges, file))).collect();

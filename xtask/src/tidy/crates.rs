@@ -1,4 +1,4 @@
-//! Crates say what they are, and the workspace lists no dependency that no crate uses.
+//! Checks that crates describe themselves, and that the workspace lists no unused dependency.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,10 +9,11 @@ use crate::finding::Finding;
 use crate::metadata::{Metadata, Package};
 use crate::{Failure, tree};
 
-/// The least number of lines of a module essay.
+/// The least number of lines in a crate's heading.
 const ESSAY: usize = 3;
 
-/// Crates without a description or an essay, and unused entries of `[workspace.dependencies]`.
+/// Finds crates without a description or a heading, and unused entries of
+/// `[workspace.dependencies]`.
 pub fn check(root: &Path, files: &[String], metadata: &Metadata) -> Result<Vec<Finding>, Failure> {
     let mut findings = Vec::new();
     let mut used = BTreeSet::new();

@@ -1,9 +1,10 @@
-//! Which files of a crate a file names: by paths that begin with `crate`, `super` or `self`.
+//! Finds the files of a crate that a file names, by paths that begin with `crate`, `super` or
+//! `self`.
 //!
 //! A path is followed to the file that defines its name: `use crate::pool::Builder` names
-//! `pool/builder.rs` if `pool/mod.rs` has the name from there. A re-export by itself is no import:
-//! a module that shows its children to others does not use them. Tests at the end of a file are
-//! left out, because they may use what stands above them.
+//! `pool/builder.rs` if `pool/mod.rs` imports the name from there. A re-export alone is not an
+//! import: a module that re-exports its children does not use them. Tests at the end of a file are
+//! left out, because they may use everything above them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +12,14 @@ use crate::source::{is_word, mask, words};
 
 /// A path, from the crate's root.
 type Path = Vec<String>;
-/// How many re-exports a name is followed through.
+/// The most re-exports through which a name is followed.
 const STEPS: usize = 8;
 
 /// The files of one crate.
 pub struct Crate {
-    /// Each module's file, by its path.
+    /// The file of each module, by the module's path.
     files: BTreeMap<Path, String>,
-    /// The names that a module has from elsewhere.
+    /// The names that each module imports from elsewhere.
     names: BTreeMap<Path, BTreeMap<String, Path>>,
     /// The paths that a module's code names, without re-exports.
     uses: BTreeMap<Path, BTreeSet<Path>>,
@@ -48,7 +49,7 @@ impl Crate {
         one
     }
 
-    /// Which other files each file names.
+    /// The other files that each file names.
     pub fn edges(&self) -> BTreeMap<&str, BTreeSet<&str>> {
         let targets = |(file, paths): (_, Vec<(_, _)>)| {
             (file, paths.into_iter().map(|(target, _)| target).collect())
@@ -79,7 +80,7 @@ impl Crate {
     }
 }
 
-/// The module of a file below `src/`.
+/// The path of the module in a file below `src/`.
 fn module_of(file: &str) -> Option<Path> {
     let mut path: Path = file.strip_suffix(".rs")?.split('/').map(str::to_owned).collect();
     if path.last().is_some_and(|last| last == "mod") || file == "lib.rs" || file == "main.rs" {
@@ -88,7 +89,7 @@ fn module_of(file: &str) -> Option<Path> {
     Some(path)
 }
 
-/// A path that a module names; and the name that the module shows it to others by (`pub use`).
+/// A path that a module names, and the name under which the module re-exports it (`pub use`).
 type Named = (Path, Option<String>);
 
 /// The paths in the code of a module.
@@ -104,7 +105,7 @@ fn paths(code: &str, module: &[String]) -> Vec<Named> {
             }
         }
     }
-    // A path that begins with the name of a child.
+    // A path that begins with the name of a child module.
     for at in words(code, "use") {
         let end = at + "use".len();
         let first = Words(&code[end..]).word().unwrap_or_default();
@@ -116,7 +117,7 @@ fn paths(code: &str, module: &[String]) -> Vec<Named> {
     all
 }
 
-/// The paths of the use tree that `text` begins with, made absolute; `before` stands before it.
+/// The paths of the use tree at the beginning of `text`, made absolute; `before` precedes it.
 fn named(text: &str, before: &str, absolute: impl Fn(Path) -> Option<Path>) -> Vec<Named> {
     let mut found = Vec::new();
     tree(&mut Words(text), &mut Vec::new(), &mut found);
@@ -129,7 +130,7 @@ fn named(text: &str, before: &str, absolute: impl Fn(Path) -> Option<Path>) -> V
     found.into_iter().filter_map(name).collect()
 }
 
-/// Whether `before`, which stands before a path, ends in `pub use`, whatever the visibility.
+/// Whether `before`, which precedes a path, ends in `pub use`, with any visibility.
 fn is_shown(before: &str) -> bool {
     let Some(rest) = before.strip_suffix("use") else { return false };
     let rest = rest.trim_end();
@@ -154,7 +155,7 @@ fn absolute(path: &[String], module: &[String]) -> Option<Path> {
     }
 }
 
-/// The rest of a path's text.
+/// The remaining text of a path.
 struct Words<'a>(&'a str);
 
 impl<'a> Words<'a> {
@@ -173,7 +174,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// The paths of a use tree, each with its alias; `prefix` stands before it.
+/// The paths of a use tree, each with its alias; `prefix` precedes it.
 fn tree(words: &mut Words<'_>, prefix: &mut Path, found: &mut Vec<(Path, Option<String>)>) {
     let length = prefix.len();
     loop {

@@ -1,19 +1,19 @@
-//! Columns and lengths.
+//! Limits the columns of lines and the lengths of files.
 
 use super::Language;
 use crate::finding::Finding;
 
-/// The greatest number of characters in a line.
+/// The most characters in a line.
 const COLUMNS: usize = 100;
-/// A source file of more lines says why.
+/// The most lines of a source file without a reason.
 const LINES: usize = 600;
-/// How it says so, in a comment among its first lines.
+/// The words that introduce the reason, in a comment among the first lines.
 const REASON: &str = "Long because";
 const FIRST_LINES: usize = 15;
 
-/// Lines that are too wide, and a file that is too long without a reason.
+/// Finds lines that are too wide, and files that are too long without a reason.
 ///
-/// In Markdown, rows of tables and lines with an address are as wide as they must be.
+/// In Markdown, rows of tables and lines with an address may be of any width.
 pub fn check(file: &str, language: Language, text: &str) -> Vec<Finding> {
     if language == Language::Other {
         return Vec::new();

@@ -1,7 +1,9 @@
-//! Links between the pages of the tree lead somewhere, and the book has every page.
+//! Checks that links between the pages of the tree lead somewhere, and that the book has every
+//! page.
 //!
-//! A link to a file, and to a heading of a page, is checked; one to the outside is not. Headings
-//! are named as on GitHub and in mdBook: in small letters, with hyphens for spaces, without marks.
+//! Links to files, and to headings of pages, are checked; links to the outside are not. Headings
+//! are named as on GitHub and in mdBook: in small letters, with hyphens for spaces, without
+//! punctuation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -13,7 +15,7 @@ use crate::finding::Finding;
 /// The table of contents of the book, whose pages are the files beside and below it.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// All pages, with what they link to and the names of their headings.
+/// All pages, with their links and the names of their headings.
 #[derive(Default)]
 pub struct Links {
     pages: BTreeMap<String, Page>,
@@ -21,19 +23,19 @@ pub struct Links {
 
 #[derive(Default)]
 struct Page {
-    /// Lines, counted from 1, and targets.
+    /// The links: lines, counted from 1, and targets.
     links: Vec<(usize, String)>,
     headings: BTreeSet<String>,
 }
 
 impl Links {
-    /// Takes in a page.
+    /// Reads a page.
     pub fn read(&mut self, file: &str, text: &str) {
         self.pages.insert(file.to_owned(), Page::of(text));
     }
 
-    /// Links that lead to none of the tree's `files` and folders, and pages that the book does not
-    /// have, or has twice.
+    /// Finds links that lead to none of the tree's `files` and folders, and pages that the book
+    /// lacks, or has twice.
     pub fn check(&self, files: &[String]) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (file, page) in &self.pages {
@@ -65,7 +67,7 @@ impl Links {
             .then(|| format!("the link `{target}` leads to no heading of {path}"))
     }
 
-    /// Pages below the book's folder that its table of contents does not name once.
+    /// Pages below the book's folder that its table of contents does not name exactly once.
     fn left_out(&self) -> Vec<Finding> {
         let Some(summary) = self.pages.get(SUMMARY) else { return Vec::new() };
         let folder = SUMMARY.split_once('/').map_or("", |(folder, _)| folder);
@@ -92,7 +94,7 @@ impl Page {
                 }
                 Event::Start(Tag::Heading { .. }) => heading.clear(),
                 Event::End(TagEnd::Heading(_)) => page.name(&slug(&heading)),
-                // Outside of a heading it is forgotten where the next one begins.
+                // Text outside of headings is discarded when the next heading begins.
                 Event::Text(part) | Event::Code(part) => heading.push_str(&part),
                 _ => {}
             }
@@ -100,7 +102,7 @@ impl Page {
         page
     }
 
-    /// Adds the name of a heading; the second of the same words ends in `-1`.
+    /// Adds the name of a heading; a second heading with the same words gets the suffix `-1`.
     fn name(&mut self, slug: &str) {
         let mut names =
             std::iter::once(slug.to_owned()).chain((1..).map(|number| format!("{slug}-{number}")));
@@ -116,7 +118,7 @@ fn slug(heading: &str) -> String {
     kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
 }
 
-/// The file that `path` stands for in a link of `file`; `None`: it is outside of the tree.
+/// The file that `path` means in a link of `file`; `None` if it is outside of the tree.
 fn resolve(file: &str, path: &str) -> Option<String> {
     let mut to = PathBuf::from(file);
     to.pop();

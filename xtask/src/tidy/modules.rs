@@ -1,7 +1,7 @@
-//! Dead files: Rust under `src` that no module names.
+//! Finds dead files: Rust files under `src` that no module declares.
 //!
-//! Names are looked for where a `mod x;` of the parent file would find them; a `mod` inside of an
-//! inline module counts as its parent's.
+//! Files are searched where a `mod x;` of the parent file would find them; a `mod` inside an inline
+//! module counts as its parent's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::metadata::Metadata;
 use crate::source::{is_word, mask, words};
 use crate::{Failure, tree};
 
-/// Each file under a `src` that is neither the root of a target nor some file's `mod`.
+/// Each file under a `src` that is neither the root of a target nor declared by a `mod`.
 pub fn check(root: &Path, files: &[String], metadata: &Metadata) -> Result<Vec<Finding>, Failure> {
     let targets = metadata.packages.iter().flat_map(|package| &package.targets);
     let roots: BTreeSet<_> = targets

@@ -1,4 +1,4 @@
-//! Sequential consistency: in the rooms of algorithms, only fences have it.
+//! Sequential consistency: in the crates of algorithms, only fences may use it.
 //!
 //! A sequentially consistent access orders less than its readers believe and costs more than the
 //! fence that is meant; see rule 4 of the seam.

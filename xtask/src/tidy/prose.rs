@@ -1,8 +1,8 @@
-//! Habits of prose that keep readers out: they are counted, and may only become fewer.
+//! Counts habits of prose that keep readers out; the counts may only fall.
 //!
 //! A [habit](HABITS) is found in comments of Rust, C and shell, and in Markdown. `xtask/prose.toml`
-//! says how often each may occur in each folder. More is a finding. Fewer is one, too, until the
-//! file says so: `cargo xtask tidy --fewer` lowers its numbers, and never raises one.
+//! limits how often each may occur in each folder. More occurrences are a finding; fewer are one,
+//! too, until `cargo xtask tidy --fewer` lowers the numbers in the file (it never raises one).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,10 +19,10 @@ const ABOUT: &str = "\
 # How often a habit of prose may occur, by folder; the habits, and what to write
 # instead: xtask/src/tidy/prose.rs. The numbers may only fall.
 ";
-/// How many lines are named where there are more than allowed.
+/// The most lines that are named where there are more than allowed.
 const EXAMPLES: usize = 3;
 
-/// A habit: its key in the file, how it is found in a line, and what to write instead.
+/// A habit: its key in the file, the test for a line, and what to write instead.
 struct Habit {
     key: &'static str,
     is_in: fn(&Line<'_>) -> bool,
@@ -32,7 +32,7 @@ struct Habit {
 /// A line of prose.
 struct Line<'a> {
     text: &'a str,
-    /// The first of a paragraph or of an item's documentation.
+    /// Whether it is the first line of a paragraph or of an item's documentation.
     is_first: bool,
 }
 
@@ -78,13 +78,13 @@ const HABITS: [Habit; 5] = [
     },
 ];
 
-/// How often each habit occurs in each folder, by key and folder; and where.
+/// The places of each habit, by key and folder.
 type Counts<'a> = BTreeMap<(&'a str, String), Vec<(String, usize)>>;
 
 /// The allowed numbers, by key and folder.
 type Limits = BTreeMap<String, BTreeMap<String, usize>>;
 
-/// Counts in the files that are given to it, one after the other.
+/// Counts habits over several files.
 #[derive(Default)]
 pub struct Prose {
     counts: Counts<'static>,
@@ -110,7 +110,7 @@ impl Prose {
         }
     }
 
-    /// Habits that are more frequent than allowed, or less frequent than the file says.
+    /// Finds habits that are more frequent than allowed, or less frequent than the file says.
     ///
     /// # Errors
     ///
@@ -202,7 +202,7 @@ fn text_of(limits: &Limits) -> String {
     limits.iter().map(|(key, folders)| format!("\n[{key}]\n{}", lines(folders))).collect()
 }
 
-/// The folder that a file is counted in: a crate, a program, or the first of its path.
+/// The folder for which a file is counted: a crate, a program, or the first part of its path.
 fn folder(file: &str) -> String {
     let mut parts = file.split('/');
     let (first, second) = (parts.next().unwrap_or(file), parts.next());
@@ -213,7 +213,7 @@ fn folder(file: &str) -> String {
     }
 }
 
-/// The prose of a line: of a comment that has the line to itself, or of Markdown.
+/// The prose of a line: of a comment on its own line, or of Markdown.
 fn prose_of(language: Language, line: &str) -> Option<&str> {
     let line = line.trim();
     let rest = match language {

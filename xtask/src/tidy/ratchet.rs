@@ -1,4 +1,4 @@
-//! Numbers that may only fall, and the files that they stand in: of [`prose`](super::prose) and of
+//! Reads and writes files with numbers that may only fall: those of [`prose`](super::prose) and
 //! [`circles`](super::circles).
 
 use std::path::Path;
@@ -7,18 +7,18 @@ use serde::de::DeserializeOwned;
 
 use crate::Failure;
 
-/// The numbers in a file; `file` relative to `root`.
+/// Reads the numbers in a file; `file` is relative to `root`.
 ///
 /// # Errors
 ///
-/// If it can't be read, or is no TOML of that form.
+/// If it can't be read, or is not TOML of that form.
 pub fn read<T: DeserializeOwned>(root: &Path, file: &str) -> Result<T, Failure> {
     let text =
         std::fs::read_to_string(root.join(file)).map_err(|error| format!("{file}: {error}"))?;
     toml::from_str(&text).map_err(|error| format!("{file}: {error}").into())
 }
 
-/// Writes the numbers, with a comment that says what they are above them.
+/// Writes the numbers, with an explaining comment above them.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The rooms of the tree: dependencies point down only.
+//! The rooms of the tree, that is, the layers of its crates: dependencies point down only.
 //!
 //! ```text
 //!   antiphon-platform ◄── antiphon-sync ◄── antiphon-runtime
@@ -14,28 +14,28 @@
 //! ```
 //!
 //! `antiphon-shared`, `antiphon-clock` and `antiphon-message` stand beside `antiphon`, on the same
-//! crates: they know no fiber and no pool.
+//! crates: they use no fibers and no pools.
 //!
 //! `rivals` stands on `sync`, beside `runtime`: only the models, replays, the command's list of
-//! locks and the laboratory know it.
+//! locks and the laboratory depend on it.
 //!
-//! The command never depends on the laboratory, nor on programs of others that are there to be
-//! compared with: it is what people build to run their programs.
+//! The command never depends on the laboratory, nor on other projects' code that serves for
+//! comparison: users build the command to run their programs.
 //!
-//! A back end never depends on an algorithm, nor an algorithm on a back end, except to be tested.
-//! The models are where both meet: programs of the algorithms for the checker.
+//! A back end never depends on an algorithm, nor an algorithm on a back end, except in tests. Both
+//! meet in the models: programs of the algorithms for the checker.
 
 use std::path::Path;
 
 use crate::finding::Finding;
 use crate::metadata::{Dependency, Metadata, Package};
 
-/// One crate of the tree and what it may depend on there.
+/// A crate of the tree, and the crates of the tree that it may depend on.
 struct Room {
     name: &'static str,
     /// Normal and build dependencies.
     below: &'static [&'static str],
-    /// Further ones of its tests.
+    /// Further dependencies of its tests.
     tested_on: &'static [&'static str],
 }
 
@@ -69,8 +69,7 @@ const PRELOADED: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD];
 const PRELOADED_COOP: &[&str] = &[COOP, LINUX, PLATFORM, RECORD];
 const PLAYER: &str = "antiphon-player";
 const REPORT: &str = "antiphon-report";
-/// The crates below the command that people run on their programs: no checker, no models, no
-/// player.
+/// The crates below the command that users run on their programs: no checker, no models, no player.
 const COMMAND: &[&str] =
     &[FACADE, COOP, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, SIM, REPORT];
 const LABORATORY: &[&str] = &[
@@ -78,7 +77,7 @@ const LABORATORY: &[&str] = &[
     CHECK, SIM, MODELS, PLAYER, REPORT,
 ];
 
-/// A crate that is not here has no room yet: give it one, and its edges.
+/// All crates. A new crate must be added here with its allowed dependencies.
 const ROOMS: [Room; 24] = [
     room(PLATFORM, &[], &[]),
     room(SYNC, &[PLATFORM], BACK_ENDS),
@@ -107,7 +106,7 @@ const ROOMS: [Room; 24] = [
     room("xtask", &[], &[]),
 ];
 
-/// Edges that do not point down, crates without a room, and rooms without a crate.
+/// Finds dependencies that do not point down, crates without a room, and rooms without a crate.
 pub fn check(root: &Path, metadata: &Metadata) -> Vec<Finding> {
     let is_there = |room: &&Room| metadata.packages.iter().any(|one| one.name == room.name);
     let empty = ROOMS.iter().filter(|room| !is_there(room)).map(|room| {

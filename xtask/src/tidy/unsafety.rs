@@ -1,4 +1,4 @@
-//! `unsafe impl`: a promise, so a reason. (Blocks are clippy's business.)
+//! Checks that each `unsafe impl` has a reason. (Clippy checks `unsafe` blocks.)
 
 use crate::finding::Finding;
 use crate::source::{line_of, words};

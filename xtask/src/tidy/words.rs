@@ -1,4 +1,4 @@
-//! Words that stay out of the tree.
+//! Finds words that must not be in the tree.
 //!
 //! The lists are spelled in halves, so that this file passes its own check.
 
@@ -8,10 +8,10 @@ use crate::source::{is_word, words};
 
 /// Marks of unfinished work, as whole words.
 const UNFINISHED: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
-/// Rust that does not do what it seems to.
+/// Rust code that does not do what it seems to do.
 const HOLLOW: [&str; 3] =
     [concat!("to", "do!("), concat!("unimple", "mented!("), concat!("#[ig", "nore")];
-/// Shell that hides a failure.
+/// Shell code that hides a failure.
 const SWALLOWED: [&str; 2] = [concat!("|| ", "true"), concat!("|| ", ":")];
 /// The beginnings of paths of one machine.
 const MACHINE: [&str; 5] = [
@@ -22,7 +22,7 @@ const MACHINE: [&str; 5] = [
     concat!("/tmp/", "target"),
 ];
 
-/// Lines with a word of the lists.
+/// Finds lines with a word of the lists.
 pub fn check(file: &str, language: Language, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in text.lines().enumerate() {

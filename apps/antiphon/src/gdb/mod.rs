@@ -1,7 +1,7 @@
-//! The script by which gdb shows locks: `antiphon locks --gdb`.
+//! The script with which gdb shows locks: `antiphon locks --gdb`.
 //!
-//! It is written in gdb's Python and knows the library of this very build: where the fields of a
-//! waiter's node are is filled in here.
+//! It is written in gdb's Python and matches the library of this build: the offsets of the fields
+//! of a waiter's node are filled in here.
 
 use std::mem::offset_of;
 
@@ -12,7 +12,7 @@ type Node = Waiter<Linux>;
 
 const SCRIPT: &str = include_str!("antiphon.py");
 
-/// The script.
+/// The text of the script.
 pub fn script() -> String {
     let places = [
         ("@NODE@", size_of::<Node>()),

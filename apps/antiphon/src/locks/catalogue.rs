@@ -1,12 +1,12 @@
-//! Every lock, and what can be said of it without measuring. Sizes are those of the types in this
-//! very program.
+//! All locks, with the properties that need no measurement. Sizes are those of the types in this
+//! program.
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Local, Waiter};
 use antiphon_rivals::classic;
 use antiphon_sync::lock::{ShflMutex, ShflRwLock, ShflSpin};
 
-/// Locks that are compared with each other.
+/// A group of locks that are compared with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// One owner at a time.
@@ -25,20 +25,20 @@ impl Family {
     }
 }
 
-/// One lock.
+/// The properties of a lock.
 #[derive(Clone, Copy)]
 pub struct Lock {
     /// The name that all verbs use.
     pub name: &'static str,
-    /// Which threads may hold it together.
+    /// Which threads may hold it at the same time.
     pub family: Family,
     /// Whether it is one of ours.
     pub ours: bool,
-    /// The size in each place where the lock is.
+    /// The size of the lock itself, in bytes.
     pub bytes: usize,
-    /// The memory beside the lock. `None`: the C library's or kernel's own business.
+    /// The memory besides the lock. `None` if the C library or the kernel allocates it.
     pub context: Option<Context>,
-    /// How a waiter waits.
+    /// The way in which a waiter waits.
     pub waits: &'static str,
     /// The order in which waiters are served.
     pub order: &'static str,
@@ -46,12 +46,12 @@ pub struct Lock {
     pub timed: bool,
 }
 
-/// Bytes that are not in the lock, and shared by all locks.
+/// Memory outside of the lock, shared by all locks.
 #[derive(Clone, Copy)]
 pub struct Context {
     /// Bytes for each waiter while it waits.
     pub waiter: usize,
-    /// Bytes for each thread that ever waits, for good.
+    /// Bytes for each thread that has ever waited, never freed.
     pub thread: usize,
 }
 
@@ -88,14 +88,14 @@ macro_rules! table {
             $memory:ident, $waits:literal, $order:literal, $model:tt;
         )+
     ) => {
-        /// All of them.
+        /// All locks of the table.
         pub const LOCKS: &[Lock] = &[
             $($ours,)+
             $(mutex($name, size_of::<classic::$lock<Linux>>(), $memory, $waits, $order),)+
             $($others,)+
         ];
 
-        /// Those among them that are there to be compared with.
+        /// The locks that serve for comparison only.
         #[cfg(test)]
         pub const COMPARED: &[&str] = &[$($name),+];
     };

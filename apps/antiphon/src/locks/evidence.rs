@@ -1,4 +1,4 @@
-//! The rows under the marks.
+//! The measured and simulated rows that the marks are computed from.
 
 use antiphon_report::failure::Failure;
 use antiphon_report::progress::Progress;
@@ -9,23 +9,23 @@ use serde_json::Value;
 use super::simulated;
 use crate::laboratory;
 
-/// The output of `antiphon locks --measure --json` on some machine.
+/// The output of `antiphon locks --measure --json` on the machine that it names.
 const KEPT: &str = include_str!("../../../../docs/results/locks.json");
 
-/// Rows, and where they come from.
+/// Rows, and their origin.
 pub struct Evidence {
     /// The machine that was measured, and when.
     pub machine: Value,
-    /// The command line that did.
+    /// The command line that measured them.
     pub command: String,
-    /// Rows as `bench` has them, with `family` and `role`.
+    /// Rows in the form of `bench`, with `family` and `role`.
     pub measured: Vec<Value>,
     /// The rows of the simulator.
     pub simulated: Vec<Value>,
 }
 
 impl Evidence {
-    /// The rows that came with this program.
+    /// The rows that are built into this program.
     pub fn kept() -> Self {
         let report: Value = serde_json::from_str(KEPT).unwrap_or_default();
         let rows = |key: &str| report[key].as_array().cloned().unwrap_or_default();
@@ -41,7 +41,7 @@ impl Evidence {
     ///
     /// # Errors
     ///
-    /// If there is no laboratory, or it can't start processes; if a simulated lock can't go on.
+    /// If the laboratory is missing, or can't start processes; if a simulated lock can't go on.
     pub fn measure(extent: Extent) -> Result<Self, Failure> {
         let (seconds, repetitions) = (extent.seconds.to_string(), extent.repetitions.to_string());
         let rows = laboratory::ask(&[survey::VERB, &seconds, &repetitions])?;
@@ -85,7 +85,7 @@ mod tests {
         assert!(kept.iter().cloned().eq(listed));
     }
 
-    /// The names and kinds of the locks of the rows that came along.
+    /// The names and kinds of the locks in the built-in rows.
     fn kept_names() -> Vec<(String, String)> {
         let report: Value = serde_json::from_str(KEPT).expect("a report");
         let text = |of: &Value, key: &str| of[key].as_str().expect("a text").to_owned();
@@ -93,8 +93,8 @@ mod tests {
         locks.map(|lock| (text(lock, "name"), text(lock, "kind"))).collect()
     }
 
-    /// Whether it is a lock to compare with that is newer than the rows. A new lock can be added
-    /// without measuring all locks anew.
+    /// Whether this lock for comparison is newer than the rows. A new lock can be added without
+    /// measuring all locks again.
     fn is_new(lock: &Lock, kept: &[(String, String)]) -> bool {
         COMPARED.contains(&lock.name) && !kept.iter().any(|(name, _)| name == lock.name)
     }

@@ -1,28 +1,27 @@
-//! From figures to the marks of the table, by rules that the table prints.
+//! Computes the marks of the table from figures, by rules that the table prints.
 //!
-//! A mark is a matter of the rows under it, and of nothing else: a user that measures anew gets
-//! the marks of that machine.
+//! A mark depends only on its rows: a user that measures again gets the marks of that machine.
 
 use serde_json::Value;
 
 use antiphon_report::stats::geometric_mean;
 
-/// How much work a lock does under some conditions, as a share of what the best common lock does.
+/// The work of a lock under some conditions, as a share of that of the best common lock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mark(pub f64);
 
 const GOOD: f64 = 0.9;
 const FAIR: f64 = 0.5;
-/// A lock that serves in order of coming, and spins on its own lines: what NUMA awareness saves is
-/// saved from its transfers.
+/// A lock that serves in order of arrival, and whose waiters spin on their own lines: the savings
+/// of NUMA awareness are measured against its transfers.
 const IN_ORDER: &str = "mcs";
-/// The greatest part of that lock's transfers between sockets that a NUMA-aware lock may have.
+/// The greatest share of that lock's transfers between sockets that a NUMA-aware lock may have.
 const NUMA: f64 = 0.5;
 
-/// The columns, and under what conditions their rows were measured.
+/// The columns, named after the conditions under which their rows were measured.
 pub const ROLES: [&str; 4] = ["low", "medium", "high", "oversubscribed"];
 
-/// The rule that the table prints below itself.
+/// The rule that the table prints at its end.
 pub const RULE: &str = "\
 A number is the work that a lock does as a share of what the best of glibc, std and parking_lot
 does in the same run (glibc-adaptive too, among mutexes); of several cells, their geometric mean.
@@ -49,7 +48,7 @@ Simulated (a model, not a measurement): 8s-192c, eight sockets of 24 cores; 192 
 ";
 
 impl Mark {
-    /// The sign in the table.
+    /// The sign of the mark in the table.
     pub fn sign(self) -> &'static str {
         match self.0 {
             share if share >= GOOD => "✓",
@@ -58,7 +57,7 @@ impl Mark {
         }
     }
 
-    /// The word in JSON.
+    /// The word for the mark in JSON.
     pub fn word(self) -> &'static str {
         match self.0 {
             share if share >= GOOD => "good",
@@ -77,8 +76,8 @@ pub fn of(measured: &[Value], family: &str, name: &str, role: &str) -> Option<Ma
     if failed { Some(Mark(0.0)) } else { geometric_mean(&shares).map(Mark) }
 }
 
-/// The share of one row: above 1 is better. 0 for a lock that did not come to an end; `None` for
-/// one that this machine can't have.
+/// The share of one row: above 1 is better. 0 for a lock whose run did not end; `None` for a lock
+/// that this machine does not support.
 fn share(row: &Value) -> Option<f64> {
     if row.get("failed").is_some() {
         return Some(0.0);
@@ -87,7 +86,8 @@ fn share(row: &Value) -> Option<f64> {
     Some(if row.get("ns_per_op").is_some() { 1.0 / ratio } else { ratio })
 }
 
-/// Whether the simulated lock spares transfers between sockets. `None` if it was not simulated.
+/// Returns whether the simulated lock saves transfers between sockets. `None` if it was not
+/// simulated.
 pub fn is_numa_aware(simulated: &[Value], name: &str) -> Option<bool> {
     let transfers = |name| simulated_row(simulated, name)?["remote_transfers_per_op"].as_f64();
     Some(transfers(name)? <= NUMA * transfers(IN_ORDER)?)
@@ -124,7 +124,7 @@ mod tests {
             row("oversubscribed", json!({ "ops_per_s": 1.0, "ratio_best": 1.0 })),
         ];
         let mark = |role| of(&rows, "mutex", "x", role);
-        // Fewer nanoseconds are more work.
+        // Fewer nanoseconds mean more work.
         assert_eq!(mark("low"), Some(Mark(1.25)));
         assert_eq!(mark("high").map(Mark::sign), Some("✗"));
         assert_eq!(mark("oversubscribed").map(|mark| (mark.0, mark.word())), Some((0.5, "fair")));

@@ -1,12 +1,12 @@
-//! `locks`: every lock, what it takes, and how it does.
+//! `locks`: lists every lock, with its memory and its behaviour.
 //!
 //! | module | has |
 //! |---|---|
-//! | [`catalogue`] | names, sizes, what a waiter does |
-//! | [`evidence`] | the rows under the marks: measured on some machine, or now; and simulated |
-//! | [`marks`] | the rules that make marks of rows |
+//! | [`catalogue`] | names, sizes, how waiters wait |
+//! | [`evidence`] | the rows behind the marks: built in or measured now, and simulated |
+//! | [`marks`] | the rules that compute marks from rows |
 //! | [`simulated`] | the simulated rows |
-//! | [`tables`] | tables for people |
+//! | [`tables`] | the tables for terminals |
 
 mod catalogue;
 mod evidence;
@@ -63,7 +63,7 @@ pub struct Arguments {
 ///
 /// # Errors
 ///
-/// Bad arguments; if it can't measure; if stdout can't be written.
+/// Bad arguments; a measurement that fails; an stdout that can't be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.gdb {
         say(&gdb::script())?;

@@ -1,5 +1,5 @@
-//! The behaviour of a lock on a simulated machine of many sockets: which CPUs execute its atomic
-//! instructions, how long it stays on a socket, what shuffling takes.
+//! The behaviour of a lock on a simulated machine with many sockets: which CPUs execute its atomic
+//! instructions, how long it stays on a socket, and the cost of shuffling.
 //!
 //! The same code runs here as on Linux, with the same outcome each time. All rows carry
 //! `"model": true`: they are predictions of the simulator's machine, not of any real one.
@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 
 use super::catalogue::LOCKS;
 
-/// Alone, a socket, the machine.
+/// Numbers of threads: one alone, those of a socket, those of the machine.
 pub const THREADS: [usize; 3] = [1, 24, 192];
 const LIMIT_NS: u64 = 2_000_000;
 const PACE: Pace = Pace { section_ns: 50, away_ns: 200 };
 
-/// Our locks that this command lists, as the simulator has them; a readers-writer lock is had for
+/// Our locks that this command lists, in the simulator's form; readers-writer locks are taken for
 /// writing only.
 fn subjects() -> impl Iterator<Item = &'static SimLock> {
     let ours = |subject: &&SimLock| LOCKS.iter().any(|lock| lock.ours && lock.name == subject.name);
@@ -26,14 +26,14 @@ fn subjects() -> impl Iterator<Item = &'static SimLock> {
 
 fn run(subject: &SimLock, machine: &Machine, threads: usize) -> Result<Outcome, Failure> {
     let take = |lock: &Instance| lock.lock();
-    // SAFETY: what is given back was taken.
+    // SAFETY: the lock was taken before it is given back.
     let give = |lock: &Instance| unsafe { lock.unlock() };
     let lock = subject.instance().expect("no lock of this list is delegated to");
     let machine = subject.on(machine);
     contend(machine, threads, PACE, LIMIT_NS, lock, (take, give)).map_err(Failure::measured)
 }
 
-/// How many simulations [`rows`] takes.
+/// The number of simulations that [`rows`] runs.
 pub fn steps() -> usize {
     subjects().count() * THREADS.len()
 }
@@ -42,7 +42,7 @@ pub fn steps() -> usize {
 ///
 /// # Errors
 ///
-/// A lock that can't go on, which none may.
+/// A lock that can't go on, which is a defect.
 pub fn rows(progress: &mut Progress) -> Result<Vec<Value>, Failure> {
     let mut rows = Vec::new();
     for subject in subjects() {
@@ -77,7 +77,7 @@ fn row(subject: &SimLock, threads: usize) -> Result<Value, Failure> {
     }))
 }
 
-/// Three digits behind the point are more than a simulated figure is worth.
+/// Rounds to three decimals: more are not worth showing of a simulated figure.
 fn round(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }

@@ -7,7 +7,7 @@ use super::catalogue::{Family, LOCKS, Lock};
 use super::evidence::Evidence;
 use super::marks;
 
-/// The tables and their rules: what locks take and how they do, what ours do on a simulated
+/// The tables and their rules: memory and behaviour of locks, behaviour of ours on a simulated
 /// machine, and how a waiter waits.
 pub fn text(evidence: &Evidence) -> String {
     let colour = colour_stdout();
@@ -44,7 +44,7 @@ fn machine(evidence: &Evidence) -> String {
     format!("{cpus} CPUs of {cpu}, {date}, by: {}", evidence.command)
 }
 
-/// The documents' table.
+/// The table that the documents show.
 fn work(family: Family, evidence: &Evidence) -> Table {
     let mut table = Table::new(&[
         "lock",
@@ -111,7 +111,7 @@ fn sockets(evidence: &Evidence) -> Table {
     table
 }
 
-/// A share is known to a hundredth, a figure to two digits behind the point.
+/// Decimals: a share is known to a hundredth, a figure to two decimals.
 fn digits(unit: f64) -> usize {
     if unit > 1.0 { 0 } else { 2 }
 }

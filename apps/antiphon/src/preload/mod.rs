@@ -1,24 +1,24 @@
-//! The preload libraries, for locks and for loops: embedded in the command, unpacked when they are
-//! needed.
+//! The preload libraries, for locks and for loops: embedded in the command, and unpacked on demand.
 //!
-//! They go to `$XDG_CACHE_HOME/antiphon` or `~/.cache/antiphon`; root's to `/var/cache/antiphon`,
-//! where programs that root runs as another user can read it; or, where that can't be written, is
-//! mounted `noexec`, or can't stand in `LD_PRELOAD` (whose entries end at spaces and colons), to a
-//! folder of the user's own under the temporary directory, `/var/tmp`, `/dev/shm` or
-//! `$XDG_RUNTIME_DIR`. There, a folder that is named after the contents' hash has
+//! They go to `$XDG_CACHE_HOME/antiphon` or `~/.cache/antiphon`. Root's go to
+//! `/var/cache/antiphon`, where programs that root runs as another user can read them. If that
+//! folder can't be written, is mounted `noexec`, or can't be named in `LD_PRELOAD` (whose entries
+//! end at spaces and colons), they go to a private folder of the user under the temporary
+//! directory, `/var/tmp`, `/dev/shm` or `$XDG_RUNTIME_DIR`. There, a folder that is named after the
+//! contents' hash has
 //!
 //! | file | for |
 //! |---|---|
-//! | `lib/x86_64-linux-gnu/antiphon-preload.so`, or what `$LIB` is here | programs like us |
+//! | `lib/x86_64-linux-gnu/antiphon-preload.so`, or this machine's `$LIB` | programs like ours |
 //! | `antiphon-preload-coop.so` beside it | the same, with `run --coop` |
 //! | the same under other names of `$LIB` | 32-bit programs: an empty library ([`stub`]) |
 //!
 //! and `LD_PRELOAD` names them through `$LIB`, which each loader replaces by its own name. So a
-//! child that is a 32-bit program finds libraries that it can load, instead of some that it
-//! complains of, and one that is linked to musl, which knows no `$LIB`, finds none and starts
-//! without; it would not survive ours. A file appears under its name only when it is whole, and is
-//! compared before it is used. Files that other versions have left there are removed when no
-//! process needs them ([`old`]).
+//! child that is a 32-bit program finds libraries that it can load, instead of ones that it
+//! complains of. A child linked to musl, which knows no `$LIB`, finds none and starts without; it
+//! would not survive ours. A file appears under its name only when it is complete, and is compared
+//! before it is used. Files that other versions have left there are removed when no process needs
+//! them ([`old`]).
 
 mod old;
 mod stub;
@@ -36,13 +36,13 @@ use antiphon_report::folders;
 
 use crate::sites::Sites;
 
-/// Names and contents.
+/// Names and contents of the libraries.
 static LIBRARIES: [(&str, &[u8]); 2] = [
     (NAME, include_bytes!(concat!(env!("OUT_DIR"), "/antiphon-preload.so"))),
     (COOP_NAME, include_bytes!(concat!(env!("OUT_DIR"), "/antiphon-preload-coop.so"))),
 ];
-/// A hash of the contents of the libraries, which tells versions apart. The folder is safe because
-/// only its owner may write it.
+/// A hash of the contents of the libraries, which distinguishes versions. The folder is safe
+/// because only its owner may write it.
 const VERSION: &str = env!("ANTIPHON_PRELOAD_VERSION");
 const NAME: &str = "antiphon-preload.so";
 const COOP_NAME: &str = "antiphon-preload-coop.so";
@@ -55,11 +55,11 @@ const LD_PRELOAD: &str = "LD_PRELOAD";
 const NAMES_OF_32_BITS: &[&str] =
     if cfg!(target_arch = "x86_64") { &["lib/i386-linux-gnu", "lib32", "lib"] } else { &[] };
 
-/// The locks that the library has.
+/// The locks of the library.
 pub const LOCKS: [&str; 2] = ["shfl-mutex", LIGHT];
 /// The mutex that unlocks without a locked instruction, where the process can do that.
 pub const LIGHT: &str = "shfl-mutex+light";
-/// No lock of ours: the program keeps its own.
+/// No lock of the library: the program keeps glibc's.
 pub const GLIBC: &str = "glibc";
 
 /// The locks that a program can be run with.
@@ -67,24 +67,24 @@ pub fn choices() -> Vec<&'static str> {
     LOCKS.into_iter().chain([GLIBC]).collect()
 }
 
-/// How the library is put under a program.
+/// How the library is preloaded into a program.
 pub struct Under<'a> {
-    /// The name that [`unpack`] gave.
+    /// The path that [`unpack`] returned.
     pub library: &'a Path,
     /// The lock to run it with: one of [`choices`].
     pub lock: &'a str,
-    /// The recording that it writes to, if it records.
+    /// The path of the recording that the library writes to, if it records.
     pub recording: Option<&'a str>,
     /// Policies by call site.
     pub sites: Option<&'a Sites>,
-    /// Whether what the program executes has the library, too.
+    /// Whether programs that the program executes have the library, too.
     pub children: bool,
-    /// A library that is to be there, too.
+    /// A further library to preload.
     pub beside: Option<&'a Path>,
 }
 
 impl Under<'_> {
-    /// Puts the library under `command`, before those that are preloaded already.
+    /// Preloads the library in `command`, before libraries that are preloaded already.
     pub fn put(&self, command: &mut Command) {
         let libraries: Vec<_> = [self.library].into_iter().chain(self.beside).collect();
         put(&libraries, command);
@@ -94,7 +94,7 @@ impl Under<'_> {
         set.extend(sites);
         if !self.children {
             set.push((inherit::CHILDREN, "0".into()));
-            // With these the library puts back what it was, when it is loaded.
+            // From these the library restores the variables when it is loaded.
             let before = inherit::SET.iter().filter_map(|name| {
                 Some((format!("{}{name}", inherit::BEFORE), std::env::var_os(name)?))
             });
@@ -104,7 +104,7 @@ impl Under<'_> {
     }
 }
 
-/// Puts libraries under `command`, before those that are preloaded already.
+/// Preloads libraries in `command`, before those that are preloaded already.
 pub fn put(libraries: &[&Path], command: &mut Command) {
     let before = std::env::var_os(LD_PRELOAD);
     command.env(LD_PRELOAD, variable(libraries, before.as_deref()));
@@ -116,17 +116,17 @@ fn variable(libraries: &[&Path], before: Option<&OsStr>) -> OsString {
     all.join(OsStr::new(":"))
 }
 
-/// The library for loops, beside the one that [`unpack`] has named.
+/// The path of the library for loops, beside `library`, which [`unpack`] returned.
 pub fn for_loops(library: &Path) -> PathBuf {
     library.with_file_name(COOP_NAME)
 }
 
-/// Unpacks the libraries, unless that has been done; returns the name of that for locks, for
+/// Unpacks the libraries, unless that has been done; returns the path of the one for locks, for
 /// [`Under`].
 ///
 /// # Errors
 ///
-/// One line, if there is no place for it.
+/// One line, if no folder is suitable.
 pub fn unpack() -> Result<PathBuf, String> {
     let mut refusals = Vec::new();
     for folder in folders::all() {
@@ -146,7 +146,8 @@ fn unpack_in(folder: &Path) -> io::Result<PathBuf> {
     old::sweep(folder, &version);
     let folder = folder.join(version);
     let Some(ours) = name_of_64_bits() else {
-        // A loader of unknown habits: a plain name, and complaints of other programs.
+        // This loader's `$LIB` is not known: a plain name is used, and loaders of other programs
+        // complain.
         place_all(&folder)?;
         can_be_mapped(&folder.join(NAME))?;
         return Ok(folder.join(NAME));
@@ -161,7 +162,7 @@ fn unpack_in(folder: &Path) -> io::Result<PathBuf> {
     Ok(folder.join("$LIB").join(NAME))
 }
 
-/// Whether code in that file can be run: not in a file system that is mounted `noexec`.
+/// Whether code in that file can be run: it can't in a file system mounted `noexec`.
 fn can_be_mapped(path: &Path) -> io::Result<()> {
     let file = fs::File::open(path)?;
     let (at, access, fd) =
@@ -178,13 +179,13 @@ fn can_be_mapped(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The value of `$LIB` for the loader of this process: the end of the path that it found libc by.
+/// The value of `$LIB` for the loader of this process: the end of the path where it found libc.
 fn name_of_64_bits() -> Option<PathBuf> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines().find_map(|line| lib_of(&line[line.find('/')?..]))
 }
 
-/// The end of a libc's path: `lib/x86_64-linux-gnu` for `/usr/lib/x86_64-linux-gnu/libc.so.6`.
+/// The end of a libc's folder: `lib/x86_64-linux-gnu` for `/usr/lib/x86_64-linux-gnu/libc.so.6`.
 fn lib_of(path: &str) -> Option<PathBuf> {
     let folder = path.strip_suffix("/libc.so.6")?;
     let begin = folder.match_indices("/lib").map(|(at, _)| at).next()?;
@@ -195,7 +196,7 @@ fn place_all(folder: &Path) -> io::Result<()> {
     LIBRARIES.iter().try_for_each(|(name, contents)| place(folder, name, contents))
 }
 
-/// Puts `contents` in `folder` under that name, if they are not there already.
+/// Writes `contents` to `folder` under that name, unless they are there already.
 fn place(folder: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
     let path = folder.join(name);
     if fs::read(&path).is_ok_and(|there| there == contents) {
@@ -207,7 +208,7 @@ fn place(folder: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
         .and_then(|()| fs::set_permissions(&unfinished, Permissions::from_mode(0o755)))
         .and_then(|()| fs::rename(&unfinished, &path));
     if written.is_err() {
-        // The first error is the one to tell.
+        // The first error is the one to report.
         let _ = fs::remove_file(&unfinished);
     }
     written

@@ -1,13 +1,13 @@
-//! Libraries that other versions of this command have unpacked: removed when no process needs them.
+//! Removes libraries that other versions of this command have unpacked, when no process needs them.
 //!
-//! A program that runs keeps what it has mapped, but what it executes asks for the library by name.
-//! So a version's folder stays
+//! A running program keeps what it has mapped, but a program that it executes looks for the library
+//! by name. So a version's folder stays
 //!
 //! | while | known by |
 //! |---|---|
 //! | a command runs that may start programs with it | its lock (`flock`) on the folder above |
 //! | a process has the library mapped | `/proc/PID/maps` |
-//! | it is younger than a day | its time: a user that compares two versions comes back to both |
+//! | it is younger than a day | its time: a user comparing two versions comes back to both |
 
 use std::ffi::OsString;
 use std::fs::{self, DirEntry, File};
@@ -18,16 +18,16 @@ use super::PREFIX;
 
 const YOUNG: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Removes the folders of versions other than `ours` from `folder` that no process needs, and keeps
-/// this process's from being removed until it ends. Folders that can't be removed stay.
+/// Removes from `folder` the folders of versions other than `ours` that no process needs, and keeps
+/// the folder of this process until it ends. Folders that can't be removed stay.
 pub fn sweep(folder: &Path, ours: &str) {
-    // On a file system without locks no process removes anything.
+    // On a file system without locks, no process removes folders.
     let Ok(lock) = File::open(folder) else { return };
     if lock.try_lock().is_ok() {
         remove(folder, ours);
     }
     if lock.lock_shared().is_ok() {
-        // Until the process ends: what it executes does not inherit it.
+        // The lock is held until the process ends: programs that it executes do not inherit it.
         std::mem::forget(lock);
     }
 }
@@ -50,7 +50,7 @@ fn remove(folder: &Path, ours: &str) {
     }
 }
 
-/// Whether it is another version's folder, and old.
+/// Whether the entry is another version's folder, and old.
 fn is_other(entry: &DirEntry, ours: &str) -> bool {
     let name: OsString = entry.file_name();
     let version = name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name != ours);
@@ -60,8 +60,8 @@ fn is_other(entry: &DirEntry, ours: &str) -> bool {
     version && age.is_some_and(|age| age > YOUNG)
 }
 
-/// The mappings of all processes that this process may look at. The folder is this user's own, so
-/// that only this user's processes and root's have its files mapped.
+/// The mappings of all processes that this process may read. The folder is private to this user, so
+/// only processes of this user and of root have its files mapped.
 fn maps() -> Vec<Vec<u8>> {
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
     let ids = processes.flatten().map(|entry| entry.path());
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use std::os::fd::AsRawFd as _;
 
-    /// A folder of a version that was made two days ago.
+    /// Makes the folder of a version, two days old.
     fn version(folder: &Path, name: &str) -> File {
         let path = folder.join(name);
         fs::create_dir_all(&path).expect("a folder");
@@ -112,7 +112,7 @@ mod tests {
         let there = |name: &str| folder.join(name).exists();
         assert!(versions.into_iter().all(there), "somebody else runs");
         drop(user);
-        // Ours stays locked for as long as this process lives, and is in the way of itself.
+        // Our version stays locked for as long as this process lives, and would block itself.
         remove(&folder, "preload-ours");
         assert!(!there("preload-old"));
         assert!(there("preload-mapped"), "a process has it");

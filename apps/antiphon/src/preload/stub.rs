@@ -1,5 +1,5 @@
-//! An empty shared library for i386, made here: a child that is a 32-bit program can preload it and
-//! is left alone.
+//! Builds an empty shared library for i386: a child that is a 32-bit program can preload it and is
+//! not affected.
 //!
 //! ```text
 //!   0    ELF header        52 bytes
@@ -10,8 +10,8 @@
 //!   228  string table      1: the empty string
 //! ```
 //!
-//! The dynamic section stands in writable memory, because the loader relocates it in place.
-//! Layouts: System V ABI, Intel386 supplement.
+//! The dynamic section is in writable memory, because the loader relocates it in place. Layouts:
+//! System V ABI, Intel386 supplement.
 
 const HEADERS: u32 = 52;
 const DYNAMIC: u32 = HEADERS + 3 * 32;
@@ -23,13 +23,13 @@ const END: u32 = STRINGS + 1;
 const READ: u32 = 4;
 const WRITE: u32 = 2;
 
-/// The library.
+/// The bytes of the library.
 pub fn library() -> Vec<u8> {
     let mut bytes = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
     // ET_DYN, EM_386; then version, entry, program headers, no section headers, flags.
     bytes.extend([3, 0, 3, 0]);
     words(&mut bytes, &[1, 0, HEADERS, 0, 0]);
-    // The sizes of this header and of a program header, three of those, no sections.
+    // The sizes of this header and of a program header, three program headers, no sections.
     for half in [52_u16, 32, 3, 40, 0, 0] {
         bytes.extend(half.to_le_bytes());
     }

@@ -1,8 +1,7 @@
-//! The parts of an ELF file that say which program loads it.
+//! Reads the parts of an ELF file that tell which loader loads it.
 //!
-//! Only the header, the program headers and, where they are asked for, the names of the dynamic
-//! section are read; the layouts are in the System V ABI, "Object Files", "Program Loading" and
-//! "Dynamic Linking".
+//! Only the header, the program headers and, on request, the names of the dynamic section are read;
+//! the layouts are in the System V ABI, "Object Files", "Program Loading" and "Dynamic Linking".
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -19,14 +18,14 @@ pub struct Elf {
     pub interpreter: Option<String>,
 }
 
-/// `e_machine` of the programs that this command's own library fits.
+/// `e_machine` of the programs for which this command's own library is built.
 #[cfg(target_arch = "x86_64")]
 pub const OUR_MACHINE: u16 = 62;
-/// `e_machine` of the programs that this command's own library fits.
+/// `e_machine` of the programs for which this command's own library is built.
 #[cfg(target_arch = "aarch64")]
 pub const OUR_MACHINE: u16 = 183;
 
-/// `e_machine` of the 32-bit programs that run on x86-64, too.
+/// `e_machine` of the 32-bit programs that also run on x86-64.
 pub const I386: u16 = 3;
 
 const PT_LOAD: u32 = 1;
@@ -34,13 +33,13 @@ const PT_DYNAMIC: u32 = 2;
 const PT_INTERP: u32 = 3;
 const DT_STRTAB: u64 = 5;
 const DT_STRSZ: u64 = 10;
-/// The offset of the address in a program header for 64 bits.
+/// The offset of the address in a 64-bit program header.
 const P_VADDR: usize = 16;
-/// More of a table than any program has: a damaged file costs no more memory.
+/// More bytes than any program's table has: limits the memory that a damaged file costs.
 const MOST_BYTES: u64 = 64 << 20;
 const LITTLE: u8 = 1;
 
-/// The places of the fields of one class.
+/// The offsets of the header's fields in one class of files.
 struct Places {
     phoff: usize,
     phentsize: usize,
@@ -55,7 +54,7 @@ const CLASS_32: Places =
 const CLASS_64: Places =
     Places { phoff: 32, phentsize: 54, phnum: 56, p_offset: 8, p_filesz: 32, word: 8 };
 
-/// Looks at the file. `None` if it is not a little-endian ELF file.
+/// Reads the file. `None` if it is not a little-endian ELF file.
 pub fn read(path: &Path) -> Option<Elf> {
     let file = File::open(path).ok()?;
     let mut head = [0; 64];
@@ -87,8 +86,8 @@ pub fn read(path: &Path) -> Option<Elf> {
     Some(Elf { bits, machine: number(head, 18, 2)? as u16, interpreter })
 }
 
-/// The names that the loader finds in a program for 64 bits: of libraries that it needs, of
-/// functions that it asks for or offers; each ends in zero. Empty if there are none.
+/// The names of a 64-bit program that the loader reads: of the libraries it needs, and of the
+/// functions it imports and exports; each ends in zero. Empty if there are none.
 pub fn names(path: &Path) -> Vec<u8> {
     let names = || {
         let file = File::open(path).ok()?;
@@ -122,7 +121,7 @@ pub fn names(path: &Path) -> Vec<u8> {
     names().unwrap_or_default()
 }
 
-/// `bytes` bytes at `at`, the least significant first.
+/// The number in `bytes` bytes at `at`, the least significant first.
 fn number(from: &[u8], at: usize, bytes: usize) -> Option<u64> {
     let field = from.get(at..at + bytes)?;
     Some(field.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))

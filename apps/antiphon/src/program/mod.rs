@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 pub enum Refusal {
     /// There is no such file.
     NotFound(String),
-    /// There is, but it can't be executed.
+    /// The file exists, but it can't be executed.
     CannotRun(String),
-    /// There is no room for one more process.
+    /// A limit leaves no room for one more process.
     NoRoom(String),
 }
 
@@ -32,7 +32,7 @@ impl Refusal {
         }
     }
 
-    /// The kernel's refusal to start the file `program`, which is called `name`.
+    /// The kernel's refusal to start the file `program`, which the user called `name`.
     pub fn of(name: &OsStr, program: &Path, error: &io::Error) -> Self {
         let name = name.to_string_lossy();
         let no_room =
@@ -58,14 +58,14 @@ impl Refusal {
     }
 }
 
-/// The system's words, without the number of the error.
+/// The system's error message, without the number of the error.
 fn words(error: &io::Error) -> String {
     let words = error.to_string();
     let end = words.find(" (os error").unwrap_or(words.len());
     words[..end].to_lowercase()
 }
 
-/// The file that `name` means, as a shell would find it.
+/// Finds the file for `name` as a shell would.
 ///
 /// # Errors
 ///
@@ -109,7 +109,7 @@ fn runnable(path: &Path) -> Result<PathBuf, Option<String>> {
     }
     let name = path.as_os_str().as_bytes();
     let name = CString::new(name).map_err(|_| Some("not a file name".to_owned()))?;
-    // SAFETY: a string that ends in zero, alive for the call.
+    // SAFETY: `name` ends in zero and lives for the call.
     if unsafe { libc::access(name.as_ptr(), libc::X_OK) } != 0 {
         return Err(Some("not executable; try chmod +x".to_owned()));
     }

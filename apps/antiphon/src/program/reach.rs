@@ -1,4 +1,4 @@
-//! Whether a preloaded library gets into a program at all.
+//! Checks whether a preloaded library gets into a program at all.
 //!
 //! If the file shows that a program can't be reached, one line says so before the run. A program
 //! that is reached may still wait in ways that no library sees; the report covers those.
@@ -15,8 +15,8 @@ use antiphon_record::aside::{self, Tool};
 
 use super::elf;
 
-/// How many scripts in a row may name another script as their interpreter: the kernel follows no
-/// more.
+/// The number of scripts in a row that may name another script as their interpreter: the kernel
+/// follows no more.
 const DEEPEST: usize = 4;
 
 /// An obstacle that keeps a preloaded library out of a program.
@@ -24,25 +24,25 @@ const DEEPEST: usize = 4;
 pub struct Obstacle {
     /// Which program, why, and what to do: in one line.
     pub why: String,
-    /// Whether programs that it starts are reached all the same, if they are of the right kind: it
-    /// hands its environment on, and does not choke on it.
+    /// Whether suitable programs that it starts are reached all the same: it passes its environment
+    /// on, and is not stopped by the library itself.
     pub hands_on: bool,
 }
 
-/// The obstacle that keeps a preloaded library out of `program`, for us. `None` if its file shows
-/// none.
+/// The obstacle that keeps a preloaded library out of `program` when this process's user starts it.
+/// `None` if its file shows none.
 pub fn obstacle(program: &Path) -> Option<Obstacle> {
     let disabled = std::env::var_os("ANTIPHON_DISABLE");
     if disabled.is_some_and(|value| !matches!(value.as_bytes(), b"" | b"0")) {
         let why = "ANTIPHON_DISABLE is set: the library steps aside; unset it".to_owned();
         return Some(Obstacle { why, hands_on: false });
     }
-    // SAFETY: both take nothing and can't fail.
+    // SAFETY: both calls take no arguments and can't fail.
     let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
     obstacle_for(program, user, group)
 }
 
-/// The obstacle for a caller of that real user and group. A program that was reached and stepped
+/// The obstacle for a caller with that real user and group. A program in which the library stepped
 /// aside is named as a recording names it ([`antiphon_record::aside`]).
 pub fn obstacle_for(program: &Path, user: u32, group: u32) -> Option<Obstacle> {
     let name = program.to_str().and_then(aside::split).filter(|_| !program.exists());
@@ -65,13 +65,13 @@ pub fn obstacle_for(program: &Path, user: u32, group: u32) -> Option<Obstacle> {
     Some(Obstacle { why: format!("{shown} {why}"), hands_on })
 }
 
-/// The obstacle in a program's file, and whether the program hands us on.
+/// The obstacle in a program's file, and whether the program passes the library on to its children.
 fn of_file(file: &Path) -> Option<(String, bool)> {
     let elf = elf::read(file)?;
     let machine = elf.machine;
     if elf.bits != 64 || machine != elf::OUR_MACHINE {
         let (kind, hands_on) = match (elf.bits, machine) {
-            // There it finds the empty library that ours comes with.
+            // Such a program finds the empty library that is unpacked beside ours.
             (32, elf::I386) => ("for 32 bits".to_owned(), cfg!(target_arch = "x86_64")),
             (bits, _) => {
                 (format!("for another kind of CPU ({bits} bits, machine {machine})"), false)
@@ -99,14 +99,14 @@ fn of_file(file: &Path) -> Option<(String, bool)> {
     Some((why, true))
 }
 
-/// The obstacle of a program that has these names in it: it is built for a tool that bears no lock
-/// but glibc's, or no library before its own. Also whether the program hands us on.
+/// The obstacle of a program that contains these names: it is built for a tool that tolerates no
+/// locks but glibc's, or no library before its own. Also whether the program passes the library on.
 fn of_sanitizers(names: &[u8]) -> Option<(String, bool)> {
     if has(names, b"\0__tsan_init\0") {
         return Some((beside(Tool::ThreadSanitizer).to_owned(), true));
     }
     let runtime = || has(names, b"\0libasan.so") || has(names, b"\0libclang_rt.asan");
-    // Options of ours make it accept the library, unless the program has options of its own.
+    // Our default options make the tool accept the library, unless the program has its own options.
     let own = has(names, b"\0__asan_default_options\0") && runtime();
     let asked = std::env::var_os("ASAN_OPTIONS").unwrap_or_default();
     let bears = asked.as_bytes().windows(BEARS.len()).any(|part| part == BEARS.as_bytes());
@@ -119,20 +119,20 @@ fn of_sanitizers(names: &[u8]) -> Option<(String, bool)> {
     })
 }
 
-/// Whether `part` is in these bytes. A big program has millions, which the C library goes through
-/// ten times as fast as a comparison at each of them.
+/// Whether `bytes` contains `part`. A big program has millions of bytes; the C library searches
+/// them ten times as fast as a comparison at each byte.
 fn has(bytes: &[u8], part: &[u8]) -> bool {
-    // SAFETY: both slices are there for the call, and as long as we say.
+    // SAFETY: both slices are valid for the call, with the lengths passed.
     let found = unsafe {
         libc::memmem(bytes.as_ptr().cast(), bytes.len(), part.as_ptr().cast(), part.len())
     };
     !found.is_null()
 }
 
-/// The option by which AddressSanitizer bears a library before it.
+/// The option that makes AddressSanitizer accept a library before it.
 const BEARS: &str = "verify_asan_link_order=0";
 
-/// Why a program keeps glibc's locks under a tool, and what to do.
+/// Why a program keeps glibc's locks under a tool, and what to do about it.
 fn beside(tool: Tool) -> &'static str {
     match tool {
         Tool::ThreadSanitizer => {
@@ -150,7 +150,7 @@ fn beside(tool: Tool) -> &'static str {
     }
 }
 
-/// Whether a loader is glibc's.
+/// Whether a loader belongs to glibc.
 fn is_glibcs(loader: &Path) -> bool {
     let name = loader.file_name().unwrap_or_default().as_bytes();
     [&b"ld-linux"[..], b"ld-lsb"].iter().any(|begin| name.starts_with(begin))
@@ -161,14 +161,14 @@ pub fn loader(program: &Path) -> Option<PathBuf> {
     named_by_script(program).or_else(|| elf::read(program)?.interpreter.map(PathBuf::from))
 }
 
-/// Whether it begins as a program does.
+/// Returns whether the file begins as an ELF file does.
 pub fn is_elf(program: &Path) -> bool {
     let mut begin = [0; 4];
     File::open(program).and_then(|mut file| file.read_exact(&mut begin)).is_ok()
         && begin == *b"\x7fELF"
 }
 
-/// The file that the kernel runs in the end: of a script, its interpreter.
+/// The file that the kernel finally runs: for a script, its interpreter.
 pub fn interpreter(program: &Path) -> PathBuf {
     let mut program = program.to_owned();
     for _ in 0..DEEPEST {
@@ -207,7 +207,7 @@ fn of_script(path: &Path) -> Option<PathBuf> {
     Some(interpreter)
 }
 
-/// Whether the kernel starts it in secure mode for that user and group.
+/// Whether the kernel starts the program in secure mode for that user and group.
 fn gains_privilege(path: &Path, user: u32, group: u32) -> bool {
     let Ok(about) = path.metadata() else { return false };
     if ignores_privileges(path) {
@@ -218,11 +218,11 @@ fn gains_privilege(path: &Path, user: u32, group: u32) -> bool {
     setuid || setgid || (user != 0 && has_capabilities(path))
 }
 
-/// Whether it is in a file system whose programs gain none.
+/// Whether the file is in a file system mounted `nosuid`, whose programs gain no privileges.
 fn ignores_privileges(path: &Path) -> bool {
     let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
     let mut about = MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: a string that ends in zero, and memory of ours, written if the call succeeds.
+    // SAFETY: `path` ends in zero; `about` is our memory, and initialised if the call succeeds.
     unsafe {
         libc::statvfs(path.as_ptr(), about.as_mut_ptr()) == 0
             && about.assume_init().f_flag & libc::ST_NOSUID != 0
@@ -284,7 +284,7 @@ mod tests {
         for name in ["/lib/ld-musl-x86_64.so.1", "/system/bin/linker64", "/bin/sh"] {
             assert!(!is_glibcs(Path::new(name)), "{name}");
         }
-        // Without an interpreter, but no program that is static.
+        // The loader names no interpreter, but is not a static program.
         let loader = elf::read(Path::new("/proc/self/exe")).and_then(|elf| elf.interpreter);
         assert_eq!(loader.map(|loader| obstacle(Path::new(&loader))), Some(None));
     }
@@ -326,7 +326,7 @@ mod tests {
             assert!(why.contains(words) && hands_on == expected, "{why}, {hands_on}");
         };
         is(write(2, elf::OUR_MACHINE), "statically linked", true);
-        // To the loader of that machine, the path of our library leads nowhere.
+        // The loader of that machine finds no file at the path of our library.
         is(write(2, 40), "another kind of CPU (64 bits, machine 40)", false);
         is(write(1, 8), "another kind of CPU (32 bits, machine 8)", false);
         is(write(1, elf::I386), "is for 32 bits", cfg!(target_arch = "x86_64"));

@@ -1,4 +1,4 @@
-//! Takes events out of the recording while CMD writes them, and writes them to the trace.
+//! Drains events from the recording while CMD writes them, and writes them to the trace.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -18,13 +18,14 @@ use super::names::Names;
 use super::story::{Shared, Story};
 use super::written::Written;
 
-/// How often is looked for full chunks. In that time two busy threads fill a tenth of all.
+/// The pause between two searches for full chunks. In that time two busy threads fill a tenth of
+/// all chunks.
 const PERIOD: Duration = Duration::from_millis(2);
 
-/// How often at most is looked whether threads are gone that have not said so.
+/// The least time between two checks for threads that have ended without saying so.
 const RECLAIM_PERIOD: Duration = Duration::from_millis(20);
 
-/// A thread of ours that writes the trace.
+/// A thread of this process that writes the trace.
 pub struct Collector {
     recording: Arc<Recording>,
     ends: Arc<AtomicBool>,
@@ -32,11 +33,11 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Writes what `recording` gets to `writer` from now on.
+    /// Starts to write everything that `recording` receives to `writer`.
     ///
     /// # Errors
     ///
-    /// Those of making a thread.
+    /// Those of starting a thread.
     pub fn start(recording: &Arc<Recording>, writer: Writer<BufWriter<File>>) -> io::Result<Self> {
         let ends = Arc::new(AtomicBool::new(false));
         let trace = Trace {
@@ -52,13 +53,13 @@ impl Collector {
         Ok(Self { recording: Arc::clone(recording), ends, thread })
     }
 
-    /// Writes what is left. CMD has ended.
+    /// Writes the remaining events. CMD has ended.
     ///
     /// # Errors
     ///
     /// If the trace could not be written.
     pub fn finish(self, path: &Path) -> Result<Written, Error> {
-        // Relaxed: says nothing but itself.
+        // Relaxed: the flag publishes nothing but itself.
         self.ends.store(true, Relaxed);
         let panicked = |_| {
             Err(io::Error::other("the recording is damaged: CMD may have written to it").into())
@@ -84,22 +85,22 @@ fn collect(recording: &Recording, ends: &AtomicBool, mut trace: Trace) -> Result
     Ok(trace)
 }
 
-/// Whether the owner of a chunk is a thread that is no more (CHUNK-6). The id of a thread in
-/// another process namespace than ours does not tell: such a thread keeps its chunk, and events
-/// that then find none are counted.
+/// Whether the thread that owns a chunk has ended (CHUNK-6). For a thread in another process
+/// namespace, its id does not tell: such a thread keeps its chunk, and events that then find no
+/// chunk are counted.
 fn is_gone(recording: &Recording, head: &Head) -> bool {
     let is_ours = || {
         let theirs = recording.namespace(head.process).ok().filter(|theirs| *theirs != 0);
         theirs.is_some() && theirs == antiphon_record::namespace()
     };
-    // `/proc` is not looked at: it may hide other users' processes. SAFETY: signal 0 is no signal:
-    // the call only asks whether the thread may be signalled.
+    // `/proc` is not read: it may hide other users' processes. SAFETY: signal 0 is no signal: the
+    // call only checks whether the thread may be signalled.
     let lives = || unsafe { libc::kill(head.tid.cast_signed(), 0) } == 0
         || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH);
     is_ours() && !lives()
 }
 
-/// The trace as it is written.
+/// The trace while it is written.
 struct Trace {
     writer: Writer<BufWriter<File>>,
     threads: Threads,
@@ -110,9 +111,9 @@ struct Trace {
 /// Counts of the events written so far.
 struct Told {
     events: u64,
-    /// Events by code.
+    /// Number of events, by code.
     codes: [u64; 256],
-    /// How long the kernel was asked.
+    /// Time spent asking the kernel, in nanoseconds.
     asked_ns: u64,
 }
 
@@ -129,7 +130,8 @@ impl Told {
         }
     }
 
-    /// The time that recording took of all threads together; `None` if nothing was timed.
+    /// The time that recording took in all threads together, in nanoseconds; `None` if nothing was
+    /// timed.
     fn recorder_ns(&self, costs: &[Cost]) -> Option<u64> {
         let ns = |cost: &Cost| {
             let each_ps = u128::from(cost.before_ps) + u128::from(cost.after_ps);
@@ -139,7 +141,7 @@ impl Told {
     }
 }
 
-/// The threads of a trace, by the order in which they were met.
+/// The threads of a trace, numbered in the order in which they were met.
 #[derive(Default)]
 struct Threads {
     numbers: HashMap<u32, u32>,
@@ -151,7 +153,7 @@ impl Trace {
         if batches.is_empty() {
             return Ok(());
         }
-        // The process that wrote the first event has said so before.
+        // The process that wrote the first event has published the clock before.
         let Some(clock) = recording.clock()? else { return Ok(()) };
         for batch in batches {
             let number = number(&mut self.threads.numbers, batch.of.thread);
@@ -172,7 +174,7 @@ impl Trace {
 
     fn finish(mut self, recording: &Recording, path: &Path) -> Result<Written, Error> {
         let mut rest = recording.drain(true)?;
-        // In their order, because at the end nothing is held back.
+        // In order, because at the end no batch is held back.
         rest.sort_by_key(|batch| (batch.of.thread, batch.of.sequence));
         self.take(recording, rest, true)?;
         for (thread, story) in self.threads.stories.iter_mut().enumerate() {
@@ -182,7 +184,7 @@ impl Trace {
         }
         let (locks, sites) = self.names.tables(recording)?;
         let threads: Vec<Thread> = self.threads.stories.iter().map(thread).collect();
-        // More than those which the threads told of: one that never had a chunk tells nothing.
+        // This includes threads that never had a chunk and so could not report what they lost.
         let dropped = recording.dropped()?;
         let costs = costs(recording)?;
         let recorder_ns = self.told.recorder_ns(&costs);
@@ -193,7 +195,7 @@ impl Trace {
 }
 
 impl Threads {
-    /// There is a story for each number.
+    /// Makes a story for each number.
     fn grow(&mut self) {
         let threads = self.numbers.len().max(self.stories.len());
         self.stories.resize_with(threads, Story::default);
@@ -205,7 +207,7 @@ fn number(numbers: &mut HashMap<u32, u32>, thread: u32) -> u32 {
     *numbers.entry(thread).or_insert(next)
 }
 
-/// The parts of CMD's time that recording took, by kind.
+/// The cost of recording in CMD's time, by kind of event.
 fn costs(recording: &Recording) -> io::Result<Vec<Cost>> {
     let code = |code| {
         Some(match code {
@@ -244,7 +246,7 @@ mod tests {
 
     use super::*;
 
-    /// A recording, and what writes to it.
+    /// A recording, a writer to it, and its roll.
     fn recording() -> io::Result<(Recording, antiphon_record::Writer, Roll)> {
         let path = std::env::temp_dir().join(format!("antiphon-gone-{}", std::process::id()));
         let recording = Recording::create(&path, Scope::Events)?;
@@ -268,7 +270,7 @@ mod tests {
             (std::process::id(), ours),
             (child.id(), ours),
             (child.id(), ours + 1),
-            // It could not say.
+            // A process that could not record its namespace.
             (child.id(), 0),
         ] {
             let process = writer.process(tid, None, namespace << 20, false).expect("there is room");

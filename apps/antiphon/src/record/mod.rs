@@ -1,11 +1,11 @@
-//! `record`: CMD with everything that its threads do to their locks written to a trace.
+//! `record`: runs CMD and writes to a trace what its threads do to their locks.
 //!
 //! | module | does |
 //! |---|---|
 //! | [`collector`] | takes the events from CMD's threads while they run |
-//! | [`story`] | makes of one thread's notes what a trace says |
+//! | [`story`] | turns the notes of one thread into events of a trace |
 //! | [`names`] | the tables of locks and call sites |
-//! | [`written`] | says what was written |
+//! | [`written`] | reports what was written |
 
 mod collector;
 mod names;
@@ -68,7 +68,8 @@ pub struct Arguments {
 ///
 /// # Errors
 ///
-/// If CMD can't be started, or the trace or the report can't be written; CMD's own failure is none.
+/// If CMD can't be started, or the trace or the report can't be written; that CMD itself fails is
+/// not an error.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let files = ReportFile::all(arguments.report.as_deref(), None)?;
     let path = arguments.out.clone().unwrap_or_else(|| default_path(&arguments.command[0]));

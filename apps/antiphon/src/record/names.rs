@@ -1,4 +1,4 @@
-//! The tables of a trace: locks and call sites get their numbers when they are first met.
+//! The tables of a trace: locks and call sites, numbered in the order in which they are first met.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -8,11 +8,11 @@ use antiphon_trace::{Lock, LockKind, Site};
 
 use crate::symbols::Symbols;
 
-/// A table of records of the recording, by the order in which they were met.
+/// A table of the recording's records, numbered in the order in which they were met.
 #[derive(Default)]
 struct Met {
     numbers: HashMap<Option<u32>, u32>,
-    /// `None` is what found the recording's own table full.
+    /// `None` stands for entries that found the recording's own table full.
     records: Vec<Option<u32>>,
 }
 
@@ -31,14 +31,14 @@ pub struct Names {
     rows: HashMap<u32, (u32, u32)>,
     locks: Met,
     sites: Met,
-    /// Sites that are the beginning of a function, and no call.
+    /// Sites that are the beginning of a function, not a call.
     roles: HashSet<Option<u32>>,
-    /// Addresses, by the number of the lock.
+    /// The address of each lock, by its number.
     addresses: Vec<u64>,
 }
 
 impl Names {
-    /// The lock and the site of a row that a note names.
+    /// The lock and the site of the row that a note names.
     pub fn row(&mut self, recording: &Recording, object: u32) -> io::Result<(u32, u32)> {
         if let Some(known) = self.rows.get(&object) {
             return Ok(*known);
@@ -58,13 +58,13 @@ impl Names {
         self.addresses.get(lock as usize).copied().unwrap_or(0)
     }
 
-    /// The site of a record, at which a thread begins.
+    /// The site of a record that is the function in which a thread begins.
     pub fn role(&mut self, record: u32) -> u32 {
         self.roles.insert(Some(record));
         self.sites.number(Some(record))
     }
 
-    /// The tables.
+    /// The tables for the trace.
     pub fn tables(self, recording: &Recording) -> io::Result<(Vec<Lock>, Vec<Site>)> {
         let mut symbols = Symbols::default();
         let locks = self.locks.records.into_iter().map(|record| match record {
@@ -96,7 +96,7 @@ fn lock(recording: &Recording, record: u32) -> io::Result<Lock> {
     Ok(Lock { kind, address: place.address, process: place.process })
 }
 
-/// A call site, or the function that `begins` there.
+/// The call site of a record; if `begins`, the function that begins there.
 fn site(
     recording: &Recording,
     record: u32,

@@ -1,4 +1,4 @@
-//! The story of one thread: notes, as they were written in passing, become events of a trace.
+//! Converts the notes of one thread, as the thread wrote them, to events of a trace.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,32 +11,33 @@ use antiphon_trace::{Event, What};
 
 use super::names::Names;
 
-/// Asking takes time itself, and a switch to another thread and back more than that: less is no
-/// time off the CPU.
+/// Less does not count as time off the CPU: asking the kernel takes time itself, and a switch to
+/// another thread and back takes longer.
 const LEAST_OFF_NS: u64 = 2_000;
 
-/// The events of a thread so far.
+/// One thread's part of the trace, so far.
 #[derive(Default)]
 pub struct Story {
-    /// Batches that have come before one that stands before them.
+    /// Batches that arrived before one that precedes them.
     early: BTreeMap<u32, Batch>,
-    /// The number of the batch that comes next.
+    /// The sequence number of the next batch.
     next: u32,
-    /// The process's record.
+    /// The record of its process.
     pub process: u32,
-    /// The kernel's id.
+    /// The kernel's id of the thread.
     pub tid: u32,
-    /// 1 + the site of the function in which it began, 0 if that isn't known.
+    /// 1 + the site of the function in which it began; 0 if that is not known.
     pub role: u32,
-    /// Events that found no room.
+    /// Number of events that found no room.
     pub dropped: u64,
     /// The time of the last event.
     last_ns: u64,
-    /// The last event begins a wait.
+    /// Whether the last event begins a wait.
     waits: bool,
-    /// How long it ran in the span that ends with the next note, and how often it left the CPU.
+    /// How long the thread ran in the span that ends with the next note, and how often it left the
+    /// CPU.
     ran: Option<(u64, u32)>,
-    /// How long the recorder has asked the kernel, after the last event.
+    /// Time that the recorder spent asking the kernel after the last event.
     asked_ns: u64,
     /// Time in a run queue from the thread's start to the end of that span.
     queued_ns: Option<u64>,
@@ -45,7 +46,7 @@ pub struct Story {
     queued_before_ns: Option<u64>,
     /// A sleep whose mutex may be released in the next note.
     sleeps: Option<Event>,
-    /// Locks that it has, to find those that are released by their address.
+    /// The locks that the thread holds, to find those that are released by their address.
     held: Vec<u32>,
 }
 
@@ -54,12 +55,13 @@ pub struct Shared<'a> {
     pub recording: &'a Recording,
     pub clock: Clock,
     pub names: &'a mut Names,
-    /// The number in the trace of a thread that has that number in the recording.
+    /// Maps a thread's number in the recording to its number in the trace.
     pub thread: &'a mut dyn FnMut(u32) -> u32,
 }
 
 impl Story {
-    /// Takes a batch in; returns the events that are known now: at the end, those of all batches.
+    /// Takes a batch, and returns the events that are now complete: at the end, those of all
+    /// batches.
     pub fn takes(
         &mut self,
         batch: Batch,
@@ -84,7 +86,7 @@ impl Story {
         Ok(events)
     }
 
-    /// The event that is left when all batches have been taken in.
+    /// The event that remains when all batches have been taken.
     pub fn ends(&mut self) -> Option<Event> {
         self.sleeps.take()
     }
@@ -106,7 +108,7 @@ impl Story {
             }
             Code::Asked => {
                 self.asked_ns = shared.clock.span_ns(note.time);
-                // For a wait it does not matter.
+                // In a wait, that time does not matter.
                 if !self.waits {
                     let what = What::Asked { ns: self.asked_ns };
                     events.push(Event { at_ns: self.last_ns, what });
@@ -120,7 +122,7 @@ impl Story {
             }
             _ => {}
         }
-        // A signal handler's note may stand behind a later one.
+        // A signal handler's note may follow a later one.
         let at_ns = shared.clock.ns(note.time).max(self.last_ns);
         let off = self.off(at_ns);
         let Some(what) = self.what(note, shared)? else { return Ok(()) };
@@ -147,16 +149,16 @@ impl Story {
         Ok(())
     }
 
-    /// How long of the span that ends now the thread did not run, if it was to.
+    /// The time off the CPU in the span that ends now, if the thread was not in a wait.
     fn off(&mut self, at_ns: u64) -> Option<What> {
         let queued_ns = self.queued_ns.take();
         let asked_ns = std::mem::take(&mut self.asked_ns);
         let Some((ran_ns, left)) = self.ran.take() else {
-            // Its first, or it was never away.
+            // The first span, or the thread never left the CPU.
             self.queued_before_ns = queued_ns.or(self.queued_before_ns);
             return None;
         };
-        // The reported running time excludes the time of the question itself.
+        // The reported running time excludes the time that asking took.
         let span_ns = at_ns.saturating_sub(self.last_ns).saturating_sub(asked_ns);
         let off_ns = span_ns.saturating_sub(ran_ns);
         let before_ns = self.queued_before_ns.take();
@@ -165,7 +167,7 @@ impl Story {
             off_ns
         } else {
             self.queued_before_ns = queued_ns;
-            // Not known: all of it is taken for a wait of its own accord.
+            // If that is not known, all of the time is taken for a wait of the thread's own accord.
             let here_ns = queued_ns.zip(before_ns).map(|(now, before)| now.saturating_sub(before));
             here_ns.unwrap_or(0).min(off_ns)
         };
@@ -173,7 +175,7 @@ impl Story {
             .then_some(What::Off { blocked_ns: off_ns - queued_here_ns, queued_ns: queued_here_ns })
     }
 
-    /// The meaning of a note; `None` if it is of a lock that the recording does not know.
+    /// The event for a note; `None` if the note is about a lock that the recording does not know.
     fn what(&mut self, note: Note, shared: &mut Shared<'_>) -> io::Result<Option<What>> {
         let flag = |bit| note.flags & bit != 0;
         let mut row = || shared.names.row(shared.recording, note.object);

@@ -1,4 +1,4 @@
-//! A trace that was written, in words.
+//! The summary of a trace that was written.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,19 +12,19 @@ use serde_json::{Value, json};
 pub struct Written {
     /// The path of the trace.
     pub path: PathBuf,
-    /// How long the file is.
+    /// The length of the file.
     pub bytes: u64,
-    /// How many events it has.
+    /// Number of events in the trace.
     pub events: u64,
-    /// How many events are not in it, because they came too fast, or of too many threads
-    /// or processes.
+    /// Number of events that are missing, because they came too fast, or from too many threads or
+    /// processes.
     pub dropped: u64,
-    /// The time that recording took of the threads; `None` if nothing was timed.
+    /// The time that recording took in all threads, in nanoseconds; `None` if nothing was timed.
     pub recorder_ns: Option<u64>,
 }
 
 impl Written {
-    /// Says that events are missing, if they are.
+    /// A sentence about missing events, if there are any.
     pub(super) fn unseen(&self) -> Option<String> {
         (self.dropped > 0).then(|| {
             format!(

@@ -1,5 +1,5 @@
-//! The study as one page that needs nothing else: curves, tables, the recommendation. It has no
-//! script, and its policy lets none run.
+//! The study as one self-contained page: curves, tables, the recommendation. It has no script, and
+//! its policy lets none run.
 
 use std::fmt::Write as _;
 
@@ -38,7 +38,7 @@ pub fn page(study: &Study) -> String {
     page::page(&title, &body, None)
 }
 
-/// Acquisitions a second over threads: one curve a lock, the ideal one apart.
+/// Acquisitions per second by number of threads: one curve for each lock, and the ideal one.
 fn curves(study: &Study) -> String {
     let curve = |lock: &Subject| {
         let rate = |&threads: &usize| study.row(lock.name, threads)?.ops_per_s();

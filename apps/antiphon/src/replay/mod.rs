@@ -1,11 +1,11 @@
-//! `replay`: a recorded program on a simulated machine, once a lock.
+//! `replay`: runs a recorded program on a simulated machine, once for each lock.
 //!
 //! | module | does |
 //! |---|---|
-//! | [`rehearse`] | all replays, on as many CPUs as there are |
-//! | [`study`] | what came of them: rows, sites, the recommendation |
-//! | [`text`] | for people |
-//! | [`html`] | as a page, with curves |
+//! | [`rehearse`] | runs all replays, on all CPUs |
+//! | [`study`] | their results: rows, sites, the recommendation |
+//! | [`text`] | the results as tables |
+//! | [`html`] | the results as a page, with curves |
 
 mod html;
 mod rehearse;
@@ -86,14 +86,14 @@ enum Mode {
     PerThread,
 }
 
-/// More lines than a critical section of a program has.
+/// More cache lines than a program's critical section touches.
 const MOST_LINES: usize = 64;
 
-/// Replays a trace and says what came of it.
+/// Replays a trace and reports the results.
 ///
 /// # Errors
 ///
-/// Bad arguments, a trace that can't be read among them; if what is to be written can't be.
+/// Bad arguments, including a trace that can't be read; an output that can't be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let locks = locks(&arguments.lock)?;
     if arguments.data_lines > MOST_LINES {
@@ -127,7 +127,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let threads = threads(arguments, &plan, &machine, is_part)?;
     let html = OutputFile::of("--html", arguments.html.as_deref())?;
     let exported = match OutputFile::of("--export", arguments.export.as_deref())? {
-        // The first is glibc's.
+        // The first lock is glibc's.
         Some(to) => export(to, arguments.data_lines, (&replayed, &plan), (&machine, locks[0])),
         None => Ok(()),
     };
@@ -160,7 +160,7 @@ fn read(path: &Path) -> Result<Trace, Failure> {
     Reader::read(BufReader::new(file)).map_err(fail)
 }
 
-/// Writes the timeline of the replay, as it was recorded and as it is simulated.
+/// Writes the timeline, as it was recorded and as it is simulated.
 fn export(
     to: OutputFile,
     data_lines: usize,
@@ -180,7 +180,7 @@ fn export(
     to.write_by(|out| timeline(&traces, out))
 }
 
-/// The locks of the list, glibc's before them and the ideal one behind.
+/// The locks of the list, with glibc's before them and the ideal one after them.
 fn locks(list: &str) -> Result<Vec<Subject>, Failure> {
     let mut locks: Vec<Subject> = Vec::new();
     for name in [GLIBC].into_iter().chain(list.split(',').map(str::trim)).chain([IDEAL]) {

@@ -1,4 +1,4 @@
-//! Many replays, which share nothing, on as many CPUs as there are.
+//! Runs many independent replays, on all CPUs.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,13 +16,13 @@ pub struct Job {
     pub lock: Subject,
 }
 
-/// The result of each job, in their order; or why a replay did not end.
+/// The result of each job, in the order of the jobs, or why its replay did not end.
 pub fn all(jobs: &[Job]) -> Vec<Result<Played, String>> {
     let next = AtomicUsize::new(0);
     let progress = Mutex::new(Progress::new(jobs.len()));
     let one = || {
         let mut done = Vec::new();
-        // Relaxed: each gets another number, and it publishes nothing else.
+        // Relaxed: each thread gets another number, and the counter publishes nothing else.
         while let Some((at, job)) = take(jobs, next.fetch_add(1, Relaxed)) {
             let played = job.play.play(&job.script, job.lock).map_err(|stuck| stuck.to_string());
             done.push((at, played));

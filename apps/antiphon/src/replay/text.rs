@@ -1,4 +1,4 @@
-//! The study as tables.
+//! The results of the replays as tables.
 
 use antiphon_replay::{IDEAL, Row};
 use antiphon_report::shell;
@@ -8,7 +8,7 @@ use antiphon_report::words::{noun, several, wrapped};
 use super::study::Study;
 use crate::verdict;
 
-/// The text.
+/// The text of the results.
 pub fn text(study: &Study, colour: bool) -> String {
     let mut out = format!(
         "{}: recorded in {} with {}, {} {}; simulated on {}\n",
@@ -45,7 +45,7 @@ fn rows(study: &Study) -> Table {
     table
 }
 
-/// One row: its figures, or that there are none.
+/// The cells of a row: its figures, or that the replay does not end.
 fn cells(study: &Study, row: &Row) -> Vec<Cell> {
     let tone = if row.lock == IDEAL { Tone::Faint } else { Tone::Plain };
     let number = |value: Option<String>| {

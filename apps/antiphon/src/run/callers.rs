@@ -1,4 +1,4 @@
-//! The stacks with which threads waited, folded into a tree of callers for each call site.
+//! The stacks of waiting threads, folded into a tree of callers for each call site.
 
 use antiphon_record::Snapshot;
 use antiphon_report::table::printable;
@@ -8,38 +8,38 @@ use super::names;
 use super::summary::LockRow;
 use crate::symbols::{CallSite, Frame, Symbols};
 
-/// A stack with which threads waited.
+/// The waits that began with one stack.
 pub struct StackRow {
     /// The call site.
     pub site: CallSite,
-    /// The kind of the lock.
+    /// The kind of lock.
     pub kind: &'static str,
-    /// Its row in the recording.
+    /// The index of its row in the recording.
     row: usize,
     /// The callers, the innermost first.
     pub callers: Vec<CallSite>,
-    /// Whether they are all, up to where the thread began.
+    /// Whether the stack is complete, up to where the thread began.
     pub whole: bool,
-    /// How many waits began so.
+    /// Number of waits that began with this stack.
     pub waits: u64,
-    /// How long they were, in nanoseconds.
+    /// Their time, in nanoseconds.
     pub wait_ns: u64,
 }
 
 /// All stacks of a recording.
 #[derive(Default)]
 pub struct Callers {
-    /// The stacks, the one with the longest waits first.
+    /// The stacks, the longest waiting first.
     pub stacks: Vec<StackRow>,
 }
 
-/// Functions of the C library by which a thread begins: no callers that a reader looks for.
+/// Functions of the C library in which a thread begins: a reader does not look for them as callers.
 const BEGINS: [&str; 5] = ["start_thread", "clone", "clone3", "__clone", "_start"];
-/// What others of these begin with.
+/// The prefix of further such functions.
 const ALSO_BEGINS: &str = "__libc_start_";
 
 impl Callers {
-    /// Those of a recording.
+    /// Reads the stacks of a recording.
     pub fn of(snapshot: &Snapshot, symbols: &mut Symbols) -> Self {
         let mut stacks = Vec::new();
         for stack in snapshot.stacks.iter().filter(|stack| stack.waits > 0) {
@@ -65,9 +65,9 @@ impl Callers {
         callers
     }
 
-    /// The site of a row of the recording. If it is in a function that only wraps the lock, such as
-    /// `std::mutex::lock` where that is not inlined, it is named by the function of the program
-    /// that most of the waiting comes from.
+    /// The site of a row of the recording. If the site is in a function that only wraps the lock,
+    /// such as `std::mutex::lock` where that is not inlined, it is named after the function of the
+    /// program that caused most of the waiting.
     pub fn named_by_callers(&self, row: usize, site: CallSite) -> CallSite {
         if !site.is_of_a_library() || site.caller.is_some() {
             return site;
@@ -77,7 +77,7 @@ impl Callers {
             frames.find(|frame| !frame.is_of_a_library()).cloned()
         };
         let stacks = self.stacks.iter().filter(|stack| stack.row == row);
-        // They are sorted: the first has most of the waiting.
+        // The stacks are sorted: the first has most of the waiting.
         let mut owners = stacks.filter_map(own);
         let caller = owners.next();
         let has_other_callers = owners.any(|other| Some(other) != caller);
@@ -95,7 +95,7 @@ impl Callers {
         tree
     }
 
-    /// How many waits have a stack, and how many of the stacks were cut short.
+    /// The number of waits with a stack, and the number of those whose stack was cut short.
     pub fn counts(&self) -> (u64, u64) {
         // Saturating: a program may have written over its recording.
         self.stacks.iter().fold((0_u64, 0_u64), |(waits, cut), stack| {
@@ -118,12 +118,12 @@ impl Callers {
 }
 
 impl StackRow {
-    /// The callers as a reader wants them: the program's own functions, those that are inlined at
-    /// the call site first.
+    /// The callers that a reader looks for: the program's own functions, beginning with those
+    /// inlined at the call site.
     fn chain(&self) -> Vec<String> {
         let sites = [&self.site].into_iter().chain(&self.callers);
         let mut chain: Vec<(String, bool)> = sites.flat_map(labels).collect();
-        // Libraries without lines that a thread begins in.
+        // Drops the libraries without lines in which a thread begins.
         if let Some(last) = chain.iter().rposition(|&(_, has_line)| has_line) {
             chain.truncate(last + 1);
         }
@@ -145,10 +145,10 @@ fn labels(site: &CallSite) -> Vec<(String, bool)> {
     site.frames.iter().filter(own).map(|frame| (frame.label(), true)).collect()
 }
 
-/// Callers of callers, with the waiting that came from each.
+/// A tree of callers, with the waiting that came from each.
 #[derive(Default)]
 pub struct Tree {
-    /// The waits in all, and their nanoseconds.
+    /// The total number of waits, and their nanoseconds.
     waits: u64,
     wait_ns: u64,
     callers: Vec<(String, Tree)>,
@@ -156,7 +156,7 @@ pub struct Tree {
 
 /// A caller with less of its site's waiting is not shown.
 const LEAST_SHARE: f64 = 0.05;
-/// Callers in one line, at most.
+/// The most callers in one line.
 const IN_A_LINE: usize = 6;
 
 impl Tree {
@@ -171,19 +171,19 @@ impl Tree {
         self.callers[at].1.add(rest, stack);
     }
 
-    /// Whether no caller is known.
+    /// Returns whether no caller is known.
     pub fn is_empty(&self) -> bool {
         self.callers.is_empty()
     }
 
-    /// The tree in lines: each caller with its share, callers without a choice in one line.
+    /// The tree as lines: each caller with its share, and a chain of only callers in one line.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         self.write(self.weight(), 0, &mut lines);
         lines
     }
 
-    /// Time, or the number of waits where they took none.
+    /// The time of the waits, or their number where they took no time.
     fn weight(&self) -> f64 {
         if self.wait_ns > 0 { self.wait_ns as f64 } else { self.waits as f64 / 1e9 }
     }

@@ -1,10 +1,10 @@
-//! Starting CMD, passing signals on to it, and ending as it does.
+//! Starts CMD, passes signals on to it, and ends as it does.
 //!
-//! | what comes to this process | what happens |
+//! | event in this process | effect |
 //! |---|---|
-//! | a signal that a process sends | CMD gets the same |
+//! | a signal that a process sends | CMD gets the same signal |
 //! | a signal of the terminal (Ctrl-C, a new window size) | CMD has it: it is in the same group |
-//! | one that stops, and CMD stops | this process stops, too, so that a shell sees it |
+//! | a stop signal, and CMD stops | this process stops, too, so that a shell sees it |
 //! | SIGKILL | the kernel kills CMD as well |
 //! | SIGSTOP | it can't be passed on: CMD runs on |
 //!
@@ -29,17 +29,17 @@ pub struct Child(std::process::Child);
 #[derive(Clone, Copy, Debug)]
 pub struct Ended(ExitStatus);
 
-/// Starts CMD, which is the file `program`, with the state that this process was started with. All
-/// signals must be [held](antiphon_report::process::hold): signals that have come meanwhile are
-/// passed on.
+/// Starts CMD, which is the file `program`, with the state in which this process was started. All
+/// signals must be [held](antiphon_report::process::hold): signals that arrive before the start are
+/// then passed on.
 ///
-/// The caller's thread must last as long as CMD: the kernel kills CMD when it ends.
+/// The calling thread must live as long as CMD: the kernel kills CMD when it ends.
 ///
 /// # Errors
 ///
-/// Those of the kernel.
+/// Those of fork and exec.
 pub fn start(command: &mut Command, program: &Path) -> io::Result<Child> {
-    // SAFETY: takes nothing.
+    // SAFETY: takes no arguments.
     let us = unsafe { libc::getpid() };
     let prepare = move || {
         die_with(us);
@@ -50,12 +50,12 @@ pub fn start(command: &mut Command, program: &Path) -> io::Result<Child> {
     command.spawn().map(Child)
 }
 
-/// The kernel kills the calling process when `parent`, the process that forked it, is killed.
+/// Makes the kernel kill the calling process when `parent`, the process that forked it, is killed.
 fn die_with(parent: i32) {
-    // SAFETY: takes numbers, and has an effect on this process alone.
+    // SAFETY: takes numbers, and affects this process alone.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        // It was killed before that.
+        // `parent` was killed before the `prctl`.
         if libc::getppid() != parent {
             libc::_exit(128 + libc::SIGKILL);
         }
@@ -68,16 +68,16 @@ impl Child {
         self.0.id()
     }
 
-    /// Waits for CMD to end, and passes signals on meanwhile, as they come.
+    /// Waits for CMD to end; passes signals on as they arrive.
     ///
     /// # Errors
     ///
-    /// Those of waiting.
+    /// Those of `waitid` and of the signals.
     pub fn wait(mut self, signals: &Signals<'_>) -> io::Result<Ended> {
         let pid = self.pid().cast_signed();
-        // A signal that stops was passed on, or CMD had it from the terminal.
+        // Whether a stop signal was passed on, or came to CMD from the terminal.
         let mut may_stop = false;
-        // Its id stays taken until nothing is sent to it any more.
+        // CMD is not reaped here: its id stays taken while signals are sent to it.
         while !self.is(libc::WEXITED | libc::WNOWAIT)? {
             if may_stop && self.is(libc::WSTOPPED)? {
                 may_stop = false;
@@ -92,15 +92,15 @@ impl Child {
         self.0.wait().map(Ended)
     }
 
-    /// Whether CMD has come to one of these states, which are the kernel's options.
+    /// Whether CMD has come to one of these states, given as options of `waitid`.
     fn is(&self, states: i32) -> io::Result<bool> {
         let mut about = MaybeUninit::<libc::siginfo_t>::zeroed();
         let options = states | libc::WNOHANG;
-        // SAFETY: `about` is ours to write.
+        // SAFETY: `about` is our memory to write.
         if unsafe { libc::waitid(libc::P_PID, self.pid(), about.as_mut_ptr(), options) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: zero is a value of all fields, and the kernel has written it if there is news.
+        // SAFETY: zero is valid for all fields, and the kernel has written them if there is news.
         Ok(unsafe { about.assume_init().si_pid() } != 0)
     }
 }

@@ -1,8 +1,9 @@
-//! Programs that CMD, or what it started, executed, and that the library did not get into.
+//! Programs that CMD, or a descendant, executed, and that the library did not get into.
 //!
-//! The library notes what is executed where it is loaded; why it is not in there is told from the
-//! file, after the run, or from the environment that the program was given. What a program without
-//! the library executes is not seen.
+//! The library records each program that a process with the library executes. The reason why the
+//! library is not in a program is derived after the run, from the program's file or from the
+//! environment that it was given. Programs that a program without the library executes are not
+//! seen.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::program;
 
-/// How many are named for people; the others are in the JSON report.
+/// The most programs that are named in the text; the others are in the JSON report.
 const NAMED: usize = 5;
 
 /// A program that kept its own locks.
@@ -19,7 +20,7 @@ const NAMED: usize = 5;
 pub struct Unreached {
     /// Its path.
     pub program: String,
-    /// How often it was executed.
+    /// Number of times that it was executed.
     pub times: u64,
     /// Which program, why, and what to do.
     pub why: String,
@@ -29,12 +30,12 @@ pub struct Unreached {
 pub fn unreached(snapshot: &Snapshot) -> Vec<Unreached> {
     let mut all: Vec<Unreached> = Vec::new();
     for Program { path, times, user, group, handed_on } in &snapshot.programs {
-        // Without the slashes and dots too many that a search leaves in it.
+        // Removes superfluous slashes and dots that a search leaves in the path.
         let path: PathBuf = Path::new(path).components().collect();
         let obstacle = || program::obstacle_for(&path, *user, *group).map(|obstacle| obstacle.why);
         let shown = path.display();
         let why = match handed_on {
-            // There the path leads to another file than here.
+            // The path leads to another file there than here.
             HandedOn::OutOfReach => format!(
                 "{shown} was started where the library can't be found, in another root directory: \
                  make the folder of `antiphon run -- sh -c 'echo $LD_PRELOAD'` visible there"
@@ -51,7 +52,7 @@ pub fn unreached(snapshot: &Snapshot) -> Vec<Unreached> {
             },
         };
         let path = shown.to_string();
-        // Users are of no interest any more.
+        // From here on, users do not matter.
         match all.iter_mut().find(|known| known.why == why) {
             Some(known) => known.times += times,
             None => all.push(Unreached { program: path, times: *times, why }),
@@ -61,7 +62,7 @@ pub fn unreached(snapshot: &Snapshot) -> Vec<Unreached> {
     all
 }
 
-/// How often programs were executed that have the library, as far as is known.
+/// The number of times that programs with the library were executed, as far as is known.
 pub fn reached(snapshot: &Snapshot) -> u64 {
     let with_library = snapshot.programs.iter().filter(|one| one.handed_on == HandedOn::Yes);
     let reached = with_library
@@ -69,7 +70,7 @@ pub fn reached(snapshot: &Snapshot) -> u64 {
     reached.map(|one| one.times).sum()
 }
 
-/// The processes that kept their own locks, in sentences.
+/// Sentences on the programs that kept their own locks.
 pub fn sentences(unreached: &[Unreached], what: &str) -> Vec<String> {
     let sentence = |one: &Unreached| {
         let times = if one.times == 1 { "once".to_owned() } else { format!("{} times", one.times) };

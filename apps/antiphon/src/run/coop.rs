@@ -1,8 +1,9 @@
-//! `run --coop`: CMD's event loops share a CPU with those of others under it, on time and fairly.
+//! `run --coop`: makes CMD's event loops share a CPU with other programs run so, on time and
+//! fairly.
 //!
-//! CMD and what it starts are pinned to that CPU, and have the preload library for loops. The
-//! domain is open here for as long as CMD runs: its file stays what it is though CMD may close all
-//! its own, and what can't be had is said before CMD starts.
+//! CMD and its descendants are pinned to that CPU, and have the preload library for loops. This
+//! process keeps the domain open for as long as CMD runs: its file remains even if CMD closes all
+//! its own descriptors, and a missing resource is reported before CMD starts.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -51,7 +52,7 @@ pub struct CoopArguments {
     options: Option<Schedule>,
 }
 
-/// How CMD's loops are to share their CPU.
+/// The way in which CMD's loops share their CPU.
 pub struct Coop {
     tier: String,
     name: String,
@@ -67,7 +68,7 @@ impl Coop {
     ///
     /// # Errors
     ///
-    /// If the CPU, the domain or the tier can't be had.
+    /// If the CPU, the domain or the tier is not available.
     pub fn open(arguments: &CoopArguments) -> Result<Option<Self>, Failure> {
         if !arguments.coop {
             return Ok(None);
@@ -97,7 +98,7 @@ impl Coop {
         }))
     }
 
-    /// Tells the library, by variables of `command`.
+    /// Passes the settings to the library, in variables of `command`.
     pub fn put(&self, command: &mut Command) {
         command.env(TIER, &self.tier).env(DOMAIN, &self.name);
         command.env(OPTIONS, words_of(self.schedule.into()));
@@ -111,14 +112,14 @@ impl Coop {
     ///
     /// # Errors
     ///
-    /// Those of the kernel.
+    /// Those of fork and exec.
     pub fn start(&self, command: &mut Command, program: &Path) -> io::Result<Child> {
         if let Some(cpu) = self.cpu {
             let pin = move || {
                 let gone = |_| io::Error::from_raw_os_error(libc::EINVAL);
                 antiphon_linux::pin(cpu).map_err(gone)
             };
-            // SAFETY: between fork and exec it makes a system call, and nothing else.
+            // SAFETY: between fork and exec the closure makes one system call, and nothing else.
             unsafe { command.pre_exec(pin) };
         }
         child::start(command, program)
@@ -150,7 +151,7 @@ impl Coop {
     }
 }
 
-/// The CPU that was asked for, or the first.
+/// The requested CPU, or the first allowed one.
 fn cpu(asked: Option<u32>, needed: bool) -> Result<Option<u32>, Failure> {
     let allowed = antiphon_linux::allowed();
     match asked {
@@ -165,7 +166,7 @@ fn cpu(asked: Option<u32>, needed: bool) -> Result<Option<u32>, Failure> {
     }
 }
 
-/// Memory without a name, for the counts of loops.
+/// Memory without a name, in which loops are counted.
 fn page() -> io::Result<File> {
     let file = memory::file(c"antiphon-loops", 0)?;
     file.set_len(PAGE_BYTES as u64)?;
@@ -189,7 +190,7 @@ pub struct CoopReport {
     lost: u64,
 }
 
-/// Waits with a timeout of 0 are worth a note if they are at least one of this many.
+/// Waits with a timeout of 0 are noted if they are at least one in this many.
 const HIDES: u64 = 10;
 
 impl CoopReport {
@@ -209,7 +210,7 @@ impl CoopReport {
         })
     }
 
-    /// Heads and rows of a table of loops.
+    /// The table of the loops.
     pub fn table(&self) -> Table {
         let mut table = Table::new(&[
             "loop",
@@ -266,7 +267,7 @@ impl CoopReport {
         out
     }
 
-    /// The tiers by which the loops were on time, in some words.
+    /// The tiers by which the loops were on time, in a few words.
     pub fn how(&self) -> String {
         let names: Vec<_> = self.tiers.iter().map(|tier| tier.name()).collect();
         let mut how = format!("tier {}: {}", self.tier, names.join(" and "));
@@ -280,7 +281,7 @@ impl CoopReport {
         how
     }
 
-    /// The notes beside the table, a sentence or two each.
+    /// The notes beside the table, of one or two sentences each.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = vec![format!("CMD was {}.", self.level)];
         notes.extend(self.weaker.map(|weaker| format!("{weaker}.")));
@@ -312,7 +313,7 @@ impl CoopReport {
     }
 }
 
-/// A loop that hides when its next timer is due.
+/// A note about a loop that hides its next release time.
 fn hides(row: &LoopRow) -> Option<String> {
     let (waits, zero) = (row.count(Count::Waits), row.count(Count::Zero));
     let hidden = zero.saturating_sub(row.count(Count::Told));
@@ -326,7 +327,7 @@ fn hides(row: &LoopRow) -> Option<String> {
     })
 }
 
-/// A loop that was to be raised and could not be.
+/// A note about a loop that should have been raised and could not be.
 fn unhelped(row: &LoopRow) -> Option<String> {
     let refusals = row.count(Count::Refusals);
     (refusals > 0).then(|| {

@@ -1,12 +1,12 @@
-//! Files for programs that can't open them by their path.
+//! Hands files to programs that can't open them by their path.
 //!
-//! CMD opens the recording as `/proc/PID/fd/N`, which fails where it runs as another user, in a
-//! process namespace of its own, in another root directory, or without `/proc`. It then asks here:
-//! at a socket that has a name in no file system, with a secret that it has from its environment,
-//! and is handed the descriptor. A network namespace of its own has no such socket; the report says
-//! that a program did not open the recording.
+//! CMD opens the recording as `/proc/PID/fd/N`, which fails where CMD runs as another user, in a
+//! separate process namespace, in another root directory, or without `/proc`. CMD then connects to
+//! the socket served here, which has a name in no file system, sends a secret from its environment,
+//! and receives the descriptor. In a separate network namespace there is no such socket; the report
+//! then says that a program did not open the recording.
 //!
-//! It takes no thread: the loop that waits for CMD serves it meanwhile.
+//! No thread is needed: the loop that waits for CMD serves the socket meanwhile.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -19,10 +19,10 @@ use std::time::Duration;
 
 use antiphon_record::door::{SECRET_BYTES, VARIABLE, Which};
 
-/// How long a caller may take to say what it wants. A caller that is connected has said so.
+/// How long a caller may take to send its request. A connected caller has sent it already.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// The socket, and what is handed out.
+/// The socket, and the files that it hands out.
 pub struct Door {
     socket: UnixListener,
     secret: String,
@@ -31,16 +31,16 @@ pub struct Door {
 }
 
 impl Door {
-    /// Opens one at which these files are handed out.
+    /// Opens a socket that hands out these files.
     ///
     /// # Errors
     ///
-    /// Those of the kernel.
+    /// Those of the socket calls, and of reading `/dev/urandom`.
     pub fn open(files: Vec<(Which, File)>) -> io::Result<Self> {
         let mut bytes = [0; SECRET_BYTES];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        // The name is seen by all; the secret is not.
+        // All processes see the name, but not the secret.
         let (name, secret) = bytes.split_at(SECRET_BYTES / 2);
         let name = format!("antiphon-{}-{}", std::process::id(), hex(name));
         let socket = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
@@ -48,13 +48,13 @@ impl Door {
         Ok(Self { socket, secret: hex(secret), name, files })
     }
 
-    /// Tells a program where it is.
+    /// Passes the socket's name and the secret to a program.
     pub fn tell(&self, command: &mut Command) {
         command.env(VARIABLE, format!("{}:{}", self.name, self.secret));
     }
 
-    /// Serves all that are at the door now. One that goes wrong is the caller's loss: it records
-    /// nothing, and the report says so.
+    /// Serves all callers that are connected now. A request that fails costs its caller the
+    /// recording, and the report says so.
     pub fn serve(&self) {
         while let Ok((stream, _)) = self.socket.accept() {
             let _ = self.serve_one(stream);
@@ -81,20 +81,20 @@ impl AsFd for Door {
     }
 }
 
-/// Sends a descriptor, and a byte with it.
+/// Sends a descriptor, with one byte of data.
 fn send(stream: &UnixStream, file: BorrowedFd<'_>) -> io::Result<()> {
     let mut byte = [0_u8];
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
-    // Aligned as a header is, and with room for one and a descriptor.
+    // Aligned as a header, with room for a header and a descriptor.
     let mut control = [0_u64; 4];
     let descriptor = file.as_raw_fd();
     let length = size_of_val(&descriptor) as u32;
-    // SAFETY: numbers and pointers, of which zero is a value.
+    // SAFETY: numbers and pointers, for which zero is valid.
     let mut message: libc::msghdr = unsafe { zeroed() };
     (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
     message.msg_control = control.as_mut_ptr().cast();
-    // SAFETY: the buffer is long enough for one header and a descriptor, so that there is a first
-    // header, which lies in it; the message lives for the call.
+    // SAFETY: the buffer is long enough for one header and a descriptor, so the first header exists
+    // and lies in it; the message lives for the call.
     let sent = unsafe {
         message.msg_controllen = libc::CMSG_SPACE(length) as usize;
         let header = libc::CMSG_FIRSTHDR(&raw const message);

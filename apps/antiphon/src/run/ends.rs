@@ -1,17 +1,17 @@
-//! The ends of waits that threads were still in when they ended.
+//! Determines the ends of waits that threads were still in when they ended.
 //!
-//! A thread that is killed, or whose process exits, says nothing of the wait that it is in. Its
-//! record still does, and the wait lasted till the first of these that is known:
+//! A thread that is killed, or whose process exits, does not record the end of its wait. Its record
+//! still shows the wait, which lasted until the first of these events that is known:
 //!
-//! | what happened | known from |
+//! | event | known from |
 //! |---|---|
-//! | the process executed another program | the record of that, under the same id |
-//! | CMD ended; the thread was CMD's, or is still there | us |
+//! | the process executed another program | the record of that program, under the same id |
+//! | CMD ended; the thread was CMD's, or still exists | this process |
 //! | the thread was gone from one round to the next | the sampler |
 //!
-//! Where the sampler alone knows of an end, the wait counts up to when it saw the thread last. A
-//! child that was there for less than a round was never seen, and its waits are of no length; nor
-//! are those of a process in a process namespace of its own, which is seen under other ids.
+//! Where only the sampler knows of an end, the wait counts up to when the sampler last saw the
+//! thread. A child that lived for less than a round was never seen, and its waits have no length;
+//! the same holds for a process in a separate process namespace, which is seen under other ids.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,8 +22,8 @@ use antiphon_record::{Closed, Process, Snapshot};
 use super::TAPE;
 use super::sampler::Sampled;
 
-/// Closes the waits that still go on. CMD was process `root` and ended at `end_ns` of the monotonic
-/// clock. Returns these waits.
+/// Closes the waits that have not ended. CMD was process `root` and ended at `end_ns` of the
+/// monotonic clock. Returns these waits.
 pub fn close(snapshot: &mut Snapshot, sampled: &Sampled, root: u32, end_ns: u64) -> Vec<Closed> {
     let name = |process: &Process| (process.pid, process.elsewhere);
     let processes: Vec<_> =
@@ -33,7 +33,7 @@ pub fn close(snapshot: &mut Snapshot, sampled: &Sampled, root: u32, end_ns: u64)
             .iter()
             .filter(|&&(id, began_ns)| id == name(process) && began_ns > process.began_ns);
         let replaced_ns = later.map(|&(_, began_ns)| began_ns).min();
-        // A sample from before the wait is of another thread, which had the same id.
+        // A sample from before the wait belongs to another thread, which had the same id.
         let last_seen = sampled.waiting.get(&(process.pid, thread.tid));
         let here = !process.elsewhere;
         let last_seen = last_seen.filter(|seen| here && seen.there_ns >= waiting.since_ns);
@@ -51,17 +51,17 @@ pub fn close(snapshot: &mut Snapshot, sampled: &Sampled, root: u32, end_ns: u64)
     })
 }
 
-/// How many processes that wrote to the recording still do, now that CMD, which was process `root`,
-/// has ended: daemons, and what a shell left in the background. What they do from now on is in no
-/// report. Those in a process namespace of their own are not known by their ids.
+/// The number of processes that still write to the recording, now that CMD, which was process
+/// `root`, has ended: daemons, and processes that a shell left in the background. Their further
+/// events are in no report. Processes in a separate process namespace are not known by their ids.
 pub fn running(snapshot: &Snapshot, root: u32) -> usize {
     let here = snapshot.processes.iter().filter(|process| !process.elsewhere);
     let ids: BTreeSet<u32> = here.map(|process| process.pid).filter(|&pid| pid != root).collect();
     ids.into_iter().filter(|&pid| records(pid)).count()
 }
 
-/// Whether that thread is still there, in a process that has a recording mapped: an id that another
-/// process has got meanwhile does not count.
+/// Whether the thread still exists, in a process that has a recording mapped: an id that was reused
+/// by another process does not count.
 fn is_there(pid: u32, tid: u32) -> bool {
     fs::exists(format!("/proc/{pid}/task/{tid}")).unwrap_or(false) && records(pid)
 }
@@ -70,7 +70,7 @@ fn is_there(pid: u32, tid: u32) -> bool {
 fn records(pid: u32) -> bool {
     let maps = fs::File::open(format!("/proc/{pid}/maps")).map(BufReader::new);
     let name = TAPE.to_string_lossy();
-    // A process that ends meanwhile, or is not ours to look at, is not there.
+    // A process that ends meanwhile, or that we may not inspect, counts as gone.
     maps.is_ok_and(|maps| maps.lines().map_while(Result::ok).any(|line| line.contains(&*name)))
 }
 
@@ -133,11 +133,11 @@ mod tests {
         assert_eq!(waited(&snapshot, seen(400, Some(500)), GONE), 400);
         assert_eq!(waited(&snapshot, seen(980, Some(1_010)), GONE), 900);
         assert_eq!(waited(&snapshot, seen(90, Some(95)), GONE), 900);
-        // The same of a child.
+        // The same process as a child of CMD.
         assert_eq!(waited(&snapshot, None, 1), 0);
         assert_eq!(waited(&snapshot, seen(400, None), 1), 300);
         assert_eq!(waited(&snapshot, seen(400, Some(500)), 1), 300);
-        // Another has the id here.
+        // Another process has the id here.
         let mut elsewhere = snapshot.clone();
         elsewhere.processes[0].elsewhere = true;
         assert_eq!(waited(&elsewhere, seen(400, None), GONE), 0);
@@ -146,13 +146,13 @@ mod tests {
         }
         assert_eq!(waited(&snapshot, None, 1), 200);
         assert_eq!(waited(&snapshot, seen(290, Some(310)), 1), 200);
-        // The program was not executed by the process that had its id before.
+        // The process that had this id before did not execute the program.
         assert_eq!(waited(&snapshot, seen(240, Some(250)), 1), 150);
     }
 
     #[test]
     fn another_process_of_the_same_id_is_not_the_one_that_waited() {
-        // This one is there, but maps no recording.
+        // This process exists, but maps no recording.
         assert!(!is_there(std::process::id(), std::process::id()));
         assert!(!is_there(GONE, GONE));
     }

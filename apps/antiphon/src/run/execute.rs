@@ -1,8 +1,8 @@
-//! Executing a program by the kernel alone.
+//! Executes a program by the kernel alone.
 //!
-//! `Command` executes by `execvp`, once something is to be done in the child before. That has a
-//! shell run a file which the kernel refuses, be it a damaged program; and it hands the environment
-//! on sorted. Here the kernel's answer is the answer, and variables keep their order.
+//! `Command` uses `execvp` if the child has something to do before. That function makes a shell run
+//! a file that the kernel refuses, even a damaged program; and `Command` passes the environment on
+//! sorted. Here the kernel's answer is final, and variables keep their order.
 
 use std::ffi::{CString, OsStr, OsString, c_char};
 use std::io;
@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-/// The program to execute: strings, and the arrays of their addresses that the kernel takes.
+/// The program to execute, its arguments and its variables, in the form that the kernel takes.
 struct Image {
     program: CString,
     arguments: Strings,
@@ -19,7 +19,7 @@ struct Image {
 }
 
 struct Strings {
-    /// Ends in a null pointer.
+    /// The addresses of the strings, ending in a null pointer.
     addresses: Vec<*const c_char>,
     /// The strings at these addresses.
     _texts: Vec<CString>,
@@ -27,7 +27,7 @@ struct Strings {
 
 // SAFETY: the addresses are of strings that are owned here and never written to.
 unsafe impl Send for Strings {}
-// SAFETY: as above.
+// SAFETY: the strings are owned here and never written to, so threads may share them.
 unsafe impl Sync for Strings {}
 
 impl Strings {
@@ -40,22 +40,22 @@ impl Strings {
 }
 
 impl Image {
-    /// Executes it in place of this process. Why that failed, if it returns.
+    /// Executes the program in place of this process. Returns only on failure, with the error.
     fn execute(&self) -> io::Error {
         let (arguments, variables) = (&self.arguments.addresses, &self.variables.addresses);
-        // SAFETY: a string that ends in zero, and two arrays of such that end in null, all of which
-        // are owned by `self`.
+        // SAFETY: a string that ends in zero, and two arrays of such strings that end in null, all
+        // owned by `self`.
         unsafe { libc::execve(self.program.as_ptr(), arguments.as_ptr(), variables.as_ptr()) };
         io::Error::last_os_error()
     }
 }
 
-/// Makes `command` execute the file `program`, after `prepare`, which runs in the child and makes
-/// system calls only. Nothing may be added to the command afterwards.
+/// Makes `command` execute the file `program`, after `prepare`, which runs in the child and may
+/// only make system calls. Nothing may be added to the command afterwards.
 ///
 /// # Errors
 ///
-/// If an argument or a variable has a zero byte in it.
+/// If an argument or a variable contains a zero byte.
 pub fn directly(
     command: &mut Command,
     program: &Path,
@@ -71,12 +71,14 @@ pub fn directly(
         prepare();
         Err(image.execute())
     };
-    // SAFETY: between fork and exec it makes system calls only: all memory is there already.
+    // SAFETY: between fork and exec the closure only makes system calls: all its memory is
+    // allocated already.
     unsafe { command.pre_exec(execute) };
     Ok(())
 }
 
-/// This process's variables with the changes of `command`, each where it stood, and new ones last.
+/// This process's variables with the changes of `command`: each in its old place, and new ones
+/// last.
 fn variables(command: &Command) -> Vec<OsString> {
     let mut all: Vec<(OsString, OsString)> = std::env::vars_os().collect();
     for (name, value) in command.get_envs() {

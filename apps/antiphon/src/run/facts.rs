@@ -1,11 +1,11 @@
-//! The facts about a run that are known without its recording.
+//! Facts about a run that need no recording.
 
 use std::time::Duration;
 
 use crate::preload;
 use crate::program::Obstacle;
 
-/// The facts about a run that are known without looking at the recording.
+/// The facts about a run that need no recording.
 pub struct Run {
     /// CMD and its arguments.
     pub command: Vec<String>,
@@ -13,21 +13,21 @@ pub struct Run {
     pub lock: String,
     /// Whether every acquisition was recorded.
     pub profile: bool,
-    /// The time from start to end.
+    /// The time from CMD's start to its end.
     pub wall: Duration,
-    /// CPU time of CMD, and of its descendants that were waited for, in seconds.
+    /// CPU time of CMD and of its descendants that were waited for, in seconds.
     pub cpu_s: f64,
-    /// CPUs that it may use.
+    /// Number of CPUs that CMD may use.
     pub cpus: usize,
-    /// How it ended.
+    /// How CMD ended, in words.
     pub ended: String,
-    /// The obstacle that kept the library out of CMD, as far as the file tells.
+    /// The obstacle that kept the library out of CMD, as far as CMD's file shows.
     pub kept_out: Option<KeptOut>,
-    /// Whether the library was for what CMD executes, too.
+    /// Whether programs that CMD executes had the library, too.
     pub children: bool,
-    /// Entries of `--sites` that matched nothing; `None` without that option.
+    /// Entries of `--sites` that nothing matched; `None` without that option.
     pub unmatched: Option<Vec<String>>,
-    /// Why CMD's threads were not looked at from outside, if they were not.
+    /// Why CMD's threads were not sampled from outside, if they were not.
     pub unsampled: Option<String>,
     /// Why there is no recording, if there is none.
     pub untaped: Option<String>,
@@ -35,7 +35,7 @@ pub struct Run {
 
 #[cfg(test)]
 impl Run {
-    /// A run of `program` under `lock` that succeeded, with nothing to remark on.
+    /// A run of `program` under `lock` that succeeded, with no notes.
     pub fn of_program(lock: &str) -> Run {
         Run {
             command: vec!["program".to_owned()],
@@ -56,19 +56,19 @@ impl Run {
 
 /// Why the library does not get into CMD.
 pub struct KeptOut {
-    /// Which program, why, and what to do.
+    /// The program, the reason and the remedy.
     pub why: String,
-    /// Whether it gets into the programs that CMD starts.
+    /// Whether the library does get into the programs that CMD starts.
     pub only_cmd: bool,
 }
 
 impl KeptOut {
-    /// Describes `obstacle`; `no_children` says whether only CMD was to be reached.
+    /// Describes `obstacle`. `no_children` tells that only CMD should be reached.
     pub fn new(obstacle: Obstacle, no_children: bool) -> Self {
         Self { why: obstacle.why, only_cmd: obstacle.hands_on && !no_children }
     }
 
-    /// The sentence before the run; `what` would be done to locks.
+    /// The sentence before the run; `what` would have been done to locks.
     pub fn beforehand(&self, what: &str) -> String {
         let why = &self.why;
         if self.only_cmd {
@@ -87,7 +87,7 @@ impl KeptOut {
 }
 
 impl Run {
-    /// Whether CMD was seen from outside: nothing of ours was to be in it.
+    /// Returns whether CMD was observed only from outside, without a library in it.
     pub fn is_outside(&self) -> bool {
         self.lock == preload::GLIBC && !self.profile
     }

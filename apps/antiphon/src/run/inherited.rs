@@ -1,21 +1,20 @@
-//! The state that this process was started with, so that CMD can be started with the same.
+//! Records the state in which this process was started, so that CMD can be started in the same.
 //!
-//! Rust's runtime changes some of it before `main` runs, the C library when a thread is made, and
-//! this command the rest:
+//! Rust's runtime changes some of it before `main` runs, the C library when a thread is created,
+//! and this command the rest:
 //!
 //! | what | changed by | because |
 //! |---|---|---|
 //! | SIGPIPE | the runtime, to ignored | a write to a closed pipe is an error |
 //! | closed standard streams | the runtime, to `/dev/null` | another file could get a number |
-//! | signal 33 | the C library | it has threads change their user by it |
+//! | signal 33 | the C library | it makes threads change their user by this signal |
 //! | SIGCHLD | us, to its default | where it is ignored, the end of a child can't be waited for |
 //! | SIGXFSZ | us, to ignored | a report that is too long for the limit is an error |
 //! | the mask of signals | us, to all | signals are waited for and passed on ([`super::signals`]) |
-//! | the limit on the stack | us, upwards if we may | it may be too small for this command |
+//! | the limit on the stack | us, upwards if allowed | it may be too small for this command |
 //!
-//! So a function that runs before the runtime starts looks how things are, and what it found is
-//! restored in the child before CMD is executed. Handlers of signals need nothing: executing a
-//! program resets them.
+//! So a function that runs before the runtime starts records the state, and the child restores it
+//! before CMD is executed. Handlers of signals need no restoring: executing a program resets them.
 
 use std::sync::OnceLock;
 
@@ -28,7 +27,7 @@ const STANDARD: [i32; 3] = [0, 1, 2];
 struct Inherited {
     /// The signals that were ignored, one bit each.
     ignored: u64,
-    /// The mask of signals, likewise.
+    /// The mask of blocked signals, one bit each.
     blocked: u64,
     /// Which of [`STANDARD`] were closed.
     closed: [bool; STANDARD.len()],
@@ -40,11 +39,11 @@ static INHERITED: OnceLock<Inherited> = OnceLock::new();
 
 /// Makes the loader call [`look`].
 #[used]
-// SAFETY: a section of pointers to such functions, which are called once each before `main`.
+// SAFETY: a section of pointers to functions of this type, each called once before `main`.
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;
 
-/// Looks how things are, before Rust's runtime starts.
+/// Records the state, before Rust's runtime starts.
 extern "C" fn look() {
     let found = Inherited {
         ignored: process::ignored(),
@@ -52,17 +51,17 @@ extern "C" fn look() {
         closed: STANDARD.map(is_closed),
         stack: process::widen_stack(),
     };
-    // Set once: this is called once.
+    // The loader calls this function once, so the value is not set yet.
     let _ = INHERITED.set(found);
 }
 
 fn is_closed(descriptor: i32) -> bool {
-    // SAFETY: asks for flags; a number that is no descriptor is an error.
+    // SAFETY: reads flags; an invalid descriptor yields an error.
     unsafe { libc::fcntl(descriptor, libc::F_GETFD) == -1 }
 }
 
-/// Restores signals and limits as this process was started with them. For the child, before a
-/// program is executed: it makes system calls only.
+/// Restores signals and limits to the state in which this process was started. For the child,
+/// before a program is executed: it only makes system calls.
 pub fn restore() {
     let Some(inherited) = INHERITED.get() else { return };
     let changed = process::ignored() ^ inherited.ignored;
@@ -76,11 +75,12 @@ pub fn restore() {
     }
 }
 
-/// Closes the standard streams that were closed when this process was started. For the child, too.
+/// Closes the standard streams that were closed when this process was started. For the child,
+/// before a program is executed.
 pub fn close_streams() {
     let Some(inherited) = INHERITED.get() else { return };
     for (&descriptor, _) in STANDARD.iter().zip(inherited.closed).filter(|(_, closed)| *closed) {
-        // SAFETY: the runtime has opened it, and what follows is another program.
+        // SAFETY: the runtime has opened it, and no code of ours runs after the exec that follows.
         unsafe { libc::close(descriptor) };
     }
 }
@@ -93,7 +93,7 @@ mod tests {
     fn this_process_was_looked_at_before_main() {
         let inherited = INHERITED.get().expect("a look");
         assert_eq!(inherited.closed, [false; 3]);
-        // The runtime has changed that meanwhile.
+        // The runtime has changed SIGPIPE meanwhile.
         let pipe = 1 << (libc::SIGPIPE - 1);
         assert!(process::ignored() & pipe != 0);
     }

@@ -1,30 +1,30 @@
-//! `run`: CMD with its pthread locks replaced, and a report of what its threads waited for.
+//! `run`: runs CMD with its pthread locks replaced, and reports what its threads waited for.
 //!
 //! | module | does |
 //! |---|---|
 //! | [`children`] | names programs that the library did not get into |
-//! | [`session`] | CMD's run as a whole, with a recording of it |
+//! | [`session`] | runs CMD, with a recording |
 //! | [`child`] | starts CMD, passes signals on, ends as it does |
-//! | [`execute`] | has the kernel execute CMD |
-//! | [`inherited`] | what this process was started with, and hands on to CMD |
+//! | [`execute`] | makes the kernel execute CMD |
+//! | [`inherited`] | restores for CMD the state in which this process was started |
 //! | [`signals`] | takes signals one by one |
 //! | [`door`] | hands the recording to programs that can't open it |
-//! | [`size`] | files of ours that a limit for CMD does not bound |
+//! | [`size`] | creates files of ours without the limit for CMD's files |
 //! | [`room`] | whether a thread of ours would be one too many |
-//! | [`coop`] | what `--coop` has CMD's event loops do, and what came of it |
-//! | [`sampler`] | looks at its threads from outside, a hundred times a second at most |
-//! | [`ends`] | when waits ended that went on to the end |
-//! | [`waits`] | what kind of waiting a system call is |
-//! | [`facts`] | what is known without the recording |
+//! | [`coop`] | configures CMD's event loops for `--coop`, and reports on them |
+//! | [`sampler`] | samples its threads from outside, a hundred times a second at most |
+//! | [`ends`] | determines the ends of waits that threads were in when they ended |
+//! | [`waits`] | the kind of waiting of a system call |
+//! | [`facts`] | facts that need no recording |
 //! | [`names`] | names of processes and call sites of a recording |
-//! | [`summary`] | puts the recording and the samples together |
+//! | [`summary`] | combines the recording and the samples |
 //! | [`callers`] | the callers of the functions that wait |
 //! | [`order`] | which locks are taken within which |
-//! | [`notes`] | what there is to say beside the tables |
+//! | [`notes`] | notes beside the tables |
 //! | [`unseen`] | what the report could not see, and why |
 //! | [`text`], [`html`] | the report for people |
 //!
-//! CMD's stdout is CMD's: everything of ours goes to stderr, or to the file of `--report`.
+//! CMD's stdout is left to CMD: our output goes to stderr, or to the file of `--report`.
 
 pub mod callers;
 mod child;
@@ -123,7 +123,7 @@ pub struct Arguments {
 ///
 /// # Errors
 ///
-/// If CMD can't be started, or the report can't be written; CMD's own failure is none.
+/// If CMD can't be started, or the report can't be written; that CMD itself fails is not an error.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let files = ReportFile::all(arguments.report.as_deref(), arguments.html.as_deref())?;
     let coop = Coop::open(&arguments.coop)?;
@@ -145,16 +145,16 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(done.ended.exit_code_after(told))
 }
 
-/// Shows the report, and writes it to the files that were asked for.
+/// Shows the report, and writes it to the requested files.
 ///
 /// # Errors
 ///
-/// If one can't be written.
+/// If a file can't be written.
 pub fn tell(report: &Report, wide: bool, files: Vec<ReportFile>) -> Result<(), Failure> {
     let text = text::render(report, Form { colour: colour(&std::io::stderr()), wide });
-    // A user that has closed stderr does not want to know.
+    // A failed write means that the user has closed stderr.
     let _ = std::io::stderr().write_all(text.as_bytes());
-    // Each, whatever became of those before it.
+    // Every file is written, even if one before it has failed.
     let written: Vec<_> = files.into_iter().map(|file| file.write(report, wide)).collect();
     written.into_iter().collect()
 }
@@ -181,7 +181,7 @@ impl Format {
     }
 }
 
-/// A file of `--report` or `--html`, tried before CMD runs: a run of an hour should not end in "no
+/// A file of `--report` or `--html`, opened before CMD runs: a run of an hour should not end in "no
 /// such folder".
 pub struct ReportFile {
     file: OutputFile,
@@ -189,7 +189,7 @@ pub struct ReportFile {
 }
 
 impl ReportFile {
-    /// The files of `--report` and `--html`, if those are given.
+    /// Opens the files of `--report` and `--html` that are given.
     ///
     /// # Errors
     ///

@@ -27,17 +27,17 @@ pub fn site(snapshot: &Snapshot, site: Option<usize>, symbols: &mut Symbols) -> 
     }
 }
 
-/// The global variables of a recording's processes, to name the locks in them.
+/// The global variables of a recording's processes, which name the locks in them.
 ///
-/// A lock is looked for in the files that have call sites of its process: a variable's lock is
-/// mostly taken by the file that it is in.
+/// A lock is searched in the files that contain call sites of its process: a lock in a variable is
+/// mostly taken by the file that has the variable.
 pub struct Variables {
-    /// For each process, its files, and by how much they were moved when they were loaded.
+    /// The files of each process, with their load bias.
     files: BTreeMap<usize, Vec<(u64, Module)>>,
 }
 
 impl Variables {
-    /// Those of a recording.
+    /// Finds the files of a recording.
     pub fn of(snapshot: &Snapshot, symbols: &mut Symbols) -> Self {
         let mut files: BTreeMap<usize, Vec<(u64, Module)>> = BTreeMap::new();
         let mut known = BTreeSet::new();
@@ -53,8 +53,8 @@ impl Variables {
         Self { files }
     }
 
-    /// The variable at an address of that process; `None` on a stack, in a heap, or without
-    /// symbols.
+    /// The variable at an address of that process; `None` for an address on a stack or in a heap,
+    /// or without symbols.
     pub fn name(&self, process: usize, address: u64, symbols: &mut Symbols) -> Option<String> {
         let files = self.files.get(&process)?;
         files

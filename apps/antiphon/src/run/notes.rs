@@ -1,5 +1,5 @@
-//! Notes that a report has beside its tables, one sentence or two each: why there is nothing in it,
-//! which form of the lock it was, and what went past the library.
+//! The notes of a report, of one or two sentences each: why it is empty, which form of the lock was
+//! used, and which waits went past the library.
 
 use antiphon_record::Snapshot;
 
@@ -7,7 +7,7 @@ use super::children::{self, Unreached};
 use super::facts::Run;
 use crate::{preload, sites};
 
-/// The notes on a run, the one that matters most first; `unseen` are those of [`super::unseen`].
+/// The notes on a run, the most important first; `unseen` are those of [`super::unseen`].
 pub fn of(
     run: &Run,
     snapshot: &Snapshot,
@@ -32,7 +32,7 @@ pub fn of(
     notes.chain(unmatched).chain(children::sentences(unreached, what)).collect()
 }
 
-/// The note about programs that are left alone on purpose.
+/// The note about programs that were left alone on request.
 fn childless(run: &Run, what: &str) -> Option<String> {
     (!run.children).then(|| {
         format!(
@@ -42,8 +42,8 @@ fn childless(run: &Run, what: &str) -> Option<String> {
     })
 }
 
-/// The changes to a program, in some words: to its locks, if the library is in it for those, and to
-/// its loops.
+/// What was done to a program, in a few words: to its locks, if the library is in it for those, and
+/// to its loops.
 pub fn done(lock: &str, inside: bool, coop: bool) -> String {
     let locks = inside.then(|| done_to_locks(lock));
     let loops = coop.then_some("made cooperative");
@@ -55,7 +55,7 @@ pub fn done_to_locks(lock: &str) -> &'static str {
     if lock == preload::GLIBC { "observed" } else { "replaced" }
 }
 
-/// The note about how a recording of glibc's locks differs from one of ours.
+/// The note on how a recording of glibc's locks differs from one of ours.
 fn theirs(run: &Run) -> Option<String> {
     (run.lock == preload::GLIBC).then(|| {
         "glibc's own locks, seen from inside. A wait for a condition includes that for its mutex, \
@@ -72,8 +72,8 @@ fn nothing_used(run: &Run, snapshot: &Snapshot) -> Option<String> {
     })
 }
 
-/// The note about the form that was really used: the library takes the exchange where the light
-/// form can't be had.
+/// The note about the form that was actually used: where the light form is not available, the
+/// library unlocks by an exchange.
 fn form(run: &Run, snapshot: &Snapshot) -> Option<String> {
     if run.lock != preload::LIGHT {
         return None;
@@ -89,7 +89,7 @@ fn form(run: &Run, snapshot: &Snapshot) -> Option<String> {
     ))
 }
 
-/// Processes whose mutexes were in the light form.
+/// The number of processes whose mutexes had the light form.
 pub fn light_processes(snapshot: &Snapshot) -> usize {
     snapshot.processes.iter().filter(|process| process.light).count()
 }

@@ -1,13 +1,13 @@
-//! The order in which the program takes its locks: how many at once, which within which, and which
-//! in both orders.
+//! The order in which the program takes its locks: how many it holds at once, which it takes within
+//! which, and which in both orders.
 //!
 //! | figure | counts | over all |
 //! |---|---|---|
-//! | depth | locks that the thread held when it took one, that one included | acquisitions |
-//! | nest | locks that a thread took from the first one until it held none again | such times |
+//! | depth | locks that the thread held after an acquisition, this one included | acquisitions |
+//! | nest | locks that a thread took from the first one until it held none again | such spans |
 //!
 //! The thesis counts the locks that a system call of Linux takes, 4 on average and 12 at most. A
-//! program has no such entry; from holding nothing to holding nothing is what comes next to it.
+//! program has no such entry; the span between two states without a lock is the closest equivalent.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::names::{self, Variables};
 use crate::symbols::Symbols;
 
-/// Everything about the order of locks.
+/// The order of locks in a run.
 #[derive(Default)]
 pub struct Order {
     /// Mean and largest depth; `None` without a profile.
@@ -26,7 +26,7 @@ pub struct Order {
     pub nests: Option<(f64, u64)>,
     /// The locks that were taken within others.
     pub steps: Vec<Step>,
-    /// Locks that were taken in a circle, each as steps that follow each other.
+    /// Circles of locks, each as consecutive steps.
     pub inversions: Vec<Vec<Step>>,
 }
 
@@ -39,7 +39,7 @@ pub struct Step {
     pub held: Place,
     /// The lock that was taken.
     pub taken: Place,
-    /// How often.
+    /// Number of times that the lock was taken so.
     pub count: u64,
 }
 
@@ -48,25 +48,25 @@ pub struct Step {
 pub struct Place {
     /// The lock.
     pub address: u64,
-    /// The global variable that it is, or is in, if it is in one.
+    /// The global variable that is or contains the lock, if there is one.
     pub variable: Option<String>,
     /// The kind of the lock.
     pub kind: &'static str,
-    /// The site where it was taken the first time that this happened.
+    /// The site where the lock was taken when this step first happened.
     pub site: String,
-    /// The site where it was taken the first time of all, which is what tells sorts of locks apart.
+    /// The site where the lock was first taken at all, which identifies its sort.
     pub first_site: String,
 }
 
 impl Place {
-    /// The lock in a cell of a table: its variable, or its address.
+    /// The name of the lock in a table: its variable, or its address.
     pub fn name(&self) -> String {
         self.variable.clone().unwrap_or_else(|| format!("{:#x}", self.address))
     }
 }
 
 impl Order {
-    /// The order that a recording shows.
+    /// Reads the order from a recording.
     pub fn new(snapshot: &Snapshot, variables: &Variables, symbols: &mut Symbols) -> Self {
         let mut step = |edge: &Edge| Step {
             pid: names::pid(snapshot, snapshot.locks[edge.held].process),
@@ -83,13 +83,13 @@ impl Order {
         Self { depth: snapshot.depth(), nests: snapshot.nests(), steps, inversions }
     }
 
-    /// The inversions by group of call sites: how many each group has, and the first of them.
+    /// The inversions, grouped by call sites: the number in each group, and its first one.
     pub fn by_site(&self) -> Vec<(usize, &[Step])> {
         let mut groups = BTreeMap::<Vec<(&str, &str)>, (usize, &[Step])>::new();
         for steps in &self.inversions {
             let mut sites: Vec<_> =
                 steps.iter().map(|step| (&*step.held.site, &*step.taken.site)).collect();
-            // Where a circle begins says nothing.
+            // The step at which a circle begins does not matter.
             sites.sort_unstable();
             groups.entry(sites).or_insert((0, steps)).0 += 1;
         }
@@ -156,7 +156,7 @@ fn inversion(steps: &[Step]) -> Value {
 mod tests {
     use super::*;
 
-    /// A step from one lock to another, taken at sites of their names.
+    /// A step from one lock to another, taken at sites named `at`.
     pub fn step(held: u64, taken: u64, at: &str) -> Step {
         let place = |address: u64| Place {
             address,

@@ -1,17 +1,17 @@
-//! Whether there is room for threads of this process beside CMD's processes and threads.
+//! Checks whether there is room for threads of this process beside CMD's processes and threads.
 //!
-//! The kernel bounds how many tasks a user may have (`ulimit -u`) and how many a control group may
-//! have. This process is one task more than CMD alone, and cannot help that; but the thread that
-//! looks at CMD's threads is left out where it could take the place of one of CMD's.
+//! The kernel limits the tasks of a user (`ulimit -u`) and of a control group. This process is one
+//! task more than CMD alone, which can't be avoided; but the thread that samples CMD's threads is
+//! left out where it could take the place of one of CMD's.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// If the limit leaves this many tasks, one more thread of ours does no harm.
+/// If a limit leaves at least this many tasks, one more thread of ours does no harm.
 const ENOUGH: u64 = 32;
 
-/// The limit that is so close that a thread of ours might be one too many; `None` if none is.
+/// The limit that leaves too little room for a thread of ours; `None` if no limit does.
 pub fn scarce() -> Option<&'static str> {
     if left_to_user().is_some_and(|left| left < ENOUGH) {
         return Some("the limit on processes (ulimit -u)");
@@ -22,21 +22,21 @@ pub fn scarce() -> Option<&'static str> {
         .then_some("the control group's limit on processes (pids.max)")
 }
 
-/// How many more tasks this process's user may have; `None` without a limit.
+/// The number of tasks that this process's user may still start; `None` without a limit.
 fn left_to_user() -> Option<u64> {
-    // SAFETY: takes nothing and can't fail.
+    // SAFETY: takes no arguments and can't fail.
     let user = unsafe { libc::getuid() };
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes to memory of ours.
+    // SAFETY: the kernel writes to our memory.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_NPROC, &raw mut limit) } == 0;
-    // The kernel does not hold root to it.
+    // The kernel exempts root from this limit.
     if !known || user == 0 || limit.rlim_cur == libc::RLIM_INFINITY {
         return None;
     }
     Some(limit.rlim_cur.saturating_sub(tasks_of(user)))
 }
 
-/// How many tasks a user has, as far as `/proc` shows.
+/// The number of a user's tasks, as far as `/proc` shows.
 fn tasks_of(user: u32) -> u64 {
     let Ok(processes) = fs::read_dir("/proc") else { return 0 };
     let ours = processes.flatten().filter(|process| {
@@ -47,7 +47,8 @@ fn tasks_of(user: u32) -> u64 {
         .sum()
 }
 
-/// The folders of the control groups that bound this process's tasks: its own and those above it.
+/// The folders of the control groups that limit this process's tasks: its own group and those above
+/// it.
 fn groups() -> Vec<PathBuf> {
     let lines = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let folder = |line: &str| {
@@ -66,7 +67,7 @@ fn groups() -> Vec<PathBuf> {
     folders.collect()
 }
 
-/// How many more tasks a control group may have; `None` without a limit.
+/// The number of tasks that a control group may still start; `None` without a limit.
 fn left_to_group(folder: &Path) -> Option<u64> {
     let number = |name: &str| -> Option<u64> {
         fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()
@@ -80,7 +81,7 @@ mod tests {
 
     #[test]
     fn this_process_is_among_its_users_tasks() {
-        // SAFETY: takes nothing and can't fail.
+        // SAFETY: takes no arguments and can't fail.
         assert!(tasks_of(unsafe { libc::getuid() }) >= 1);
     }
 

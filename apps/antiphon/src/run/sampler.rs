@@ -1,14 +1,14 @@
-//! Looking at a program's threads from outside, without stopping them.
+//! Samples a program's threads from outside, without stopping them.
 //!
-//! A thread of ours goes through `/proc/PID/task/*` of CMD and of the processes that it started. It
-//! assumes that a thread has been blocked since the last look in what it is blocked in now: an
-//! estimate, and the report says so. The time that threads wanted a CPU and had none is no
-//! estimate: the kernel counts it (`schedstat`), up to the last look at each thread.
+//! A thread of this process reads `/proc/PID/task/*` of CMD and of the processes that CMD started.
+//! It assumes that what a thread is blocked in now has blocked it since the previous round: an
+//! estimate, and the report says so. The time in which threads wanted a CPU and had none is no
+//! estimate: the kernel counts it (`schedstat`), up to the last round with each thread.
 //!
-//! A thread that is in a recorded wait is left out: what it is blocked in is known already.
+//! A thread in a recorded wait is left out: what blocks it is known already.
 //!
-//! The sampler bounds its own cost: after each round it sleeps a hundred times as long as the round
-//! took, and ten milliseconds at least (one, in the first tenth of a second).
+//! The sampler limits its own cost: after each round it sleeps a hundred times as long as the round
+//! took, and at least ten milliseconds (one, in the first tenth of a second).
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -27,26 +27,26 @@ use super::waits::{Wait, classify};
 /// The observations of the sampler.
 #[derive(Clone, Debug, Default)]
 pub struct Sampled {
-    /// Seconds that threads were seen blocked, by kind, and not in a recorded wait.
+    /// Seconds in which threads were seen blocked outside of recorded waits, by kind.
     pub blocked_s: BTreeMap<Wait, f64>,
-    /// Seconds that threads wanted a CPU and had none.
+    /// Seconds in which threads wanted a CPU and had none.
     pub run_queue_s: f64,
-    /// Threads that were seen at all.
+    /// Number of threads that were seen.
     pub threads: usize,
-    /// Rounds.
+    /// Number of rounds.
     pub rounds: u64,
-    /// Looks at a thread that the kernel refused.
+    /// Number of samples of a thread that the kernel refused.
     pub refused: u64,
-    /// Threads that were in a recorded wait when they were seen last, by process and thread id.
+    /// Threads that were in a recorded wait when last seen, by process and thread id.
     pub waiting: HashMap<(u32, u32), LastSeen>,
 }
 
-/// The time when a thread was seen last, in nanoseconds of the monotonic clock.
+/// The times that bound the end of a thread, in nanoseconds of the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastSeen {
-    /// Then it was there.
+    /// The last time when the thread was seen.
     pub there_ns: u64,
-    /// Then it was there no more, one round later; `None` if there was no such round.
+    /// The time of the next round, in which it was gone; `None` if there was no further round.
     pub gone_ns: Option<u64>,
 }
 
@@ -67,16 +67,16 @@ pub struct Sampler {
 const ROUND: Duration = Duration::from_millis(10);
 const FIRST_ROUNDS: Duration = Duration::from_millis(1);
 const FIRST: Duration = Duration::from_millis(100);
-/// The sampler takes at most this fraction of one CPU: one of `SHARE` parts.
+/// The sampler uses at most one of this many parts of a CPU.
 const SHARE: u32 = 100;
 
 impl Sampler {
-    /// Begins to look at process `pid` and its descendants, which write to that recording, if there
-    /// is one.
+    /// Starts to sample process `pid` and its descendants, which write to `recording`, if there is
+    /// one.
     ///
     /// # Errors
     ///
-    /// Those of making a thread.
+    /// Those of starting a thread.
     pub fn start(pid: u32, recording: Option<Arc<Recording>>) -> io::Result<Self> {
         let (stop, stopped) = channel();
         let thread = std::thread::Builder::new().spawn(move || {
@@ -96,7 +96,7 @@ impl Sampler {
         Ok(Self { stop, thread })
     }
 
-    /// Ends it.
+    /// Ends the sampling.
     ///
     /// # Errors
     ///
@@ -109,9 +109,9 @@ impl Sampler {
 
 struct Watch {
     root: u32,
-    /// The known threads, by process and thread id.
+    /// The threads seen in the previous round, by process and thread id.
     threads: HashMap<(u32, u32), Known>,
-    /// The run-queue time of threads that are gone.
+    /// The run-queue time of threads that have ended.
     run_queue_ns: u64,
     seen: Sampled,
 }
@@ -120,9 +120,9 @@ struct Watch {
 #[derive(Clone, Copy)]
 struct Known {
     seen: Instant,
-    /// How long it had waited for a CPU, in nanoseconds.
+    /// Its time in a run queue so far, in nanoseconds.
     run_queue_ns: u64,
-    /// Whether it was in a recorded wait.
+    /// Whether the thread was in a recorded wait.
     waiting: bool,
 }
 
@@ -172,7 +172,7 @@ impl Watch {
             self.seen.threads += 1;
             return Ok(());
         };
-        // The recording knows already what it is blocked in.
+        // The recording already shows what blocks the thread.
         if earlier.waits {
             return Ok(());
         }
@@ -186,7 +186,7 @@ impl Watch {
                 Some(Wait::Other)
             }
         };
-        // A look before and one after: a wait may be shorter than the time between them.
+        // The state is read before and after: a wait may be shorter than the time between.
         if let Some(wait) = wait
             && !state()?.waited_since(earlier)
         {

@@ -1,5 +1,5 @@
-//! A run of CMD: its program is found, the library is put under it, it is watched to its end, and
-//! what was recorded becomes a report.
+//! A run of CMD: finds the program, preloads the library, watches CMD to its end, and makes a
+//! report of the recording.
 
 use std::ffi::{CStr, OsString};
 use std::fs::File;
@@ -34,29 +34,29 @@ use crate::sites::Sites;
 pub struct Session<'a> {
     /// CMD and its arguments.
     pub command: &'a [OsString],
-    /// The lock that it is run with: one of [`preload::choices`].
+    /// The lock that CMD is run with: one of [`preload::choices`].
     pub lock: &'a str,
-    /// How much is recorded.
+    /// The events that are recorded.
     pub scope: Scope,
-    /// Whether what CMD executes has the library, too.
+    /// Whether programs that CMD executes have the library, too.
     pub children: bool,
-    /// Policies by call site.
+    /// The file of policies by call site.
     pub sites: Option<&'a Path>,
-    /// How its event loops are to share their CPU, if they are.
+    /// The way in which CMD's event loops share their CPU, if they do.
     pub coop: Option<&'a Coop>,
 }
 
-/// A run that is over.
+/// A run that has ended.
 pub struct Done<'a, W> {
     /// How CMD ended.
     pub ended: Ended,
-    /// The watcher of the run.
+    /// The value that `watch` returned.
     pub watcher: W,
     /// The observations of the run.
     pub seen: Seen<'a>,
 }
 
-/// The facts about a run that is over.
+/// The facts about a run that has ended.
 pub struct Seen<'a> {
     run: Run,
     tape: Option<Tape>,
@@ -68,15 +68,15 @@ pub struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// The report. Nothing is written to the recording any more, unless CMD has left something
+    /// Makes the report. Nothing writes to the recording any more, unless CMD has left processes
     /// running.
     ///
     /// # Errors
     ///
-    /// If the recording can't be read: that leaves CMD's end as it is.
+    /// If the recording can't be read. This does not affect how CMD ended.
     pub fn report(self) -> Result<Report, Failure> {
-        // The recording is memory that CMD could write to: a report of it may be wrong, and CMD's
-        // exit code may not be lost with it. The panic message is on stderr already.
+        // CMD could write to the memory of the recording: a report of it may be wrong, but it must
+        // not cost CMD's exit code. The panic message is already on stderr.
         let panicked =
             |_| Err(io::Error::other("the recording is damaged: CMD may have written to it"));
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.read()))
@@ -99,11 +99,11 @@ impl Seen<'_> {
 
 impl<'a> Session<'a> {
     /// Runs CMD to its end. `watch` is called with the recording, if there is one, before CMD
-    /// starts: there is one in a scope of events.
+    /// starts: in a scope of events there always is one.
     ///
     /// # Errors
     ///
-    /// If CMD can't be started, or `watch` fails; CMD's own failure is none.
+    /// If CMD can't be started, or `watch` fails; that CMD itself fails is not an error.
     pub fn run<W>(
         &self,
         watch: impl FnOnce(Option<&Arc<Recording>>) -> Result<W, Failure>,
@@ -120,7 +120,7 @@ impl<'a> Session<'a> {
         let (tape, untaped) = match Tape::new(self.scope, sites.as_ref()) {
             Ok(tape) => (Some(tape), None),
             Err(why) if self.scope == Scope::Events => return Err(no_tape(&why)),
-            // A limit costs the recording, and not the run.
+            // A limit costs the recording, not the run.
             Err(why) => (None, Some(why.to_string())),
         };
         let mut command = Command::new(&self.command[0]);
@@ -128,7 +128,7 @@ impl<'a> Session<'a> {
         if kept_out.as_ref().is_none_or(|kept_out| kept_out.only_cmd) {
             self.put_libraries(&mut command, inside, tape.as_ref(), sites.as_ref())?;
         }
-        // Threads of ours are made from here on, and take no signal either.
+        // Threads of ours are started from here on; they take no signals either.
         process::hold();
         let recording = tape.as_ref().map(|tape| &tape.recording);
         let watcher = watch(recording)?;
@@ -139,7 +139,7 @@ impl<'a> Session<'a> {
         };
         let child =
             child.map_err(|error| refused(Refusal::of(&self.command[0], &program, &error)))?;
-        // From here on CMD runs: whatever goes wrong with us, we end as it does.
+        // From here on CMD runs: whatever fails in this process, it ends as CMD does.
         let pid = child.pid();
         let sampler = sample(pid, recording.cloned());
         let ended = wait(child, tape.as_ref())
@@ -168,18 +168,18 @@ impl<'a> Session<'a> {
         Ok(Done { ended, watcher, seen })
     }
 
-    /// The obstacle that keeps the library out of CMD, if there is one; it is printed before CMD
-    /// starts, too.
+    /// The obstacle that keeps the library out of CMD, if there is one; also prints it before CMD
+    /// starts.
     fn kept_out(&self, program: &Path, inside: bool) -> Option<KeptOut> {
         let obstacle = program::obstacle(program).filter(|_| inside || self.coop.is_some())?;
         let kept_out = KeptOut::new(obstacle, !self.children);
         let what = notes::done(self.lock, inside, self.coop.is_some());
-        // A user that has closed stderr does not want to know.
+        // A failed write means that the user has closed stderr.
         let _ = writeln!(io::stderr(), "antiphon: {}", kept_out.beforehand(&what));
         Some(kept_out)
     }
 
-    /// Puts the libraries that are wanted under `command`; that for locks if it is to be `inside`.
+    /// Preloads the required libraries in `command`; the one for locks if `inside`.
     fn put_libraries(
         &self,
         command: &mut Command,
@@ -210,17 +210,17 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Waits for CMD's end, and serves the door meanwhile.
+/// Waits for CMD's end, and meanwhile serves the door.
 fn wait(child: Child, tape: Option<&Tape>) -> io::Result<Ended> {
     let door = tape.and_then(|tape| tape.door.as_ref());
     let serve = || door.into_iter().for_each(Door::serve);
     let signals = door.map(|door| Signals::serving(door.as_fd(), &serve));
-    // Without one more descriptor the door stays closed.
+    // Without a free descriptor the door stays closed.
     let signals = signals.and_then(Result::ok).unwrap_or_else(Signals::alone);
     child.wait(&signals)
 }
 
-/// Begins to look at CMD's threads, if a thread of ours may be had for that.
+/// Starts to sample CMD's threads, if there is room for a thread of ours.
 fn sample(pid: u32, recording: Option<Arc<Recording>>) -> io::Result<Sampler> {
     match room::scarce() {
         Some(limit) => Err(io::Error::other(format!("{limit} has no room for it"))),
@@ -228,12 +228,12 @@ fn sample(pid: u32, recording: Option<Arc<Recording>>) -> io::Result<Sampler> {
     }
 }
 
-/// A recording that can't be read.
+/// The failure to read a recording.
 fn unread(error: io::Error) -> Failure {
     Failure::wrapper(format!("reading the recording: {error}"))
 }
 
-/// A recording that can't be made.
+/// The failure to create a recording.
 fn no_tape(error: &io::Error) -> Failure {
     Failure::wrapper(format!("no recording: {error}; raise the limit"))
 }
@@ -246,18 +246,18 @@ fn refused(refusal: Refusal) -> Failure {
     }
 }
 
-/// The name under which the mappings of a process show a recording.
+/// The name with which a process's mappings show a recording.
 pub const TAPE: &CStr = c"antiphon-recording";
 
-/// A recording in memory that has no name in any file system, so that nothing is left of it
-/// whatever becomes of us.
+/// A recording in memory without a name in any file system: nothing of it remains when this process
+/// ends, however it ends.
 struct Tape {
     recording: Arc<Recording>,
     /// The file of the recording, to seal it.
     file: File,
-    /// The path by which CMD and its children open it, while this process is there.
+    /// The path by which CMD and its children open it, while this process lives.
     path: String,
-    /// The door for those of them that can't open it; `None` if it can't be had.
+    /// The door for programs that can't open the path; `None` if it could not be opened.
     door: Option<Door>,
 }
 
@@ -272,10 +272,10 @@ impl Tape {
         Ok(Self { recording: Arc::new(recording), file: ours, path, door })
     }
 
-    /// Whether a process still has the recording mapped, to write to it. If none has, none will: it
-    /// is sealed then.
+    /// Returns whether a process still has the recording mapped for writing. If no process has,
+    /// none will: the recording is then sealed.
     fn is_written(&self) -> bool {
-        // SAFETY: takes numbers; the kernel refuses while there is a mapping that can be written.
+        // SAFETY: takes numbers; the kernel refuses while a writable mapping exists.
         let sealed =
             unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_WRITE) };
         sealed != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EBUSY)
@@ -291,7 +291,7 @@ fn handed_out(recording: &File, sites: Option<&Sites>) -> io::Result<Vec<(Which,
     Ok(files)
 }
 
-/// Why there is no recording, with the limit that it most likely is.
+/// Why there is no recording, with the limit that most likely is the cause.
 fn named(error: io::Error) -> io::Error {
     let limit = match error.raw_os_error() {
         Some(libc::EMFILE | libc::ENFILE) => "the limit on open files (ulimit -n)",

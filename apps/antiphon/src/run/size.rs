@@ -1,12 +1,12 @@
-//! Files of ours that a limit for CMD does not bound.
+//! Creates files of ours that a limit for CMD does not affect.
 //!
-//! `ulimit -f` is for the files that CMD writes. The recording is a file that the kernel holds to
-//! it, too, though it is in memory and mostly empty; so the limit is raised while it is made, as
-//! far as that is allowed.
+//! `ulimit -f` is meant for the files that CMD writes. The kernel applies it to the recording, too,
+//! though that is in memory and mostly empty; so the limit is raised while the recording is
+//! created, as far as that is allowed.
 
 use std::io;
 
-/// Returns what `make` makes, with the limit on the size of files out of the way.
+/// Calls `make` with the limit on the size of files raised, and returns its result.
 ///
 /// # Errors
 ///
@@ -21,14 +21,14 @@ pub fn unlimited<T>(make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
 
 fn limit() -> io::Result<libc::rlimit> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes to memory of ours.
+    // SAFETY: the kernel writes to our memory.
     match unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } {
         0 => Ok(limit),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// Sets the soft limit, which is at most the hard one: that is always allowed.
+/// Sets the soft limit to at most the hard one, which is always allowed.
 fn set(limit: libc::rlimit) {
     // SAFETY: reads a structure of ours.
     unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) };

@@ -1,4 +1,4 @@
-//! The report of a run: the recording from inside and the samples from outside, put together.
+//! The report of a run: combines the recording from inside and the samples from outside.
 //!
 //! | waited for | known from | reachable |
 //! |---|---|---|
@@ -7,10 +7,11 @@
 //! | `run_queue` | the kernel's own count | no |
 //!
 //! A recorded wait lasts until its thread runs again, so a part of it may be in `run_queue` too. A
-//! thread in a recorded wait is not sampled. One that waits when the run ends has waited till then.
+//! thread in a recorded wait is not sampled. A wait that has not ended counts up to the end of the
+//! run.
 //!
-//! *Reachable* is the waiting that a preloaded library can do something about. The share is of all
-//! blocked time except sleep, because no other thread keeps a sleep from ending.
+//! *Reachable* is the waiting that a preloaded library can reduce. The share is of all blocked time
+//! except sleep, because no other thread keeps a sleep from ending.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,45 +38,45 @@ pub const CONDITION: &str = Kind::Condition.name();
 /// The name of the kind of a readers-writer lock that is taken to read.
 pub const READ: &str = Kind::Read.name();
 
-/// The use of one lock at one call site, or of all locks of one site.
+/// The use of one lock at one call site, or of all locks at one site.
 #[derive(Clone, Debug)]
 pub struct LockRow {
     /// Where the lock function was called.
     pub site: CallSite,
-    /// The global variable that the lock is, or is in, if it is in one.
+    /// The global variable that is or contains the lock, if there is one.
     pub variable: Option<String>,
     /// The kind of the lock.
     pub kind: &'static str,
-    /// The address of the lock; of several, the first.
+    /// The address of the lock; of several locks, of the first.
     pub address: u64,
-    /// The process of the lock; of several, the first.
+    /// The process of the lock; of several locks, of the first.
     pub pid: u32,
-    /// How many locks.
+    /// Number of locks.
     pub locks: usize,
-    /// How often it was had; without a profile, after a wait. Of a condition variable, how often it
-    /// was notified there.
+    /// Number of acquisitions; without a profile, of those after a wait. For a condition variable,
+    /// number of notifications at the site.
     pub acquisitions: u64,
-    /// How often a thread had to wait.
+    /// Number of waits.
     pub contended: u64,
-    /// How often a wait ended without it. Where a condition variable is notified, how often that
-    /// found no waiter.
+    /// Number of waits that ended without the lock. Where a condition variable is notified, number
+    /// of notifications that found no waiter.
     pub gave_up: u64,
-    /// How many waits went on at the end, and are counted up to there.
+    /// Number of waits that had not ended at the end of the run; they are counted up to there.
     pub still_waiting: u64,
-    /// The waits.
+    /// Histogram of the waits.
     pub wait: Histogram,
-    /// How long it was held; empty without a profile.
+    /// Histogram of the holds; empty without a profile.
     pub hold: Histogram,
 }
 
 impl LockRow {
-    /// The call site of a hold. Callers are known of waits, and not of holds: a site in a wrapper
-    /// has the wrapper's name.
+    /// The call site of a hold. Callers are known for waits, not for holds: a site in a wrapper has
+    /// the wrapper's name.
     pub fn holder(&self) -> String {
         CallSite { caller: None, has_other_callers: false, ..self.site.clone() }.label()
     }
 
-    /// The call site, and how many still wait there.
+    /// The call site, and the number of threads that still wait there.
     pub fn site_and_waiters(&self) -> String {
         match self.still_waiting {
             0 => self.site.label(),
@@ -91,54 +92,54 @@ pub struct ThreadRow {
     pub pid: u32,
     /// The kernel's id.
     pub tid: u32,
-    /// How long it waited.
+    /// The time that it waited, by kind of lock.
     pub blocked: antiphon_record::Blocked,
-    /// How often.
+    /// Number of waits.
     pub waits: u64,
-    /// How often it had a lock; without a profile, after a wait.
+    /// Number of acquisitions; without a profile, of those after a wait.
     pub acquisitions: u64,
 }
 
 impl ThreadRow {
-    /// How long it waited, in nanoseconds, whatever for.
+    /// The total time that it waited, in nanoseconds.
     pub fn blocked_ns(&self) -> u64 {
         let blocked = &self.blocked;
         blocked.mutex_ns + blocked.rwlock_ns + blocked.condition_ns + blocked.spin_ns
     }
 }
 
-/// A thread that waited for a lock when the run ended.
+/// A thread that was waiting for a lock when the run ended.
 #[derive(Clone, Debug)]
 pub struct Stuck {
     /// Its process.
     pub pid: u32,
     /// The kernel's id.
     pub tid: u32,
-    /// The lock that it waited for.
+    /// The address of the lock that it waited for.
     pub address: u64,
-    /// The global variable that this is, or is in, if it is in one.
+    /// The global variable that is or contains this lock, if there is one.
     pub variable: Option<String>,
-    /// Where it waited.
+    /// The call site where it waited.
     pub site: CallSite,
-    /// How long.
+    /// The time that it had waited, in nanoseconds.
     pub waited_ns: u64,
-    /// Locks that it held meanwhile, and where it took them; of many the first few. Only a profile
-    /// has them.
+    /// Locks that it held meanwhile, and where it took them; of many locks the first few. Only a
+    /// profile records them.
     pub held: Vec<(u64, CallSite)>,
 }
 
-/// Seconds, by what threads were blocked in.
+/// Blocked time of threads, in seconds, by what blocked them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Blocked {
-    /// Mutexes that were replaced, or observed in glibc's place.
+    /// Mutexes that were replaced, or observed as glibc's.
     pub mutex: f64,
-    /// Readers-writer locks, likewise.
+    /// Readers-writer locks that were replaced, or observed as glibc's.
     pub rwlock: f64,
-    /// Condition variables, likewise.
+    /// Condition variables that were replaced, or observed as glibc's.
     pub condition: f64,
-    /// Spinlocks, likewise.
+    /// Spinlocks that were replaced, or observed as glibc's.
     pub spin: f64,
-    /// Words in memory that the library doesn't come by.
+    /// Futexes that the library does not see.
     pub raw_futex: f64,
     /// Semaphores.
     pub semaphore: f64,
@@ -158,44 +159,45 @@ pub struct Blocked {
 pub struct Report {
     /// The run.
     pub run: Run,
-    /// Programs that have loaded the library, and children that they forked and that have recorded.
+    /// Number of programs that loaded the library, plus their forked children that recorded
+    /// something.
     pub processes: usize,
-    /// Threads that were seen or have recorded, whichever is more.
+    /// Number of threads that were sampled or have recorded something, whichever is more.
     pub threads: usize,
     /// Rows by lock and site, most waiting first.
     pub locks: Vec<LockRow>,
-    /// The threads that have recorded something, the one that waited most first.
+    /// The threads that have recorded something, the longest waiting first.
     pub by_thread: Vec<ThreadRow>,
     /// The callers of the functions that waited.
     pub callers: Callers,
-    /// Threads that waited for a lock when the run ended.
+    /// Threads that were waiting for a lock when the run ended.
     pub stuck: Vec<Stuck>,
     /// The order in which locks are taken.
     pub order: Order,
-    /// The waits in which threads were blocked.
+    /// The blocked time of all threads.
     pub blocked: Blocked,
-    /// Rounds of sampling, 0 if the program was too short.
+    /// Number of sampling rounds; 0 if the run was too short.
     pub rounds: u64,
-    /// The events that are missing.
+    /// Counts of the events that are missing.
     pub dropped: Dropped,
-    /// Processes whose mutexes were in the light form.
+    /// Number of processes whose mutexes had the light form.
     pub light_processes: usize,
     /// Programs that kept their own locks, as far as is known.
     pub unreached: Vec<Unreached>,
     /// The notes beside the tables.
     pub notes: Vec<String>,
-    /// How many of these say what was not seen: without any, what is not here did not happen.
+    /// Number of notes about what was not seen: if 0, what the report does not show did not happen.
     pub unseen: usize,
     /// The trace, of a run under `record`.
     pub trace: Option<Written>,
-    /// The event loops that shared their CPU.
+    /// The report on event loops that shared their CPU.
     pub coop: Option<CoopReport>,
 }
 
 impl Report {
-    /// Puts together what is known. `closed` are the waits that went on at the end. `running` is
-    /// there if a process still ran when CMD had ended: how many are known by their ids. Reads the
-    /// files of the program for their symbols.
+    /// Combines what is known. `closed` are the waits that had not ended at the end of the run.
+    /// `running` is `Some` if a process still ran when CMD had ended: the number of those known by
+    /// their ids. Reads the files of the program for their symbols.
     pub fn new(
         run: Run,
         snapshot: &Snapshot,
@@ -236,20 +238,20 @@ impl Report {
         }
     }
 
-    /// The rows of all locks of a site as one, most waiting first.
+    /// The rows of all locks of a site combined, most waiting first.
     pub fn by_site(&self) -> Vec<LockRow> {
         by_site(&self.locks)
     }
 
-    /// The share of blocked time, sleep left out, that is in what was replaced, or would have been:
-    /// where glibc kept its locks, they were seen. `None` if CMD was seen from outside only, or no
-    /// thread was ever blocked.
+    /// The share of blocked time, sleep excluded, in locks that were replaced, or could have been:
+    /// glibc's locks that were observed. `None` if CMD was observed only from outside, or no thread
+    /// was ever blocked.
     pub fn reachable_share(&self) -> Option<f64> {
         let all = self.blocked.all() - self.blocked.sleep;
         (!self.run.is_outside() && all > 0.0).then(|| self.blocked.reachable() / all)
     }
 
-    /// The locks that this share is of, in words.
+    /// The locks that the reachable share is about, in words.
     pub fn reachable_locks(&self) -> &'static str {
         if self.run.lock == preload::GLIBC {
             "locks that ours can replace"
@@ -344,14 +346,14 @@ pub fn lock_rows(
     locks
 }
 
-/// The rows of all locks of a site as one, most waiting first.
+/// The rows of all locks of a site combined, most waiting first.
 pub fn by_site(locks: &[LockRow]) -> Vec<LockRow> {
     let mut sites: BTreeMap<(String, &str), LockRow> = BTreeMap::new();
     let mut counted = BTreeSet::new();
-    // Notifications are no use of a lock.
+    // A notification is not a use of a lock.
     for row in locks.iter().filter(|row| row.kind != CONDITION || row.contended > 0) {
         let key = (row.site.label(), row.kind);
-        // One lock may be taken at several places of a line.
+        // One lock may be taken at several places of one line.
         let fresh = counted.insert((key.clone(), row.pid, row.address));
         sites
             .entry(key)
@@ -420,7 +422,7 @@ fn lock_row(
     }
 }
 
-/// The note about holds of several places that look like one.
+/// The note about holds of several call sites that share a wrapper's name.
 fn wrapped(run: &Run, locks: &[LockRow]) -> Option<String> {
     let is_wrapped = |row: &&LockRow| row.site.is_of_a_library() && row.kind != CONDITION;
     let row = locks.iter().find(is_wrapped).filter(|_| run.profile)?;
@@ -431,8 +433,8 @@ fn wrapped(run: &Run, locks: &[LockRow]) -> Option<String> {
     ))
 }
 
-/// The thread of a wait that went on at the end; `None` if it waited for a condition, for which any
-/// thread may be in time.
+/// The thread of a wait that had not ended at the end of the run; `None` if it waited for a
+/// condition, which any thread may still notify.
 fn stuck(
     snapshot: &Snapshot,
     closed: &Closed,
@@ -449,7 +451,7 @@ fn stuck(
         Some((snapshot.locks.get(row.lock)?.address, site(snapshot, row.site, symbols)))
     });
     let held = held.collect();
-    // Its own stack tells where it waits, if the call is in a wrapper.
+    // If the call is in a wrapper, the thread's own stack tells where it waits.
     let mut at = site(snapshot, waiting.site, symbols);
     if let Some(stack) = waiting.stack.and_then(|stack| snapshot.stacks.get(stack))
         && at.is_of_a_library()

@@ -11,30 +11,30 @@ use super::order::Place;
 use super::summary::{CONDITION, LockRow, Report};
 use crate::verdict;
 
-/// How many call sites are shown; the others are in the JSON report.
+/// The most call sites that are shown; the others are in the JSON report.
 const SITES: usize = 20;
-/// How many call sites are shown with their callers.
+/// The most call sites that are shown with their callers.
 const TREES: usize = 5;
-/// How many findings of the verdict are shown.
+/// The most findings of the verdict that are shown.
 const FINDINGS: usize = 3;
 /// Letters of a place in the table of locks that were taken in both orders.
 const PLACE: usize = 30;
-/// How many groups of locks that were taken in both orders are shown.
+/// The most groups of locks taken in both orders that are shown.
 const INVERSIONS: usize = 5;
-/// A kind of waiting with a smaller share of all is not worth a line.
+/// A kind of waiting with a smaller share of the total is left out.
 const LEAST_SHARE: f64 = 0.001;
 const SECOND_NS: f64 = 1e9;
 
-/// How a report is written.
+/// The form of a report's text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Form {
-    /// With a terminal's colours.
+    /// Whether to use a terminal's colours.
     pub colour: bool,
-    /// With all call sites, and with their whole names and inlined functions.
+    /// Whether to show all call sites, with their whole names and inlined functions.
     pub wide: bool,
 }
 
-/// The report.
+/// The report as text.
 pub fn render(report: &Report, form: Form) -> String {
     let colour = form.colour;
     let mut out = String::new();
@@ -147,7 +147,7 @@ fn locks(out: &mut String, report: &Report, form: Form) {
 
 const TIMES: [&str; 4] = [">p50", ">p99", ">longest", ">in all"];
 
-/// A table of the first call sites, and, in the wide form, what these are in full.
+/// A table of the first call sites, and, in the wide form, their full names.
 fn table(
     out: &mut String,
     heads: &[&str],
@@ -173,7 +173,7 @@ fn table(
     }
 }
 
-/// The callers of the sites that were waited at longest.
+/// The callers of the sites with the longest waits.
 fn callers(out: &mut String, report: &Report, form: Form) {
     let most = if form.wide { usize::MAX } else { TREES };
     let sites = report.by_site();
@@ -203,7 +203,8 @@ fn callers(out: &mut String, report: &Report, form: Form) {
     }
 }
 
-/// The sentence of a report without rows: it says that nothing happened only if all was seen.
+/// The sentence of a report without rows: it claims that nothing happened only if everything was
+/// seen.
 pub fn nothing(report: &Report) -> &'static str {
     if report.unseen == 0 {
         "No thread had to wait for a lock."

@@ -1,7 +1,7 @@
-//! The parts that a report could not see, a sentence or two each: with the reason, and what to do.
+//! Sentences on what a report could not see, each with the reason and the remedy.
 //!
-//! A report never says that nothing happened where it does not know. Each thing that keeps it from
-//! knowing has a sentence here; only without any of them is a report complete.
+//! A report never claims that nothing happened where it does not know. Each gap in its knowledge
+//! has a sentence here; a report is complete only if there is none.
 
 use antiphon_record::{Dropped, Snapshot};
 use antiphon_report::words::several;
@@ -10,8 +10,9 @@ use super::children;
 use super::facts::Run;
 use super::notes::done_to_locks;
 
-/// The sentences on a run. `running` is there if a process still ran when CMD had ended: how many
-/// are known by their ids. `refused` is how many looks at a thread the kernel refused.
+/// The sentences on a run. `running` is `Some` if a process still ran when CMD had ended: the
+/// number of those known by their ids. `refused` is the number of samples of a thread that the
+/// kernel refused.
 pub fn of(run: &Run, snapshot: &Snapshot, running: Option<usize>, refused: u64) -> Vec<String> {
     let all = [
         nothing_opened(run, snapshot),
@@ -25,11 +26,11 @@ pub fn of(run: &Run, snapshot: &Snapshot, running: Option<usize>, refused: u64) 
     all.into_iter().flatten().collect()
 }
 
-/// Why a program may be without a recording though its environment names one.
+/// Why a program may have no recording although its environment names one.
 const WHY_NOT: &str = "a limit on memory, a process namespace or a root directory of its own, \
                        another user, or no /proc";
 
-/// Says that no program at all has opened the recording, where one was to.
+/// Says that no program at all has opened the recording, although one should have.
 fn nothing_opened(run: &Run, snapshot: &Snapshot) -> Option<String> {
     if let Some(why) = &run.untaped {
         return Some(format!(
@@ -65,10 +66,10 @@ fn not_opened(run: &Run, snapshot: &Snapshot) -> Option<String> {
     })
 }
 
-/// Says that CMD has left something behind that goes on.
+/// Says that CMD has left a process that still runs.
 fn still_running(running: Option<usize>) -> Option<String> {
     let what = match running? {
-        // One that has recorded nothing yet is not known by its id.
+        // A process that has recorded nothing yet is not known by its id.
         0 | 1 => "A process that CMD started is still running: what it does".to_owned(),
         several => format!("{several} processes that CMD started are still running: what they do"),
     };
@@ -77,7 +78,7 @@ fn still_running(running: Option<usize>) -> Option<String> {
     ))
 }
 
-/// Says that CMD's threads were not looked at from outside.
+/// Says that CMD's threads were not sampled from outside.
 fn unsampled(run: &Run) -> Option<String> {
     run.unsampled.as_ref().map(|why| {
         format!(
@@ -87,7 +88,7 @@ fn unsampled(run: &Run) -> Option<String> {
     })
 }
 
-/// Says that the kernel does not let us look at some threads.
+/// Says that the kernel refuses samples of some threads.
 fn not_looked_at(refused: u64) -> Option<String> {
     (refused > 0).then(|| {
         format!(
@@ -98,7 +99,7 @@ fn not_looked_at(refused: u64) -> Option<String> {
     })
 }
 
-/// Says that some of the recording was being written while it was read.
+/// Says that parts of the recording were being written while they were read.
 fn unfinished(snapshot: &Snapshot) -> Option<String> {
     (snapshot.unfinished > 0).then(|| {
         format!(
@@ -110,7 +111,7 @@ fn unfinished(snapshot: &Snapshot) -> Option<String> {
     })
 }
 
-/// Tables that had no room for more.
+/// Names tables that were full.
 fn full(dropped: &Dropped) -> Option<String> {
     let kinds = [
         ("processes", dropped.processes),

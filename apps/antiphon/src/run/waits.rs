@@ -1,4 +1,4 @@
-//! The kind of waiting of a system call, from one line of `/proc/PID/task/TID/syscall`.
+//! Classifies the waiting of a system call, from one line of `/proc/PID/task/TID/syscall`.
 //!
 //! | line | meaning |
 //! |---|---|
@@ -7,14 +7,14 @@
 //! | `NUMBER ARG0 … ARG5 SP PC` | blocked in that system call |
 //!
 //! All calls that wait for a word in memory are `futex` to the kernel; the operation shows what
-//! glibc waits for. Its `sem_wait` asks for a private bit-set wait against the realtime clock on
-//! the value 0. Its `pthread_join` waits on a thread id, and its wait is not private, because the
-//! kernel does the waking. That is how glibc 2.36 does it and no contract: a report says "samples".
+//! glibc waits for. Its `sem_wait` uses a private bit-set wait against the realtime clock on the
+//! value 0. Its `pthread_join` waits on a thread id, and that wait is not private, because the
+//! kernel does the waking. That is how glibc 2.36 works, and no contract: a report says "samples".
 
 /// The kind of wait that a thread is blocked in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Wait {
-    /// A word in memory: locks, conditions, and whatever else is built on futexes.
+    /// A word in memory: locks, conditions, and other uses of futexes.
     Futex,
     /// A semaphore, of POSIX or of System V.
     Semaphore,
@@ -33,8 +33,8 @@ const FUTEX_WAIT_BITSET: u64 = 9;
 const FUTEX_PRIVATE: u64 = 128;
 const FUTEX_CLOCK_REALTIME: u64 = 256;
 
-/// The kind of wait of the thread with that line, in whose process `is_thread` knows the ids.
-/// `None` if it is running.
+/// The kind of wait of the thread with that line; `is_thread` knows the thread ids of its process.
+/// `None` if the thread is running.
 pub fn classify(line: &str, is_thread: impl Fn(u64) -> bool) -> Option<Wait> {
     let mut words = line.split_ascii_whitespace();
     let number = words.next()?;
@@ -61,7 +61,7 @@ fn futex(operation: u64, value: u64, is_thread: impl Fn(u64) -> bool) -> Wait {
     let realtime = FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME;
     match operation {
         operation if operation == realtime | FUTEX_PRIVATE && value as u32 == 0 => Wait::Semaphore,
-        // Others wait so, too, on words of their own: `std::atomic::wait`.
+        // Other code waits this way, too, on words of its own: `std::atomic::wait`.
         operation if operation == realtime && is_thread(value) => Wait::Join,
         FUTEX_WAIT if is_thread(value) => Wait::Join,
         _ => Wait::Futex,

@@ -1,4 +1,4 @@
-//! The file of `--sites`: what stands in it, and what is wrong with it.
+//! Parser of the file of `--sites`: its entries, and the errors in it.
 
 use std::ops::Range;
 use std::path::Path;
@@ -7,12 +7,12 @@ use antiphon_sync::policy::Chosen;
 use serde::Deserialize;
 use toml::Spanned;
 
-/// One `[[site]]`, sound by itself.
+/// One `[[site]]`, valid by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The line of the entry in the file, from 1.
     pub line: usize,
-    /// The place that it means.
+    /// The place that the entry names.
     pub at: At,
     /// The name of a policy.
     pub policy: String,
@@ -21,7 +21,7 @@ pub struct Entry {
 /// A place in programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum At {
-    /// All of a function, or the call that returns to the offset `returns_to` in it.
+    /// A whole function, or the call that returns to the offset `returns_to` in it.
     Function { name: String, module: Option<String>, returns_to: Option<u64> },
     /// The call that returns to an offset in a file.
     Offset { module: String, returns_to: u64 },
@@ -42,7 +42,7 @@ impl std::fmt::Display for At {
     }
 }
 
-/// A defect of a file.
+/// An error in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Wrong {
     line: usize,
@@ -50,7 +50,7 @@ pub struct Wrong {
 }
 
 impl Wrong {
-    /// The defect in one line, for the file at `path`.
+    /// The error in one line, for the file at `path`.
     pub fn of(self, path: &Path) -> String {
         format!("{}:{}: {}", path.display(), self.line, self.what)
     }
@@ -77,7 +77,7 @@ struct Site {
 ///
 /// # Errors
 ///
-/// The first thing that is wrong.
+/// The first error in the file.
 pub fn parse(text: &str) -> Result<Vec<Entry>, Wrong> {
     let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
     let document: Document = toml::from_str(text).map_err(|error| Wrong {
@@ -119,7 +119,7 @@ fn entry(site: Spanned<Site>, line: impl Fn(usize) -> usize) -> Result<Entry, Wr
     Ok(Entry { line: begin, at, policy: policy.into_inner() })
 }
 
-/// A place as a report names it.
+/// Parses a place in the notation of a report.
 fn place(site: &str) -> Option<At> {
     let (place, module) = match site.strip_suffix(')').and_then(|site| site.rsplit_once(" (")) {
         Some((place, module)) => (place, Some(module.to_owned())),

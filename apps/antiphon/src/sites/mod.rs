@@ -1,12 +1,12 @@
-//! `--sites F`: one file that says which locks have which policy, by call site.
+//! `--sites F`: a file that chooses a policy for locks by call site.
 //!
 //! | module | does |
 //! |---|---|
-//! | [`file`] | reads the file, and says what is wrong with it |
-//! | [`places`] | finds the places in programs that it means |
+//! | [`file`] | reads the file, and reports errors in it |
+//! | [`places`] | finds the places in programs that the file names |
 //!
 //! The places go to the preload library in a file in memory ([`antiphon_record::sites`]), in which
-//! it counts what it found.
+//! the library counts the matches of each rule.
 
 mod file;
 mod places;
@@ -22,10 +22,10 @@ use antiphon_report::input;
 use crate::memory;
 use file::Entry;
 
-/// A file of sites has that many bytes at most: a place and a word a line.
+/// The longest file of sites, in bytes: each line has only a place and a word.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The part of `--help` about sites, after the rest.
+/// The part of `--help` about sites, which comes last.
 pub const HELP: &str = "\
 Sites (--sites F): a TOML file that chooses the policy by which a mutex or readers-writer lock sorts
 its waiters, where threads wait for it, or where it is initialised (pthread_mutex_init, and
@@ -47,12 +47,12 @@ pthread_rwlock_init):
 
 A lock that is waited for at several of these sites has the policy of the latest.";
 
-/// The rules of a file, in memory, for the library.
+/// The rules of a file, in memory that the library maps.
 pub struct Sites {
     memory: File,
-    /// The site of each entry of the file, with its line.
+    /// The entries of the file: each with its site and its line.
     entries: Vec<(String, usize)>,
-    /// The entry of each rule.
+    /// The index of each rule's entry.
     entry_of: Vec<usize>,
 }
 
@@ -61,7 +61,7 @@ impl Sites {
     ///
     /// # Errors
     ///
-    /// One line that says what is wrong, and where in the file.
+    /// One line with the error and its place in the file.
     pub fn read(path: &Path, program: &Path) -> Result<Self, String> {
         let shown = path.display();
         let text = input::text(path, MOST_BYTES).map_err(|error| format!("{shown}: {error}"))?;
@@ -83,21 +83,21 @@ impl Sites {
         Ok(Self { memory, entries, entry_of })
     }
 
-    /// The path by which CMD and its children open it, while this process is there.
+    /// The path by which CMD and its children open the memory, while this process lives.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.memory.as_raw_fd())
     }
 
-    /// The memory itself, for a caller that hands it on.
+    /// Another descriptor of the memory, to hand on.
     ///
     /// # Errors
     ///
-    /// Those of the kernel.
+    /// Those of `dup`.
     pub fn file(&self) -> std::io::Result<File> {
         self.memory.try_clone()
     }
 
-    /// The entries that nothing matched so far, as `file:line: what`.
+    /// The entries that nothing has matched so far, as `file:line: what`.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl Sites {
     }
 }
 
-/// A sentence on entries that nothing matched; `None` if all were.
+/// A sentence on entries that nothing matched; `None` if each was matched.
 pub fn sentence(unmatched: &[String]) -> Option<String> {
     (!unmatched.is_empty()).then(|| {
         format!(
@@ -125,7 +125,7 @@ pub fn sentence(unmatched: &[String]) -> Option<String> {
     })
 }
 
-/// A file with these contents that has no name in any file system.
+/// A file with these contents, without a name in any file system.
 fn in_memory(bytes: &[u8]) -> std::io::Result<File> {
     let file = memory::file(c"antiphon-sites", 0)?;
     file.write_all_at(bytes, 0)?;

@@ -1,7 +1,9 @@
-//! The places of a file's sites in programs: functions are looked up in CMD and in what the loader
-//! loads with it, which the loader is asked for (`--list`); nothing of CMD is run for that.
+//! Finds the places of a file's sites in programs. Functions are looked up in CMD and in the
+//! modules that the loader loads with it; the loader lists these (`--list`) without running any
+//! code of CMD.
 //!
-//! Files that CMD loads later, or executes, are not known beforehand: name such a file by its path.
+//! Files that CMD loads later, or executes, are not known in advance: such a file is named by its
+//! path.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,13 +14,13 @@ use super::file::{At, Entry};
 use crate::program;
 use crate::symbols::Symbols;
 
-/// How many modules are named when a function is in none.
+/// The most modules that are named when none of them has the function.
 const NAMED: usize = 4;
 
-/// The files of a program.
+/// The files that a program loads when it starts.
 pub struct Modules {
-    /// The paths as the kernel shows them, and as they were asked for: one may be a link to the
-    /// other.
+    /// For each file, the path as the kernel shows it, and the path by which it was requested,
+    /// which may be a link.
     paths: Vec<(PathBuf, PathBuf)>,
     symbols: Symbols,
 }
@@ -35,11 +37,11 @@ impl Modules {
         }
     }
 
-    /// The rules by which the library knows the places of an entry.
+    /// The rules by which the library recognises the places of an entry.
     ///
     /// # Errors
     ///
-    /// Why there is none, in words.
+    /// Why there is no rule, in words.
     pub fn rules(&mut self, entry: &Entry) -> Result<Vec<Rule>, String> {
         let rule = |module: &str, offsets| Rule {
             module: module.to_owned(),
@@ -72,7 +74,7 @@ impl Modules {
         }
     }
 
-    /// The modules of that name; all if there is none.
+    /// The modules with that name; all modules if no name is given.
     fn named(&self, name: Option<&str>) -> Result<Vec<String>, String> {
         let Some(name) = name else {
             return Ok(self.paths.iter().map(|(path, _)| path.display().to_string()).collect());
@@ -89,21 +91,21 @@ impl Modules {
         Ok(found)
     }
 
-    /// The modules that have this name, or were asked for by it.
+    /// The modules with this name, or that were requested by it.
     fn called(&self, name: &str) -> Vec<String> {
         let is = |path: &PathBuf| path.file_name().is_some_and(|file| file == name);
         let found = self.paths.iter().filter(|(path, asked)| is(path) || is(asked));
         found.map(|(path, _)| path.display().to_string()).collect()
     }
 
-    /// The file at that path, as the kernel shows it.
+    /// The path of a file, as the kernel shows it.
     fn file(&self, path: &str) -> Result<String, String> {
         let found = std::fs::canonicalize(path).map_err(|error| format!("{path}: {error}"))?;
         Ok(found.display().to_string())
     }
 }
 
-/// The last byte of the call that returns to there.
+/// The last byte of the call that returns to `returns_to`.
 fn last_byte(returns_to: u64) -> std::ops::Range<u64> {
     returns_to.saturating_sub(1)..returns_to.max(1)
 }
@@ -128,7 +130,7 @@ fn resolved(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The modules that the loader loads with a program; none if it can't say.
+/// The modules that the loader loads with a program; empty if the loader can't list them.
 fn loaded(program: &Path) -> Vec<PathBuf> {
     let Some(loader) = program::loader(program) else { return Vec::new() };
     let listed = Command::new(loader).arg("--list").arg(program).stdin(Stdio::null()).output();
@@ -171,7 +173,7 @@ mod tests {
         let in_libc = one.iter().find(|rule| rule.module == all[0].module).expect("that of libc");
         let begin = all[0].offsets.start;
         assert_eq!(in_libc.offsets, begin + 4..begin + 5);
-        // This very test, by the name that a report has for it.
+        // This test itself, by the name that a report gives it.
         let own = "functions_are_found_in_what_a_program_loads";
         let own = format!("antiphon::sites::places::tests::{own}");
         assert!(modules.rules(&function(&own, None, None)).is_ok_and(|rules| !rules.is_empty()));

@@ -1,13 +1,13 @@
-//! The symbols of one ELF file: which function or variable is at an address, and where the
-//! functions of a name are.
+//! The symbol tables of one ELF file: the function or variable at an address, and the addresses of
+//! the functions with a given name.
 //!
-//! A big program has some hundred thousand symbols, and a report asks for a few. So the file's
-//! symbol tables are read in one piece each, and of a symbol only its place is kept; its name is
-//! read from the string table when a call site is in that function. The first call sites are found
-//! by a linear search: to sort the functions would take longer. The file is read, not mapped: a
-//! mapped file that is cut short kills its reader.
+//! A big program has some hundred thousand symbols, and a report asks for a few. So each symbol
+//! table is read in one piece, and only the place of a symbol's name is kept; the name is read from
+//! the string table when a call site is in that function. The first call sites are found by a
+//! linear search: sorting the functions would take longer. The file is read, not mapped: a mapped
+//! file that is truncated kills its reader.
 //!
-//! Only files of 64 bits are known: the library is in no other process.
+//! Only 64-bit files are supported: the library is in no other process.
 
 use std::cell::{Cell, OnceCell};
 use std::fs::{File, Metadata};
@@ -24,65 +24,66 @@ use object::read::elf::{
 use object::read::{ReadCache, ReadRef};
 use object::{Endianness, SectionIndex};
 
-/// An ELF file.
+/// An open ELF file.
 pub struct Image {
     file: File,
-    /// None if there is none.
+    /// The file's build id; none if the file has none.
     pub build: BuildId,
     segments: Vec<Segment>,
     functions: OnceCell<Table>,
     variables: OnceCell<Table>,
 }
 
-/// A part of the file that is loaded.
+/// A segment of the file that is loaded.
 struct Segment {
     offset: u64,
     bytes: u64,
     address: u64,
 }
 
-/// The functions of a file, or its variables.
+/// The functions of a file, or its global variables.
 #[derive(Default)]
 struct Table {
     /// The symbols in the order of the symbol tables, the larger table first.
     list: Vec<Symbol>,
-    /// How many were looked for by address.
+    /// The number of searches by address so far.
     looked: Cell<u32>,
-    /// Their places in the list, by address. Made when many are looked for.
+    /// Indices into the list, sorted by address. Built after many searches.
     sorted: OnceCell<Vec<u32>>,
-    /// The places of their names in the file.
+    /// The ranges of the file with the string tables.
     strings: Vec<Range<u64>>,
 }
 
 struct Symbol {
     address: u64,
     size: u64,
-    /// The place where the name begins, and the range of names that it is in.
+    /// The offset in the file where the name begins, and the index of its string table.
     name: u64,
     strings: usize,
 }
 
-/// Table that are looked for one by one. Sorting a list takes as long as some twenty looks.
+/// The number of searches that read the whole list. Sorting a list takes as long as some twenty of
+/// them.
 const ONE_BY_ONE: u32 = 16;
 
-/// A name longer than this is cut off.
+/// Longer names are cut off.
 const LONGEST_NAME: usize = 1 << 16;
 
 impl Image {
-    /// Opens the file of that path. Its symbols are read when they are asked for.
+    /// Opens the file at `path`. Its symbols are read when they are asked for.
     ///
     /// # Errors
     ///
-    /// If it can't be read, or is no ELF file of 64 bits.
+    /// If it can't be read, or is not a 64-bit ELF file.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::of(File::open(path)?)
     }
 
-    /// The same of a file that is open.
+    /// Takes a file that is open. Its symbols are read when they are asked for.
     ///
     /// # Errors
     ///
-    /// If it can't be read, or is no ELF file of 64 bits.
+    /// If it can't be read, or is not a 64-bit ELF file.
     pub fn of(file: File) -> io::Result<Self> {
         let (build, segments) = parse_segments(&file).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidData, "it is not a 64-bit ELF file")
@@ -90,19 +91,19 @@ impl Image {
         Ok(Self { file, build, segments, functions: OnceCell::new(), variables: OnceCell::new() })
     }
 
-    /// About the file that is open.
+    /// The metadata of the open file.
     pub fn metadata(&self) -> io::Result<Metadata> {
         self.file.metadata()
     }
 
-    /// The address that the byte at `offset` of the file is meant to be loaded at.
+    /// The address for which the byte at `offset` of the file was linked.
     pub fn address(&self, offset: u64) -> Option<u64> {
         let inside = |s: &&Segment| (s.offset..s.offset + s.bytes).contains(&offset);
         let segment = self.segments.iter().find(inside)?;
         Some(segment.address + (offset - segment.offset))
     }
 
-    /// The places in the file of the bytes that are meant for these addresses.
+    /// The range of the file with the bytes that were linked for these addresses.
     pub fn offsets(&self, addresses: Range<u64>) -> Option<Range<u64>> {
         let Range { start, end } = addresses;
         let inside = |s: &&Segment| (s.address..s.address + s.bytes).contains(&start);
@@ -111,7 +112,7 @@ impl Image {
         Some(begin..begin + (end - start))
     }
 
-    /// The name, as it is written, of the function that has `address`, and how far into it that is.
+    /// The mangled name of the function that contains `address`, and the offset of `address` in it.
     /// A stripped file has only the functions that it exports, so an address behind the end of a
     /// function is in none.
     pub fn function(&self, address: u64) -> Option<(String, u64)> {
@@ -120,8 +121,8 @@ impl Image {
         Some((self.name(functions, function)?, address - function.address))
     }
 
-    /// The name, as it is written, of the global variable that has `address`, and how far into it
-    /// that is.
+    /// The mangled name of the global variable that contains `address`, and the offset of `address`
+    /// in it.
     pub fn variable(&self, address: u64) -> Option<(String, u64)> {
         let read = || Table::read(&self.file, is_variable).unwrap_or_default();
         let variables = self.variables.get_or_init(read);
@@ -129,7 +130,7 @@ impl Image {
         Some((self.name(variables, variable)?, address - variable.address))
     }
 
-    /// The addresses of the functions for whose name, as it is written, `is` says so.
+    /// The addresses of the functions whose mangled name satisfies `is`.
     pub fn named(&self, is: impl Fn(&str) -> bool) -> Vec<Range<u64>> {
         let functions = self.functions();
         let texts: Vec<_> = functions.strings.iter().map(|range| self.read(range)).collect();
@@ -159,7 +160,7 @@ impl Image {
         until_zero(&bytes).map(str::to_owned)
     }
 
-    /// The bytes in that range of the file; none if the file is shorter.
+    /// The bytes in a range of the file; empty if the file is shorter.
     fn read(&self, range: &Range<u64>) -> Vec<u8> {
         let length = self.file.metadata().map_or(0, |about| about.len());
         if range.end > length || range.start > range.end {
@@ -215,7 +216,7 @@ impl Table {
         let sections = header.sections(endian, data)?;
         let mut all = Self::default();
         for kind in [elf::SHT_SYMTAB, elf::SHT_DYNSYM] {
-            // A table that can't be read is as good as none.
+            // A table that can't be read counts as empty.
             let _ = all.add(kind, is, endian, &sections, data);
         }
         Ok(all)
@@ -253,16 +254,16 @@ impl Table {
         Ok(())
     }
 
-    /// The symbol that has `address`: of those that begin nearest before it, the first.
+    /// The symbol that contains `address`: the first of those that begin nearest before it.
     fn at(&self, address: u64) -> Option<&Symbol> {
         self.looked.set(self.looked.get().saturating_add(1));
         if self.looked.get() <= ONE_BY_ONE {
             return first_of_nearest(self.list.iter(), address);
         }
         let sorted = self.sorted.get_or_init(|| {
-            // No file has more symbols than fit a `u32`: one takes 24 bytes of four gigabytes.
+            // No file has more symbols than fit in a `u32`: each takes 24 bytes of four gigabytes.
             let mut sorted: Vec<u32> = (0..self.list.len() as u32).collect();
-            // Stable: of several names of one address the first stays the first.
+            // A stable sort: of several names of one address the first stays the first.
             sorted.sort_by_key(|&at| self.list[at as usize].address);
             sorted
         });
@@ -274,7 +275,7 @@ impl Table {
     }
 }
 
-/// The first symbol that reaches `address`, among those that begin nearest before it.
+/// The first symbol that contains `address`, among those that begin nearest before it.
 fn first_of_nearest<'a>(
     symbols: impl Iterator<Item = &'a Symbol>,
     address: u64,
@@ -311,7 +312,7 @@ mod tests {
             ..Table::default()
         };
         let at = |address| functions.at(address).map(|function| function.name);
-        // One by one, and then by the sorted list.
+        // First by the linear search, and then by the sorted list.
         for _ in 0..=ONE_BY_ONE {
             assert_eq!([0xeff, 0xfff, 0x1000, 0x101f].map(at), [None, Some(5), Some(1), Some(1)]);
             assert_eq!([0x1020, 0x1040, 0x1041, u64::MAX].map(at), [None, Some(3), None, Some(4)]);
@@ -319,7 +320,7 @@ mod tests {
         assert!(functions.sorted.get().is_some());
     }
 
-    /// This very program, and one of its functions.
+    /// The test program itself, and one of its functions.
     fn own() -> (Image, Range<u64>) {
         let image = Image::open(Path::new("/proc/self/exe")).expect("an ELF file");
         let is = |name: &str| name.contains("symbols5image5tests3own");
@@ -354,7 +355,7 @@ mod tests {
         };
         assert!(image.function(addresses.start).is_some());
         let read = read_so_far().unwrap_or(u64::MAX) - before;
-        // A symbol takes 24 bytes, and there are others than functions; a name takes a hundred.
+        // A symbol takes 24 bytes, and not only functions have one; a name takes a hundred.
         assert!(read < tables + (1 << 16), "{read} bytes for {tables} of symbols");
     }
 

@@ -1,10 +1,10 @@
-//! Call sites as people read them: functions, files and lines.
+//! Call sites in readable form: functions, files and lines.
 //!
 //! | module | does |
 //! |---|---|
 //! | [`image`] | functions of one file, by address and by name |
 //! | [`source`] | lines and inlined functions of one file, from its debug information |
-//! | [`separate`] | the file that has the debug information, if it is another |
+//! | [`separate`] | the separate file that has the debug information, if there is one |
 //! | [`origin`] | whether the file at a path is the one that was mapped |
 //! | [`package`] | what to install where debug information is missing |
 //! | [`site`] | a call site, and how it is written |
@@ -12,9 +12,9 @@
 //!
 //! Lines come from the DWARF sections of the module's file, or of its debug file. Functions come
 //! from the symbol tables of both, and from the compressed table that some distributions leave in a
-//! stripped file. Nothing is looked up before the program has ended, and nothing is read but what
-//! is asked for. By then, another file may stand at a module's path: that one's functions are not
-//! named, and [`Symbols::notes`] says so.
+//! stripped file. Nothing is looked up before the program has ended, and only what is asked for is
+//! read. By then, another file may be at a module's path: functions of such a file are not named,
+//! and [`Symbols::notes`] says so.
 
 mod image;
 mod origin;
@@ -46,19 +46,19 @@ pub struct Symbols {
 struct Names {
     path: PathBuf,
     image: Result<Image, Unnamed>,
-    /// The path of its debug file, looked for where the file itself does not know.
+    /// The path of its debug file, searched when the file itself lacks a name or lines.
     debug_file: OnceCell<Option<PathBuf>>,
     /// The symbol tables outside of the file: those of its debug file, or the compressed one.
     debug: OnceCell<Option<Image>>,
     source: OnceCell<Option<Source>>,
-    /// Whether there was a call site for which no lines are known.
+    /// Whether there was a call site without known lines.
     has_sites_without_lines: bool,
-    /// The sites that were asked for already, by offset.
+    /// The sites that were asked for so far, by offset.
     known: HashMap<u64, CallSite>,
 }
 
 impl Symbols {
-    /// The call that returns to `offset` in the file `module`, or to `address` in no file.
+    /// The call site that returns to `offset` in the file `module`, or to `address` without a file.
     pub fn site(&mut self, module: Option<&Module>, offset: u64, address: u64) -> CallSite {
         let site = self.caller(module, offset, address);
         if let Some(names) = module.map(|module| self.names(module)) {
@@ -67,7 +67,7 @@ impl Symbols {
         site
     }
 
-    /// As [`site`](Self::site), for a caller of one. That it has no lines is not noted.
+    /// The same for a caller of a call site: missing lines are not noted.
     pub fn caller(&mut self, module: Option<&Module>, offset: u64, address: u64) -> CallSite {
         match module {
             Some(module) => self.names(module).site(offset),
@@ -75,7 +75,7 @@ impl Symbols {
         }
     }
 
-    /// The function that begins at `offset` in the file `module`, or at `address` in no file.
+    /// The function that begins at `offset` in the file `module`, or at `address` without a file.
     pub fn function_at(&mut self, module: Option<&Module>, offset: u64, address: u64) -> String {
         let Some(module) = module else { return format!("{address:#x}") };
         let names = self.names(module);
@@ -86,15 +86,15 @@ impl Symbols {
         }
     }
 
-    /// The difference between the addresses that the process has the file at, and those that the
-    /// file was made for: told by the call that returns to `offset` and stands at `address`.
+    /// The difference between the addresses where the process has mapped the file and those for
+    /// which the file was linked, from a call that returns to `offset` of the file and to `address`
+    /// in memory.
     pub fn load_bias(&mut self, module: &Module, offset: u64, address: u64) -> Option<u64> {
         let image = self.names(module).image.as_ref().ok()?;
         Some(address.wrapping_sub(image.address(offset)?))
     }
 
-    /// The global variable at that address of the file, which was made for it: `name`, or
-    /// `name+0x8`.
+    /// The global variable at an address for which the file was linked: `name`, or `name+0x8`.
     pub fn variable(&mut self, module: &Module, address: u64) -> Option<String> {
         let names = self.names(module);
         let image = names.image.as_ref().ok()?;
@@ -104,14 +104,14 @@ impl Symbols {
         Some(if into == 0 { name } else { format!("{name}+{into:#x}") })
     }
 
-    /// The places of the functions of that name, as offsets in the file that is at `path` now.
+    /// The ranges of the functions with that name, as offsets in the file that is at `path` now.
     pub fn function(&mut self, path: &str, name: &str) -> Vec<Range<u64>> {
         let module = Module { path: path.to_owned(), file: FileId::default() };
         self.names(&module).named(name)
     }
 
-    /// The notes about missing names: modules that were asked for and have none, and why; those in
-    /// which there are sites without lines, and where these are to be had.
+    /// The notes about missing names: modules without function names, and why; modules with sites
+    /// without lines, and where to get those.
     pub fn notes(&self) -> Vec<String> {
         let unnamed = self.modules.values().filter_map(|names| {
             let why = names.image.as_ref().err()?;
@@ -130,7 +130,7 @@ impl Symbols {
     }
 }
 
-/// The first ones of a list, and how many more there are; `None` if it is empty.
+/// The first entries of a list, and how many more there are; `None` if it is empty.
 fn listed(mut all: Vec<String>) -> Option<String> {
     all.sort();
     all.dedup();
@@ -140,7 +140,7 @@ fn listed(mut all: Vec<String>) -> Option<String> {
     (!all.is_empty()).then(|| format!("{}{more}", all.join(", ")))
 }
 
-/// Files without names that are named in a note.
+/// The number of files that a note names.
 const SHOWN: usize = 4;
 
 impl Names {
@@ -162,12 +162,12 @@ impl Names {
         name.to_string_lossy().into_owned()
     }
 
-    /// The call that returns to `offset` of the file.
+    /// The call site that returns to `offset` of the file.
     fn site(&mut self, offset: u64) -> CallSite {
         if let Some(known) = self.known.get(&offset) {
             return known.clone();
         }
-        // The address that a call returns to may be the next function's first.
+        // The address that a call returns to may be the first one of the next function.
         let call = offset.saturating_sub(1);
         let function = self.function(call);
         let place = format!("{}+{offset:#x}", self.file());
@@ -176,7 +176,7 @@ impl Names {
             None => place.clone(),
         };
         let mut frames = self.frames(call);
-        // The debug information of a function may be without its name.
+        // The debug information of a function may lack its name.
         if let Some(outermost) = frames.last_mut()
             && outermost.function.is_empty()
         {
@@ -187,7 +187,7 @@ impl Names {
         site
     }
 
-    /// The function at `offset` of the file, and how far into it.
+    /// The function at `offset` of the file, and the offset in it.
     fn function(&self, offset: u64) -> Option<(String, u64)> {
         let image = self.image.as_ref().ok()?;
         let address = image.address(offset)?;
@@ -195,7 +195,7 @@ impl Names {
         found.map(|(name, into)| (demangled(&name), into))
     }
 
-    /// The functions at `offset` of the file, those that are inlined first.
+    /// The functions at `offset` of the file, inlined ones first.
     fn frames(&self, offset: u64) -> Vec<Frame> {
         let lines = || Some(self.source()?.at(self.image.as_ref().ok()?.address(offset)?));
         let frame = |line: source::Line| Frame {
@@ -206,13 +206,13 @@ impl Names {
         lines().unwrap_or_default().into_iter().map(frame).collect()
     }
 
-    /// The places of the functions of that name in the file, each once.
+    /// The ranges of the functions with that name in the file, each once.
     fn named(&self, name: &str) -> Vec<Range<u64>> {
         let Ok(image) = &self.image else { return Vec::new() };
         let is = |written: &str| written == name || demangled(written) == name;
         let all = [Some(image), self.debug()].into_iter().flatten();
         let addresses = all.flat_map(|image| image.named(is));
-        // A debug file has no bytes of its own.
+        // A debug file contains no code: the offsets are those of the file itself.
         let mut found: Vec<_> = addresses.filter_map(|range| image.offsets(range)).collect();
         found.sort_by_key(|range| (range.start, range.end));
         found.dedup();
@@ -243,7 +243,7 @@ impl Names {
         self.source.get_or_init(read).as_ref()
     }
 
-    /// The file and what to do, if there are call sites in it and it has no lines.
+    /// The file and what to do, if it has call sites and no lines.
     fn missing(&self) -> Option<String> {
         let is_missing = self.has_sites_without_lines && self.source().is_none();
         if self.image.is_err() || !is_missing {
@@ -257,12 +257,12 @@ impl Names {
     }
 }
 
-/// The name as its language has it, without the arguments and the hash.
+/// The name in the notation of its language, without the arguments and the hash.
 fn demangled(name: &str) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return format!("{rust:#}");
     }
-    // A C function may have the name of a type in C++'s code: `a` would be `signed char`.
+    // A C function may have a name that encodes a type in C++: `a` would be `signed char`.
     if !name.starts_with("_Z") {
         return name.to_owned();
     }
@@ -307,7 +307,7 @@ mod tests {
         let module = |path: &str| Module { path: path.to_owned(), file: FileId::default() };
         let site = symbols.site(Some(&module("/no/such/lib.so")), 0x10, 0x7f12);
         assert_eq!((&*site.name, site.label()), ("lib.so+0x10", site.name.clone()));
-        // The kernel's words about a file are not part of its name.
+        // The kernel's mark ` (deleted)` is not part of a file's name.
         let site = symbols.site(Some(&module("/no/such/old.so (deleted)")), 0x10, 0x7f12);
         assert_eq!(site.name, "old.so+0x10");
         let [note] = &symbols.notes()[..] else { panic!("{:?}", symbols.notes()) };

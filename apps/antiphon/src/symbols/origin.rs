@@ -1,14 +1,14 @@
-//! Whether the file that stands at a module's path is the one that was mapped.
+//! Checks whether the file at a module's path is the one that was mapped.
 //!
 //! | the mapped file | the file here is the same one if |
 //! |---|---|
-//! | has a build id | it has that build id: whatever its path, inode or root |
-//! | has none | it has the inode, and was written last when the mapped one was |
-//! | has none, and nothing is known of its time | it has the inode and the device |
+//! | has a build id | it has that build id, whatever its path, inode or root |
+//! | has none | it has the inode and the time of the last write of the mapped file |
+//! | has none, and its time is not known | it has the inode and the device |
 //!
 //! The device alone says little: where a file system lies on another (overlayfs, btrfs), `stat` and
-//! a process's mappings name different ones. The inode alone says little, too: that of a deleted
-//! file is given to the next one, and a file may be written anew in place.
+//! a process's mappings name different devices. The inode alone says little, too: the inode of a
+//! deleted file is given to the next file, and a file may be rewritten in place.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -24,11 +24,11 @@ use super::image::Image;
 pub enum Unnamed {
     /// Another file is at its path.
     Replaced,
-    /// No file is at its path, and that is how the process had it.
+    /// No file is at its path, and it was already deleted when the process had it mapped.
     Deleted,
-    /// It has never been in a file system.
+    /// It was never in a file system.
     InMemory,
-    /// There was no room for the whole path.
+    /// The recording had no room for the whole path.
     LongPath,
     /// Its file can't be read, for this reason.
     Unreadable(String),
@@ -48,12 +48,12 @@ impl fmt::Display for Unnamed {
     }
 }
 
-/// The mark that the kernel puts behind the path of a file that has none any more.
+/// The mark that the kernel puts behind the path of a deleted file.
 const DELETED: &str = " (deleted)";
 /// The kernel's name for files without a file system.
 const MEMORY: &str = "/memfd:";
 
-/// The path of a module, without what the kernel adds.
+/// The path of a module, without the kernel's mark.
 pub fn path(module: &Module) -> &str {
     let plain = module.path.strip_suffix(DELETED);
     plain.filter(|_| !Path::new(&module.path).exists()).unwrap_or(&module.path)
@@ -63,7 +63,7 @@ pub fn path(module: &Module) -> &str {
 ///
 /// # Errors
 ///
-/// If that is not to be had.
+/// If that file is not available, for the reason returned.
 pub fn open(module: &Module) -> Result<Image, Unnamed> {
     let path = path(module);
     if path.starts_with(MEMORY) {
@@ -85,14 +85,14 @@ fn unreadable(error: io::Error) -> Unnamed {
     Unnamed::Unreadable(words(&error))
 }
 
-/// The system's words, without the number of the error.
+/// The system's error message, without the number of the error.
 fn words(error: &io::Error) -> String {
     let words = error.to_string();
     let end = words.find(" (os error").unwrap_or(words.len());
     format!("it can't be read: {}", words[..end].to_lowercase())
 }
 
-/// The key that tells the file here from others. Its time is always known.
+/// The identity of the file here. Its time is always known.
 struct About(FileId);
 
 impl About {
@@ -104,7 +104,8 @@ impl About {
     }
 }
 
-/// Whether the file here is the one that was `mapped`, and had no name any more if it is `deleted`.
+/// Returns whether the file here is the one that was `mapped`. `deleted` tells that the mapped file
+/// no longer had a name.
 fn is_same(mapped: &FileId, deleted: bool, About(here): &About) -> bool {
     if *mapped == FileId::default() {
         return !deleted;
@@ -133,9 +134,9 @@ mod tests {
             modified_ns,
         };
         let same = |mapped, here| is_same(&mapped, false, &About(here));
-        // A package of the same version was installed again; a file system lies on another.
+        // A package of the same version was reinstalled; a file system lies on another.
         assert!(same(file(b"x", 1, 2, 0), file(b"x", 8, 9, 7)));
-        // The file was written anew in place.
+        // The file was rewritten in place.
         assert!(!same(file(b"x", 1, 2, 0), file(b"y", 1, 2, 7)));
         assert!(!same(file(b"x", 1, 2, 0), file(b"", 1, 2, 7)));
         // Without a build id.
@@ -143,10 +144,10 @@ mod tests {
         assert!(same(file(b"", 1, 2, 7), file(b"", 5, 2, 7)));
         assert!(!same(file(b"", 1, 2, 7), file(b"", 1, 2, 8)));
         assert!(!same(file(b"", 1, 2, 7), file(b"", 1, 3, 7)));
-        // Its time could not be asked for.
+        // Its time could not be read.
         assert!(same(file(b"", 1, 2, 0), file(b"", 1, 2, 7)));
         assert!(!same(file(b"", 1, 2, 0), file(b"", 5, 2, 7)));
-        // Nothing is known.
+        // Nothing is known of the mapped file.
         assert!(same(FileId::default(), file(b"", 5, 2, 7)));
     }
 

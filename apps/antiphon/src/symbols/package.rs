@@ -1,18 +1,18 @@
-//! The package that has a file's debug information, where the file came with a distribution.
+//! The package with a file's debug information, where the file came with a distribution.
 //!
-//! Only for the sentence that says what to install: nothing else hangs on it.
+//! It is used only in the note that says what to install.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The words for what to install so that the functions in the file at `path` have names and lines.
+/// A clause that says what to install so that functions in the file at `path` get names and lines.
 /// `None` if no package has that file.
 pub fn advice(path: &Path) -> Option<String> {
     debian(path, Path::new("/var/lib/dpkg/info")).or_else(|| red_hat(path))
 }
 
-/// The package of Debian's list files that has this one: its debug information is in a package
-/// that is called as it is, with `-dbgsym` behind.
+/// The package whose Debian file list has this file: its debug information is in a package with the
+/// same name and the suffix `-dbgsym`.
 fn debian(path: &Path, lists: &Path) -> Option<String> {
     let names = spellings(path);
     for entry in std::fs::read_dir(lists).ok()?.flatten() {
@@ -29,8 +29,8 @@ fn debian(path: &Path, lists: &Path) -> Option<String> {
     None
 }
 
-/// The paths that a list may have for a file: as it is, as it really is, and with or without the
-/// `/usr` that became one with the root.
+/// The paths under which a list may have a file: as given, resolved, and with or without the `/usr`
+/// that was merged with the root.
 fn spellings(path: &Path) -> Vec<PathBuf> {
     let mut names = vec![path.to_owned()];
     names.extend(std::fs::canonicalize(path));
@@ -43,7 +43,7 @@ fn spellings(path: &Path) -> Vec<PathBuf> {
     names
 }
 
-/// The same where packages are RPM's.
+/// The package that has the file, where packages are RPM's.
 fn red_hat(path: &Path) -> Option<String> {
     let mut rpm = Command::new("rpm");
     rpm.args(["-qf", "--qf", "%{NAME}"]).arg(path).stdin(Stdio::null()).stderr(Stdio::null());

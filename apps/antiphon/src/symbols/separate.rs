@@ -1,12 +1,12 @@
-//! The file that has a program's debug information, if the program itself has none.
+//! Finds the file with a program's debug information, if the program's own file has none.
 //!
 //! | where | is named by |
 //! |---|---|
 //! | `/usr/lib/debug/.build-id/ab/cdef….debug` | the build id of the program's file |
-//! | its folder, that one's `.debug`, the same below `/usr/lib/debug` | `.gnu_debuglink` |
+//! | the program's folder, its `.debug`, the same below `/usr/lib/debug` | `.gnu_debuglink` |
 //! | the program's file, compressed: functions only, no lines | `.gnu_debugdata` |
 //!
-//! In this order; the first that is there counts.
+//! They are tried in this order; the first that exists is used.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -20,15 +20,15 @@ use object::{Endianness, Object as _, ObjectSection as _, ReadCache};
 
 /// The folder in which distributions put debug files.
 const ROOT: &str = "/usr/lib/debug";
-/// A table of functions that is longer than this when it is unpacked is left alone.
+/// A table of functions that is longer when unpacked, in bytes, is not read.
 const LONGEST: u64 = 256 << 20;
 
-/// The path of the debug file of the program whose file is at `path` and has that build id.
+/// The path of the debug file for the program at `path`, which has that build id.
 pub fn debug_file(path: &Path, build: &BuildId) -> Option<PathBuf> {
     by_build(build).filter(|path| path.exists()).or_else(|| by_link(path))
 }
 
-/// The path where distributions put the debug file of that build.
+/// The path where distributions put the debug file of a build.
 fn by_build(build: &BuildId) -> Option<PathBuf> {
     let (first, rest) = build.bytes().split_first()?;
     let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();

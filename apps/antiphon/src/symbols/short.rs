@@ -1,11 +1,11 @@
-//! Names of functions, shortened so that a row of a table fits a terminal. Reports in JSON and
-//! `--wide` have the whole ones.
+//! Shortens names of functions so that a row of a table fits a terminal. Reports in JSON and
+//! `--wide` have the full names.
 
-/// Arguments of a template that take no more letters than this stay.
+/// Template arguments of at most this many letters are kept.
 const ARGUMENTS: usize = 10;
 
-/// The name in at most that many letters: without what the compiler adds for itself, long
-/// arguments of templates as `<…>`, and of a long path its end.
+/// The name in at most `letters` letters: without what the compiler adds, with long template
+/// arguments as `<…>`, and of a long path only the end.
 pub fn short(name: &str, letters: usize) -> String {
     let mut name = of_its_type(name).to_owned();
     for (long, short) in
@@ -14,7 +14,7 @@ pub fn short(name: &str, letters: usize) -> String {
         name = name.replace(long, short);
     }
     name = without_arguments(&without_tags(&name));
-    // A lambda's only function has no name of its own, and its type may have none either.
+    // The only function of a lambda has no name, and its type may have none either.
     if name == "operator()" {
         return "{lambda}".to_owned();
     }
@@ -24,7 +24,7 @@ pub fn short(name: &str, letters: usize) -> String {
     end_of_path(name, letters)
 }
 
-/// `<Type as Trait>::f` as `Type::f`: the trait is known from the function.
+/// Writes `<Type as Trait>::f` as `Type::f`: the trait is known from the function.
 fn of_its_type(name: &str) -> String {
     let Some(rest) = name.strip_prefix('<') else { return name.to_owned() };
     let Some(end) = closing(rest) else { return name.to_owned() };
@@ -32,13 +32,13 @@ fn of_its_type(name: &str) -> String {
     format!("{of}{}", &rest[end + 1..])
 }
 
-/// Where the bracket that is open before `text` is closed in it.
+/// The position in `text` of the bracket that closes one opened before it.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 1;
     for (at, letter) in text.char_indices() {
         match letter {
             '<' => depth += 1,
-            // An arrow closes nothing.
+            // The `>` of an arrow closes nothing.
             '>' if !text[..at].ends_with(['-', '=']) => depth -= 1,
             _ => {}
         }
@@ -49,7 +49,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// Without tags as in `f[abi:cxx11]`.
+/// Removes tags such as in `f[abi:cxx11]`.
 fn without_tags(name: &str) -> String {
     let mut out = String::new();
     let mut rest = name;
@@ -61,7 +61,8 @@ fn without_tags(name: &str) -> String {
     out + rest
 }
 
-/// Long arguments of templates and generics as `<…>`; an operator's brackets are none.
+/// Writes long arguments of templates and generics as `<…>`; brackets in an operator's name are no
+/// arguments.
 fn without_arguments(name: &str) -> String {
     let mut out = String::new();
     let mut rest = name;
@@ -84,7 +85,7 @@ fn without_arguments(name: &str) -> String {
     out + rest
 }
 
-/// The end of a path that is too long: whole parts, as many as fit.
+/// The end of a path that is too long: as many whole parts as fit.
 fn end_of_path(name: String, letters: usize) -> String {
     if name.chars().count() <= letters {
         return name;
@@ -132,7 +133,7 @@ mod tests {
         assert!(name.starts_with("…::"), "{name}");
         let word = short(&"a".repeat(99), LETTERS);
         assert!(word.chars().count() == LETTERS && word.ends_with('…'), "{word}");
-        // Broken names stay what they are.
+        // Malformed names stay as they are.
         assert_eq!(short("f<g<h", LETTERS), "f<g<h");
     }
 }

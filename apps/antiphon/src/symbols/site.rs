@@ -1,4 +1,4 @@
-//! A call site as people read it: the function, its file and its line, and what is inlined there.
+//! A call site in readable form: the function, its file and line, and the functions inlined there.
 
 use serde_json::{Value, json};
 
@@ -7,25 +7,25 @@ use super::short::short;
 /// Where a lock function was called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallSite {
-    /// `function+0x1f (module)`; `module+0x1234` where the functions have no names. It tells sites
-    /// apart, and `--sites` takes it.
+    /// `function+0x1f (module)`, or `module+0x1234` where the functions have no names. It
+    /// identifies the site, and `--sites` takes it.
     pub name: String,
     /// `module+0x1234`, which `--sites` takes, too.
     pub place: String,
     /// The functions at the call, the innermost first: each is inlined into the next, and the last
-    /// is the one that the machine runs. Empty without debug information.
+    /// is the compiled function. Empty without debug information.
     pub frames: Vec<Frame>,
-    /// If all of these only wrap the lock: the function of the program that most of the waiting
-    /// came from.
+    /// If all of the frames only wrap the lock: the function of the program that caused most of the
+    /// waiting.
     pub caller: Option<Frame>,
-    /// Whether waiting came from other functions of the program, too.
+    /// Whether other functions of the program caused waiting, too.
     pub has_other_callers: bool,
 }
 
 /// A function at a call site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its name as its language has it.
+    /// Its name in the notation of its language.
     pub function: String,
     /// The path of its source file.
     pub file: Option<String>,
@@ -34,7 +34,7 @@ pub struct Frame {
 }
 
 impl CallSite {
-    /// A site of which nothing at all is known.
+    /// A site about which nothing is known.
     pub const NOWHERE: Self = Self {
         name: String::new(),
         place: String::new(),
@@ -43,25 +43,25 @@ impl CallSite {
         has_other_callers: false,
     };
 
-    /// A site of which nothing but a name is known.
+    /// A site of which only a name is known.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// The function that a reader looks for: the innermost one that is the program's own. A wrapper
-    /// from a library's header (`std::lock_guard`) is the same for all locks.
+    /// The function that a reader looks for: the innermost one that belongs to the program. A
+    /// wrapper from a library's header (`std::lock_guard`) is the same for all locks.
     pub fn own(&self) -> Option<&Frame> {
         let own = self.frames.iter().find(|frame| !frame.is_of_a_library());
         own.or(self.caller.as_ref()).or(self.frames.last())
     }
 
-    /// Whether all functions at the site are a library's.
+    /// Whether all functions at the site belong to a library.
     pub fn is_of_a_library(&self) -> bool {
         !self.frames.is_empty() && self.frames.iter().all(Frame::is_of_a_library)
     }
 
-    /// The site in a row of a table, or in a sentence: `Log::add server.cpp:13`, the function
-    /// shortened. Without lines, the name.
+    /// The site for a row of a table or a sentence: `Log::add server.cpp:13`, with the function
+    /// shortened. Without lines, its name.
     pub fn label(&self) -> String {
         match self.own() {
             Some(frame) if frame.file.is_some() => {
@@ -71,7 +71,7 @@ impl CallSite {
         }
     }
 
-    /// The site in full, in lines: its name and place, and all functions there, with their whole
+    /// The site in full, in lines: its name and place, and all functions there with their whole
     /// names and paths.
     pub fn wide(&self) -> Vec<String> {
         let place = if self.place == self.name { "" } else { &*self.place };
@@ -80,7 +80,8 @@ impl CallSite {
         [first.trim_end().to_owned()].into_iter().chain(frames).collect()
     }
 
-    /// Its keys in a JSON report: the function that a reader looks for, and all of them.
+    /// The keys of the site in a JSON report: the function that a reader looks for, and all
+    /// functions.
     pub fn json(&self) -> Value {
         let own = self.own();
         json!({
@@ -94,11 +95,11 @@ impl CallSite {
     }
 }
 
-/// Letters of a label, if the name of the file leaves [`LEAST`] for that of the function.
+/// The letters of a label, if the file's name leaves [`LEAST`] for that of the function.
 const LETTERS: usize = 46;
 const LEAST: usize = 16;
 
-/// Parts of paths that are a compiler's, a language's, or the system's, and of no program.
+/// Parts of paths that belong to a compiler, a language or the system, not to a program.
 const LIBRARIES: [&str; 7] = [
     "/usr/include/",
     "/usr/lib/gcc/",
@@ -113,7 +114,7 @@ const LIBRARIES: [&str; 7] = [
 const NAMESPACES: [&str; 5] = ["std::", "__gnu_cxx::", "__gthread_", "core::", "alloc::"];
 
 impl Frame {
-    /// Whether it is a compiler's, a language's or the system's.
+    /// Whether the function belongs to a compiler, a language or the system.
     pub fn is_of_a_library(&self) -> bool {
         match &self.file {
             Some(file) => LIBRARIES.iter().any(|part| file.contains(part)),
@@ -172,7 +173,7 @@ mod tests {
         let json = all.json();
         assert_eq!((&json["function"], &json["line"]), (&"Log::add".into(), &13.into()));
         assert_eq!(json["frames"][0]["function"], "std::mutex::lock");
-        // Nothing but wrappers: the function that the machine runs.
+        // Only wrappers: the compiled function.
         assert_eq!(site(vec![lock.clone()]).own(), Some(&lock));
     }
 

@@ -1,8 +1,8 @@
-//! Source lines: which functions, inlined ones too, of which file and line, are at an address.
+//! Source lines: the functions at an address, inlined ones too, with their files and lines.
 //!
-//! From the DWARF sections of an ELF file, those that a split build leaves in other files
-//! (`.dwo`, `.dwp`), and those that several debug files share (`.gnu_debugaltlink`). The sections
-//! are read, not mapped: a mapped file that is cut short kills its reader.
+//! They come from the DWARF sections of an ELF file, from those that a split build leaves in other
+//! files (`.dwo`, `.dwp`), and from those that several debug files share (`.gnu_debugaltlink`). The
+//! sections are read, not mapped: a mapped file that is truncated kills its reader.
 
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,10 +14,10 @@ use gimli::{DwarfPackage, EndianArcSlice, Reader as _, RunTimeEndian};
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object as _, ObjectSection as _, ReadCache};
 
-/// A function at an address, as the debug information has it.
+/// A function at an address, according to the debug information.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The function's name, as the symbol table would have it.
+    /// The function's name in the form of the symbol table.
     pub function: Option<String>,
     /// The path of its source file.
     pub file: Option<String>,
@@ -31,13 +31,13 @@ type Section = EndianArcSlice<RunTimeEndian>;
 /// The debug information of a file.
 pub struct Source {
     context: Context<Section>,
-    /// The file that a split build has packed its parts into.
+    /// The file in which a split build has packed its parts.
     package: Option<DwarfPackage<Section>>,
 }
 
 impl Source {
-    /// Reads the debug information of the ELF file at `path`; with `shared`, the file of the parts
-    /// that it shares with others. `None` if it has none that can be read.
+    /// Reads the debug information of the ELF file at `path`; `shared` is the file with the parts
+    /// that it shares with others. `None` if no debug information can be read.
     pub fn read(path: &Path, shared: Option<&Path>) -> Option<Self> {
         let sections = Sections::open(path)?;
         if !sections.has_debug_info() {
@@ -53,7 +53,7 @@ impl Source {
     }
 
     /// The functions at `address` of the file, the innermost first: each is inlined into the next.
-    /// Empty if nothing is known of it.
+    /// Empty if none is known.
     pub fn at(&self, address: u64) -> Vec<Line> {
         let mut lookup = self.context.find_frames(address);
         let found = loop {
@@ -66,7 +66,7 @@ impl Source {
         };
         let Ok(mut frames) = found else { return Vec::new() };
         let mut lines = Vec::new();
-        // What can't be read ends the list: the frames before it are right.
+        // A frame that can't be read ends the list: the frames before it are right.
         while let Ok(Some(frame)) = frames.next() {
             let name = frame.function.and_then(|function| Some(function.raw_name().ok()?.into()));
             let (file, line) = frame.location.map_or((None, None), |at| (at.file, at.line));
@@ -75,7 +75,7 @@ impl Source {
         lines
     }
 
-    /// The part of a split build that `load` asks for.
+    /// The part of a split build that `load` requests.
     fn split(&self, load: &SplitDwarfLoad<Section>) -> Option<Arc<gimli::Dwarf<Section>>> {
         if let Some(package) = &self.package
             && let Ok(Some(unit)) = package.find_cu(load.dwo_id, &load.parent)
@@ -90,7 +90,7 @@ impl Source {
         let load_part = |id: gimli::SectionId| sections.load(id.dwo_name().unwrap_or_default());
         let mut dwarf = gimli::Dwarf::load(load_part).ok()?;
         let header = dwarf.units().next().ok()??;
-        // Another build may have left its file there.
+        // Another build may have left its file at this path.
         if dwarf.unit(header).ok()?.dwo_id != Some(load.dwo_id) {
             return None;
         }
@@ -99,7 +99,7 @@ impl Source {
     }
 }
 
-/// The package of a split build: it stands beside the file, as `file.dwp`.
+/// The package of a split build: the file `file.dwp` beside `file`.
 fn package(path: &Path) -> Option<DwarfPackage<Section>> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".dwp");
@@ -128,16 +128,16 @@ impl Sections {
     fn has_debug_info(&self) -> bool {
         let cache = ReadCache::new(&self.file);
         let parsed = ElfFile64::<Endianness, _>::parse(&cache);
-        // In a file that was split off by `objcopy --only-keep-debug` the sections are there, too;
-        // in the one that is left they are gone.
+        // A file made by `objcopy --only-keep-debug` has the sections; in the file that was
+        // stripped of them they are gone.
         parsed.is_ok_and(|elf| {
             elf.section_by_name(".debug_info").is_some_and(|section| section.size() > 0)
         })
     }
 
-    /// The bytes of the section of that name, none if there is no such section.
+    /// The bytes of the section with that name; empty if there is no such section.
     fn load(&self, name: &str) -> Result<Section, gimli::Error> {
-        // A cache for each section: its copy is gone when the section is loaded.
+        // One cache per section: its copy is freed when the section is loaded.
         let cache = ReadCache::new(&self.file);
         let elf = ElfFile64::<Endianness, _>::parse(&cache).ok();
         let section = elf.as_ref().and_then(|elf| elf.section_by_name(name));

@@ -1,9 +1,9 @@
-//! The recording of a program that runs, and its pools.
+//! Finds the recording and the pools of a running program.
 //!
 //! `antiphon run` keeps its recording open, in memory that has a name and no place in a file
-//! system. It is found among the descriptors of that process, or, for a process of the program's,
-//! by what its environment says. A program that shows its pools has a socket of a name with its
-//! process in it.
+//! system. The recording is found among the descriptors of the process of `antiphon run`, or, for a
+//! process of the program, through the program's environment. A program that shows its pools has a
+//! socket whose name contains its process id.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -22,13 +22,13 @@ use crate::run::TAPE;
 pub struct Source {
     /// The recording, open: it stays even if the program ends.
     pub recording: Recording,
-    /// The process of `antiphon run`, if it is not a file.
+    /// The process of `antiphon run`; `None` if the recording is a file.
     pub runner: Option<u32>,
-    /// The command, or the file.
+    /// The command that runs, or the path of the file.
     pub name: String,
 }
 
-/// The subject of `top`: at least one of the two is there.
+/// The subject of `top`: at least one of the two fields is present.
 pub struct Found {
     /// The recording.
     pub source: Option<Source>,
@@ -40,7 +40,7 @@ pub struct Found {
 ///
 /// # Errors
 ///
-/// If there is none, or if `what` is not given and there are several.
+/// If there is no such program, or if `what` is not given and there are several.
 pub fn find(what: Option<&OsStr>) -> Result<Found, Failure> {
     let Some(what) = what else { return only() };
     match what.to_str().and_then(|text| text.parse::<u32>().ok()) {
@@ -97,7 +97,8 @@ fn of_process(pid: u32) -> Result<Found, Failure> {
     Ok(Found { source, program })
 }
 
-/// The pools that the process shows, or else the first one of its recording that does.
+/// The pools that the process shows, or else those of the first process of its recording that shows
+/// any.
 fn pools_of(pid: u32, source: Option<&Source>) -> Result<Option<(Program, Pools)>, Failure> {
     let recorded = source.and_then(|source| source.recording.read().ok());
     let recorded = recorded.map(|snapshot| snapshot.processes).unwrap_or_default();
@@ -126,7 +127,8 @@ fn of_file(path: &Path) -> Result<Found, Failure> {
     Ok(Found { source: Some(source), program: None })
 }
 
-/// All processes of `antiphon run`, and all that show their pools and run under none of these.
+/// All processes of `antiphon run`, and all processes that show their pools and do not run under
+/// one of these.
 fn all() -> Vec<u32> {
     let mut all = runners();
     let runs = |pid: u32| tape_of_program(pid).is_some_and(|(runner, _)| all.contains(&runner));
@@ -135,7 +137,7 @@ fn all() -> Vec<u32> {
     all
 }
 
-/// All processes of `antiphon run` that we may look at.
+/// All processes of `antiphon run` whose descriptors we may read.
 fn runners() -> Vec<u32> {
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
     let ids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -145,7 +147,7 @@ fn runners() -> Vec<u32> {
     runners
 }
 
-/// The recording that a process has open to write, which only `antiphon run` has for long: a
+/// The recording that a process has open for writing. Only `antiphon run` keeps it open so: a
 /// program maps it and closes it, and `top` reads it.
 fn tape_of_runner(pid: u32) -> io::Result<Option<PathBuf>> {
     let name = format!("/memfd:{} (deleted)", TAPE.to_string_lossy());
@@ -177,7 +179,8 @@ fn tape_of_program(pid: u32) -> Option<(u32, PathBuf)> {
     Some((runner, path))
 }
 
-/// The recording in which a process is: one that has written its title over its environment.
+/// The recording that lists the process: for a process that has written its title over its
+/// environment.
 fn tape_that_names(pid: u32) -> Option<(u32, PathBuf)> {
     runners().into_iter().find_map(|runner| {
         let path = tape_of_runner(runner).ok()??;
@@ -186,14 +189,14 @@ fn tape_that_names(pid: u32) -> Option<(u32, PathBuf)> {
     })
 }
 
-/// The command that `antiphon run` runs there, as far as its arguments tell.
+/// The command that `antiphon run` runs in process `runner`, as far as its arguments tell.
 fn program_of(runner: u32) -> String {
     let words = words_of(runner);
     let after = words.iter().position(|word| word == "--").map_or(0, |at| at + 1);
     shell::line(&words[after..])
 }
 
-/// The command that a process is.
+/// The command line of a process.
 pub fn command_of(pid: u32) -> String {
     shell::line(words_of(pid))
 }

@@ -1,4 +1,4 @@
-//! The state of a recording now, and the changes after the last look.
+//! The state of a recording now, and what has changed after the previous look.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,23 +15,23 @@ use crate::run::names;
 use crate::run::summary::{self, LockRow};
 use crate::symbols::{CallSite, Symbols};
 
-/// Looks at one recording again and again.
+/// Reads one recording repeatedly.
 pub struct Lookout {
     source: Source,
     symbols: Symbols,
-    /// Nanoseconds waited, and waits, by call site and kind, at the last look.
+    /// Nanoseconds waited and number of waits at the previous look, by call site and kind.
     before: HashMap<(String, &'static str), (u64, u64)>,
-    /// The time of the last look.
+    /// The time of the previous look.
     then: Option<Instant>,
 }
 
-/// One look.
+/// The result of one look at a recording.
 pub struct Look {
-    /// The command, or the file.
+    /// The command that runs, or the path of the file.
     pub name: String,
-    /// The process of `antiphon run`, if it is not a file.
+    /// The process of `antiphon run`; `None` if the recording is a file.
     pub runner: Option<u32>,
-    /// Whether that is still there.
+    /// Whether the process of `antiphon run` still exists.
     pub runs: bool,
     /// Nanoseconds from the moment when the first process began to record.
     pub age_ns: u64,
@@ -51,11 +51,11 @@ pub struct Look {
 
 /// The waits at one call site.
 pub struct SiteRow {
-    /// All that was recorded there. Waits that go on are in it, up to now.
+    /// All that was recorded at the site. Waits that have not ended count up to now.
     pub row: LockRow,
-    /// How many threads waited here, on average, from the last look on, or from the beginning.
+    /// The mean number of threads that waited here: after the previous look, or from the beginning.
     pub blocked: f64,
-    /// How many waits ended or began in a second, from the last look on, or from the beginning.
+    /// Waits that ended or began, per second: after the previous look, or from the beginning.
     pub waits_per_s: f64,
 }
 
@@ -69,18 +69,18 @@ pub struct Waiting {
 }
 
 impl Lookout {
-    /// Nothing has been looked at yet.
+    /// A lookout that has not looked yet.
     pub fn new(source: Source) -> Self {
         Self { source, symbols: Symbols::default(), before: HashMap::new(), then: None }
     }
 
-    /// Looks.
+    /// Reads the recording.
     ///
     /// # Errors
     ///
     /// Those of reading the recording.
     pub fn look(&mut self) -> io::Result<Look> {
-        // Before the look: what comes after the end is no news.
+        // Checked before the recording is read: nothing is recorded after the program's end.
         let runs = self
             .source
             .runner
@@ -112,7 +112,7 @@ impl Lookout {
         })
     }
 
-    /// The changes at a site in `span_ns`.
+    /// The row of a site, with its changes in the last `span_ns` nanoseconds.
     fn changed(&mut self, row: LockRow, span_ns: f64) -> SiteRow {
         let before = self.before.entry((row.site.label(), row.kind)).or_default();
         let now = (row.wait.sum_ns, row.contended);

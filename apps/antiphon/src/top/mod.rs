@@ -1,14 +1,14 @@
-//! `top`: what a program under `run` waits for now, call site by call site; and what the pools of
-//! one that shows them do.
+//! `top`: what a program under `run` waits for now, call site by call site, and what the pools of a
+//! program that shows them do.
 //!
 //! | module | does |
 //! |---|---|
-//! | [`find`] | finds the recording |
-//! | [`look`] | reads it, and what has changed |
-//! | [`pools`] | asks for pools, and prints what it is told |
+//! | [`find`] | finds the recording and the pools |
+//! | [`look`] | reads a recording, and what has changed in it |
+//! | [`pools`] | asks a program for its pools, and prints the answer |
 //! | [`view`] | one look at both |
 //!
-//! A recording is read, and the program not touched; pools it tells of itself.
+//! A recording is read without touching the program; of its pools the program itself reports.
 
 mod find;
 mod look;
@@ -74,11 +74,11 @@ pub struct Arguments {
 }
 
 const REFRESH: Duration = Duration::from_secs(1);
-/// How many call sites are printed in a single output, and how many workers and places of a pool.
+/// The rows of a single output: of call sites, of a pool's workers and of its places.
 const ROWS: usize = 20;
-/// Columns that the kind and the numbers take.
+/// Columns that the kind and the numbers of a row take.
 const NUMBERS: usize = 76;
-/// Letters of a call site that are shown on the smallest terminal.
+/// The least number of letters of a call site, on the smallest terminal.
 const LEAST_NAME: usize = 20;
 
 /// The key by which the rows are sorted.
@@ -119,11 +119,11 @@ impl Order {
     }
 }
 
-/// Looks, once or until the user or the program ends it.
+/// Shows the program once, or repeatedly until the user or the program ends it.
 ///
 /// # Errors
 ///
-/// If there is nothing to look at, or it can't be shown.
+/// If there is nothing to look at, or the terminal can't show it.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut watched = Watched::new(find::find(arguments.what.as_deref())?);
     if arguments.json || arguments.once || !std::io::stdout().is_terminal() {
@@ -136,7 +136,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(mut last) = live(&mut watched)? {
-        // The other screen is gone, and what was seen last with it.
+        // Leaving the alternate screen has removed the last look: it is printed again.
         print(&mut last)?;
     }
     Ok(ExitCode::SUCCESS)
@@ -158,7 +158,7 @@ fn print(view: &mut View) -> Result<(), Failure> {
     say(&text)
 }
 
-/// Shows look after look; returns the last one if the program has ended.
+/// Shows one look after the other; returns the last one if the program has ended.
 fn live(watched: &mut Watched) -> Result<Option<View>, Failure> {
     let unshown = |error| Failure::measured(format!("the terminal: {error}"));
     let screen = Screen::enter().map_err(unshown)?;
@@ -169,7 +169,7 @@ fn live(watched: &mut Watched) -> Result<Option<View>, Failure> {
         if let Some(look) = &mut view.locks {
             sort(look, order);
             let letters = screen::size().0.saturating_sub(NUMBERS).max(LEAST_NAME);
-            // More rows have no place beside pools.
+            // Beside pools there is no room for more rows.
             let most = if view.pools.is_some() { ROWS } else { usize::MAX };
             lines.extend(highlighted(&table(look, most, letters)));
         }
@@ -191,7 +191,7 @@ fn live(watched: &mut Watched) -> Result<Option<View>, Failure> {
     }
 }
 
-/// Its lines, the first as one that stands out.
+/// The lines of a table, with the first one highlighted.
 fn highlighted(table: &Table) -> Vec<String> {
     let rendered = table.render(false);
     let rows = rendered.lines().enumerate();

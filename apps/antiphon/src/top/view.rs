@@ -1,4 +1,4 @@
-//! One look at all that there is to see: locks, pools, or both.
+//! One look at a program's locks, pools, or both.
 
 use antiphon_report::failure::Failure;
 use antiphon_report::table::duration;
@@ -9,22 +9,22 @@ use super::find::{Found, command_of};
 use super::look::{Look, Lookout};
 use super::pools::{Blind, Part, Pools, Program};
 
-/// The subject of repeated looks.
+/// A program that is looked at repeatedly.
 pub struct Watched {
     locks: Option<Lookout>,
     program: Option<Program>,
     name: String,
-    /// The first look at the pools: it was needed to find them.
+    /// The first look at the pools, which was taken to find them.
     first: Option<Pools>,
 }
 
-/// One look.
+/// The result of one look.
 pub struct View {
     /// The waits of the program.
     pub locks: Option<Look>,
-    /// Its pools.
+    /// The pools of the program.
     pub pools: Option<Pools>,
-    /// Whether there is more to come.
+    /// Whether the program still runs, so that a further look is worthwhile.
     pub runs: bool,
     /// The command, and the process that shows its pools.
     program: Option<(String, u32)>,
@@ -37,18 +37,18 @@ impl Watched {
         Self { locks: source.map(Lookout::new), program, name, first }
     }
 
-    /// Looks.
+    /// Looks at the locks and the pools.
     ///
     /// # Errors
     ///
-    /// Those of reading the recording; or what the program says instead of an answer.
+    /// Those of reading the recording, or the message that the program sends instead of an answer.
     pub fn look(&mut self) -> Result<View, Failure> {
         let unread = |error| Failure::measured(format!("reading the recording: {error}"));
         let locks = self.locks.as_mut().map(Lookout::look).transpose().map_err(unread)?;
         let program = self.program.as_ref().map(|program| (self.name.clone(), program.pid));
         let again = || match self.program.as_mut()?.look() {
             Ok(pools) => Some(Ok(pools)),
-            // It has ended, or is about to.
+            // The program has ended, or is about to.
             Err(Blind::Shows(_)) => None,
             Err(Blind::Says(failure)) => Some(Err(failure)),
         };
@@ -60,7 +60,7 @@ impl Watched {
 }
 
 impl View {
-    /// This one; of a program that has ended, with the pools as they were in the last.
+    /// This look; if the program has ended, with the pools of the `last` look.
     pub fn or_last(self, last: Self) -> Self {
         let pools = if self.runs { self.pools } else { self.pools.or(last.pools) };
         Self { pools, ..self }
@@ -78,7 +78,7 @@ impl View {
         body
     }
 
-    /// The lines on top.
+    /// The lines above the tables.
     pub fn heads(&self, order: Option<Order>) -> Vec<String> {
         let mut lines = Vec::new();
         match &self.locks {

@@ -1,4 +1,5 @@
-//! A number that the program prints about itself: requests a second, a latency.
+//! A metric: a number that the program prints about itself, such as requests per second or a
+//! latency.
 
 use regex_lite::Regex;
 
@@ -14,7 +15,7 @@ impl Metric {
     ///
     /// # Errors
     ///
-    /// A sentence, if it is not that.
+    /// A sentence, if the text has another form.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (name, pattern) = text
             .split_once('=')
@@ -27,16 +28,16 @@ impl Metric {
         Ok(Self { name: name.to_owned(), pattern })
     }
 
-    /// The user's name for it.
+    /// The name that the user gave it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The last number in `output` that is meant.
+    /// The last match in `output`.
     ///
     /// # Errors
     ///
-    /// A sentence, if there is none, or it is not above zero: then it has no ratio.
+    /// A sentence, if there is no match, or the number is not above zero: it then has no ratio.
     pub fn find(&self, output: &str) -> Result<f64, String> {
         let last = self.pattern.captures_iter(output).last();
         let number = last.and_then(|captures| captures.get(1)).map(|group| group.as_str());

@@ -1,16 +1,16 @@
-//! `try`: is a program faster with our locks? Interleaved runs, and an honest answer.
+//! `try`: tests whether a program is faster with our locks, by interleaved runs.
 //!
 //! Runs come in pairs, one with glibc's locks and one with ours, in random order within the pair:
-//! what drifts over minutes (clocks, caches, neighbours) meets both alike. The first pair warms the
-//! page cache and is rejected. From the others come the ratios of wall time, ours over glibc's.
+//! what drifts over minutes (clocks, caches, neighbours) affects both alike. The first pair warms
+//! the page cache and is rejected. The others yield the ratios of wall time, ours over glibc's.
 //!
-//! The interval around their median is by order statistics, as of the sign test: with n pairs, the
-//! number of ratios below the true median has the binomial distribution B(n, ½), so between the
-//! k-th ratio from below and the k-th from above lies the true median in 1 − 2·P(B < k) of all
-//! cases. The largest k for which that is 95 % or more is taken. It asks nothing of the
+//! The interval around their median is by order statistics, as in the sign test: with n pairs, the
+//! number of ratios below the true median has the binomial distribution B(n, ½), so the true median
+//! lies between the k-th ratio from below and the k-th from above in 1 − 2·P(B < k) of all cases.
+//! The largest k for which that is 95 % or more is taken. This assumes nothing about the
 //! distribution of times, and needs six pairs. Unless the interval excludes 1 no difference was
-//! shown, which is not to say that there is none: the verdict has what it may be, and what would
-//! narrow it.
+//! shown, which does not mean that there is none: the verdict names how large it may be, and what
+//! would narrow the interval.
 
 mod metric;
 mod pair;
@@ -83,12 +83,12 @@ pub struct Arguments {
     command: Vec<OsString>,
 }
 
-/// A pair needs this many to have a 95 % interval: 2 · ½⁶ < 5 %.
+/// The least number of pairs for a 95 % interval: 2 · ½⁶ < 5 %.
 const LEAST: usize = 6;
 /// More pairs than a user waits for.
 const MOST: usize = 10_000;
 
-/// Runs the pairs and says what came of them.
+/// Runs the pairs and reports the results.
 ///
 /// # Errors
 ///
@@ -118,7 +118,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let unmatched = sites.as_ref().map(Sites::unmatched).transpose();
     let unmatched = unmatched.map_err(Failure::missing)?.unwrap_or_default();
     if let Some(sentence) = sites::sentence(&unmatched) {
-        // A user that has closed stderr does not want to know.
+        // A failed write means that the user has closed stderr.
         let _ = writeln!(std::io::stderr(), "antiphon: {sentence}");
     }
     let metrics: Vec<_> = arguments.metric.iter().map(Metric::name).collect();
@@ -192,8 +192,8 @@ fn failed(arguments: &Arguments, ours: bool, status: ExitStatus) -> Failure {
     Failure::measured(format!("{name} failed with {locks}: {status}{hint}"))
 }
 
-/// Where a run's output goes: nowhere, to ours, or, when there are metrics in it, to memory. A
-/// pipe would be read until the last process that has it ends, be it a daemon.
+/// The destination of a run's output: nowhere, our own output, or memory if metrics are read from
+/// it. A pipe would be read until the last process that has it ends, even a daemon.
 enum Output {
     Elsewhere,
     Memory(File),

@@ -1,4 +1,4 @@
-//! The results of the pairs: a row for the time, one for CPU time, one for each metric.
+//! The results of the pairs: a row for the time, one for CPU time, and one for each metric.
 
 use antiphon_report::stats::{Interval, median};
 use antiphon_report::table::{Cell, Table, duration, si};
@@ -13,11 +13,11 @@ pub struct Run {
     pub seconds: f64,
     /// CPU time of the program and of the children that it waited for.
     pub cpu_s: f64,
-    /// The metrics, in the order in which they were asked for.
+    /// The metrics, in the order in which they were requested.
     pub metrics: Vec<f64>,
 }
 
-/// Two runs after each other.
+/// Two consecutive runs.
 #[derive(Clone, Debug)]
 pub struct Pair {
     /// The run with glibc's locks.
@@ -28,7 +28,7 @@ pub struct Pair {
     pub ours_first: bool,
 }
 
-/// One quantity over all pairs.
+/// The figures of one quantity over all pairs.
 struct Row<'a> {
     name: &'a str,
     glibc: f64,
@@ -36,7 +36,7 @@ struct Row<'a> {
     ratio: Interval,
 }
 
-/// All pairs of one trial; enough for an interval.
+/// The results of one trial, with enough pairs for an interval.
 pub struct Outcome<'a> {
     lock: &'a str,
     pairs: &'a [Pair],
@@ -45,7 +45,7 @@ pub struct Outcome<'a> {
 }
 
 impl<'a> Outcome<'a> {
-    /// `None` if there are too few pairs for an interval.
+    /// Evaluates the pairs. `None` if there are too few of them for an interval.
     pub fn of(lock: &'a str, pairs: &'a [Pair], metrics: &[&'a str]) -> Option<Self> {
         let row = |name, of: &dyn Fn(&Run) -> f64| {
             let ratios = pairs.iter().map(|pair| of(&pair.ours) / of(&pair.glibc)).collect();
@@ -65,7 +65,7 @@ impl<'a> Outcome<'a> {
         Some(Self { lock, pairs, time, rows })
     }
 
-    /// The object for scripts.
+    /// The JSON object for scripts.
     pub fn json(&self) -> Value {
         let pairs: Vec<_> = self.pairs.iter().map(|pair| self.pair(pair)).collect();
         let metrics: serde_json::Map<_, _> = self.rows[2..]
@@ -98,7 +98,7 @@ impl<'a> Outcome<'a> {
         })
     }
 
-    /// The text for people.
+    /// The text for terminals.
     pub fn text(&self, colour: bool) -> String {
         let mut table = Table::new(&["", ">glibc", &format!(">{}", self.lock), ">ratio", ">95 %"]);
         for (index, row) in self.rows.iter().enumerate() {
@@ -131,8 +131,8 @@ impl<'a> Outcome<'a> {
         )
     }
 
-    /// The verdict on the time, in words; where no difference was shown, how large one may be all
-    /// the same.
+    /// The verdict on the time, in words; where no difference was shown, how large one may still
+    /// be.
     fn verdict(&self) -> String {
         let Interval { low95, high95, .. } = self.time;
         if low95 > 1.0 || high95 < 1.0 {
@@ -142,7 +142,7 @@ impl<'a> Outcome<'a> {
         let mut said = format!(
             "no difference shown: from {less:.1} % less time to {more:.1} % more is possible"
         );
-        // The interval's width goes with the root of the number of pairs.
+        // The interval's width falls with the root of the number of pairs.
         let pairs = self.pairs.len() * 4;
         if pairs <= MOST {
             said += &format!(", and half of that with --pairs {pairs}");

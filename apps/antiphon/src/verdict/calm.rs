@@ -1,20 +1,20 @@
-//! Nothing that a lock could change: what the program spends its time on.
+//! Finds that no lock could make the program faster, and says what it spends its time on.
 //!
 //! **Threshold**: no rule has found anything that takes time, and waits for locks are less than a
-//! tenth of the working time, as [`contention`](super::contention) has it.
+//! tenth of the working time, the threshold of [`contention`](super::contention).
 //!
-//! **Reason**: that there is nothing to gain is an answer, too, and the one that most programs get.
+//! **Reason**: that nothing is to be gained is an answer too, and the one that most programs get.
 
 use super::evidence::ratio;
 use super::{Evidence, Finding, percent};
 
-/// A finding of less weight says nothing about the working time.
+/// Findings of less weight are not about the working time.
 const LEAST_WEIGHT: f64 = 0.1;
 
 pub fn find(evidence: &Evidence<'_>, findings: &[Finding]) -> Option<Finding> {
     let report = evidence.report;
     let nothing_seen = report.run.is_outside() || report.processes == 0 || report.unseen > 0;
-    // Something else than pthread locks is what its threads wait for, and was said.
+    // The threads wait for something other than pthread locks, and a finding says so.
     let is_elsewhere = findings.iter().any(|finding| finding.rule == "unreached");
     if findings.iter().any(|finding| finding.weight >= LEAST_WEIGHT) || nothing_seen || is_elsewhere
     {

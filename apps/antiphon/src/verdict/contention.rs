@@ -1,26 +1,26 @@
 //! A lock that is held for so long that others wait for it.
 //!
-//! **Threshold**: a tenth of the working time is spent waiting for the lock, and it is held for
-//! two fifths of the run or more (without a profile that is not known, and the rule speaks of the
-//! wait alone).
+//! **Threshold**: a tenth of the working time is spent waiting for the lock, and it is held for two
+//! fifths of the run or more. Without a profile the time held is not known, and the rule reports
+//! the wait alone.
 //!
 //! **Reason**: a lock that is held most of the time is the program's limit. Its sections run one
-//! after the other, whatever lock it is; only fewer or shorter sections, or more locks, help.
+//! after the other, whichever lock it is; only fewer or shorter sections, or more locks, help.
 
 use antiphon_report::table::duration;
 
 use super::evidence::{Class, likewise};
 use super::{Evidence, Finding, percent};
 
-/// The least share of the working time.
+/// The least share of the working time that is spent waiting for the lock.
 pub const LEAST_SHARE: f64 = 0.1;
 /// The least share of the run in which the lock is held.
 pub const LEAST_HELD: f64 = 0.4;
 
-/// One section that has more than this of all sections' time is named.
+/// A single section with more than this share of all sections' time is named.
 const LONG_PART: f64 = 0.5;
 
-/// The place that holds the lock longest, if the lock is not taken through a wrapper.
+/// Names the place that holds the lock longest, unless the lock is taken through a wrapper.
 fn longest_by(class: &Class<'_>) -> String {
     let site = class.held_at();
     if site.caller.is_some() { String::new() } else { format!(", longest by {}", site.label()) }

@@ -3,10 +3,10 @@
 //! **Threshold**: a tenth of the working time is spent waiting for the lock, though it is free for
 //! three fifths of the run or more.
 //!
-//! **Reason**: where sections are short, a wait of many sections' length is no work of others but
-//! the cost of passing the lock on: waiters that have to be woken, owners that lost their CPU. A
-//! lock that lets waiters spin, or running threads pass sleeping ones, costs less there; taking it
-//! less often costs least.
+//! **Reason**: where sections are short, a wait as long as many sections is not the work of others
+//! but the cost of passing the lock on: waiters that must be woken, owners that lost their CPU. A
+//! lock that lets waiters spin, or running threads overtake sleeping ones, costs less there; taking
+//! it less often costs least.
 
 use antiphon_record::Histogram;
 use antiphon_report::table::duration;

@@ -1,17 +1,17 @@
 //! More threads that want to run than CPUs.
 //!
-//! **Threshold**: threads were ready without a CPU for a fifth of the working time or more, and
-//! more of them than CPUs were busy at a time on average.
+//! **Threshold**: threads were ready without a CPU for a fifth of the working time or more, and on
+//! average more threads were running or ready than there are CPUs.
 //!
-//! **Reason**: beyond one thread a CPU, threads take turns and no more work is done. Owners of
-//! locks lose their CPUs, and all that wait for them wait for a time slice longer.
+//! **Reason**: beyond one thread per CPU, threads take turns and no more work is done. An owner
+//! that loses its CPU makes all waiters of its lock wait for a time slice longer.
 
 use antiphon_report::words::several;
 
 use super::evidence::ratio;
 use super::{Evidence, Finding, percent};
 
-/// The least share of the working time.
+/// The least share of the working time in which threads were ready without a CPU.
 const LEAST_SHARE: f64 = 0.2;
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {

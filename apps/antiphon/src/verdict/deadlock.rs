@@ -1,9 +1,9 @@
 //! Threads that wait for each other at the end of the run.
 //!
 //! **Threshold**: a circle of threads, each of which waits for a lock that the next one holds; or
-//! one thread that waits for a lock that it holds itself. Only a profile knows the owners.
-//! Without one, and where the owner was not seen, the rule speaks of threads that waited for a
-//! lock to the end, for a second or a fifth of the run.
+//! one thread that waits for a lock that it holds itself. Only a profile knows the owners. Without
+//! a profile, and where the owner was not seen, the rule reports threads that waited for a lock to
+//! the end, for a second or a fifth of the run.
 //!
 //! **Reason**: none of them will ever go on.
 
@@ -15,17 +15,17 @@ use antiphon_report::words::several;
 use super::{Evidence, Finding, STOPS};
 use crate::run::summary::Stuck;
 
-/// A thread that waits for longer than this, to the end, is stuck and not just unlucky; or for
-/// [`LONG_PART`] of the run, if that is shorter.
+/// A thread that waits to the end for longer than this is stuck, not unlucky; or for [`LONG_PART`]
+/// of the run, if that is shorter.
 const LONG_NS: f64 = 1e9;
 const LONG_PART: f64 = 0.2;
-/// In a shorter run nothing is long.
+/// The least length of such a wait, however short the run is.
 const LEAST_NS: f64 = 50e6;
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let stuck = &evidence.report.stuck;
     if let Some(circle) = circle(stuck) {
-        // The lock that a thread holds is the one that the thread before it waits for.
+        // Each thread holds the lock that the thread before it waits for.
         let before = circle.iter().cycle().skip(circle.len() - 1);
         let steps: Vec<_> = circle
             .iter()
@@ -90,8 +90,8 @@ fn finding(says: String, advice: &str) -> Finding {
     Finding { rule: "deadlock", says, advice: advice.to_owned(), weight: STOPS }
 }
 
-/// A circle of threads that wait for each other: each, and where it took the lock that the one
-/// before it waits for.
+/// A circle of threads that wait for each other: each thread, with the place where it took the lock
+/// that the thread before it waits for.
 fn circle(stuck: &[Stuck]) -> Option<Vec<(&Stuck, String)>> {
     let owners: BTreeMap<(u32, u64), (usize, String)> = stuck
         .iter()
@@ -109,7 +109,7 @@ fn circle(stuck: &[Stuck]) -> Option<Vec<(&Stuck, String)>> {
             if *owner == begin {
                 return Some(path.into_iter().map(|(at, site)| (&stuck[at], site)).collect());
             }
-            // A circle that `begin` is not in: its own threads find it.
+            // This circle does not contain `begin`: it is found from its own threads.
             if path.len() > stuck.len() {
                 break;
             }
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_circle_is_found_wherever_it_begins() {
-        // 4 waits for a circle of three that it is not in.
+        // Thread 4 waits for a circle of three that does not contain it.
         let threads =
             [stuck(4, 1, &[9]), stuck(1, 2, &[1]), stuck(2, 3, &[7, 2]), stuck(3, 1, &[3])];
         let circle = circle(&threads).expect("a circle");
@@ -152,7 +152,7 @@ mod tests {
     fn a_chain_is_no_circle_and_a_thread_may_wait_for_itself() {
         assert!(circle(&[stuck(1, 2, &[1]), stuck(2, 3, &[2])]).is_none());
         assert_eq!(circle(&[stuck(1, 5, &[5])]).map(|circle| circle.len()), Some(1));
-        // The same address in another process is another lock.
+        // The same address in another process names another lock.
         let other = Stuck { pid: 2, ..stuck(2, 1, &[2]) };
         assert!(circle(&[stuck(1, 2, &[1]), other]).is_none());
     }

@@ -1,9 +1,9 @@
-//! What rules look at: the report, and what several of them need to be computed from it.
+//! What the rules read: the report, and figures computed from it that several rules need.
 //!
 //! *Working time* is the time in which threads had something to do: on a CPU, ready without one, or
-//! waiting for a lock. Waits for conditions, semaphores, I/O, threads and timers are not in it: a
-//! thread that waits for work has none. A thread that spins for a lock is counted twice, on its CPU
-//! and as a waiter; that is little, because waiters sleep after some microseconds.
+//! waiting for a lock. Waits for conditions, semaphores, I/O, threads and timers are not included:
+//! a thread that waits for work has nothing to do. A thread that spins for a lock is counted twice,
+//! on its CPU and as a waiter; that is little, because waiters sleep after some microseconds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use crate::symbols::{CallSite, short};
 pub struct Evidence<'a> {
     /// The report.
     pub report: &'a Report,
-    /// Locks by class, the one that was waited for longest first. No condition variables.
+    /// Locks by class, the longest waited for first. Condition variables are not included.
     pub classes: Vec<Class<'a>>,
     /// Length of the run, in seconds.
     pub wall_s: f64,
@@ -26,30 +26,30 @@ pub struct Evidence<'a> {
     pub cpus: f64,
     /// Working time, in seconds of all threads.
     pub working_s: f64,
-    /// Time of all threads together, in seconds: as if each had lived for the whole run.
+    /// Time of all threads together, in seconds, as if each had lived for the whole run.
     pub threads_s: f64,
 }
 
 /// Locks that are taken at the same call sites.
 pub struct Class<'a> {
-    /// What they are called: `mutex`, `readers-writer lock`, `spinlock`.
+    /// The noun for the class: `mutex`, `readers-writer lock`, `spinlock`.
     pub noun: &'static str,
-    /// Their rows.
+    /// The rows of these locks in the report.
     pub rows: Vec<&'a LockRow>,
-    /// How many locks.
+    /// Number of locks.
     pub locks: usize,
-    /// How long they were waited for.
+    /// Histogram of the waits for these locks.
     pub wait: Histogram,
-    /// How long they were held; empty without a profile.
+    /// Histogram of the holds; empty without a profile.
     pub hold: Histogram,
-    /// How often they were taken; without a profile, after a wait.
+    /// Number of acquisitions; without a profile, of those that had to wait.
     pub acquisitions: u64,
-    /// How long threads had waited that still did at the end, in nanoseconds.
+    /// Time that threads which still waited at the end had waited, in nanoseconds.
     stuck_ns: u64,
 }
 
 impl<'a> Evidence<'a> {
-    /// What a report says.
+    /// Computes the figures of a report.
     pub fn new(report: &'a Report) -> Self {
         let blocked = &report.blocked;
         let waits = blocked.mutex + blocked.rwlock + blocked.spin;
@@ -64,7 +64,8 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Classes with at least that share of the working time, each with its share.
+    /// The classes whose share of the working time is at least `least`, each with its share.
+    /// Classes of stuck threads are left out.
     pub fn waited_for(&self, least: f64) -> impl Iterator<Item = (f64, &Class<'a>)> {
         let classes = self.classes.iter().filter(|class| !class.is_stuck());
         classes.map(|class| (self.share(class), class)).filter(move |(share, _)| *share >= least)
@@ -75,9 +76,9 @@ impl<'a> Evidence<'a> {
         ratio(class.wait.sum_ns as f64 / 1e9, self.working_s).min(1.0)
     }
 
-    /// The share of the run in which such a lock was held, on average over them, and not to read:
-    /// readers hold at once. `None` if that is not known: without a profile, of spinlocks, and if a
-    /// hold did not end.
+    /// The share of the run in which such a lock was held exclusively, on average over these locks:
+    /// holds of readers overlap. `None` if that is not known: without a profile, of spinlocks, and
+    /// if a hold did not end.
     pub fn held(&self, class: &Class<'_>) -> Option<f64> {
         let alone = class.rows.iter().filter(|row| row.kind != READ);
         let ns: u64 = alone.map(|row| row.hold.sum_ns).sum();
@@ -88,7 +89,7 @@ impl<'a> Evidence<'a> {
 }
 
 impl<'a> Class<'a> {
-    /// One lock, of these rows.
+    /// The class of one lock, from its rows.
     fn of(noun: &'static str, rows: Vec<&'a LockRow>) -> Self {
         let (mut wait, mut hold) = (Histogram::default(), Histogram::default());
         for row in &rows {
@@ -99,7 +100,7 @@ impl<'a> Class<'a> {
         Self { noun, rows, locks: 1, wait, hold, acquisitions, stuck_ns: 0 }
     }
 
-    /// These locks and those.
+    /// Both classes together.
     fn with(mut self, other: Self) -> Self {
         self.rows.extend(other.rows);
         self.locks += other.locks;
@@ -120,7 +121,7 @@ impl<'a> Class<'a> {
         self.most(|row| row.hold.sum_ns)
     }
 
-    /// The part of all holds' time that the longest one has.
+    /// The share of the longest hold in the time of all holds.
     pub fn longest_hold(&self) -> f64 {
         ratio(self.hold.max_ns as f64, self.hold.sum_ns as f64)
     }
@@ -130,14 +131,14 @@ impl<'a> Class<'a> {
         self.rows.iter().max_by_key(|row| of(row)).map_or(&NOWHERE, |row| &row.site)
     }
 
-    /// Whether most of the waiting is in waits that never ended: then it says that a thread is
-    /// stuck, and nothing about what the lock costs.
+    /// Whether most of the waiting is in waits that never ended: it then shows that a thread is
+    /// stuck, and nothing about the cost of the lock.
     fn is_stuck(&self) -> bool {
         self.stuck_ns > self.wait.sum_ns / 2
     }
 
-    /// The waits of a millisecond and more, and their time, if these are rare and most of the
-    /// waiting: those for owners that had lost their CPU, or slept.
+    /// The number of waits of a millisecond and more, and their time, if such waits are rare and
+    /// yet most of the waiting: those for owners that had lost their CPU, or slept.
     pub fn rare_long_waits(&self) -> Option<(u64, u64)> {
         const LEAST_NS: u64 = 1_000_000;
         let (long, ns) = self.wait.at_least(LEAST_NS);
@@ -156,7 +157,7 @@ impl<'a> Class<'a> {
     }
 }
 
-/// A sentence on further classes of which the same is to be said; empty if there are none.
+/// A sentence that names further classes with the same finding; empty if there are none.
 pub fn likewise(others: &[(f64, &Class<'_>)]) -> String {
     let Some((last, before)) = others.split_last() else { return String::new() };
     let one = |(share, class): &(f64, &Class<'_>)| {
@@ -167,7 +168,7 @@ pub fn likewise(others: &[(f64, &Class<'_>)]) -> String {
     format!(" So it is with {}{and}{}.", before.join(", "), one(last))
 }
 
-/// A part of a whole; nothing of nothing is nothing.
+/// The share of a part in a whole; 0 if the whole is 0.
 pub fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
@@ -181,11 +182,11 @@ fn noun(kind: &str) -> Option<&'static str> {
     }
 }
 
-/// The locks of these rows: first each by itself, then those that are taken at the same sites
-/// together.
+/// The classes of the report's locks: first each lock by itself, then the locks that are taken at
+/// the same sites together.
 ///
-/// One of these that has more than half of their waiting is a class of its own: what is to be said
-/// of it would be lost in the mean.
+/// A lock with more than half of the waiting of its class stays a class of its own: in the mean,
+/// its finding would be lost.
 fn classes(report: &Report) -> Vec<Class<'_>> {
     let mut locks: BTreeMap<(u32, u64, &'static str), Vec<&LockRow>> = BTreeMap::new();
     for row in report.locks.iter().filter(|row| row.address != 0) {

@@ -1,10 +1,10 @@
-//! Many threads that are woken for each notification.
+//! Notifications that wake many threads each.
 //!
-//! **Threshold**: four waits or more ended for each notification of a condition variable, of a
+//! **Threshold**: four waits or more ended for each notification of a condition variable with a
 //! thousand waits or more. Only a profile knows.
 //!
 //! **Reason**: a broadcast wakes all waiters. If one of them finds what it waits for, the others
-//! were woken to wait again, and each takes the mutex for that.
+//! were woken only to wait again, and each takes the mutex for that.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use crate::run::summary::{CONDITION, LockRow};
 
 /// The least number of waits.
 const LEAST: u64 = 1000;
-/// The least number of them for a notification.
+/// The least number of waits that end for each notification.
 const LEAST_EACH: f64 = 4.0;
-/// Beside what the waits for its mutex take.
+/// Small, because the waits for the condition's mutex have their own finding.
 const WEIGHT: f64 = 0.15;
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
@@ -26,7 +26,7 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
         conditions.entry((row.pid, row.address)).or_default().push(row);
     }
     let finding = |rows: Vec<&LockRow>| {
-        // Where threads wait, the row counts waits, and elsewhere notifications.
+        // Where threads wait, a row counts waits, and elsewhere notifications.
         let (waits, notified): (Vec<_>, Vec<_>) = rows.into_iter().partition(|it| it.contended > 0);
         let woken: u64 =
             waits.iter().map(|row| row.contended - row.gave_up.min(row.contended)).sum();

@@ -1,7 +1,7 @@
-//! Threads that wait for work, which is no contention.
+//! Threads that wait for work, which is not contention.
 //!
-//! **Threshold**: threads spent two fifths of their time or more in waits for conditions, and no
-//! fewer than the equivalent of one thread for half of the run.
+//! **Threshold**: threads spent two fifths of their time or more in waits for conditions, and at
+//! least the equivalent of one thread for half of the run.
 //!
 //! **Reason**: a worker without work waits for a condition variable. The longest waits of most
 //! reports are of that sort, and no lock makes them shorter.
@@ -12,11 +12,11 @@ use super::evidence::ratio;
 use super::{Evidence, Finding, percent};
 use crate::run::summary::CONDITION;
 
-/// The least share of the time of all threads.
+/// The least share of all threads' time in waits for conditions.
 const LEAST_SHARE: f64 = 0.4;
 /// The least number of threads that were idle, on average.
 const LEAST_THREADS: f64 = 0.5;
-/// It is good news: what can be mended stands before it.
+/// Good news: findings with a remedy come first.
 const WEIGHT: f64 = 0.05;
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {

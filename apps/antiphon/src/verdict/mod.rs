@@ -46,20 +46,21 @@ use serde_json::{Value, json};
 use crate::run::summary::Report;
 pub use evidence::Evidence;
 
-/// One thing that a rule has found.
+/// A finding of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// The rule, by name.
+    /// The name of the rule.
     pub rule: &'static str,
     /// The fact, with its figures.
     pub says: String,
-    /// A remedy, or that there is none.
+    /// A remedy, or the statement that there is none.
     pub advice: String,
-    /// How much of the program's time it is about, from 0 to 1; defects of correctness are above.
+    /// The share of the program's time that the finding is about, from 0 to 1; defects of
+    /// correctness are above 1.
     pub weight: f64,
 }
 
-/// A rule: what it finds in the evidence.
+/// A rule: returns its findings in the evidence.
 type Rule = fn(&Evidence<'_>) -> Vec<Finding>;
 
 const RULES: [Rule; 12] = [
@@ -77,16 +78,16 @@ const RULES: [Rule; 12] = [
     unreached::find,
 ];
 
-/// How wide the text of a verdict is.
+/// The width of a verdict's text, in columns.
 pub const COLUMNS: usize = 100;
 
-/// The weight of a defect that makes a program stop, whatever its time goes to.
+/// The weight of a defect that makes a program stop, whatever its time is spent on.
 const STOPS: f64 = 3.0;
-/// The weight of one that may make it stop.
+/// The weight of a defect that may make a program stop.
 const MAY_STOP: f64 = 2.0;
 
-/// The findings of a report, the one that matters most first. There is at least one, if anything
-/// was seen.
+/// The findings of a report, the most important first. There is at least one, if anything was
+/// recorded.
 pub fn of(report: &Report) -> Vec<Finding> {
     let evidence = Evidence::new(report);
     let mut findings: Vec<_> = RULES.iter().flat_map(|rule| rule(&evidence)).collect();

@@ -1,9 +1,9 @@
 //! Locks that were taken in both orders.
 //!
-//! **Threshold**: one such pair, or one circle of several.
+//! **Threshold**: one such pair of locks, or one circle of several.
 //!
-//! **Reason**: if two threads do both at the same time, neither goes on. That it did not happen in
-//! this run is luck.
+//! **Reason**: if two threads take the locks in opposite orders at the same time, neither goes on.
+//! That it did not happen in this run is luck.
 
 use super::{Evidence, Finding, MAY_STOP};
 

@@ -1,12 +1,11 @@
-//! Few and long waits: owners that had lost their CPU, or slept.
+//! Rare and long waits: for owners that had lost their CPU, or slept.
 //!
 //! **Threshold**: a tenth of the working time is spent waiting for the lock, and most of that in
-//! waits of a millisecond and more, of which there is less than one in a hundred acquisitions. Only
-//! a profile knows.
+//! waits of a millisecond and more, fewer than one in a hundred acquisitions. Only a profile knows.
 //!
 //! **Reason**: a lock that is mostly free is rarely waited for. A thread that finds it taken and
-//! then waits for a time slice waits for an owner that does not run: it sleeps in its section, or
-//! another thread has its CPU. The lock has no part in that.
+//! then waits for a time slice waits for an owner that does not run: the owner sleeps in its
+//! section, or another thread has its CPU. The lock is not the cause.
 
 use antiphon_report::table::{count, duration};
 

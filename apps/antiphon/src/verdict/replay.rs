@@ -1,6 +1,6 @@
 //! The verdict of a replay: what the machine is, what limits the program there, and what to do.
 //!
-//! All of it is simulated, and says so.
+//! All of its figures are simulated, and its text says so.
 
 use antiphon_replay::{GLIBC, IDEAL, Row, Verdict};
 use antiphon_report::words::several;
@@ -10,7 +10,7 @@ use crate::replay::study::{SiteRow, Study, in_words};
 
 /// Threads that wait for a smaller share of their time are not limited by locks.
 const LEAST_WAITING: f64 = 0.05;
-/// If locks that cost nothing make it less than this much faster, other locks can't either.
+/// If locks without cost speed the program up by less than this factor, no lock helps.
 const LEAST_SPEEDUP: f64 = 1.1;
 
 /// The findings, in the order in which they are to be read.
@@ -64,7 +64,7 @@ fn limit(study: &Study, glibc: &Row) -> Option<Finding> {
     Some(Finding { rule: "limit", says, advice, weight: waiting })
 }
 
-/// What to do about sections.
+/// The advice about sections.
 fn sections(first: Option<&SiteRow>) -> String {
     let Some(site) = first else { return "Take locks less often.".to_owned() };
     let name = if site.name.is_empty() { "an unknown site" } else { &site.name };
@@ -82,7 +82,7 @@ fn sections(first: Option<&SiteRow>) -> String {
     }
 }
 
-/// Which lock to use.
+/// The lock that the replay recommends.
 fn lock(study: &Study) -> Finding {
     let recommendation = &study.recommendation;
     let (said, lock) = in_words(recommendation.verdict);

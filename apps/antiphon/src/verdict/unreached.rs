@@ -1,17 +1,17 @@
-//! Waits that a preloaded library can't do anything about.
+//! Waits that a preloaded library can't influence.
 //!
 //! **Threshold**: threads spent a tenth of their time or more in raw futexes, semaphores or I/O.
 //!
 //! **Reason**: Rust's std, C++20, Go, Java and OpenMP have locks of their own, made of futexes. The
-//! report has seen only that threads slept there, and replaces none of them. Files and sockets are
-//! no locks at all.
+//! report shows only that threads slept there, and the library replaces none of them. Files and
+//! sockets are not locks at all.
 
 use super::evidence::ratio;
 use super::{Evidence, Finding, percent};
 
-/// The least share of the time of all threads.
+/// The least share of all threads' time in such waits.
 const LEAST_SHARE: f64 = 0.1;
-/// What can be mended from here stands before it.
+/// Findings that can be acted on here come first.
 const WEIGHT: f64 = 0.04;
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {

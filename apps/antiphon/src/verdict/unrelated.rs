@@ -3,9 +3,9 @@
 //! **Threshold**: a tenth of the working time is spent waiting for one lock, and three functions or
 //! more, not of one type, each have a tenth or more of its sections' time.
 //!
-//! **Reason**: a lock that grew with its program often guards things that have nothing to do with
-//! each other. Then threads wait for work that would not disturb them. The report can't see the
-//! data; it can see that the functions differ.
+//! **Reason**: a lock that grew with its program often guards unrelated data. Then threads wait for
+//! work that would not disturb them. The report can't see the data; it can see that the functions
+//! differ.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use super::{Evidence, Finding, capital, percent};
 const LEAST_FUNCTIONS: usize = 3;
 /// The least share of the sections' time that makes a function count.
 const LEAST_PART: f64 = 0.1;
-/// Beside the same lock's own finding, this one stands second.
+/// Factor of the weight: this finding comes second to the same lock's finding of contention.
 const BESIDE: f64 = 0.9;
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
@@ -54,7 +54,7 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The type that a function belongs to, by its path; a function of none is its own.
+/// The type that a function belongs to, by its path; for a function outside of a type, its path.
 fn type_of(function: &str) -> &str {
     function.rsplit_once("::").map_or(function, |(of, _)| of)
 }

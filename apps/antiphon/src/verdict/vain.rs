@@ -1,11 +1,11 @@
 //! Notifications that find no waiter.
 //!
-//! **Threshold**: nine in ten notifications of a condition variable, of a thousand or more. Only a
-//! profile knows, and only of our own, private condition variables.
+//! **Threshold**: nine in ten notifications of a condition variable with a thousand or more found
+//! no waiter. Only a profile knows, and only of Antiphon's private condition variables.
 //!
 //! **Reason**: a notification is cheap where no thread waits, but a program that notifies each time
-//! often does so under a lock, and does the same where threads do wait: then each wakes one for a
-//! single item, or many for nothing.
+//! often does so under a lock, and does the same where threads do wait: there each notification
+//! wakes a thread for a single item, or many threads for nothing.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,15 @@ use crate::run::summary::CONDITION;
 
 /// The least number of notifications.
 const LEAST: u64 = 1000;
-/// The least share of them that found no waiter.
+/// The least share of notifications that found no waiter.
 const LEAST_SHARE: f64 = 0.9;
-/// It costs little: what takes time stands before it.
+/// Small, because such notifications cost little: findings about time come first.
 const WEIGHT: f64 = 0.03;
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut sites: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for row in evidence.report.locks.iter().filter(|row| row.kind == CONDITION) {
-        // Where threads wait, `gave_up` are their timeouts.
+        // Where threads wait, `gave_up` counts their timeouts.
         if row.contended == 0 {
             let site = sites.entry(row.site.label()).or_default();
             site.0 += row.acquisitions;

@@ -1,10 +1,10 @@
 //! A readers-writer lock that no thread reads.
 //!
-//! **Threshold**: all acquisitions of the lock, a thousand or more, are to write. Only a profile
+//! **Threshold**: all acquisitions of the lock, a thousand or more, are for writing. Only a profile
 //! knows.
 //!
-//! **Reason**: a readers-writer lock costs more than a mutex with each acquisition, and is worth it
-//! only if readers share it.
+//! **Reason**: each acquisition of a readers-writer lock costs more than that of a mutex, which
+//! pays only if readers share the lock.
 
 use antiphon_report::table::count;
 
@@ -12,7 +12,7 @@ use super::{Evidence, Finding, capital};
 
 /// The least number of acquisitions.
 const LEAST: u64 = 1000;
-/// Its price is small: what takes time stands before it.
+/// Small, because the extra cost is small: findings about time come first.
 const WEIGHT: f64 = 0.02;
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {

@@ -1,4 +1,4 @@
-//! Running a program, the command or the laboratory, and reading what it says.
+//! Runs a program, the command or the laboratory, and reads its output.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::PROGRAM;
 
-/// The program, with these arguments.
+/// The program with these arguments, not started yet.
 pub fn antiphon(arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
     command.args(arguments);
@@ -38,7 +38,7 @@ pub fn unbroken(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Jain's index: 1 where all are equal, and 1/n where one of n has all.
+/// Jain's index: 1 if all values are equal, and 1/n if one of n values has everything.
 pub fn jain(values: impl Iterator<Item = f64>) -> f64 {
     let values: Vec<_> = values.collect();
     let (sum, squares) = values.iter().fold((0.0, 0.0), |(s, q), v| (s + v, q + v * v));
@@ -50,7 +50,7 @@ pub fn rows(report: &Value) -> &[Value] {
     report["rows"].as_array().expect("rows")
 }
 
-/// The message for bad input: one line, and exit code 2.
+/// Returns the message for bad arguments: checks for one line, and exit code 2.
 pub fn refused(arguments: &[&str]) -> String {
     let output = output(arguments);
     let said = stderr(&output);
@@ -59,7 +59,7 @@ pub fn refused(arguments: &[&str]) -> String {
     said
 }
 
-/// Says that a test did not run, and why, past what the test harness captures.
+/// Prints that a test did not run, and why, past the capture of the test harness.
 pub fn skipped(why: &str) {
     let said = writeln!(std::io::stderr(), "skipped: {why}");
     assert!(said.is_ok());
@@ -75,7 +75,7 @@ pub fn has_keys(object: &Value, keys: &[&str]) {
 /// The keys that every report has.
 pub const FRAME: [&str; 4] = ["schema", "antiphon", "machine", "command"];
 
-/// A folder of a test's own, gone when it is dropped.
+/// A temporary folder for one test, removed when dropped.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -96,11 +96,11 @@ impl Folder {
         self.compile_as("program", "cc", name, &[&usual[..], arguments].concat())
     }
 
-    /// Compiles it to a program of that name, with that compiler.
+    /// Compiles it with `compiler` to a program called `to`.
     pub fn compile_as(&self, to: &str, compiler: &str, name: &str, arguments: &[&str]) -> String {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name);
         let program = self.path(to);
-        // Libraries come behind what needs them.
+        // Libraries must follow the files that need them.
         let (libraries, flags): (Vec<&str>, Vec<&str>) =
             arguments.iter().partition(|argument| argument.starts_with('/'));
         let status = Command::new(compiler)
@@ -116,12 +116,12 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // A folder that stays behind in the temporary directory fails no test.
+        // A folder that can't be removed fails no test.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// The files in a folder beside those that a test has put there.
+/// The files in a folder other than those that a test has put there.
 pub fn files(folder: &Folder) -> Vec<String> {
     let entries = fs::read_dir(folder.path("")).expect("a folder").flatten();
     let mut names: Vec<_> =
@@ -130,7 +130,7 @@ pub fn files(folder: &Folder) -> Vec<String> {
     names
 }
 
-/// A named pipe in a folder.
+/// Creates a named pipe in a folder.
 pub fn fifo(folder: &Folder, name: &str) -> String {
     let path = folder.path(name);
     assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());

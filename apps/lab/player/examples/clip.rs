@@ -1,4 +1,4 @@
-//! Makes a clip, and tells what is in it and what its frames cost here:
+//! Makes a clip, and prints its structure and the costs of its frames on this machine:
 //! `cargo run --release -p antiphon-player --example clip -- [bursty|uniform] [FILE]`.
 
 use std::path::{Path, PathBuf};

@@ -1,10 +1,10 @@
-//! A conference on an event loop: each 10 ms a chunk is captured, its echo cancelled, mixed and put
-//! out, on time; beside it a picture is encoded, as well as there is time for. Voices and rooms are
-//! made up ([`antiphon_player::conference`]).
+//! A conference on an event loop: every 10 ms a chunk is captured, its echo cancelled, mixed and
+//! put out, on time; beside it pictures are encoded in the time that is left. Voices and rooms are
+//! synthetic ([`antiphon_player::conference`]).
 //!
 //! `cargo run --release -p antiphon-player --example headset -- [SECONDS [PEOPLE [HOGS [TIER]]]]`:
-//! 10 seconds, 4 people, 4 hogs (threads on the same CPU that do nothing but run), and all tiers
-//! that there are. A chunk that is put out more than 10 ms after it was captured is an underrun.
+//! by default 10 seconds, 4 people, 4 hogs (threads on the same CPU that only spin), and all
+//! available tiers. A chunk that is put out more than 10 ms after it was captured is an underrun.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -34,7 +34,7 @@ struct Case {
 
 /// The filter length, in samples: 16 ms.
 const TAPS: usize = 256;
-/// Chunks that the card has in its buffer.
+/// Number of chunks that the card buffers.
 const AHEAD: u64 = 1;
 /// Blocks of a picture.
 const BLOCKS: usize = 400;
@@ -103,7 +103,8 @@ fn all(case: Case, tiers: &[Tier], here: &Available) -> Result<(), Box<dyn Error
         }
         let (over, hogs) = (Arc::new(AtomicBool::new(false)), case.hogs);
         let hogs: Vec<_> = (0..hogs).map(|_| hog(cpu, over.clone())).collect();
-        // Tiers leave traces in their threads: the CPU that they are pinned to, say.
+        // Tiers change their threads, for example by pinning them to a CPU: each runs in a new
+        // thread.
         let row = thread::spawn(move || confer(tier, case).map_err(|error| error.to_string()));
         let row = row.join().map_err(|_| "the conference has panicked")??;
         over.store(true, Relaxed);
@@ -115,7 +116,7 @@ fn all(case: Case, tiers: &[Tier], here: &Available) -> Result<(), Box<dyn Error
 
 fn hog(cpu: u32, over: Arc<AtomicBool>) -> thread::JoinHandle<()> {
     thread::spawn(move || {
-        // Elsewhere it would not be in the way: the row would be too good.
+        // On another CPU it would not compete: the row would be too good.
         pin(cpu).expect("the CPU that this program was on");
         while !over.load(Relaxed) {
             black_box(picture_block(0));
@@ -123,7 +124,7 @@ fn hog(cpu: u32, over: Arc<AtomicBool>) -> thread::JoinHandle<()> {
     })
 }
 
-/// The sound, and how late it was.
+/// The sound, and its tardiness.
 struct Desk {
     conference: Conference,
     card: Card,
@@ -138,18 +139,18 @@ impl Desk {
         Ok(Self { conference, card, chunks: case.seconds * 100, late_ns: Vec::new() })
     }
 
-    /// The time when the next chunk is captured; `None`: it was the last one.
+    /// The time when the next chunk is captured; `None` after the last one.
     fn next_ns(&self) -> Option<u64> {
         let number = self.card.written;
         (number < self.chunks).then(|| self.card.captured_ns(number))
     }
 
-    /// The chunk that is due: from capture to output.
+    /// Processes the chunk that is due, from capture to output.
     fn chunk(&mut self) {
         let due_ns = self.card.captured_ns(self.card.written);
         self.late_ns.push(now_ns().saturating_sub(due_ns));
         if self.card.written == self.chunks / 2 {
-            // By now it was learned.
+            // Discards the attenuation of the first half, while the filters learn.
             let _ = self.conference.attenuation_db();
         }
         self.conference.chunk();
@@ -174,7 +175,7 @@ impl Desk {
     }
 }
 
-/// One conference, in a thread that ends with it; a row of the table.
+/// Runs one conference, in a thread that ends with it; returns a row of the table.
 fn confer(tier: Tier, case: Case) -> Result<String, Box<dyn Error>> {
     pin(case.cpu).map_err(|_| format!("this program may not run on CPU {}", case.cpu))?;
     let mut events = Loop::new()?;
@@ -204,7 +205,7 @@ fn confer(tier: Tier, case: Case) -> Result<String, Box<dyn Error>> {
         let _slice = timers.worker()?;
         let (handle, (over, is_over)) = (events.handle(), mpsc::channel());
         beside(&timers, desk.clone(), move || {
-            // The loop is stopped by an event that runs in it.
+            // An event stops the loop in which it runs.
             let _ = (handle.stop(), over.send(()));
         });
         let _ = events.run();
@@ -217,7 +218,7 @@ fn confer(tier: Tier, case: Case) -> Result<String, Box<dyn Error>> {
     Ok(desk.row(pictures.get() as f64 / case.seconds as f64))
 }
 
-/// The sound as timers of the loop.
+/// Runs the sound in timers of the loop.
 fn on_loop(events: &mut Loop, desk: Arc<Mutex<Desk>>) {
     let first_ns = desk.lock().expect("nobody else has it").next_ns().unwrap_or(0);
     let chunk = Event::timer_in_steps(first_ns, move |context| {
@@ -234,7 +235,7 @@ fn on_loop(events: &mut Loop, desk: Arc<Mutex<Desk>>) {
     events.submit(chunk.named("chunk"));
 }
 
-/// The sound as timers beside the loop; `over` is called behind the last chunk.
+/// Runs the sound in timers beside the loop; `over` is called after the last chunk.
 fn beside(timers: &Split, desk: Arc<Mutex<Desk>>, over: impl FnOnce() + Send + 'static) {
     let Some(at_ns) = desk.lock().expect("no chunk has panicked").next_ns() else { return over() };
     let again = timers.clone();
@@ -244,7 +245,7 @@ fn beside(timers: &Split, desk: Arc<Mutex<Desk>>, over: impl FnOnce() + Send + '
     });
 }
 
-/// Pictures, one after the other: each is more important than the next.
+/// Encodes one picture after the other: each is more important than the next.
 fn encode(fiber: &Fiber, pictures: &Cell<u64>) {
     loop {
         for block in 0..BLOCKS {

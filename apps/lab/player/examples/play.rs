@@ -1,7 +1,7 @@
 //! Plays clips on one event loop, as a group, with sound and a game beside them; headless, or with
 //! `--display` each in a window of X11:
 //! `cargo run --release -p antiphon-player --example play -- [--display] [FILE…]`; without a file,
-//! one of ten seconds is made.
+//! it makes a clip of ten seconds.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ fn screen(is_seen: bool, file: &Path, clip: &Clip) -> Result<Box<dyn Screen>, Bo
     Ok(Box::new(Window::open(&file.display().to_string(), width, height)?))
 }
 
-/// The sound of the first file that has some, and that file's name; or one that is made up.
+/// The sound of the first file that has some, with that file's name; otherwise a synthetic tone.
 fn sound_of(files: &[PathBuf]) -> (Vec<i16>, String) {
     let is_enough = |samples: &Vec<i16>| samples.len() >= ffmpeg::SOUND_RATE as usize / 100;
     let mut of_files = files.iter().filter_map(|file| {

@@ -164,7 +164,7 @@ fn print_head() {
     );
 }
 
-/// The layers that were asked for: how many frames of each were due, came in time, and were shown.
+/// Prints, for each requested layer, how many frames were due, arrived in time, and were shown.
 fn print(options: ClientOptions, client: &Client<Box<dyn Screen>>) {
     let rate = options.bytes_per_second;
     let rate = rate.map_or("no limit".to_owned(), |rate| format!("{} kbit/s", rate / 125));

@@ -1,7 +1,7 @@
-//! Pictures that are shown by another thread than the one that decodes.
+//! Pictures that are shown by a different thread from the one that decodes.
 //!
-//! For loops whose timers run in a thread of their own, beside the work: a picture is handed over
-//! when it is decoded, and comes back when it was shown.
+//! For loops whose timers run in a separate thread: a decoded picture is handed over, and comes
+//! back after it was shown.
 //!
 //! ```text
 //!   the loop's thread      decoded ──► keep            kept ──► counted, freed
@@ -14,36 +14,36 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::picture::{Kept, Picture, Screen};
 
-/// Calls something at a time, in a thread of its own.
+/// Runs closures at given times, in a separate thread.
 pub trait Aside {
-    /// Calls `run` at that time, in nanoseconds of the loop's clock, with how late the call is.
-    /// Calls come in the order of their times. Does not block.
+    /// Calls `run` at `release_ns`, in nanoseconds of the loop's clock, with the tardiness of the
+    /// call. Calls come in the order of their times. Does not block.
     fn submit(&self, release_ns: u64, run: Box<dyn FnOnce(u64) + Send>);
 }
 
-/// A screen that another thread shows pictures on.
+/// A screen on which another thread shows pictures.
 pub struct Apart<S> {
-    /// Only the other thread has it while pictures are shown, so no thread waits for it.
+    /// Only the other thread holds it while pictures are shown, so no thread waits for the mutex.
     screen: Arc<Mutex<S>>,
     aside: Box<dyn Aside>,
     tell: Sender<Kept>,
     told: Receiver<Kept>,
 }
 
-/// A picture that comes back, also if its screen panics.
+/// A picture that is returned even if its screen panics.
 struct Returns {
     tell: Sender<Kept>,
     kept: Option<Kept>,
 }
 
 impl<S: Screen + Send + 'static> Apart<S> {
-    /// `screen`, by that thread.
+    /// A screen on which `aside` shows the pictures.
     pub fn new(screen: S, aside: Box<dyn Aside>) -> Self {
         let (tell, told) = channel();
         Self { screen: Arc::new(Mutex::new(screen)), aside, tell, told }
     }
 
-    /// The screen, unless the other thread has it just now.
+    /// The screen, unless the other thread is using it now.
     fn look(&self) -> Option<MutexGuard<'_, S>> {
         match self.screen.try_lock() {
             Ok(screen) => Some(screen),
@@ -87,7 +87,7 @@ impl<S: Screen + Send + 'static> Screen for Apart<S> {
 impl Drop for Returns {
     fn drop(&mut self) {
         if let Some(kept) = self.kept.take() {
-            // A player that does not listen any more has gone, and wants no picture.
+            // A failure means that the player has gone, and needs no picture.
             let _ = self.tell.send(kept);
         }
     }

@@ -1,5 +1,5 @@
 //! A conference of people with loudspeakers, each heard by the others: capture, echo cancellation,
-//! mix, output; of voices and rooms that are made up.
+//! mix, output. Voices and rooms are synthetic.
 //!
 //! ```text
 //!               voice ─────┐
@@ -7,43 +7,43 @@
 //!      └─────────────────────────────────────▲
 //! ```
 //!
-//! All of it is plain state, a chunk at a time; [`Card`] says which chunks were late. The example
-//! `headset` has it on an event loop.
+//! All of it is plain state, processed one chunk at a time; [`Card`] tells which chunks were late.
+//! The example `headset` runs it on an event loop.
 
 use crate::Error;
 use crate::echo::{EchoCanceller, attenuation_db, dot};
 
-/// Samples of a second, and of a chunk.
+/// Samples per second.
 pub const RATE: u32 = 16_000;
-/// How long a chunk is, in nanoseconds.
+/// Length of a chunk, in nanoseconds.
 pub const CHUNK_NS: u64 = 10_000_000;
-/// Samples of a chunk.
+/// Samples per chunk.
 pub const CHUNK: usize = 160;
-/// Chunks for which one speaks, and then the next.
+/// Number of chunks for which one person speaks, before the next one does.
 const SPELL: u64 = 50;
 
-/// White noise, the same for each seed: by a linear congruential generator.
+/// White noise from a linear congruential generator, reproducible by its seed.
 #[derive(Clone, Debug)]
 pub struct Noise(u64);
 
-/// A room: how a microphone hears a loudspeaker.
+/// A room: its response at the microphone to a loudspeaker.
 #[derive(Clone, Debug)]
 pub struct Room {
     answer: Vec<f32>,
-    /// The last that was played, twice in a row, the newest first from `newest` on.
+    /// The last samples played, stored twice in a row, the newest first from `newest` on.
     played: Vec<f32>,
     newest: usize,
 }
 
-/// A sound card that plays a chunk each 10 ms, from a buffer of some chunks; one that was not
-/// written by then is an underrun.
+/// A sound card that plays a chunk every 10 ms, from a buffer of some chunks. A chunk that is not
+/// written in time is an underrun.
 #[derive(Clone, Debug)]
 pub struct Card {
     start_ns: u64,
     ahead: u64,
-    /// Chunks that were written, and those of them too late.
+    /// Chunks that were written, including late ones.
     pub written: u64,
-    /// See [`written`](Self::written).
+    /// Chunks that were written too late.
     pub underruns: u64,
 }
 
@@ -61,13 +61,13 @@ struct Seat {
     canceller: EchoCanceller,
     output: Vec<f32>,
     cleaned: Vec<f32>,
-    /// Energies, while this one is silent: of the echo, and of what is left of it.
+    /// Energies while this person is silent: of the echo, and of its residual.
     heard: f64,
     left: f64,
 }
 
 impl Noise {
-    /// The noise of this seed.
+    /// The noise for a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -75,7 +75,7 @@ impl Noise {
 
     /// The next sample, −1 to 1.
     pub fn sample(&mut self) -> f32 {
-        // Knuth's constants for MMIX; the high bits are the random ones.
+        // Knuth's constants for MMIX; the high bits are the most random ones.
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
@@ -83,11 +83,11 @@ impl Noise {
 }
 
 impl Room {
-    /// Samples after which it is silent again.
+    /// The length of the response, in samples: after that the room is silent.
     pub const TAPS: usize = 128;
 
-    /// The room of this seed: echoes that decay, after 20 samples of way; less than half as loud as
-    /// what is played.
+    /// The room for a seed: echoes that decay, after a delay of 20 samples; less than half as loud
+    /// as what is played.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut noise = Noise::new(seed);
@@ -108,19 +108,19 @@ impl Room {
 }
 
 impl Card {
-    /// One that plays the first chunk `ahead` chunks after `start_ns`: that is its latency.
+    /// A card that plays the first chunk `ahead` chunks after `start_ns`: this is its latency.
     #[must_use]
     pub fn new(start_ns: u64, ahead: u64) -> Self {
         Self { start_ns, ahead, written: 0, underruns: 0 }
     }
 
-    /// The time when it has captured a chunk, which is when the work on that begins.
+    /// The time at which a chunk has been captured, and the work on it begins.
     #[must_use]
     pub fn captured_ns(&self, number: u64) -> u64 {
         self.start_ns + number * CHUNK_NS
     }
 
-    /// Takes the next chunk to play; whether that is in time.
+    /// Takes the next chunk to play. Returns whether it is in time.
     pub fn write(&mut self, now_ns: u64) -> bool {
         let in_time = now_ns <= self.captured_ns(self.written + self.ahead);
         self.written += 1;
@@ -167,7 +167,7 @@ impl Conference {
         self.number += 1;
     }
 
-    /// By how much echoes were made quieter, in dB, of all people, after the last call.
+    /// The attenuation of all people's echoes together, in dB, after the previous call.
     pub fn attenuation_db(&mut self) -> f64 {
         let (mut heard, mut left) = (0.0, 0.0);
         for seat in &mut self.seats {
@@ -179,7 +179,7 @@ impl Conference {
 }
 
 impl Seat {
-    /// Hears a chunk, in which it speaks or does not, and takes the echo out.
+    /// Captures a chunk, with the person's voice if it `speaks`, and removes the echo.
     fn capture(&mut self, speaks: bool) {
         for (output, cleaned) in self.output.iter().zip(&mut self.cleaned) {
             let echo = self.room.echo(*output);

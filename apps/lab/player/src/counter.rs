@@ -1,9 +1,8 @@
-//! The frame's number, drawn in the frame, so that a program that sees a picture knows which one it
-//! is.
+//! The frame's number, drawn in the frame, so that a program that sees a picture can identify it.
 //!
 //! Sixteen pairs of squares at the top left, the lowest bit first: for a set bit the upper square
-//! is white and the lower one black, else the other way around. A reader compares the two, so a
-//! loss of contrast does not mislead it; squares that look alike are not a counter.
+//! is white and the lower one black, otherwise the reverse. A reader compares the two, so a loss of
+//! contrast does not mislead it; pairs of equal squares are not a counter.
 //!
 //! ```text
 //!   bit       0  1  2  3 …      number 5
@@ -17,14 +16,14 @@ use crate::picture::Picture;
 
 /// Bits of the number.
 const BITS: usize = 16;
-/// A square's side, in pixels: a macroblock, so that compression keeps it apart.
+/// A square's side, in pixels: a macroblock, so that compression keeps squares separate.
 const SIDE: usize = 16;
 /// The place of the first square, from the left and from the top.
 const EDGE: usize = 16;
-/// The least difference of the two squares of a bit, of 255.
+/// The least difference between the two squares of a bit, in steps of luma (0 to 255).
 const CONTRAST: u32 = 64;
 
-/// The least width and height of a picture that has room for it.
+/// The least width and height of a picture for the counter.
 pub const ROOM: (usize, usize) = (2 * EDGE + BITS * SIDE, 2 * EDGE + 2 * SIDE);
 
 /// A filter of ffmpeg that draws the number of each frame.
@@ -59,7 +58,7 @@ pub fn read(picture: &Picture) -> Option<u16> {
     })
 }
 
-/// Draws a number in a picture, of which at least [`ROOM`] is there.
+/// Draws a number in a picture, which is at least as large as [`ROOM`].
 pub(crate) fn draw(picture: &mut Picture, number: u16) {
     for bit in 0..BITS {
         let is_set = number >> bit & 1 == 1;
@@ -77,7 +76,7 @@ fn square(number: usize) -> std::ops::Range<usize> {
     EDGE + number * SIDE..EDGE + (number + 1) * SIDE
 }
 
-/// The mean of the pixels inside of a square.
+/// The mean of the pixels inside a square.
 fn mean(picture: &Picture, bit: usize, row: usize) -> u32 {
     let inside = |number| {
         let all = square(number);

@@ -1,7 +1,7 @@
-//! Echo cancellation: what a loudspeaker plays is taken out of what a microphone hears.
+//! Echo cancellation: removes what a loudspeaker plays from what a microphone hears.
 //!
-//! A normalized least-mean-squares filter (Widrow and Hoff's, with the step of Nagumo and Noda,
-//! "A learning method for system identification", 1967) learns how the room answers:
+//! A normalized least-mean-squares filter (Widrow and Hoff's, with the step of Nagumo and Noda, "A
+//! learning method for system identification", 1967) learns the response of the room:
 //!
 //! ```text
 //!   far ──►loudspeaker ~ room ~ microphone ──► near ──►(−)──► residual
@@ -10,47 +10,47 @@
 //!                       ▲ learns from ───────────────────────────┘
 //! ```
 //!
-//! While a person speaks into the microphone the filter learns nothing, or it would learn the
-//! voice: speech is detected by its loudness, compared with the loudest sound that was played
-//! (Geigel's detector).
+//! While a person speaks into the microphone the filter does not learn: it would learn the voice.
+//! Speech is detected by its loudness, compared with the loudest sound that was played (Geigel's
+//! detector).
 
-/// Takes the echo of one loudspeaker out of one microphone. Samples are −1 to 1.
+/// Removes the echo of one loudspeaker from one microphone. Samples are −1 to 1.
 #[derive(Clone, Debug)]
 pub struct EchoCanceller {
     weights: Vec<f32>,
-    /// The last that was played, twice in a row, so that the last `taps` stand together: the newest
-    /// at `newest`, older ones behind it.
+    /// The last samples played, stored twice in a row, so that the last `taps` are contiguous: the
+    /// newest at `newest`, older ones behind it.
     played: Vec<f32>,
     newest: usize,
     step: f32,
-    /// Samples for which it learns nothing yet.
+    /// Number of samples for which it still does not learn.
     holds: usize,
 }
 
-/// The loudest echo, as a part of the loudest sample that was played.
+/// The loudest echo, as a share of the loudest sample that was played.
 const LOUDEST: f32 = 0.5;
-/// The number of samples for which it learns nothing after a voice: 30 ms at 16 kHz.
+/// The number of samples after a voice for which it does not learn: 30 ms at 16 kHz.
 const HOLD: usize = 480;
-/// Below this energy of what was played there is nothing to learn.
+/// Below this energy of the played sound there is nothing to learn.
 const QUIET: f32 = 1e-6;
 
 impl EchoCanceller {
-    /// A canceller for echoes of up to `taps` samples; `step` is how fast it learns, over 0 and
-    /// under 2: 0.5 is for noisy rooms.
+    /// A canceller for echoes of up to `taps` samples. `step` is its learning rate, above 0 and
+    /// below 2: 0.5 is for noisy rooms.
     #[must_use]
     pub fn new(taps: usize, step: f32) -> Self {
         let (weights, played) = (vec![0.0; taps], vec![0.0; 2 * taps]);
         Self { weights, played, newest: 0, step, holds: 0 }
     }
 
-    /// How many samples of an echo it knows.
+    /// The longest echo that it removes, in samples.
     #[must_use]
     pub fn taps(&self) -> usize {
         self.weights.len()
     }
 
-    /// Takes the echo out: `far` was played and `near` was heard at one time; returns what of that
-    /// is not an echo.
+    /// Removes the echo: `far` was played and `near` was heard at the same time. Returns the part
+    /// of `near` that is no echo.
     pub fn cancel(&mut self, far: f32, near: f32) -> f32 {
         let taps = self.taps();
         if taps == 0 {
@@ -76,10 +76,10 @@ impl EchoCanceller {
     }
 }
 
-/// Sums that are taken at once, so that they fit the registers of the CPU.
+/// Number of sums that are computed at once, so that they fit the registers of the CPU.
 const LANES: usize = 8;
 
-/// The sum of the products.
+/// The dot product of two slices of the same length.
 pub(crate) fn dot(one: &[f32], other: &[f32]) -> f32 {
     let (ones, others) = (one.chunks_exact(LANES), other.chunks_exact(LANES));
     let rest: f32 = ones.remainder().iter().zip(others.remainder()).map(|(a, b)| a * b).sum();
@@ -105,8 +105,7 @@ fn loudest(samples: &[f32]) -> f32 {
     most.iter().fold(rest, |most, it| most.max(*it))
 }
 
-/// By how much the echo was made quieter, in dB, from the sound that was heard and the part that is
-/// left of it.
+/// The attenuation of an echo, in dB, from the energies of the sound heard and of its residual.
 #[must_use]
 pub fn attenuation_db(heard: f64, left: f64) -> f64 {
     10.0 * (heard.max(f64::MIN_POSITIVE) / left.max(f64::MIN_POSITIVE)).log10()
@@ -117,7 +116,7 @@ mod tests {
     use super::*;
     use crate::conference::{Noise, Room};
 
-    /// Attenuation of each half second of an echo in a room, at 16 kHz, by that filter.
+    /// The attenuation of an echo in a room in each half second, at 16 kHz, by `canceller`.
     fn halves(mut canceller: EchoCanceller, mut voice: impl FnMut(usize) -> f32) -> Vec<f64> {
         let (mut room, mut noise) = (Room::new(7), Noise::new(1));
         let half = |half: usize| {
@@ -151,7 +150,7 @@ mod tests {
         let mut voice = Noise::new(99);
         let speaks = |n: usize| if (16_000..32_000).contains(&n) { voice.sample() } else { 0.0 };
         let halves = halves(EchoCanceller::new(Room::TAPS, 0.5), speaks);
-        // In the first moment of the voice it has not been noticed.
+        // At its beginning, the voice has not been detected yet.
         assert!(halves[4] >= 20.0 && halves[5] >= 20.0, "{halves:?}");
         assert!(halves[3] >= 15.0, "{halves:?}");
     }

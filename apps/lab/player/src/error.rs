@@ -1,39 +1,40 @@
-//! The errors of a clip, and of the programs that make and decode it.
+//! The errors of clips, and of the programs that make and decode them.
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Why there is no clip, or no picture.
+/// Why a clip or a picture is not available.
 #[derive(Debug)]
 pub enum Error {
     /// A file can't be read or written.
     File(PathBuf, io::Error),
-    /// The file is no H.264 stream that can be played here; with what is wrong, and where (a byte).
+    /// The file is not an H.264 stream that can be played here: the reason, and its place (in
+    /// bytes).
     Stream(&'static str, usize),
     /// The program `ffmpeg` is not installed.
     NoFfmpeg,
-    /// `ffmpeg` is there, and was built without an encoder that is needed.
+    /// `ffmpeg` is installed, but was built without a required encoder.
     NoEncoder,
-    /// The file has no stream of that kind: `video`, `audio`.
+    /// The file has no stream of this kind: `video`, `audio`.
     NoStream(&'static str),
-    /// `ffmpeg` failed, and what it said last.
+    /// `ffmpeg` failed: its last message.
     Ffmpeg(String),
-    /// No decoder is installed, and what the loader said.
+    /// No decoder is installed: the message of the loader.
     NoDecoder(String),
-    /// The decoder refused a frame: its number in decode order, and what it said.
+    /// The decoder refused a frame: the frame's number in decode order, and the decoder's message.
     Decoder(usize, String),
-    /// There is no window, and why.
+    /// No window can be opened: the reason.
     Display(String),
     /// An address can't be served from, or connected to.
     Socket(SocketAddr, io::Error),
-    /// A parameter that makes no sense, and why.
+    /// A parameter is out of its bounds: the reason.
     Parameter(&'static str),
 }
 
 impl Error {
-    /// Maps an error of a file to this one.
+    /// Maps an error of the file at `path` to this type.
     pub fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self::File(path, error)

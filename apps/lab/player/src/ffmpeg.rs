@@ -1,12 +1,12 @@
-//! Clips to play, by the program `ffmpeg`: made, taken out of other files, or coded anew.
+//! Clips made by the program `ffmpeg`: synthesised, taken out of other files, or re-encoded.
 //!
-//! What it codes is H.264 in units of five frames, `I b B b P` as they are shown: `bframes=3`
-//! without a choice, a strict pyramid, and a frame that stands alone every five. So each unit is
+//! The encoded video is H.264 in units of five frames, `I b B b P` as they are shown: `bframes=3`
+//! with a fixed choice of frame types, a strict pyramid, and an I frame every five. So each unit is
 //! [free](crate::clip::Unit::is_free), and a player can decode the important frames of a whole
-//! look-ahead before the rest. One unit of many frames would be shorter to store, but there a
-//! decoder has to pass all the details on its way to the next important frame. And it is tuned for
-//! fast decoding (no filter, no arithmetic coding): half the work, so that a frame of 640x360 is an
-//! event of a millisecond at most, but for some of those that stand alone.
+//! look-ahead before the rest. One unit of many frames would be shorter to store, but a decoder
+//! would have to pass all the details on its way to the next important frame. The video is also
+//! tuned for fast decoding (no filter, no arithmetic coding): this halves the work, so that
+//! decoding a frame of 640x360 is an event of at most a millisecond, except for some I frames.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -15,44 +15,44 @@ use std::process::{Command, Stdio};
 use crate::{Error, counter};
 
 const PROGRAM: &str = "ffmpeg";
-/// The options by which x264 makes frames that have layers.
+/// The options that make x264 produce frames with layers.
 const LAYERS: &str = "keyint=5:min-keyint=5:bframes=3:b-pyramid=strict:b-adapt=0:ref=2:scenecut=0:\
                       open-gop=0:threads=1";
-/// Makes sides even, because there are half as many samples of colour each way.
+/// Makes the sides even, because chroma has half as many samples in each direction.
 const EVEN: &str = "crop=trunc(iw/2)*2:trunc(ih/2)*2:0:0";
 /// The first stream of a kind, as ffmpeg names it.
 const VIDEO: &str = "0:v:0";
 const SOUND: &str = "0:a:0";
-/// Samples a second of sound.
+/// Samples of sound per second.
 pub const SOUND_RATE: u32 = 48_000;
 
-/// The kind of clip that is made.
+/// A kind of synthetic clip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Scenes of one to three seconds that differ in noise and colours, so that what a frame costs
-    /// varies by far.
+    /// Scenes of one to three seconds that differ in noise and colours, so that the costs of frames
+    /// vary widely.
     Bursty,
-    /// All frames stand alone and cost the same (§5.6 of the document).
+    /// All frames are I frames and cost the same (§5.6 of the document).
     Uniform,
 }
 
-/// A clip to be made.
+/// The parameters of a synthetic clip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Making {
     /// The kind of the pictures.
     pub kind: Kind,
-    /// Width and height, in pixels; even, and no less than [`counter::ROOM`].
+    /// Width and height, in pixels; even, and at least [`counter::ROOM`].
     pub size: (u32, u32),
     /// Frames a second.
     pub rate: u32,
-    /// How long it is.
+    /// Length of the clip, in seconds.
     pub seconds: u32,
-    /// Clips of different seeds differ in when they are expensive.
+    /// Clips with different seeds are expensive at different times.
     pub seed: u32,
 }
 
 impl Default for Making {
-    /// Ten seconds at 640x360 and 60 Hz, bursty: frames that are decoded in about a millisecond.
+    /// Ten seconds at 640x360 and 60 Hz, bursty: each frame decodes in about a millisecond.
     fn default() -> Self {
         Self { kind: Kind::Bursty, size: (640, 360), rate: 60, seconds: 10, seed: 0 }
     }
@@ -63,7 +63,7 @@ impl Default for Making {
 ///
 /// # Errors
 ///
-/// A size, rate or length that can't be; `ffmpeg` is not there, or fails.
+/// The size, rate or length is out of bounds; `ffmpeg` is missing, or fails.
 pub fn make(making: &Making, to: &Path) -> Result<(), Error> {
     let (width, height) = making.size;
     let (least_width, least_height) = counter::ROOM;
@@ -83,7 +83,7 @@ pub fn make(making: &Making, to: &Path) -> Result<(), Error> {
             (format!("testsrc2={common},{},{counter}", scenes(making)), ["-crf", "31", LAYERS])
         }
         Kind::Uniform => {
-            // The noise stands still, and gives the decoder something to do.
+            // The noise stands still; it gives the decoder work.
             let graph = format!("smptebars={common},noise=alls=8:all_seed=1,{counter}");
             (graph, ["-qp", "32", "keyint=1:threads=1"])
         }
@@ -92,7 +92,7 @@ pub fn make(making: &Making, to: &Path) -> Result<(), Error> {
     encode(&source, &options, to)
 }
 
-/// Filters that make scenes.
+/// The filters that make scenes.
 fn scenes(making: &Making) -> String {
     let seed = making.seed;
     let long = 1 + seed % 3;
@@ -106,12 +106,12 @@ fn scenes(making: &Making) -> String {
     format!("{},{},hue='h=80*floor(t/{long})'", noise(2 * long, 6 + seed % 5), noise(5, 20))
 }
 
-/// Codes the first video stream of a file anew, in layers, at its own rate and size; a side of an
-/// odd number of pixels loses one.
+/// Re-encodes the first video stream of a file in layers, at its own rate and size; an odd side
+/// loses one pixel.
 ///
 /// # Errors
 ///
-/// `ffmpeg` is not there, or fails; [`Error::NoStream`] if there is no video.
+/// `ffmpeg` is missing, or fails; [`Error::NoStream`] if there is no video.
 pub fn layer(file: &Path, to: &Path) -> Result<(), Error> {
     let file = named(file)?;
     encode(&["-i", &file, "-map", VIDEO, "-vf", EVEN], &["-crf", "23", LAYERS], to)
@@ -124,7 +124,7 @@ fn encode(source: &[&str], [quality, value, x264]: &[&str; 3], to: &Path) -> Res
     let out = ["-f", "h264", "-y", &name];
     let made = run(PROGRAM, &[source, &coding, &layers, &out].concat());
     if made.is_err() {
-        // An unfinished file is no clip; the first error is the one to tell.
+        // An unfinished file is not a clip; the first error is the one to report.
         let _ = std::fs::remove_file(to);
     }
     made.map(drop)
@@ -134,7 +134,7 @@ fn encode(source: &[&str], [quality, value, x264]: &[&str; 3], to: &Path) -> Res
 ///
 /// # Errors
 ///
-/// As in [`make`].
+/// The frequency or the length is 0; `ffmpeg` is missing, or fails.
 pub fn make_sound(hertz: u32, seconds: u32, to: &Path) -> Result<(), Error> {
     if hertz == 0 || seconds == 0 {
         return Err(Error::Parameter("a tone has a frequency and a length"));
@@ -146,15 +146,15 @@ pub fn make_sound(hertz: u32, seconds: u32, to: &Path) -> Result<(), Error> {
     run(PROGRAM, &arguments).map(drop)
 }
 
-/// The first video stream of a file, as a byte stream, without coding it anew: up to about
+/// The first video stream of a file, as a byte stream, without re-encoding: up to about
 /// `most_bytes` bytes.
 ///
 /// # Errors
 ///
-/// `ffmpeg` is not there, or fails: also if the video is not H.264; [`Error::NoStream`] if there is
-/// none.
+/// `ffmpeg` is missing, or fails, which includes video other than H.264; [`Error::NoStream`] if
+/// there is no video.
 pub fn video(file: &Path, most_bytes: u64) -> Result<Vec<u8>, Error> {
-    // ffmpeg reads it by way of a double.
+    // ffmpeg parses the number as a double.
     let (file, most) = (named(file)?, most_bytes.min(1 << 62).to_string());
     run(PROGRAM, &["-i", &file, "-map", VIDEO, "-c", "copy", "-fs", &most, "-f", "h264", "-"])
 }
@@ -164,7 +164,7 @@ pub fn video(file: &Path, most_bytes: u64) -> Result<Vec<u8>, Error> {
 ///
 /// # Errors
 ///
-/// `ffmpeg` is not there, or fails; [`Error::NoStream`] if there is no sound.
+/// `ffmpeg` is missing, or fails; [`Error::NoStream`] if there is no sound.
 pub fn sound(file: &Path, seconds: Option<u32>) -> Result<Vec<i16>, Error> {
     let (file, rate) = (named(file)?, SOUND_RATE.to_string());
     let seconds = seconds.map(|seconds| seconds.to_string());
@@ -175,13 +175,13 @@ pub fn sound(file: &Path, seconds: Option<u32>) -> Result<Vec<i16>, Error> {
     Ok(bytes.as_chunks().0.iter().map(|&pair| i16::from_le_bytes(pair)).collect())
 }
 
-/// A file as ffmpeg names it, whatever its name looks like.
+/// The name of a file in a form that ffmpeg can't take for an option or a protocol.
 fn named(file: &Path) -> Result<String, Error> {
     let name = file.to_str().ok_or(Error::Parameter("ffmpeg is given names of files as text"))?;
     Ok(format!("file:{name}"))
 }
 
-/// Runs a program, and gives what it writes.
+/// Runs a program, and returns its output.
 fn run(program: &str, arguments: &[&str]) -> Result<Vec<u8>, Error> {
     let mut command = Command::new(program);
     command.args(["-nostdin", "-hide_banner", "-loglevel", "error"]).args(arguments);
@@ -206,7 +206,7 @@ fn run(program: &str, arguments: &[&str]) -> Result<Vec<u8>, Error> {
     Err(Error::Ffmpeg(last.map_or_else(|| output.status.to_string(), str::to_owned)))
 }
 
-/// Whether the program is there.
+/// Returns whether `ffmpeg` is installed.
 pub fn is_installed() -> bool {
     run(PROGRAM, &["-version"]).is_ok()
 }

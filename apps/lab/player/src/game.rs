@@ -1,37 +1,37 @@
 //! A program like a game: a step at each tick, on time, and as many details of the next picture as
 //! there is time for.
 //!
-//! Nothing can be drawn before the step that decides what is to be seen, so all of a picture is
-//! drawn between two ticks: the base first, then details, each of a rank of its own. Of programs
-//! that share a scale, a game is thus as rich in details as a player is.
+//! Nothing can be drawn before the step that decides what is seen, so each picture is drawn between
+//! two ticks: the base first, then the details, each with its own rank. Among programs that share a
+//! scale, a game thus has the same quality as a player.
 
 use crate::importance::{Rank, Scale, spread};
 use crate::program::{Act, Job, Program, Timeline};
 use crate::{Error, Tardiness};
 
-/// The work that a [`Game`] has drawn.
+/// The pictures that a [`Game`] has drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drawn {
-    /// Ticks.
+    /// Number of ticks.
     pub ticks: u64,
-    /// Pictures that had nothing, not even the base.
+    /// Pictures of which not even the base was drawn in time.
     pub empty: u64,
-    /// Details that were drawn in time, without bases.
+    /// Details that were drawn in time, not counting bases.
     pub details: u64,
-    /// The delays of ticks.
+    /// Tardiness of the ticks.
     pub tardiness: Tardiness,
 }
 
-/// The parts of a game.
+/// The parameters of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Ticks a second, as 100.
+    /// Ticks per second, such as 100.
     pub rate: u32,
-    /// Details of a picture, besides its base.
+    /// Details per picture, besides its base.
     pub details: u64,
-    /// How many ticks; `None`: no end of them.
+    /// Number of ticks; `None` for no limit.
     pub ticks: Option<u64>,
-    /// The scale of its group.
+    /// The scale that it shares with its group.
     pub scale: Scale,
 }
 
@@ -41,17 +41,17 @@ pub struct Game<W> {
     tick_ns: u64,
     work: W,
     start_ns: u64,
-    /// Parts of the picture that is being drawn.
+    /// Parts drawn so far of the current picture.
     parts: u64,
     drawn: Drawn,
 }
 
 impl<W: FnMut(u64)> Game<W> {
-    /// A game that draws part 0, the base, and its details by `work`.
+    /// A game that calls `work` to draw part 0, the base, and the details.
     ///
     /// # Errors
     ///
-    /// [`Error::Parameter`] if the rate is not of 1 to 10 000 a second.
+    /// [`Error::Parameter`] if the rate is not 1 to 10 000 per second.
     pub fn new(rules: Rules, work: W) -> Result<Self, Error> {
         if !(1..=10_000).contains(&rules.rate) {
             return Err(Error::Parameter("a game has 1 to 10000 ticks a second"));
@@ -60,12 +60,12 @@ impl<W: FnMut(u64)> Game<W> {
         Ok(Self { rules, tick_ns, work, start_ns: 0, parts: 0, drawn: Drawn::default() })
     }
 
-    /// The work that it has drawn by now.
+    /// The pictures drawn so far.
     pub fn drawn(&self) -> &Drawn {
         &self.drawn
     }
 
-    /// The part of the details that was drawn, 0 to 1.
+    /// The share of details that were drawn in time, 0 to 1.
     pub fn quality(&self) -> f64 {
         let due = self.drawn.ticks * self.rules.details;
         if due == 0 { 1.0 } else { self.drawn.details as f64 / due as f64 }
@@ -79,7 +79,7 @@ impl<W: FnMut(u64)> Game<W> {
         self.start_ns + (tick + 1) * self.tick_ns
     }
 
-    /// Submits what is to be seen at a tick, and the tick.
+    /// Submits the work on the picture of a tick, and the tick.
     fn begin(&mut self, tick: u64, timeline: &mut dyn Timeline) {
         if self.rules.ticks.is_some_and(|ticks| tick >= ticks) {
             return;

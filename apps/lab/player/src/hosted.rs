@@ -1,4 +1,4 @@
-//! Programs on an event loop of the machine.
+//! Runs programs on a real event loop.
 
 use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
@@ -8,8 +8,8 @@ use antiphon_runtime::event_loop::{Context, Event, EventId, EventLoop, Wait};
 
 use crate::program::{Job, Program, Timeline};
 
-/// A program that runs on an [`EventLoop`], whose events count there by the names of their
-/// [acts](crate::program::Act::name). Copies are of the same program.
+/// A program that runs on an [`EventLoop`]. The loop counts its events by the names of their
+/// [acts](crate::program::Act::name). Copies refer to the same program.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -44,7 +44,7 @@ impl<P> Clone for Hosted<P> {
 }
 
 impl<P: Program + 'static> Hosted<P> {
-    /// Makes `events` start the program when it runs, before all events that are not due.
+    /// Makes `events` start the program when the loop runs, before all events that are not due.
     pub fn start<W: Wait>(events: &mut EventLoop<W>, program: P) -> Self {
         let hosted = Self::of(program);
         let starts = hosted.clone();
@@ -54,7 +54,7 @@ impl<P: Program + 'static> Hosted<P> {
         hosted
     }
 
-    /// Starts a program at once, from within an event.
+    /// Starts a program immediately, from within an event.
     pub(crate) fn begin<W: Wait>(context: &mut Context<'_, W>, program: P) -> Self {
         let hosted = Self::of(program);
         hosted.with(context, |program, view| program.start(view));
@@ -66,7 +66,7 @@ impl<P: Program + 'static> Hosted<P> {
         Self(Rc::new(Host { program, events }))
     }
 
-    /// Does something to the program, from within an event of another one.
+    /// Calls `act` on the program, from within an event of another program.
     pub(crate) fn with<W: Wait, R>(
         &self,
         context: &mut Context<'_, W>,
@@ -79,7 +79,7 @@ impl<P: Program + 'static> Hosted<P> {
     ///
     /// # Panics
     ///
-    /// While it runs: from its own screen, say.
+    /// If the program is running: when called from its own screen, for example.
     pub fn program(&self) -> Ref<'_, P> {
         self.0.program.borrow()
     }
@@ -90,7 +90,7 @@ impl<P: Program + 'static> Hosted<P> {
     }
 }
 
-/// A program's view of its loop.
+/// The loop as a program sees it.
 struct View<'a, 'c, W: Wait, P> {
     context: &'a mut Context<'c, W>,
     hosted: &'a Hosted<P>,

@@ -1,6 +1,6 @@
 //! One scale of importance for all programs of a group: Priority-Progress as a virtual time.
 //!
-//! Work that is due at a time and matters more is done earlier by a part of the look-ahead:
+//! Work that matters more is done further ahead of its due time, by a share of the look-ahead:
 //!
 //! ```text
 //!   importance = due - look-ahead * advance of its rank
@@ -12,38 +12,38 @@
 //!   Fine          1/4 … 0        b frames; details
 //! ```
 //!
-//! A rank has levels, 0 to 65535, so that work that is alike is not lost alike: if all of a rank
-//! were at one place, each piece would be begun just before it is too late.
+//! A rank has levels, 0 to 65535, so that work of equal importance is not lost all at once: if all
+//! of a rank had the same value, each piece would be begun just before it is too late.
 //!
-//! A loop does the work of least importance value first, and drops work that is due before its
-//! turn. So with too little of the CPU the front of the work falls behind until the work at it is
-//! due and dropped: the finest details first, then more of them, then the refined, and so on. How
-//! far it falls is found by the work itself; costs are never estimated.
+//! A loop does the work with the smallest importance value first, and drops work that is due before
+//! its turn. So with too little of the CPU the front of the work falls behind until the work at the
+//! front is due and dropped: the finest details first, then more of them, then the refined work,
+//! and so on. How far the front falls follows from the work itself; costs are never estimated.
 //!
-//! Programs of a group that use one scale are at the same front, because the scheduler runs the one
-//! that is behind. So they lose the same ranks: their *quality* is alike, whatever it costs each of
-//! them (§5.3 of the document does this by numbers of frames; a rank also fits sound, games and
-//! players of different rates).
+//! Programs of a group with a common scale have a common front, because the scheduler runs the
+//! program that is behind. So they lose the same ranks: their *quality* is equal, whatever it costs
+//! each of them (§5.3 of the document does this by numbers of frames; a rank also fits sound, games
+//! and players of different rates).
 //!
 //! After Krasic, Saubhasik, Sinha and Goel, "Fair and Timely Scheduling via Cooperative Polling"
-//! (EuroSys 2009), §2.2; a sliding window here, so that there are no edges at which all the
-//! details of one window would come before the essentials of the next.
+//! (EuroSys 2009), §2.2; with a sliding window, so that there are no edges at which all the details
+//! of one window would come before the essentials of the next.
 
-/// How much a piece of work matters.
-/// The higher its level, the sooner it is dropped.
+/// The importance class of a piece of work. Within a rank, work with a higher level is dropped
+/// earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {
-    /// Without such work there is nothing.
+    /// Without this work there is no result.
     Essential(u16),
-    /// Without such work there is little.
+    /// Without this work there is little.
     Main(u16),
-    /// Without such work there is half.
+    /// Without this work there is half of the result.
     Refined(u16),
     /// A detail.
     Fine(u16),
 }
 
-/// The scale: programs that share it can be compared.
+/// The scale of a group: programs that share it have comparable importance values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     /// How far ahead the most important work is done, in nanoseconds.
@@ -58,13 +58,13 @@ impl Default for Scale {
 }
 
 impl Scale {
-    /// The user virtual time of work of that rank that is due at `due_ns`: in nanoseconds of the
-    /// same clock, less is more important.
+    /// The user virtual time of work of that rank that is due at `due_ns`, in nanoseconds of the
+    /// same clock. Smaller values are more important.
     pub fn importance(&self, due_ns: u64, rank: Rank) -> u64 {
         due_ns.saturating_sub(self.advance_ns(rank))
     }
 
-    /// How much earlier than it is due work of that rank is done, in nanoseconds.
+    /// How much earlier than its due time work of that rank is done, in nanoseconds.
     pub fn advance_ns(&self, rank: Rank) -> u64 {
         let (quarters, level) = match rank {
             Rank::Essential(level) => (4, level),
@@ -74,15 +74,15 @@ impl Scale {
         };
         let quarter = u128::from(self.look_ahead_ns / 4);
         let down = quarter * u128::from(level) / u128::from(u16::MAX);
-        // At most the look-ahead, so it fits.
+        // The result is at most the look-ahead, so it fits.
         (quarters * quarter - down) as u64
     }
 }
 
-/// The level of the `number`th of equal details, so that whatever part of the levels is dropped,
-/// what is left is spread evenly: the bits of the number in reverse.
+/// The level of the `number`th of equal details: the bits of the number in reverse. Whatever share
+/// of the levels is dropped, the rest is then spread evenly.
 pub fn spread(number: u64) -> u16 {
-    // The low 16 bits are what is meant.
+    // Only the low 16 bits are used.
     (number as u16).reverse_bits()
 }
 

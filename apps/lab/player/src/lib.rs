@@ -1,10 +1,10 @@
-//! An adaptive player of video, sound and the like: what is due is shown on time, and with less of
-//! the CPU the least important is dropped first, without any estimate of what the CPU gives.
+//! An adaptive player of video, sound and the like: it shows on time what is due, and with less of
+//! the CPU it drops the least important work first, without estimating the CPU it gets.
 //!
-//! A [`Player`] decodes the frames of a [`Clip`] by their [importance], drops what was
-//! not decoded in time, and shows the rest when it is due. [`Sound`] and [`Game`] are programs of
-//! other kinds, which share its scale of importance. All of them are plain state that runs on an
-//! event loop ([`Hosted`]) by the small seam of [`program`]; here on one of virtual time:
+//! A [`Player`] decodes the frames of a [`Clip`] by their [importance], drops those that were not
+//! decoded in time, and shows the rest when they are due. [`Sound`] and [`Game`] are programs of
+//! other kinds that share its scale of importance. All of them are plain state that runs on an
+//! event loop ([`Hosted`]) through the small seam of [`program`]; here on a loop of virtual time:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -27,25 +27,25 @@
 //! # Ok::<(), antiphon_player::Error>(())
 //! ```
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | [`clip`] | a stream of H.264, taken apart: layers, units, what needs what |
+//! | [`clip`] | an H.264 stream, parsed: layers, units, dependencies |
 //! | [`importance`] | the scale that programs share |
 //! | [`player`] | Priority-Progress |
-//! | [`decode`] | decoders: OpenH264, and ones that only spend time |
+//! | [`decode`] | decoders: OpenH264, and decoders that only spend time |
 //! | [`sound`], [`game`] | programs that share the scale |
 //! | [`conference`], [`echo`] | people with loudspeakers: capture, echo cancellation, mix |
 //! | `steady` | a player that does not adapt |
 //! | [`apart`] | pictures that another thread shows |
-//! | [`program`] | what a program asks of its loop |
-//! | `hosted` | programs on an event loop of the machine |
+//! | [`program`] | the interface between a program and its loop |
+//! | `hosted` | programs on a real event loop |
 //! | `virtual_loop` | a loop of virtual time |
-//! | [`stream`] | a server of a stored stream, and clients that play what they get |
+//! | [`stream`] | a server of a stored stream, and clients that play what they receive |
 //! | [`window`] | a window of an X server, to show pictures in |
 //! | [`counter`] | the frame's number, drawn in the frame |
-//! | [`ffmpeg`] | clips to play: made, or taken out of other files |
+//! | [`ffmpeg`] | clips to play: synthetic, or taken out of other files |
 //! | [`made`] | streams of headers alone, for tests |
-//! | `report` | what a program tells of itself |
+//! | `report` | the figures that a program reports |
 
 pub mod apart;
 pub mod clip;

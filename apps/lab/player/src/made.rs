@@ -1,5 +1,5 @@
-//! Streams of headers alone: layers, order and units as an encoder would write them, and no
-//! picture in any frame. For tests, and for a synthetic decoder where nothing else is there.
+//! Streams of headers alone: layers, order and units as an encoder would write them, without
+//! picture data. For tests, and for a synthetic decoder where no other clip is available.
 //!
 //! ```
 //! use antiphon_player::{Clip, made};
@@ -12,7 +12,7 @@
 
 use crate::clip::Layer;
 
-/// Bytes of a frame behind its header, by layer.
+/// Bytes of a frame after its header, by layer.
 const SIZES: [usize; 4] = [300, 400, 700, 1500];
 /// Bits of the counters in slice headers.
 const NUMBER_BITS: usize = 8;
@@ -31,7 +31,7 @@ pub fn layered(units: usize, rate: u32) -> Vec<u8> {
     stream(rate, std::iter::repeat_n(&unit[..], units))
 }
 
-/// One unit of an `I` and `groups` of four frames, shown as `b B b P`, as in most files.
+/// One unit of an `I` and `groups` of four frames, shown as `b B b P`: the form of most files.
 pub fn chained(groups: usize, rate: u32) -> Vec<u8> {
     let mut unit = vec![(Layer::Intra, 0)];
     for first in (0..groups).map(|group| 4 * group) {
@@ -45,8 +45,8 @@ pub fn chained(groups: usize, rate: u32) -> Vec<u8> {
     stream(rate, std::iter::once(&unit[..]))
 }
 
-/// Units that stand alone: of each frame, in decode order, its layer and its place in the display
-/// order of the unit.
+/// A stream of closed units. Each unit lists its frames in decode order: the layer, and the place
+/// in the display order of the unit.
 fn stream<'a>(rate: u32, units: impl Iterator<Item = &'a [(Layer, usize)]>) -> Vec<u8> {
     let mut stream = Vec::new();
     for unit in units {
@@ -71,7 +71,7 @@ fn stream<'a>(rate: u32, units: impl Iterator<Item = &'a [(Layer, usize)]>) -> V
     stream
 }
 
-/// A start code, the first byte, and the payload, with what keeps start codes out of it.
+/// Appends a start code, the first byte, and the payload with emulation prevention bytes.
 fn nal(stream: &mut Vec<u8>, head: u8, payload: &[u8]) {
     stream.extend([0, 0, 0, 1, head]);
     let mut zeros = 0;
@@ -85,7 +85,7 @@ fn nal(stream: &mut Vec<u8>, head: u8, payload: &[u8]) {
     }
 }
 
-/// 320x192, of the main profile.
+/// Sequence parameters: 320x192, main profile.
 fn sequence(rate: u32) -> Writer {
     let mut bits = Writer::default();
     bits.put(77, 8);
@@ -99,7 +99,7 @@ fn sequence(rate: u32) -> Writer {
     bits.put(0, 1);
     bits.code(320 / 16 - 1);
     bits.code(192 / 16 - 1);
-    // Frames, no cropping; usability: timing alone.
+    // Frames, no cropping; usability information with timing alone.
     bits.put(0b1101, 4);
     bits.put(0b0_0001, 5);
     bits.put(1, 32);
@@ -127,7 +127,7 @@ fn slice(layer: Layer, idr: bool, number: usize, place: usize) -> Writer {
     bits
 }
 
-/// Bits, the highest first.
+/// A writer of bits, the highest first.
 #[derive(Default)]
 struct Writer {
     bytes: Vec<u8>,
@@ -146,14 +146,14 @@ impl Writer {
         }
     }
 
-    /// `ue(v)`.
+    /// Writes `ue(v)`.
     fn code(&mut self, value: usize) {
         let length = (value + 1).ilog2() as usize;
         self.put(0, length);
         self.put(value + 1, length + 1);
     }
 
-    /// A stop bit, and zeros up to a byte.
+    /// Writes a stop bit, and zeros up to a byte.
     fn end(&mut self) {
         self.put(1, 1);
         self.put(0, (8 - self.used % 8) % 8);

@@ -1,6 +1,6 @@
-//! Decoded frames, and where they are shown.
+//! Decoded frames, and the screens that show them.
 
-/// A decoded frame: a byte of luma a pixel, and a quarter of that for each chroma (4:2:0).
+/// A decoded frame: one byte of luma per pixel, and a quarter of that for each chroma (4:2:0).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     /// The width, in pixels.
@@ -9,17 +9,17 @@ pub struct Picture {
     pub height: usize,
     /// `width * height` bytes, row after row.
     pub luma: Vec<u8>,
-    /// Blue and red differences, half as wide and half as high; empty if a decoder has none.
+    /// Blue and red differences, half as wide and half as high; empty if the decoder yields none.
     pub chroma: [Vec<u8>; 2],
 }
 
 impl Picture {
-    /// All gray.
+    /// A gray picture.
     pub fn gray(width: usize, height: usize) -> Self {
         Self { width, height, luma: vec![128; width * height], chroma: [Vec::new(), Vec::new()] }
     }
 
-    /// Becomes a copy of another one, in the room that it has.
+    /// Becomes a copy of `other`, reusing its own buffers.
     pub(crate) fn copy_from(&mut self, other: &Self) {
         (self.width, self.height) = (other.width, other.height);
         self.luma.clone_from(&other.luma);
@@ -29,28 +29,28 @@ impl Picture {
 
 /// A screen on which a player shows its pictures.
 pub trait Screen {
-    /// Shows frame `number` of its clip (in display order). Must be quick, and never block: it
-    /// runs in a timer.
+    /// Shows frame `number` of its clip (in display order). Must be quick, and never block: it runs
+    /// in a timer.
     fn show(&mut self, picture: &Picture, number: usize);
 
-    /// Its user has closed it: the player is to stop. Never blocks.
+    /// Returns whether the user has closed the screen: the player must then stop. Never blocks.
     fn is_closed(&self) -> bool {
         false
     }
 
-    /// Why nothing of it is seen any more; the player goes on. Never blocks.
+    /// Why its pictures are no longer visible; the player goes on. Never blocks.
     fn fault(&self) -> Option<String> {
         None
     }
 
-    /// Takes a picture that is due at `due_ns`, in nanoseconds of the loop's clock, to show it by
-    /// itself, as `id`; or gives it back, so that it is shown by a timer of the player.
+    /// Takes a picture that is due at `due_ns`, in nanoseconds of the loop's clock, and later shows
+    /// it by itself, as `id`; or returns the picture, which is then shown by a timer of the player.
     fn keep(&mut self, id: u64, picture: Picture, number: usize, due_ns: u64) -> Option<Picture> {
         let _ = (id, number, due_ns);
         Some(picture)
     }
 
-    /// The next of those that it has kept and shown, in the order in which they were.
+    /// The next picture that it has kept and then shown, in the order in which they were shown.
     fn kept(&mut self) -> Option<Kept> {
         None
     }
@@ -89,7 +89,7 @@ impl<S: Screen + ?Sized> Screen for Box<S> {
     }
 }
 
-/// Shows nothing.
+/// A screen that shows nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Headless;
 

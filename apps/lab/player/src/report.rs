@@ -1,4 +1,4 @@
-//! The figures that a program tells of itself.
+//! The figures that a program reports.
 
 use std::fmt;
 
@@ -6,24 +6,24 @@ use crate::clip::Layer;
 use crate::counter;
 use crate::picture::Picture;
 
-/// Times from a release to when it was answered, in nanoseconds.
+/// Tardiness samples: the times from a release to its answer, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tardiness {
     samples: Vec<u64>,
 }
 
 impl Tardiness {
-    /// Adds one.
+    /// Adds a sample.
     pub fn note(&mut self, release_ns: u64, now_ns: u64) {
         self.samples.push(now_ns.saturating_sub(release_ns));
     }
 
-    /// All of them, as they came.
+    /// All samples, in the order in which they were added.
     pub fn samples(&self) -> &[u64] {
         &self.samples
     }
 
-    /// The tardiness that `permille` of a thousand samples do not exceed; 0 if there are none.
+    /// The tardiness that `permille` of a thousand samples do not exceed; 0 without samples.
     pub fn quantile(&self, permille: usize) -> u64 {
         let mut sorted = self.samples.clone();
         sorted.sort_unstable();
@@ -32,12 +32,12 @@ impl Tardiness {
     }
 }
 
-/// Frames of a layer.
+/// Frame counts of a layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Shown.
+    /// Frames that were shown.
     pub shown: u64,
-    /// Due, and not shown: not decoded in time, or not at all.
+    /// Frames that were due but not shown: decoded too late, or not at all.
     pub dropped: u64,
 }
 
@@ -46,28 +46,29 @@ pub struct Count {
 pub struct Report {
     /// The name of the decoder.
     pub decoder: String,
-    /// The delays of frames that were shown.
+    /// Tardiness of the frames that were shown.
     pub tardiness: Tardiness,
     pub(crate) layers: [Count; 4],
-    /// Frames that were shown in each second, counted from the time when the first was due.
+    /// Frames shown in each second, counted from the time when the first was due.
     pub per_second: Vec<u32>,
-    /// Frames shown after one that comes after them: never, or it is a fault.
+    /// Frames shown after one that follows them: 0 unless the player is faulty.
     pub disorder: u64,
-    /// Frames whose drawn number is not that of the frame: never, or it is a fault.
+    /// Frames whose drawn number is not that of the frame: 0 unless the player is faulty.
     pub misread: u64,
     /// Frames in which no number was found.
     pub unread: u64,
-    /// Frames whose number was read, and was right.
+    /// Frames whose number was read, and matched.
     pub read: u64,
-    /// Frames that were decoded, for others, when their own time was over.
+    /// Frames that were decoded for other frames after their own time had passed.
     pub late: u64,
-    /// Frames that the decoder refused: never, or the stream is damaged.
+    /// Frames that the decoder refused: 0 unless the stream is damaged.
     pub refused: u64,
-    /// Why it refused the first of them.
+    /// Why the decoder refused the first of them.
     pub refusal: Option<String>,
-    /// Its user has closed its screen, so it stopped: what was not due by then counts nowhere.
+    /// Whether the user has closed the screen, which stopped the player: frames not due by then are
+    /// not counted.
     pub is_closed: bool,
-    /// Why its screen showed nothing from some time on.
+    /// Why the screen showed nothing from some time on.
     pub screen_fault: Option<String>,
 }
 
@@ -81,7 +82,8 @@ impl Report {
         &mut self.layers[layer as usize]
     }
 
-    /// A frame was shown, that late, in that second, counted from the time when the first was due.
+    /// Counts a frame shown `late_ns` after its due time, in that second, counted from the time
+    /// when the first was due.
     pub(crate) fn count_shown(&mut self, layer: Layer, second: usize, late_ns: u64) {
         self.tardiness.note(0, late_ns);
         self.layer_mut(layer).shown += 1;
@@ -91,7 +93,7 @@ impl Report {
         self.per_second[second] += 1;
     }
 
-    /// Reads the number in a picture that is to be that frame, in display order.
+    /// Compares the number in a picture with that of the frame, in display order.
     pub(crate) fn check(&mut self, picture: &Picture, shown: usize) {
         *match counter::read(picture) {
             // The counter has 16 bits.
@@ -110,7 +112,7 @@ impl Report {
         self.layers.iter().fold(Count::default(), add)
     }
 
-    /// The part of the frames that were due that was shown, 0 to 1; 1 if none was due.
+    /// The share of due frames that were shown, 0 to 1; 1 if none was due.
     pub fn quality(&self) -> f64 {
         let Count { shown, dropped } = self.total();
         if shown + dropped == 0 { 1.0 } else { shown as f64 / (shown + dropped) as f64 }
@@ -138,8 +140,8 @@ impl fmt::Display for Report {
     }
 }
 
-/// Jain's index of fairness of `shares` (after Jain, 1984): 1 if all are alike, `1 / n` if one has
-/// all. 1 if there is nothing to share.
+/// Jain's index of fairness of `shares` (after Jain, 1984): 1 if all are equal, `1 / n` if one has
+/// everything. 1 if there is nothing to share.
 pub fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();

@@ -1,7 +1,7 @@
-//! Sound: chunks that are due each ten or twenty milliseconds, and must not fail.
+//! Sound: chunks that are due every ten or twenty milliseconds, and must not be missed.
 //!
-//! A chunk is prepared ahead (best effort, essential), and given to its sink when it is due (a
-//! timer). One that is not ready then is an underrun: silence.
+//! A chunk is prepared ahead (best effort, essential), and passed to its sink when it is due (a
+//! timer). A chunk that is not ready then is an underrun: silence.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use crate::{Error, Tardiness};
 
 /// A device that plays samples.
 pub trait Sink {
-    /// Plays a chunk: runs in a timer, so it must not block.
+    /// Plays a chunk. Runs in a timer, so it must not block.
     fn play(&mut self, samples: &[i16]);
 }
 
-/// Plays nothing.
+/// A sink that plays nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -30,14 +30,14 @@ pub struct Played {
     pub chunks: u64,
     /// Chunks that were not ready when they were due.
     pub underruns: u64,
-    /// The delays of chunks, underruns too.
+    /// Tardiness of the chunks, underruns included.
     pub tardiness: Tardiness,
 }
 
-/// Plays samples, again and again, through a piece of work.
+/// Plays samples repeatedly, after processing each chunk.
 pub struct Sound<W, S> {
     samples: Vec<i16>,
-    /// Samples of a chunk.
+    /// Samples per chunk.
     chunk: usize,
     chunk_ns: u64,
     chunks: Option<u64>,
@@ -50,12 +50,12 @@ pub struct Sound<W, S> {
 }
 
 impl<W: FnMut(&mut [i16]), S: Sink> Sound<W, S> {
-    /// `samples` at `rate` a second, in chunks of `chunk_ms` milliseconds; `work` is done to each
-    /// (a filter, a mix), and `chunks` are played, or no end of them.
+    /// Plays `samples` at `rate` per second, in chunks of `chunk_ms` milliseconds. `work` processes
+    /// each chunk (a filter, a mix). `chunks` are played, or without end if it is `None`.
     ///
     /// # Errors
     ///
-    /// [`Error::Parameter`] if there is not a whole chunk of samples, or a chunk is of none.
+    /// [`Error::Parameter`] if there are fewer samples than a chunk, or a chunk is empty.
     pub fn new(
         samples: Vec<i16>,
         rate: u32,
@@ -74,7 +74,7 @@ impl<W: FnMut(&mut [i16]), S: Sink> Sound<W, S> {
         Ok(Self { samples, chunk, chunk_ns, chunks, scale, work, sink, start_ns, ready, played })
     }
 
-    /// The chunks that it has played by now.
+    /// The chunks played so far.
     pub fn played(&self) -> &Played {
         &self.played
     }
@@ -88,7 +88,7 @@ impl<W: FnMut(&mut [i16]), S: Sink> Sound<W, S> {
         self.start_ns + self.scale.look_ahead_ns + number * self.chunk_ns
     }
 
-    /// How many chunks are in flight.
+    /// Number of chunks in flight.
     fn ahead(&self) -> u64 {
         (self.scale.look_ahead_ns / self.chunk_ns).max(1)
     }

@@ -1,9 +1,8 @@
-//! A player that does not adapt: it decodes each frame, and shows each.
+//! A player that does not adapt: it decodes and shows every frame.
 //!
-//! A player that knows no importance: it decodes frames in their order, a few ahead, and shows each
-//! when it is due, or as soon as it is decoded if that is later. With too little of the CPU it
-//! falls behind, without end. It stands beside players that adapt, with a nice value that has it on
-//! time.
+//! It knows no importance: it decodes frames in their order, a few ahead, and shows each when it is
+//! due, or as soon as it is decoded if that is later. With too little of the CPU it falls behind
+//! without bound. It runs beside players that adapt, with a nice value that keeps it on time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use crate::player::Options;
 use crate::program::{Act, Job, Program, Timeline};
 use crate::{Clip, Layer, Report};
 
-/// How many frames it decodes ahead, if it has that many that are to be shown next.
+/// The number of frames that it decodes ahead, if these are the next ones to show.
 const AHEAD: usize = 6;
 
 /// A player of one clip that does not adapt.
@@ -26,16 +25,16 @@ pub struct Steady<D, S> {
     screen: S,
     options: Options,
     start_ns: u64,
-    /// The first frame that was not decoded, over all passes.
+    /// The first frame that was not decoded, numbered over all passes.
     next: u64,
-    /// Whether its decode is submitted.
+    /// Whether the decoding of that frame is submitted.
     decodes: bool,
-    /// Decoded frames by their place in display order, over all passes; `None` for one that was
-    /// refused.
+    /// Decoded frames by their place in display order, over all passes; `None` for a frame that the
+    /// decoder refused.
     decoded: BTreeMap<u64, Option<Picture>>,
-    /// The place that is to be shown next.
+    /// The place of the next frame to show.
     place: u64,
-    /// Whether a frame is due that is not decoded.
+    /// Whether a frame is due but not decoded.
     waits: bool,
     report: Report,
 }
@@ -65,7 +64,7 @@ impl<D: Decode, S: Screen> Steady<D, S> {
         }
     }
 
-    /// The frames that it has shown by now. Each frame counts for the second in which it was due.
+    /// The frames shown so far. Each frame counts for the second in which it was due.
     pub fn report(&self) -> &Report {
         &self.report
     }
@@ -79,7 +78,7 @@ impl<D: Decode, S: Screen> Steady<D, S> {
         self.report.is_closed || passes.is_some_and(|passes| number >= passes * self.len())
     }
 
-    /// Stops if the screen was closed; notes if it is of no use any more.
+    /// Stops if the screen was closed; records its fault, if it has one.
     fn look_at_screen(&mut self) {
         self.report.is_closed |= self.screen.is_closed();
         if self.report.screen_fault.is_none() {
@@ -91,7 +90,7 @@ impl<D: Decode, S: Screen> Steady<D, S> {
         self.start_ns + self.options.scale.look_ahead_ns + place * self.clip.frame_ns()
     }
 
-    /// Submits the next decode, if it is time for that.
+    /// Submits the next decoding, if it is time for it.
     fn go_on(&mut self, timeline: &mut dyn Timeline) {
         let is_far = self.decoded.len() >= AHEAD && self.decoded.contains_key(&self.place);
         if !self.decodes && !is_far && !self.is_end(self.next) {

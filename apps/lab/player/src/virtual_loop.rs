@@ -1,9 +1,9 @@
-//! A loop in virtual time: what programs do with a given part of a CPU, the same each time.
+//! A loop in virtual time: runs programs with a given share of a CPU, deterministically.
 //!
-//! The order is that of every loop here: timers first, by release and then as they were submitted;
-//! then best effort by importance. Time passes only where a job spends it by the [`Cpu`], and
-//! while nothing is to be done. Several programs on one loop are a group: they share its CPU by
-//! their importance.
+//! The order is that of every loop here: timers first, by release and then in the order of
+//! submission; then best effort by importance. Time passes only where a job spends it on the
+//! [`Cpu`], and while nothing is pending. Several programs on one loop are a group: they share its
+//! CPU by their importance.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use crate::program::{Job, Program, Timeline};
 
-/// The CPU and the clock of a [`VirtualLoop`], for what is to cost time on it.
+/// The CPU and the clock of a [`VirtualLoop`], for code whose cost it counts.
 #[derive(Clone, Debug)]
 pub struct Cpu {
     now_ns: Rc<Cell<u64>>,
@@ -19,22 +19,22 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// A CPU of which the loop has `percent`, from time `now_ns`.
+    /// A CPU of which the loop gets `percent`, from time `now_ns`.
     ///
     /// # Panics
     ///
-    /// If `percent` is not of 1 to 100.
+    /// If `percent` is not 1 to 100.
     pub fn new(now_ns: u64, percent: u64) -> Self {
         assert!((1..=100).contains(&percent), "{percent} % of a CPU");
         Self { now_ns: Rc::new(Cell::new(now_ns)), percent: Rc::new(Cell::new(percent)) }
     }
 
-    /// The time.
+    /// The current time, in nanoseconds.
     pub fn now_ns(&self) -> u64 {
         self.now_ns.get()
     }
 
-    /// Computes for `work_ns` of the whole CPU.
+    /// Spends `work_ns` nanoseconds of the whole CPU's work.
     pub fn spend(&self, work_ns: u64) {
         self.now_ns.set(self.now_ns.get() + work_ns * 100 / self.percent.get());
     }
@@ -112,14 +112,14 @@ impl Timeline for View<'_> {
     }
 }
 
-/// The loop.
+/// A loop in virtual time.
 pub struct VirtualLoop {
     queues: Queues,
     cpu: Cpu,
 }
 
 impl VirtualLoop {
-    /// A loop with nothing to do.
+    /// A loop without programs.
     pub fn new(cpu: Cpu) -> Self {
         Self { queues: Queues::default(), cpu }
     }

@@ -1,5 +1,5 @@
-//! The examples, in a short form: that they end, that no picture is wrong, and that what they say
-//! has its shape. How late anything was is not asked: others run here, too.
+//! The examples, in a short form: they end, no picture is wrong, and their output has the right
+//! form. Tardiness is not checked: other tests run at the same time.
 
 #[path = "../../../../crates/antiphon/tests/support/example.rs"]
 mod example;
@@ -15,7 +15,7 @@ use antiphon_player::ffmpeg::{self, Making};
 
 use example::{refuses, succeeds, text};
 
-/// A file that is gone when this is dropped.
+/// A file that is removed when this is dropped.
 struct Made(PathBuf);
 
 impl Made {
@@ -24,7 +24,7 @@ impl Made {
         Self(std::env::temp_dir().join(name))
     }
 
-    /// A clip of a second. `None`: it can't be made here.
+    /// A clip of a second; `None` if it can't be made here.
     fn clip(name: &str) -> Option<Self> {
         if !ffmpeg::is_installed() {
             println!("skipped: no ffmpeg on this machine");
@@ -47,7 +47,7 @@ impl Drop for Made {
     }
 }
 
-/// The number that stands before or behind these words.
+/// The number between these words.
 fn number(said: &str, before: &str, after: &str) -> u64 {
     let from = said.find(before).unwrap_or_else(|| panic!("no '{before}' in {said}"));
     let rest = &said[from + before.len()..];
@@ -112,7 +112,7 @@ fn stream_serves_players_of_several_bandwidths() {
     assert!(!said.contains("wrong: ") && !said.contains("nothing came"), "{said}");
 }
 
-/// Plays as two programs, which know of each other what stands on the line.
+/// Plays with two processes, which share only the network connection.
 #[test]
 fn a_stream_is_played_by_another_program() {
     let Some(clip) = Made::clip("served") else { return };

@@ -1,4 +1,4 @@
-//! The example `x_server`, in a short form; and that it leaves nothing behind, however it ends.
+//! The example `x_server`, in a short form: it leaves nothing behind, however it ends.
 
 #[path = "../../../../crates/antiphon/tests/support/example.rs"]
 mod example;
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use example::{refuses, text};
 use serde_json::Value;
 
-/// Longer than anything takes, on a busy machine too.
+/// Longer than any step takes, even on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Whether it is to be had here; says if not.
+/// Returns whether a scheme can run here; prints the reason if not.
 fn is_here(scheme: &str) -> bool {
     let Some(program) = example::program("x_server") else { return false };
     let has = |name: &str| Command::new(name).arg("-version").output().is_ok();
@@ -65,7 +65,7 @@ fn what_it_does_not_know_is_refused_before_anything_runs() {
     refuses("x_server", &["--seconds", "0"], 2, "--seconds 0: x_server [--seconds S]");
 }
 
-/// A copy of the example, beside which there is no command.
+/// A copy of the example in a folder without the command.
 #[test]
 fn a_command_that_is_missing_is_named_before_the_first_scheme() {
     if !is_here("plain") {
@@ -84,7 +84,7 @@ fn a_command_that_is_missing_is_named_before_the_first_scheme() {
     assert!(said.contains("cargo build -p antiphon-cli") && !said.contains("round 1"), "{said}");
 }
 
-/// Processes with their parents; those that have ended are none.
+/// The parent of each process; processes that have ended are left out.
 fn parents() -> HashMap<u32, u32> {
     let mut parents = HashMap::new();
     for entry in fs::read_dir("/proc").expect("procfs").flatten() {
@@ -92,7 +92,7 @@ fn parents() -> HashMap<u32, u32> {
             continue;
         };
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        // Behind the name, which may have anything in it: the state, and the parent.
+        // After the name, which may contain anything: the state, and the parent.
         let mut words = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
         if let (Some(state), Some(parent)) = (words.next(), words.next())
             && state != "Z"
@@ -103,7 +103,7 @@ fn parents() -> HashMap<u32, u32> {
     parents
 }
 
-/// All that it has started, and they.
+/// A process and all its descendants.
 fn family(of: u32) -> Vec<u32> {
     let parents = parents();
     let mut found = vec![of];
@@ -120,7 +120,7 @@ fn is_hog(id: u32) -> bool {
     command.ends_with(b"\0hog\0")
 }
 
-/// Waits until that is so.
+/// Waits until `is_so` returns true.
 fn until(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -143,7 +143,7 @@ fn who_kills_it_kills_all_that_it_has_started() {
         BufReader::new(stderr).read_line(&mut line).expect("a line");
         assert!(line.starts_with("round 1"), "{line}");
         let id = child.id();
-        // The last that it starts.
+        // The hogs are started last.
         let hogs = || family(id).into_iter().filter(|&id| is_hog(id)).count();
         until("it starts hogs", || hogs() == 2);
         let started = family(id);

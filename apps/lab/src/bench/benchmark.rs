@@ -11,8 +11,8 @@
 //! | the figures of a row, from the repetitions of a subject | [`Benchmark::summaries`] |
 //! | the columns of its tables, and an explanation | [`Benchmark::columns`], [`Benchmark::about`] |
 //!
-//! All else has a default. Keys of a row for scripts are the fields of its cell and of its summary,
-//! as serde writes them.
+//! Everything else has a default. The keys of a row for scripts are the fields of its cell and of
+//! its summary, as serde writes them.
 
 use std::process::ExitCode;
 
@@ -38,20 +38,21 @@ pub trait Benchmark: Measurement<Cell: Serialize> {
     /// the row.
     type Summary: Serialize;
 
-    /// The summaries of a subject in a cell: one, or one for each part of the cell.
+    /// Summarises a subject in a cell: one summary, or one for each part of the cell.
     fn summaries(&self, one: &Beside<'_, Self::Cell, Self::Figures>) -> Vec<Self::Summary>;
 
-    /// The keys of a row's conditions, which it has even without figures: those of its cell.
+    /// Returns the keys of a row's conditions, which are present even without figures: those of its
+    /// cell.
     fn conditions(&self, row: &RowOf<Self>) -> Value {
         json!(row.cell)
     }
 
-    /// The keys of the report beside its rows and the seed.
+    /// Returns the keys of the report besides its rows and the seed.
     fn body(&self, _rows: &[RowOf<Self>]) -> Value {
         Value::Null
     }
 
-    /// Whether the rows of two cells are in one table.
+    /// Returns whether the rows of two cells belong in one table.
     fn is_together(&self, one: &Self::Cell, other: &Self::Cell) -> bool {
         one == other
     }
@@ -64,26 +65,26 @@ pub trait Benchmark: Measurement<Cell: Serialize> {
     /// The columns of a table.
     fn columns(&self, rows: &[RowOf<Self>]) -> ColumnsOf<Self>;
 
-    /// The table of rows that are together.
+    /// Builds the table of rows that belong together.
     fn table(&self, rows: &[RowOf<Self>]) -> Table {
         self.columns(rows).table(rows)
     }
 
-    /// The lines below a table.
+    /// Returns the lines below a table.
     fn notes(&self, _rows: &[RowOf<Self>]) -> String {
         String::new()
     }
 
-    /// The lines below all tables.
+    /// Returns the lines below all tables.
     fn about(&self, rows: &[RowOf<Self>]) -> String;
 
-    /// The failures, in one line.
+    /// Returns the failures as one line, if there are any.
     fn trouble(&self, rows: &[RowOf<Self>]) -> Option<String> {
         failures(rows)
     }
 }
 
-/// Makes rows of the measurements: those of a cell together.
+/// Makes rows of the measurements; the rows of a cell are adjacent.
 pub fn rows<B: Benchmark>(family: &B, measured: &[MeasuredOf<B>]) -> Vec<RowOf<B>> {
     Beside::all(family.turns().0, measured)
         .flat_map(|one| {
@@ -108,11 +109,11 @@ pub fn text<B: Benchmark>(family: &B, rows: &[RowOf<B>], colour: bool) -> String
     text + &family.about(rows)
 }
 
-/// Measures and prints.
+/// Measures the family and prints its report.
 ///
 /// # Errors
 ///
-/// If this command can't start processes; what went wrong with a subject.
+/// If this command can't start processes, or a subject failed.
 pub fn run<B: Benchmark>(family: &B, settings: &Settings) -> Result<ExitCode, Failure> {
     print(family, &rows(family, &family.measure()?), settings)
 }
@@ -220,7 +221,7 @@ mod tests {
         let Ok(measured) = family.measure() else { panic!("nothing is started") };
         let rows = rows(&family, &measured);
         let mut objects = objects(&family, &rows);
-        // The activity of other processes is not part of the test.
+        // The activity of other processes is not under test.
         objects[0]["others_cpus"].take();
         let all = json!({
             "subject": "subject", "peer": "other", "ours": true, "place": 1, "repetitions": 2,

@@ -1,4 +1,4 @@
-//! Tables of rows: columns, each of which has a head and says what a row has under it.
+//! Tables of rows: each column has a head and a function that returns a row's field under it.
 
 use antiphon_report::stats::Quartiles;
 use antiphon_report::table::{Cell as Field, Table, Tone, duration};
@@ -7,10 +7,10 @@ use super::ratio::{Better, Ratio};
 use super::report::Row;
 use super::rounds::Trouble;
 
-/// The columns of a table. Those of the conditions come first; a row in trouble has them, and then
-/// says why it has no figures.
+/// The columns of a table. Columns of conditions come first; a failed row has these, and then the
+/// reason why it has no figures.
 pub struct Columns<C, S> {
-    /// The head of columns with ratios.
+    /// Head of the columns of ratios.
     to: String,
     conditions: Vec<Column<C, S>>,
     figures: Vec<Column<C, S>>,
@@ -21,39 +21,39 @@ struct Column<C, S> {
     field: Box<Says<C, S>>,
 }
 
-/// Says what a row has under a head.
+/// Returns a row's field in a column.
 type Says<C, S> = dyn Fn(&Row<C, S>) -> Field;
 
 impl<C, S> Columns<C, S> {
-    /// The columns of a table in which ratios are to `peer`.
+    /// The columns of a table whose ratios are to `peer`.
     pub fn to(peer: Option<&str>) -> Self {
         let to = format!(">to {}", peer.unwrap_or("nothing"));
         Self { to, conditions: Vec::new(), figures: Vec::new() }
     }
 
-    /// The columns of a table of these rows, which have one peer.
+    /// The columns of a table of these rows, which share one peer.
     pub fn of(rows: &[Row<C, S>]) -> Self {
         Self::to(rows.iter().find_map(|row| row.peer))
     }
 
-    /// A column of a condition.
+    /// Adds a column for a condition.
     pub fn condition(mut self, head: &str, field: impl Fn(&Row<C, S>) -> Field + 'static) -> Self {
         self.conditions.push(Column { head: head.to_owned(), field: Box::new(field) });
         self
     }
 
-    /// The column of names.
+    /// Adds the column of subjects' names.
     pub fn subject(self, head: &str) -> Self {
         self.condition(head, |row| named(row.subject, row.ours))
     }
 
-    /// A column of figures.
+    /// Adds a column of figures.
     pub fn field(mut self, head: &str, field: impl Fn(&Row<C, S>) -> Field + 'static) -> Self {
         self.figures.push(Column { head: head.to_owned(), field: Box::new(field) });
         self
     }
 
-    /// A column of numbers, as `show` writes them.
+    /// Adds a column of numbers, formatted by `show`.
     pub fn number<V: Into<Option<f64>>>(
         self,
         head: &str,
@@ -63,12 +63,12 @@ impl<C, S> Columns<C, S> {
         self.field(head, move |row| maybe(of(&row.summary).into(), &show))
     }
 
-    /// A column of times in nanoseconds.
+    /// Adds a column of times in nanoseconds.
     pub fn time<V: Into<Option<f64>>>(self, head: &str, of: impl Fn(&S) -> V + 'static) -> Self {
         self.number(head, duration, of)
     }
 
-    /// A column of medians and one of quartiles.
+    /// Adds a column of medians and one of quartiles.
     pub fn quartiles(
         self,
         head: &str,
@@ -82,23 +82,23 @@ impl<C, S> Columns<C, S> {
         })
     }
 
-    /// A column of ratios.
+    /// Adds a column of ratios.
     pub fn ratio(self, better: Better, of: impl Fn(&S) -> Ratio + 'static) -> Self {
         let head = self.to.clone();
         self.field(&head, move |row| of(&row.summary).field(row.ours, better))
     }
 
-    /// A column of the 95 % intervals of ratios.
+    /// Adds a column of the 95 % intervals of ratios.
     pub fn interval(self, of: impl Fn(&S) -> Ratio + 'static) -> Self {
         self.field(">95 %", move |row| of(&row.summary).interval_field())
     }
 
-    /// The table of these rows.
+    /// Builds the table of these rows.
     pub fn table(&self, rows: &[Row<C, S>]) -> Table {
         self.table_with(rows, trouble)
     }
 
-    /// The table of these rows, in which `trouble` says why a row has no figures.
+    /// Builds the table of these rows; `trouble` states why a row has no figures.
     pub fn table_with(&self, rows: &[Row<C, S>], trouble: fn(&Trouble) -> Field) -> Table {
         let all = self.conditions.iter().chain(&self.figures);
         let mut table = Table::new(&all.map(|column| &*column.head).collect::<Vec<_>>());
@@ -115,17 +115,17 @@ impl<C, S> Columns<C, S> {
     }
 }
 
-/// A name; of a peer, in a fainter tone.
+/// A subject's name; a peer's is in a fainter tone.
 pub fn named(name: impl Into<String>, ours: bool) -> Field {
     Field::text(name).tone(if ours { Tone::Plain } else { Tone::Faint })
 }
 
-/// A number as `show` writes it, or a dash.
+/// A number formatted by `show`, or a dash.
 pub fn maybe(value: Option<f64>, show: impl Fn(f64) -> String) -> Field {
     Field::number(value.map_or("-".to_owned(), show))
 }
 
-/// Why there are no figures.
+/// States why there are no figures.
 pub fn trouble(trouble: &Trouble) -> Field {
     match trouble {
         Trouble::Missing(what) => Field::text(format!("skipped: {what}")).tone(Tone::Faint),

@@ -1,23 +1,23 @@
-//! `bench`: ours beside the peers, in one interleaved run.
+//! `bench`: our subjects beside their peers, in one interleaved run.
 //!
 //! | module | does |
 //! |---|---|
-//! | [`locks`] | the verbs of locks, with all that is their own |
-//! | [`events`] | the verb of wake-ups, with all that is its own |
-//! | [`event_loop`] | the verb of loops that are to be on time, with all that is its own |
-//! | [`packets`] | the verb of pools that process packets, with all that is its own |
+//! | [`locks`] | the verbs of locks |
+//! | [`events`] | the verb of wake-ups |
+//! | [`event_loop`] | the verb of event loops that must be on time |
+//! | [`packets`] | the verb of pools that process packets |
 //! | [`options`] | the verb of pools that run chains of tasks |
 //! | [`mix`] | the verb of conferences, whose parts wait for each other and for the clock |
 //! | [`thesis`] | the verb that asks whether one policy is best for all of these |
 //! | [`tasks`] | the verb of tasks that do nothing |
-//! | [`serve`] | the verb of servers, with all that is its own |
-//! | [`clock`] | the verb for timestamps, with a way of its own to measure |
-//! | [`benchmark`] | the skeleton of all verbs, which says what a family has to give |
+//! | [`serve`] | the verb of servers |
+//! | [`clock`] | the verb of timestamps, which measures in its own way |
+//! | [`benchmark`] | the skeleton of all verbs, with the traits that a family implements |
 //! | [`settings`], [`rounds`], [`repeat`] | what it is made of: what may be asked, which subjects
 //! take turns, a repetition in a process of its own with an end to its time |
 //! | [`report`], [`ratio`], [`columns`], [`page`] | rows of the figures that came back, paired
 //! ratios, tables, distributions drawn |
-//! | [`pools`] | what verbs of pools share |
+//! | [`pools`] | code shared by the verbs of pools |
 //! | [`visit`] | subjects that are types, by their names |
 //! | [`ticks`], [`usage`] | the counter that times, and what the process has used |
 //! | [`neighbours`], [`others`] | other users of the machine: those that we start, and all others |
@@ -62,13 +62,13 @@ pub const REPETITION: &str = "__repetition";
 /// The hidden verb of a busy neighbour.
 pub const NEIGHBOUR: &str = neighbours::VERB;
 
-/// One repetition.
+/// The order for one repetition.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Order {
     /// A repetition of a lock.
     Lock(locks::Order),
-    /// A repetition of a way to wake.
+    /// A repetition of a wake-up mechanism.
     Event(events::Order),
     /// A repetition of a pool.
     Packets(packets::Order),
@@ -76,17 +76,17 @@ enum Order {
     Options(options::Order),
     /// A repetition of conferences.
     Mix(mix::Order),
-    /// A repetition of all of these at once.
+    /// A repetition of all of the above at once.
     Mixed(thesis::Order),
     /// A repetition of tasks.
     Task(tasks::Order),
-    /// A repetition of a server, by its clients.
+    /// A repetition of a server, with its clients.
     Serve(serve::Order),
-    /// A server, for those.
+    /// The server of such a repetition.
     Server(serve::ServerOrder),
     /// A repetition of programs that compete for a CPU.
     Loop(event_loop::Order),
-    /// One of those.
+    /// A program of such a repetition.
     Program(event_loop::ProgramOrder),
 }
 
@@ -94,7 +94,7 @@ enum Order {
 ///
 /// # Errors
 ///
-/// If `order` is not one that `bench` gives.
+/// If `order` is not an order of `bench`.
 pub fn repetition(order: &str) -> Result<ExitCode, Failure> {
     end_with_parent();
     let order = serde_json::from_str(order).map_err(Failure::arguments)?;
@@ -117,18 +117,18 @@ pub fn repetition(order: &str) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Prints an outcome as [`repeat`] reads it.
+/// Prints an outcome in the form that [`repeat`] reads.
 fn answer(outcome: Result<impl Serialize, String>) -> Result<ExitCode, Failure> {
     let outcome = outcome.map_err(Failure::arguments)?;
     tell(&outcome).map_err(Failure::measured)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Burns a CPU until its parent ends.
+/// Keeps CPUs busy until its parent ends.
 ///
 /// # Errors
 ///
-/// None; the type is that of every verb.
+/// Never fails; the type is that of every verb.
 pub fn neighbour(parent: u32, threads: u16) -> Result<ExitCode, Failure> {
     neighbours::burn(parent, threads)
 }

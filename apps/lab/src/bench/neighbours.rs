@@ -1,4 +1,4 @@
-//! Busy neighbours: processes whose threads want a CPU each while we measure.
+//! Busy neighbours: processes whose threads each want a CPU during the measurement.
 //!
 //! | load | processes | threads of each |
 //! |---|---|---|
@@ -6,8 +6,8 @@
 //! | `noisy` | 2 | 1 |
 //! | `crowd=N` | 1 | N |
 //!
-//! They have the priority of the command that measures, and the kernel places them. They end with
-//! it: it kills them when a cell is done, and the kernel does if the command is killed.
+//! They have the priority of the measuring command, and the kernel places them. They end with it:
+//! it kills them when a cell is done, and the kernel does so if the command is killed.
 
 use std::fmt;
 use std::io::{Read as _, Write as _};
@@ -25,31 +25,31 @@ use antiphon_report::failure::Failure;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Load {
-    /// Nothing that we know of.
+    /// No known load.
     Idle,
     /// Two processes that never sleep.
     Noisy,
-    /// Another process, with that number of threads, none of which ever sleeps.
+    /// Another process with this number of threads, none of which ever sleeps.
     Crowd(u16),
 }
 
 /// Threads of a crowd, if no number is given.
 const CROWD: u16 = 100;
-/// Threads of a crowd at most: process numbers are shared by all users of a machine.
+/// Maximal number of threads of a crowd: process numbers are shared by all users of a machine.
 const MOST: u16 = 300;
 
 /// Time that a thread keeps its CPU while others want it, on a machine with few CPUs.
 const SLICE: Duration = Duration::from_millis(4);
-/// Turns of all threads of a crowd in a repetition, so that each thread of ours has several, too.
+/// Turns of all threads of a crowd in a repetition, so that each of our threads also has several.
 const TURNS: u32 = 10;
 
 impl Load {
-    /// Its name in reports, and on the command line.
+    /// Returns its name in reports and on the command line.
     pub fn name(self) -> String {
         self.to_string()
     }
 
-    /// Threads that it adds to the machine.
+    /// Returns the number of threads that it adds to the machine.
     fn threads(self) -> u16 {
         match self {
             Self::Idle => 0,
@@ -58,7 +58,8 @@ impl Load {
         }
     }
 
-    /// A repetition that is shorter than this says little: most threads have no turn in it.
+    /// Returns the minimal length of a meaningful repetition: in a shorter one, most threads get no
+    /// turn.
     pub fn least_repetition(self) -> Duration {
         let cpus = thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32);
         match self {
@@ -67,8 +68,8 @@ impl Load {
         }
     }
 
-    /// How much longer than on an idle machine a repetition may take to come to its end: waiters
-    /// get their last turn one after the other, and may have to wait for a CPU each time.
+    /// Returns the additional time that a repetition may take to end, compared with an idle
+    /// machine: waiters get their last turn one by one, and may have to wait for a CPU each time.
     pub fn patience(self) -> Duration {
         match self {
             Self::Crowd(threads) => Duration::from_secs(threads.into()),
@@ -119,18 +120,18 @@ impl From<Load> for String {
     }
 }
 
-/// The hidden verb of such a process.
+/// The hidden verb of a neighbour process.
 pub const VERB: &str = "__neighbour";
-/// The byte that it prints when all its threads are there.
+/// The byte that a neighbour prints when all its threads run.
 const READY: u8 = b'.';
-/// The stack of each thread, which only counts.
+/// Stack size of each thread, which only counts.
 const STACK_BYTES: usize = 64 << 10;
 
-/// The neighbours of a cell; they end with the value, or with this process.
+/// The neighbours of a cell. They end when this value is dropped, or with this process.
 pub struct Neighbours(Vec<Child>);
 
 impl Neighbours {
-    /// Starts those that `load` wants. Blocks until all their threads are there.
+    /// Starts the neighbours of `load`. Blocks until all their threads run.
     ///
     /// # Errors
     ///
@@ -158,14 +159,14 @@ impl Neighbours {
 impl Drop for Neighbours {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            // Fails only if it has ended already, which is what we want.
+            // Fails only if the child has ended already, which is the goal.
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 }
 
-/// The neighbour: `threads` threads that never sleep. It ends with its parent.
+/// Runs as a neighbour: `threads` threads that never sleep. It ends with its parent.
 ///
 /// # Errors
 ///
@@ -181,12 +182,13 @@ pub fn burn(parent: u32, threads: u16) -> Result<ExitCode, Failure> {
     }
     let mut out = std::io::stdout();
     out.write_all(&[READY]).and_then(|()| out.flush()).map_err(Failure::measured)?;
-    // SAFETY: takes nothing and can't fail. The parent may have ended before the request.
+    // SAFETY: `getppid` takes no arguments and can't fail. The parent may have ended before the
+    // call.
     count(|| unsafe { libc::getppid() } as u32 == parent);
     Ok(ExitCode::SUCCESS)
 }
 
-/// Counts, and looks every second or so whether to go on.
+/// Counts, and checks about every second whether to go on.
 fn count(goes_on: impl Fn() -> bool) {
     let mut turns = 0_u64;
     while !turns.is_multiple_of(1 << 28) || goes_on() {

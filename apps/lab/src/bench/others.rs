@@ -1,10 +1,10 @@
-//! The CPU time that others used while we measured: figures of an idle machine need it.
+//! CPU time that other processes used during the measurement: figures of an idle machine need it.
 
 use std::time::Instant;
 
 use antiphon_report::cpu_time;
 
-/// The kernel's counts up to some moment.
+/// The kernel's counts up to a moment.
 pub struct Moment {
     at: Instant,
     /// CPU seconds of all processes.
@@ -14,13 +14,13 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// This moment. `None` where `/proc/stat` can't be read.
+    /// Takes the counts now. Returns `None` if `/proc/stat` can't be read.
     pub fn now() -> Option<Self> {
         let stat = std::fs::read_to_string("/proc/stat").ok()?;
         Some(Self { at: Instant::now(), busy_s: busy(&stat)?, ours_s: cpu_time::of_children() })
     }
 
-    /// How many CPUs others have used on average after this moment.
+    /// Returns how many CPUs other processes have used on average since this moment.
     pub fn others_since(&self) -> Option<f64> {
         let now = Self::now()?;
         let others = (now.busy_s - self.busy_s) - (now.ours_s - self.ours_s);
@@ -28,8 +28,8 @@ impl Moment {
     }
 }
 
-/// The busy time in seconds, from the first line, `cpu user nice system idle iowait irq softirq
-/// steal …`, which is in hundredths of a second: all but `idle` and `iowait`.
+/// Returns the busy time in seconds, from the first line, `cpu user nice system idle iowait irq
+/// softirq steal …`, in hundredths of a second: all columns but `idle` and `iowait`.
 fn busy(stat: &str) -> Option<f64> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let times: Vec<u64> = line.split_whitespace().take(8).flat_map(str::parse).collect();

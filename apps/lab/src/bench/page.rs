@@ -1,5 +1,5 @@
-//! A report as one page that needs nothing else: for each cell the distributions of its subjects,
-//! and the tables.
+//! A report as one self-contained page: for each cell the distributions of its subjects, and the
+//! tables.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use antiphon_report::stats::Below;
 
 use super::report::Row;
 
-/// The distributions of the rows of a cell, and why a row has none.
+/// Draws the distributions of the rows of a cell, and states why a row has none.
 pub fn distributions<C, S>(
     title: &str,
     caption: &str,
@@ -36,7 +36,7 @@ pub fn distributions<C, S>(
     text
 }
 
-/// The page of a verb, with its drawings and tables.
+/// Returns the page of a verb, with its drawings and tables.
 pub fn page(verb: &str, drawings: &str, tables: &str) -> String {
     page::with_tables(&format!("antiphon bench {verb}"), drawings, tables)
 }

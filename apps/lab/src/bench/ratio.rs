@@ -1,47 +1,47 @@
-//! The ratio of two subjects, taken in each repetition: what disturbs the machine for a second
-//! disturbs both.
+//! The ratio of two subjects, taken in each repetition: a disturbance of the machine for a second
+//! affects both.
 
 use antiphon_report::stats::{Interval, Quartiles, quartiles};
 use antiphon_report::table::{Cell as Field, Tone};
 use serde::{Serialize, Serializer};
 
-/// Ratios of paired repetitions, under their key in reports.
+/// Ratios of paired repetitions, with their key in reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
     /// The key.
     pub key: &'static str,
-    /// The quartiles of the ratios, of which the median is the ratio; `None` without pairs.
+    /// Quartiles of the ratios; their median is the ratio. `None` without pairs.
     pub of: Option<Quartiles>,
-    /// The interval in which the true median is; `None` of fewer than six.
+    /// Interval that contains the true median; `None` with fewer than six pairs.
     pub interval: Option<Interval>,
 }
 
-/// Which of two figures is the better one.
+/// Which of two figures is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// The greater one.
+    /// The greater figure.
     More,
-    /// The lesser one.
+    /// The smaller figure.
     Less,
     /// Neither: a table gives the ratio no colour.
     Neither,
 }
 
 impl Ratio {
-    /// The ratio of paired figures, ours and theirs. A pair without a figure of theirs has no
-    /// ratio.
+    /// The ratio of paired figures, ours and the peer's. Pairs in which the peer's figure is 0 are
+    /// left out.
     pub fn of(key: &'static str, pairs: impl Iterator<Item = (f64, f64)>) -> Self {
         let ratios: Vec<_> =
             pairs.filter(|&(_, theirs)| theirs > 0.0).map(|(ours, theirs)| ours / theirs).collect();
         Self { key, interval: Interval::of(ratios.clone()), of: quartiles(ratios) }
     }
 
-    /// The ratio itself.
+    /// Returns the ratio.
     pub fn median(&self) -> Option<f64> {
         self.of.map(|of| of.median)
     }
 
-    /// The ratio in a table; of ours, coloured if its interval is on one side of 1.
+    /// The ratio in a table; our ratios are coloured if their interval is on one side of 1.
     pub fn field(&self, ours: bool, better: Better) -> Field {
         let Some(median) = self.median() else { return Field::number("-") };
         let side = self.interval.and_then(|interval| match better {

@@ -1,4 +1,4 @@
-//! One repetition in a process of its own, with an end to its time.
+//! Runs one repetition in a process of its own, with a time limit.
 
 use std::io::Read as _;
 use std::os::fd::AsRawFd as _;
@@ -10,15 +10,15 @@ use serde::de::DeserializeOwned;
 use super::Order;
 use super::rounds::Outcome;
 
-/// How much longer than planned a repetition may take: threads that start, and waiters that get
-/// their turn one after the other on a crowded machine.
+/// Additional time that a repetition may take: threads have to start, and waiters get their turn
+/// one by one on a crowded machine.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Carries out `order`, which is to take `seconds`, in a new process.
+/// Carries out `order`, which should take `seconds`, in a new process.
 ///
 /// # Errors
 ///
-/// One line, if the process can't be started, dies or does not come to an end; it is killed then.
+/// One line, if the process can't be started, dies or does not end; in the last case it is killed.
 pub fn repeat<F: DeserializeOwned>(order: &Order, seconds: f64) -> Result<Outcome<F>, String> {
     let json = serde_json::to_string(order).map_err(|error| error.to_string())?;
     let mut child = Command::new("/proc/self/exe")
@@ -50,7 +50,7 @@ fn read_within(child: &mut Child, within: Duration) -> Result<String, String> {
         let left = end.saturating_duration_since(Instant::now());
         let mut poll = libc::pollfd { fd: pipe.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let ms = i32::try_from(left.as_millis()).unwrap_or(i32::MAX);
-        // SAFETY: one entry, ours, and the descriptor is open.
+        // SAFETY: `poll` is one entry, a local variable, and its descriptor is open.
         let ready = unsafe { libc::poll(&raw mut poll, 1, ms) };
         if ready == 0 {
             return Err(format!("no end within {} s; does it hang?", within.as_secs()));

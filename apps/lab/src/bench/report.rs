@@ -1,5 +1,5 @@
-//! From repetitions to rows: the repetitions of a subject beside those of the others of its cell,
-//! and the row that comes of them.
+//! From repetitions to rows: a subject's repetitions beside those of the other subjects of its
+//! cell, and the row computed from them.
 
 use antiphon_report::stats::{Quartiles, median, quartiles};
 use serde::{Serialize, Serializer};
@@ -18,18 +18,19 @@ pub struct Row<C, S> {
     pub ours: bool,
     /// The conditions.
     pub cell: C,
-    /// Repetitions that count.
+    /// Number of repetitions that count.
     pub repetitions: usize,
-    /// CPUs that others used meanwhile, on average; not counted on a noisy machine.
+    /// CPUs that other processes used meanwhile, on average; not counted on a noisy machine.
     pub others_cpus: Option<f64>,
-    /// Why there are no figures, or fewer.
+    /// Why figures are missing, entirely or in part.
     pub trouble: Option<Trouble>,
     /// The summary of the repetitions.
     pub summary: S,
 }
 
 impl<C, S: Serialize> Row<C, S> {
-    /// The row for scripts, with the keys of its conditions. A row in trouble has no figures.
+    /// Returns the row for scripts, with the keys of its conditions. A row in trouble has no
+    /// figures.
     pub fn object(&self, conditions: Value) -> Value {
         let mut object = Map::new();
         object.insert("subject".to_owned(), json!(self.subject));
@@ -48,14 +49,14 @@ impl<C, S: Serialize> Row<C, S> {
     }
 }
 
-/// Adds the keys of another object, which take the place of those that are there.
+/// Adds the keys of another object, which replace existing ones.
 pub fn extend(object: &mut Map<String, Value>, with: Value) {
     if let Value::Object(with) = with {
         object.extend(with);
     }
 }
 
-/// The repetitions of a subject, beside those of the others of its cell.
+/// The repetitions of a subject, beside those of the other subjects of its cell.
 pub struct Beside<'a, C, F> {
     rounds: &'a Rounds,
     one: &'a Measured<C, F>,
@@ -63,7 +64,7 @@ pub struct Beside<'a, C, F> {
 }
 
 impl<'a, C: Cell, F> Beside<'a, C, F> {
-    /// All that was measured.
+    /// Returns one for each measured subject and cell.
     pub fn all(
         rounds: &'a Rounds,
         measured: &'a [Measured<C, F>],
@@ -72,7 +73,7 @@ impl<'a, C: Cell, F> Beside<'a, C, F> {
         cells.flat_map(move |cell| cell.iter().map(move |one| Self { rounds, one, cell }))
     }
 
-    /// The row with this summary.
+    /// Makes the row with this summary.
     pub fn row<S>(&self, summary: S) -> Row<C, S> {
         let Measured { cell, subject, ref figures, ref trouble, .. } = *self.one;
         Row {
@@ -87,53 +88,53 @@ impl<'a, C: Cell, F> Beside<'a, C, F> {
         }
     }
 
-    /// The subject.
+    /// Returns the subject.
     pub fn subject(&self) -> &'static str {
         self.one.subject
     }
 
-    /// The conditions.
+    /// Returns the conditions.
     pub fn cell(&self) -> C {
         self.one.cell
     }
 
-    /// The figures by repetition.
+    /// Returns the figures by repetition.
     pub fn figures(&self) -> &'a [F] {
         &self.one.figures
     }
 
-    /// The first of the peers that has a part in the cell: ratios are to it.
+    /// Returns the first of the peers that takes part in the cell; ratios are to it.
     pub fn peer(&self) -> Option<&'a Measured<C, F>> {
         let named = |name: &&str| self.cell.iter().find(|other| other.subject == *name);
         self.rounds.peers.iter().find_map(named)
     }
 
-    /// A figure of each repetition that has it.
+    /// Returns a figure from each repetition that has it.
     pub fn values<V: Into<Option<f64>>>(&self, of: impl Fn(&F) -> V) -> Vec<f64> {
         values(self.one, of)
     }
 
-    /// The median of a figure.
+    /// Returns the median of a figure.
     pub fn median<V: Into<Option<f64>>>(&self, of: impl Fn(&F) -> V) -> Option<f64> {
         median(self.values(of))
     }
 
-    /// The quartiles of a figure.
+    /// Returns the quartiles of a figure.
     pub fn quartiles<V: Into<Option<f64>>>(&self, of: impl Fn(&F) -> V) -> Option<Quartiles> {
         quartiles(self.values(of))
     }
 
-    /// The leading figure, under its key.
+    /// Returns the leading figure, with its key.
     pub fn lead<V: Into<Option<f64>>>(&self, key: &'static str, of: impl Fn(&F) -> V) -> Lead {
         Lead { key, of: self.quartiles(of) }
     }
 
-    /// The ratio of a figure to that of the peer.
+    /// Returns the ratio of a figure to that of the peer.
     pub fn ratio<V: Into<Option<f64>>>(&self, key: &'static str, of: impl Fn(&F) -> V) -> Ratio {
         self.ratio_to(self.peer(), key, of)
     }
 
-    /// The ratio of a figure to that of another subject of the cell.
+    /// Returns the ratio of a figure to that of another subject of the cell.
     pub fn ratio_to<V: Into<Option<f64>>>(
         &self,
         other: Option<&Measured<C, F>>,
@@ -145,7 +146,7 @@ impl<'a, C: Cell, F> Beside<'a, C, F> {
         Ratio::of(key, pairs.filter_map(|(a, b)| Some((of(a).into()?, of(b).into()?))))
     }
 
-    /// Which of these subjects has the best median of a figure.
+    /// Returns which of these subjects has the best median of a figure.
     pub fn best<V: Into<Option<f64>>>(
         &self,
         names: &[&str],
@@ -167,7 +168,7 @@ fn values<C, F, V: Into<Option<f64>>>(one: &Measured<C, F>, of: impl Fn(&F) -> V
     one.figures.iter().filter_map(|figures| of(figures).into()).collect()
 }
 
-/// The leading figure of a row, under its key in reports.
+/// The leading figure of a row, with its key in reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lead {
     /// The key.
@@ -177,7 +178,7 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// The figure itself.
+    /// Returns the figure itself.
     pub fn median(&self) -> Option<f64> {
         self.of.map(|of| of.median)
     }
@@ -194,12 +195,12 @@ impl Serialize for Lead {
     }
 }
 
-/// The failures of rows, in one line; a subject that this machine can't have is none.
+/// Returns the failures of rows as one line. A subject that this machine lacks is not a failure.
 pub fn failures<C, S>(rows: &[Row<C, S>]) -> Option<String> {
     Trouble::failures(rows.iter().filter_map(|row| row.trouble.as_ref()))
 }
 
-/// Where no row has a repetition: the first subject that says why, and its key and reason.
+/// If no row has a repetition, returns the first subject with a reason, and its key and reason.
 pub fn unmeasured<C, S>(rows: &[Row<C, S>]) -> Option<[&str; 3]> {
     let nothing = rows.iter().all(|row| row.repetitions == 0);
     let row = rows.iter().find(|row| nothing && row.trouble.is_some())?;

@@ -1,8 +1,8 @@
-//! Subjects that take turns.
+//! Interleaved measurements, in which subjects take turns.
 //!
 //! Within a cell, all subjects are measured in each round, in a new order each time, so that
-//! whatever else happens on the machine meets all alike. The first round warms caches, frequencies
-//! and page tables; it is rejected.
+//! disturbances on the machine affect all alike. The first round warms caches, frequencies and page
+//! tables; it is rejected.
 
 use std::fmt::Display;
 
@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use super::neighbours::{Load, Neighbours};
 use super::others::Moment;
 
-/// Under what conditions something is measured.
+/// The conditions of a measurement.
 pub trait Cell: Copy + PartialEq + Display {
-    /// The other load on the machine.
+    /// Returns the other load on the machine.
     fn load(&self) -> Load;
 }
 
@@ -24,16 +24,16 @@ pub trait Cell: Copy + PartialEq + Display {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome<F> {
-    /// The figures, because it was measured.
+    /// The figures of a successful measurement.
     Figures(F),
-    /// This machine can't have it: what is missing, and how to get it.
+    /// This machine lacks the subject: what is missing, and how to get it.
     Missing(String),
-    /// The subject broke its promise.
+    /// The subject violated its contract.
     Violation(String),
 }
 
 impl<F> Outcome<F> {
-    /// The result with other figures.
+    /// Converts the figures.
     pub fn map<G>(self, of: impl FnOnce(F) -> G) -> Outcome<G> {
         match self {
             Self::Figures(figures) => Outcome::Figures(of(figures)),
@@ -43,21 +43,21 @@ impl<F> Outcome<F> {
     }
 }
 
-/// The result of one repetition; or, in one line, the reason why it failed.
+/// The result of one repetition, or one line that says why it failed.
 pub type Repeated<F> = Result<Outcome<F>, String>;
 
-/// The subjects that take turns, and how often.
+/// The subjects that take turns, and the number of rounds.
 #[derive(Clone, Default)]
 pub struct Rounds {
-    /// Ours.
+    /// Our subjects.
     pub subjects: Vec<&'static str>,
-    /// The peers beside ours; ratios are to the first.
+    /// The peers to compare with; ratios are to the first.
     pub peers: Vec<&'static str>,
     /// Subjects that nothing is compared with, such as the machine itself.
     pub apart: Vec<&'static str>,
-    /// Repetitions that count.
+    /// Number of repetitions that count.
     pub repetitions: usize,
-    /// The seed of the order of subjects.
+    /// Seed of the order of subjects.
     pub seed: u64,
 }
 
@@ -71,15 +71,15 @@ pub trait Measurement: Sized {
     /// The figures of a repetition.
     type Figures;
 
-    /// The subjects that take turns, and the cells in the order in which they are measured.
+    /// Returns the subjects that take turns, and the cells in the order of measurement.
     fn turns(&self) -> (&Rounds, &[Self::Cell]);
 
-    /// Whether a subject has a part in a cell.
+    /// Returns whether a subject takes part in a cell.
     fn takes_part(&self, _cell: &Self::Cell, _subject: &str) -> bool {
         true
     }
 
-    /// Carries out one repetition, which `counts` unless it is rejected.
+    /// Carries out one repetition; `counts` is false for the rejected one.
     fn repeat(
         &self,
         cell: Self::Cell,
@@ -87,19 +87,19 @@ pub trait Measurement: Sized {
         counts: bool,
     ) -> Repeated<Self::Figures>;
 
-    /// How many repetitions there are in all.
+    /// Returns the total number of repetitions.
     fn steps(&self) -> usize {
         let (rounds, cells) = self.turns();
         let subjects = cells.iter().map(|cell| self.participants(cell).count());
         subjects.sum::<usize>() * (rounds.repetitions + 1)
     }
 
-    /// The subjects that take turns in a cell.
+    /// Returns the subjects that take turns in a cell.
     fn participants(&self, cell: &Self::Cell) -> impl Iterator<Item = &'static str> {
         self.turns().0.all_subjects().filter(|subject| self.takes_part(cell, subject))
     }
 
-    /// Measures everything, and shows how far that is.
+    /// Measures everything, and shows the progress.
     ///
     /// # Errors
     ///
@@ -112,8 +112,8 @@ pub trait Measurement: Sized {
     ///
     /// # Errors
     ///
-    /// If this command can't start processes. A subject that fails is no error here, but trouble in
-    /// its row.
+    /// If this command can't start processes. A subject that fails is not an error here; its row
+    /// has trouble.
     fn carry_out(&self, progress: &mut Progress) -> Result<Vec<MeasuredOf<Self>>, Failure> {
         let (rounds, cells) = self.turns();
         let (mut random, mut all) = (Random(rounds.seed), Vec::new());
@@ -147,34 +147,34 @@ pub trait Measurement: Sized {
 pub struct Measured<C, F> {
     /// The conditions.
     pub cell: C,
-    /// Its name.
+    /// Name of the subject.
     pub subject: &'static str,
-    /// Figures by repetition, the rejected one left out; shorter if there was trouble.
+    /// Figures by repetition, without the rejected one; fewer if there was trouble.
     pub figures: Vec<F>,
-    /// CPUs that others used meanwhile, by repetition.
+    /// CPUs that other processes used meanwhile, by repetition.
     pub others: Vec<f64>,
-    /// Why there is no more: missing, broken, without end.
+    /// Why figures are missing: the subject is missing, broken, or never ended.
     pub trouble: Option<Trouble>,
 }
 
 /// Why a subject could not be measured.
 #[derive(Clone, Debug)]
 pub enum Trouble {
-    /// This machine can't have it.
+    /// This machine lacks the subject.
     Missing(String),
     /// The subject failed.
     Failed(String),
 }
 
 impl Rounds {
-    /// Ours, the peers and the others.
+    /// Returns our subjects, the peers and the subjects apart.
     pub fn all_subjects(&self) -> impl Iterator<Item = &'static str> {
         self.subjects.iter().chain(&self.peers).chain(&self.apart).copied()
     }
 }
 
 impl<C: Cell, F> Measured<C, F> {
-    /// Repetitions without trouble.
+    /// The repetitions of a subject without trouble.
     pub fn of(cell: C, subject: &'static str, figures: Vec<F>) -> Self {
         Self { cell, subject, figures, others: Vec::new(), trouble: None }
     }
@@ -182,7 +182,7 @@ impl<C: Cell, F> Measured<C, F> {
     fn add(&mut self, counts: bool, repeat: impl FnOnce() -> Repeated<F>) {
         let before = Moment::now();
         let outcome = repeat();
-        // The neighbours that we have started ourselves are no news.
+        // The load of the neighbours that this command has started is known.
         if self.cell.load() == Load::Idle {
             self.others.extend(before.and_then(|moment| moment.others_since()));
         }
@@ -197,14 +197,14 @@ impl<C: Cell, F> Measured<C, F> {
         }
     }
 
-    /// CPUs that others used on average.
+    /// Returns the CPUs that other processes used, on average.
     pub fn others_cpus(&self) -> Option<f64> {
         mean(self.others.iter().copied())
     }
 }
 
 impl Trouble {
-    /// The key and the words in JSON.
+    /// Returns the key and the text in JSON.
     pub fn json(&self) -> (&'static str, &str) {
         match self {
             Self::Missing(what) => ("skipped", what),
@@ -212,7 +212,8 @@ impl Trouble {
         }
     }
 
-    /// The failures among these, in one line; subjects that this machine can't have are none.
+    /// Returns the failures among these as one line. Subjects that this machine lacks are not
+    /// failures.
     pub fn failures<'a>(all: impl Iterator<Item = &'a Self>) -> Option<String> {
         let failed = all.filter_map(|trouble| match trouble {
             Self::Failed(what) => Some(what.as_str()),
@@ -223,7 +224,7 @@ impl Trouble {
     }
 }
 
-/// The mean of what there is.
+/// Returns the mean of the values, if there are any.
 pub fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (count, sum) = values.fold((0_u32, 0.0), |(count, sum), value| (count + 1, sum + value));
     (count > 0).then(|| sum / f64::from(count))
@@ -250,7 +251,8 @@ mod tests {
         }
     }
 
-    /// Measures the number of repetitions so far, if `fails` says nothing of a subject.
+    /// Returns the number of repetitions so far as figures, unless `fails` returns a result for a
+    /// subject.
     struct Counting {
         rounds: Rounds,
         cells: Vec<Place>,

@@ -35,19 +35,19 @@ pub struct Printed {
     pub json: Value,
     /// The tables.
     pub text: String,
-    /// CPUs that others used on average while the machine was meant to be idle.
+    /// CPUs that other processes used on average, if the machine was meant to be idle.
     pub others_cpus: Option<f64>,
-    /// The failures, in one line.
+    /// The failures as one line.
     pub trouble: Option<String>,
 }
 
 impl Settings {
-    /// The subjects that take turns: those of `ours` and `peers`, each with the names that are
-    /// known.
+    /// Returns the subjects that take turns: those selected by `ours` and `peers`, each from its
+    /// known names.
     ///
     /// # Errors
     ///
-    /// Bad arguments; `what` is what ours are.
+    /// Bad arguments; `what` names our subjects in the message.
     pub fn rounds(
         &self,
         what: &str,
@@ -68,7 +68,7 @@ impl Settings {
         Ok(Rounds { subjects, peers, repetitions, seed, ..Rounds::default() })
     }
 
-    /// Prints what came of it.
+    /// Prints the output.
     ///
     /// # Errors
     ///
@@ -89,7 +89,7 @@ impl Settings {
 ///
 /// # Errors
 ///
-/// It is no time to measure.
+/// If it is not a valid time.
 pub fn check_seconds(seconds: f64) -> Result<(), Failure> {
     let wanted = "--seconds takes a time from 0.001 to 3600, such as 0.2";
     let good = seconds > 0.0 && seconds <= 3600.0;

@@ -1,10 +1,10 @@
-//! A clock that costs little beside a lock: the time-stamp counter where there is one.
+//! A clock that is cheap compared with a lock: the time-stamp counter, if there is one.
 
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-/// The rate of the counter, which the parent measures once and hands to each repetition.
+/// Rate of the counter, which the parent measures once and passes to each repetition.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Ticks {
     per_ns: f64,
@@ -17,13 +17,14 @@ impl Ticks {
         Self { per_ns: ticks as f64 / ns as f64 }
     }
 
-    /// Ticks, and the nanoseconds that they took. `None`: [`now`] counts nanoseconds.
+    /// Returns ticks, and the nanoseconds that they took. `None` if [`now`] counts nanoseconds.
     fn counted() -> Option<(u64, u64)> {
         const TOGETHER_NS: u64 = 20_000_000;
         if cfg!(not(target_arch = "x86_64")) {
             return None;
         }
-        // Closer than a part in 99; or, where the CPU is lost again and again, as good as may be.
+        // More precise than one part in 99; or, if the CPU is lost repeatedly, as precise as
+        // possible.
         antiphon_linux::measure_ticks(TOGETHER_NS).or_else(|| {
             let (begin, first) = (Instant::now(), now());
             std::thread::sleep(Duration::from_nanos(10 * TOGETHER_NS));
@@ -31,34 +32,34 @@ impl Ticks {
         })
     }
 
-    /// Ticks in `ns` nanoseconds.
+    /// Converts nanoseconds to ticks.
     pub fn of_ns(self, ns: f64) -> u64 {
         (ns * self.per_ns) as u64
     }
 
-    /// Nanoseconds of `ticks`.
+    /// Converts ticks to nanoseconds.
     pub fn to_ns(self, ticks: f64) -> f64 {
         ticks / self.per_ns
     }
 }
 
-/// The counter of this CPU. Linux keeps those of one machine together; where it can't, a difference
-/// may come out negative, and [`since`] calls that none.
+/// Reads the counter of this CPU. Linux synchronises the counters of a machine; where it can't, a
+/// difference may be negative, and [`since`] returns 0 for it.
 #[inline]
 pub fn now() -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 has it, and Linux lets programs read it.
+    // SAFETY: every x86-64 has the instruction, and Linux lets programs use it.
     return unsafe { core::arch::x86_64::_rdtsc() };
     #[cfg(not(target_arch = "x86_64"))]
     {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: `time` is ours to write, and every Linux has the clock.
+        // SAFETY: `time` is a local variable, and every Linux has this clock.
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
         time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
     }
 }
 
-/// Ticks from `earlier` to `later`; 0 if the counter has gone back.
+/// Returns the ticks from `earlier` to `later`; 0 if the counter has gone back.
 #[inline]
 pub fn since(earlier: u64, later: u64) -> u64 {
     later.saturating_sub(earlier)

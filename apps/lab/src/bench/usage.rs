@@ -1,22 +1,22 @@
 //! The kernel's counts for this process.
 
-/// Switches and CPU time, up to some moment or between two.
+/// Context switches and CPU time, up to a moment or between two.
 #[derive(Clone, Copy)]
 pub struct Usage {
-    /// Context switches, wanted or not.
+    /// Context switches, voluntary or not.
     pub switches: u64,
-    /// CPU time of all threads in the program.
+    /// CPU time of all threads in user mode.
     pub user_ns: u64,
     /// CPU time of all threads in the kernel.
     pub system_ns: u64,
 }
 
 impl Usage {
-    /// Up to now.
+    /// Returns the usage up to now.
     pub fn now() -> Self {
-        // SAFETY: all fields are numbers, of which zero is a value.
+        // SAFETY: all fields are numbers, for which zero is valid.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: `usage` is ours to write; the call can't fail with these arguments.
+        // SAFETY: `usage` is a local variable; the call can't fail with these arguments.
         unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
         let ns =
             |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
@@ -27,7 +27,7 @@ impl Usage {
         }
     }
 
-    /// The usage after an earlier moment, `before`.
+    /// Returns the usage since the earlier moment `before`.
     pub fn since(self, before: Self) -> Self {
         Self {
             switches: self.switches - before.switches,
@@ -36,7 +36,7 @@ impl Usage {
         }
     }
 
-    /// CPU time of all threads.
+    /// Returns the CPU time of all threads, in nanoseconds.
     pub fn cpu_ns(self) -> u64 {
         self.user_ns + self.system_ns
     }

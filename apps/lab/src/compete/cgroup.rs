@@ -1,11 +1,11 @@
-//! Control groups of a run, one for each of its programs: run-queue levels that are no sessions.
+//! Control groups of a run, one for each of its programs: run-queue levels other than sessions.
 //!
 //! | version | where | is a level if it has |
 //! |---|---|---|
 //! | 1 | below the run's own group of the controller `cpu` | `cpu.shares` |
 //! | 2 | beside the run's own group: below one with processes there can be none | `cpu.weight` |
 //!
-//! They are removed when the run is over; those of one that was killed, by the next.
+//! They are removed when the run is over; those of a killed run are removed by the next run.
 
 use std::fs;
 use std::io::{Error, ErrorKind};
@@ -13,18 +13,17 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// Groups, which are gone when this is dropped.
+/// Control groups, which are removed when this is dropped.
 pub struct Groups {
     folders: Vec<PathBuf>,
 }
 
-/// The beginning of the names of groups.
+/// Prefix of the names of groups.
 const PREFIX: &str = "antiphon-";
-/// Real-time threads of all groups together have so much of a second, in microseconds: less than
-/// the kernel gives all of them as a rule.
+/// CPU time that real-time threads of all groups together may use in a second, in microseconds:
+/// less than the kernel's usual limit for all of them.
 const REAL_TIME_US: usize = 900_000;
-/// How long one wait for the last process of a group to end takes, and how many such waits there
-/// are.
+/// Length of one wait for the last process of a group to end, and the maximal number of such waits.
 const NAP: Duration = Duration::from_millis(10);
 const NAPS: u32 = 100;
 
@@ -33,7 +32,7 @@ impl Groups {
     ///
     /// # Errors
     ///
-    /// One line: it is not permitted, or there are none here, and what would do.
+    /// One line, if this is not permitted or there are no control groups; it says what would help.
     pub fn make(number: usize) -> Result<Self, String> {
         let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let (place, file) = place(&text).ok_or("this kernel has no control groups of CPU time")?;
@@ -51,12 +50,12 @@ impl Groups {
         })
     }
 
-    /// Lets real-time threads run in them, where a group has a part of its own of what those may
-    /// have.
-    ///
+    /// Lets real-time threads run in the groups, where each group has its own real-time budget.
+    /// Lets real-time threads run in the groups, where the kernel has a real-time budget for each
+    /// group.
     /// # Errors
     ///
-    /// One line: it is not permitted, or more than there is.
+    /// One line, if this is not permitted or exceeds the budget.
     pub fn give_real_time(&self) -> Result<(), String> {
         let runtime_us = REAL_TIME_US / self.folders.len().max(1);
         let files = self.folders.iter().map(|folder| folder.join("cpu.rt_runtime_us"));
@@ -69,7 +68,7 @@ impl Groups {
         Ok(())
     }
 
-    /// The one of that number.
+    /// Returns the folder of the group `number`.
     pub fn folder(&self, number: usize) -> Option<&PathBuf> {
         self.folders.get(number)
     }
@@ -78,7 +77,7 @@ impl Groups {
 impl Drop for Groups {
     fn drop(&mut self) {
         for folder in &self.folders {
-            // The children of a program that was killed end a little later.
+            // The children of a killed program end a little later.
             let busy = |tried: &Error| tried.kind() == ErrorKind::ResourceBusy;
             let mut naps = 0..NAPS;
             while fs::remove_dir(folder).is_err_and(|error| busy(&error)) && naps.next().is_some() {
@@ -88,11 +87,11 @@ impl Drop for Groups {
     }
 }
 
-/// Moves the calling process there.
+/// Moves the calling process into the group.
 ///
 /// # Errors
 ///
-/// One line: it is not permitted.
+/// One line, if this is not permitted.
 pub fn enter(folder: &Path) -> Result<(), String> {
     let own = std::process::id().to_string();
     fs::write(folder.join("cgroup.procs"), own).map_err(|error| refused(folder, &error))
@@ -106,8 +105,8 @@ fn refused(place: &Path, error: &Error) -> String {
     )
 }
 
-/// The folder in which groups are made, by `/proc/self/cgroup`, and the file that a group has if it
-/// is a level.
+/// Returns the folder in which groups are made, from the text of `/proc/self/cgroup`, and the file
+/// that a group has if it is a level.
 fn place(text: &str) -> Option<(PathBuf, &'static str)> {
     let lines = || text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
     if let Some((names, own)) = lines().find(|(names, _)| names.split(',').any(|it| it == "cpu")) {
@@ -119,14 +118,14 @@ fn place(text: &str) -> Option<(PathBuf, &'static str)> {
     Some((PathBuf::from(format!("/sys/fs/cgroup{above}")), "cpu.weight"))
 }
 
-/// Removes those of runs that have ended; what is in use can't be removed.
+/// Removes the groups of runs that have ended; groups in use can't be removed.
 fn remove_old(place: &Path) {
     let names = fs::read_dir(place).into_iter().flatten().flatten();
     for name in names.filter_map(|entry| entry.file_name().into_string().ok()) {
         let process = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
         let process = process.and_then(|process| process.parse::<u32>().ok());
         if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
-            // Another process may just have done so.
+            // Another process may have removed it meanwhile.
             let _ = fs::remove_dir(place.join(name));
         }
     }
@@ -164,7 +163,7 @@ mod tests {
         assert!(folders.len() == 2 && folders.iter().all(|folder| folder.exists()));
         drop(groups);
         assert!(folders.iter().all(|folder| !folder.exists()));
-        // A folder as of a process that is no more: there are no such numbers.
+        // A folder named after a process that can't exist: its number is out of range.
         let old = folders[0].with_file_name(format!("{PREFIX}{}-0", u32::MAX));
         fs::create_dir(&old).expect("as above");
         drop(Groups::make(1).expect("as above"));

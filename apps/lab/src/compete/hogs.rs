@@ -11,29 +11,29 @@ use antiphon_linux::die_with_parent;
 
 use super::work::{CHUNK_NS, Pace};
 
-/// Works until it is killed.
+/// Computes until the process is killed.
 pub fn spin_for_good(pace: Pace) -> ! {
     loop {
         pace.burn(CHUNK_NS);
     }
 }
 
-/// gcc's compiler proper, and a file for it, which is in memory: when this process is killed,
-/// nothing is left behind.
+/// gcc's compiler proper, and a source file in memory, so that nothing is left behind when this
+/// process is killed.
 pub struct Compiler {
     program: PathBuf,
     source: File,
 }
 
-/// Functions of the file: about 0.3 s of work.
+/// Number of functions in the file: about 0.3 s of work.
 const FUNCTIONS: usize = 400;
 
 impl Compiler {
-    /// A compiler with a file to compile.
+    /// Makes a compiler with a file to compile.
     ///
     /// # Errors
     ///
-    /// One line: there is no memory for it.
+    /// One line, if there is no memory for the file.
     pub fn new(program: &Path) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("a file in memory: {error}");
         // SAFETY: takes a name, which is a constant, and flags.
@@ -41,22 +41,22 @@ impl Compiler {
         if fd == -1 {
             return Err(failed(std::io::Error::last_os_error()));
         }
-        // SAFETY: a descriptor that was opened just now, and that no other code has.
+        // SAFETY: the descriptor was opened just now, and no other code has it.
         let mut source = unsafe { File::from_raw_fd(fd) };
         source.write_all(text(FUNCTIONS).as_bytes()).map_err(failed)?;
         Ok(Self { program: program.to_owned(), source })
     }
 
-    /// The path by which others find the file.
+    /// Returns the path by which other processes find the file.
     fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.source.as_raw_fd())
     }
 
-    /// Compiles until it is killed.
+    /// Compiles until the process is killed.
     ///
     /// # Errors
     ///
-    /// One line: the compiler does not.
+    /// One line, if the compiler fails.
     pub fn compile_for_good(&self) -> Result<(), String> {
         loop {
             self.compile()?;
@@ -75,7 +75,7 @@ impl Compiler {
     }
 }
 
-/// The path of gcc's compiler; or, in one line, what is missing.
+/// Returns the path of gcc's compiler. The error is one line that says what is missing.
 pub fn compiler() -> Result<PathBuf, String> {
     let missing = "gcc's cc1 is not there: apt install gcc, or give --competitor spin";
     let output = Command::new("gcc").arg("-print-prog-name=cc1").output();
@@ -84,7 +84,7 @@ pub fn compiler() -> Result<PathBuf, String> {
     if path.is_absolute() && path.is_file() { Ok(path) } else { Err(missing.to_owned()) }
 }
 
-/// A C file of `functions` functions, none like the other.
+/// Returns a C file of `functions` functions, all different.
 fn text(functions: usize) -> String {
     let mut text = String::new();
     for number in 0..functions {

@@ -1,8 +1,9 @@
-//! Whom a run competes with: those on its own run-queue level are the programs of the run, and the
-//! level as a whole competes with others'.
+//! The run-queue level of a run: programs of the run compete with each other on it, and the level
+//! as a whole competes with others.
 //!
 //! Each run is a session of its own, so where the kernel has autogroups and the process is in the
-//! first control group, the session is a level. In another control group, that is.
+//! root control group, the session is the level. In any other control group, that group is the
+//! level.
 
 use std::fs;
 
@@ -16,49 +17,50 @@ use serde::{Deserialize, Serialize};
 pub struct Level {
     /// The control group of its CPU time.
     pub cgroup: Option<String>,
-    /// The autogroup and its nice value, as `/proc/self/autogroup` has it, if it is a level.
+    /// Autogroup and its nice value, as in `/proc/self/autogroup`, if it is a level.
     pub autogroup: Option<String>,
-    /// Whether it weighs more than others, as was asked.
+    /// Whether it weighs more than others, as requested.
     pub first: bool,
-    /// Why it does not, though that was asked.
+    /// Why it does not weigh more, though that was requested.
     pub not_first: Option<String>,
 }
 
-/// Whether a tier is weaker against programs of another level.
+/// Returns whether a tier is weaker against programs on another level.
 pub fn weakens(tier: Tier) -> bool {
     matches!(tier, Tier::Split | Tier::Baton)
 }
 
 const AUTOGROUP: &str = "/proc/self/autogroup";
-/// The most that a session can weigh.
+/// Nice value of maximal weight.
 const FIRST: i32 = *NICE.start();
 
 impl Level {
-    /// Makes this process and all that it starts one level; with `first`, if it may, one that
-    /// weighs more than all others.
+    /// Puts this process and all that it starts on one level; with `first`, if permitted, on one
+    /// that weighs more than all others.
     pub fn take(first: bool) -> Self {
-        // SAFETY: takes nothing. It fails where the process leads its group, and then it stays.
+        // SAFETY: takes no arguments. It fails if the process leads its group, and then changes
+        // nothing.
         unsafe { libc::setsid() };
         let refused = first.then(Self::weigh_most).and_then(Result::err);
         Self { first: first && refused.is_none(), not_first: refused, ..Self::here() }
     }
 
-    /// Makes the session weigh as much as a session may.
+    /// Gives the session the maximal weight.
     fn weigh_most() -> Result<(), String> {
         Self::can_be_taken()?;
         fs::write(AUTOGROUP, FIRST.to_string()).map_err(|error| {
-            // A session may weigh what its threads may.
+            // A session may have the weight that its threads may have.
             let tried = std::thread::spawn(|| set_nice(ThreadId(0), FIRST)).join();
             let refused = tried.ok().and_then(Result::err);
             refused.map_or_else(|| format!("{AUTOGROUP}: {error}"), |why| why.to_string())
         })
     }
 
-    /// Whether a session is a level here.
+    /// Checks whether a session is a level here.
     ///
     /// # Errors
     ///
-    /// One line: why not, and what would do.
+    /// One line that says why not, and what would help.
     pub fn can_be_taken() -> Result<(), String> {
         let here = Self::here();
         match (&here.autogroup, &here.cgroup) {
@@ -73,7 +75,7 @@ impl Level {
         }
     }
 
-    /// The level of this process, and of all that it starts.
+    /// Returns the level of this process, and of all that it starts.
     pub fn here() -> Self {
         let cgroup = fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| group(&text));
         let on = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled");
@@ -84,7 +86,7 @@ impl Level {
         Self { cgroup, autogroup, ..Self::default() }
     }
 
-    /// The level in words, for people.
+    /// Describes the level for people.
     pub fn said(&self) -> String {
         let cgroup = self.cgroup.as_deref().unwrap_or("unknown");
         let autogroup = self.autogroup.as_deref().unwrap_or("no autogroup");
@@ -93,7 +95,8 @@ impl Level {
     }
 }
 
-/// The group of CPU time in `/proc/self/cgroup`: of the controller of that name, or of version 2.
+/// Returns the group of CPU time from the text of `/proc/self/cgroup`: that of the controller
+/// `cpu`, or of version 2.
 fn group(text: &str) -> Option<String> {
     let lines = || text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
     let of_one = lines().find(|(names, _)| names.split(',').any(|name| name == "cpu"));

@@ -1,4 +1,4 @@
-//! The order of a program when it is started, and the work of those that only want the CPU.
+//! The order that a program gets when it is started, and the work of hogs.
 
 use std::path::PathBuf;
 
@@ -10,14 +10,14 @@ use super::terms::Competitor;
 use super::work::{Pace, sleep_until};
 use super::{cgroup, hogs};
 
-/// A program; of those that play, `P` says how.
+/// The order for a program; `P` describes how it plays.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order<P> {
     /// The CPU that it runs on, by the kernel's number.
     pub cpu: u32,
-    /// How fast it works.
+    /// Calibrated speed of its work.
     pub pace: Pace,
-    /// If it is to have a run-queue level of its own.
+    /// The run-queue level of its own, if it should have one.
     pub own_level: Option<OwnLevel>,
     /// The role of the program.
     pub role: Role<P>,
@@ -29,10 +29,10 @@ pub struct Order<P> {
 pub enum OwnLevel {
     /// A session.
     Session {
-        /// Whether it is to weigh more than others.
+        /// Whether it should weigh more than others.
         first: bool,
     },
-    /// The control group of that folder.
+    /// The control group with this folder.
     Group(PathBuf),
 }
 
@@ -44,22 +44,22 @@ pub enum Role<P> {
     Play(P),
     /// The program computes nothing.
     Spin,
-    /// The program compiles, by that compiler.
+    /// The program compiles with this compiler.
     Compile(PathBuf),
 }
 
-/// The part of the begin message that a program that only wants the CPU reads.
+/// The part of the begin message that a hog reads.
 #[derive(Deserialize)]
 struct Begin {
     at_ns: u64,
 }
 
 impl<P> Role<P> {
-    /// The role of a program that only wants the CPU.
+    /// The role of a hog.
     ///
     /// # Errors
     ///
-    /// It is to compile, and no compiler was looked for.
+    /// If it should compile, but no compiler was searched for.
     pub fn hog(competitor: Competitor, compiler: Option<&PathBuf>) -> Result<Self, String> {
         match (competitor, compiler) {
             (Competitor::Spin, _) => Ok(Self::Spin),
@@ -70,12 +70,11 @@ impl<P> Role<P> {
 }
 
 impl<P> Order<P> {
-    /// The main function of the program: `play` gets ready, waits for the command to begin, and
-    /// plays.
+    /// The main function of the program: `play` prepares, waits for the begin command, and plays.
     ///
     /// # Errors
     ///
-    /// One line: it could not begin.
+    /// One line, if it could not begin.
     pub fn be(self, play: impl FnOnce(P, u32, Pace) -> Result<(), String>) -> Result<(), String> {
         let Self { cpu, pace, own_level, role } = self;
         match own_level {

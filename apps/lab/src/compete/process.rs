@@ -1,4 +1,4 @@
-//! A program as a process, which begins on command, and reports its results.
+//! A program as a process, which begins on command and reports its results.
 //!
 //! ```text
 //!   its starter                        program
@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 
 const READY: &str = "ready";
 
-/// A program that was started. It ends with this.
+/// A program that was started. It is killed when this is dropped.
 pub struct Program {
     child: Child,
     stdin: ChildStdin,
@@ -26,11 +26,11 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts this command with that hidden verb and that order.
+    /// Starts this command with this hidden verb and this order.
     ///
     /// # Errors
     ///
-    /// One line: there can't be one process more.
+    /// One line, if no further process can be started.
     pub fn start(verb: &str, order: &impl Serialize) -> Result<Self, String> {
         let order = serde_json::to_string(order).map_err(|error| error.to_string())?;
         let mut child = Command::new("/proc/self/exe")
@@ -47,50 +47,51 @@ impl Program {
         }
     }
 
-    /// Waits until it is ready to begin.
+    /// Waits until the program is ready to begin.
     ///
     /// # Errors
     ///
-    /// One line: it has ended before.
+    /// One line, if it has ended.
     pub fn ready(&mut self) -> Result<(), String> {
         let line = self.line()?;
         if line.trim() == READY { Ok(()) } else { Err(format!("a program said '{}'", line.trim())) }
     }
 
-    /// Tells it when to begin.
+    /// Tells the program when to begin.
     ///
     /// # Errors
     ///
-    /// One line: it has ended before.
+    /// One line, if it has ended.
     pub fn begin(&mut self, begin: &impl Serialize) -> Result<(), String> {
         let line = serde_json::to_string(begin).map_err(|error| error.to_string())?;
         writeln!(self.stdin, "{line}").map_err(|error| format!("a program has ended: {error}"))
     }
 
-    /// Waits for what it saw.
+    /// Waits for the program's results.
     ///
     /// # Errors
     ///
-    /// One line: it has ended without.
+    /// One line, if it has ended without results.
     pub fn seen<T: DeserializeOwned>(&mut self) -> Result<T, String> {
         let line = self.line()?;
         serde_json::from_str(&line)
             .map_err(|error| format!("the output of a program has no figures: {error}"))
     }
 
-    /// Its lines from now on, for a reader in another thread. The first call has them.
+    /// Returns the program's further lines, for a reader in another thread. Only the first call
+    /// gets them.
     pub fn lines(
         &mut self,
     ) -> Option<impl Iterator<Item = std::io::Result<String>> + Send + use<>> {
         self.stdout.take().map(BufReader::lines)
     }
 
-    /// Its process.
+    /// Returns the id of its process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits until it ends, and says how, as words behind its name.
+    /// Waits until the program ends. Describes how it ended, in words to follow its name.
     pub fn end(&self) -> String {
         let Some((code, status)) = self.change(libc::WEXITED) else {
             return "has ended".to_owned();
@@ -105,20 +106,20 @@ impl Program {
         format!("was killed by {}", ended.replace("signal: ", "signal "))
     }
 
-    /// Whether it is stopped, as SIGSTOP does.
+    /// Returns whether the program is stopped, as by SIGSTOP.
     pub fn is_stopped(&self) -> bool {
         self.change(libc::WSTOPPED | libc::WNOHANG).is_some()
     }
 
-    /// A change of its state, of the kinds in `of`: the code of SIGCHLD, and a status. It can still
-    /// be waited for, so that its number stays its own.
+    /// Returns a change of the program's state, of the kinds in `of`: the code of SIGCHLD, and a
+    /// status. The process is not reaped, so that its id stays its own.
     fn change(&self, of: libc::c_int) -> Option<(i32, i32)> {
         let (id, flags) = (self.child.id(), of | libc::WNOWAIT);
-        // SAFETY: all zero is a value of it.
+        // SAFETY: all fields are numbers, for which zero is valid.
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        // SAFETY: there is room for the status; the process is a child of ours.
+        // SAFETY: `info` is a local variable; the process is a child of this one.
         let failed = unsafe { libc::waitid(libc::P_PID, id, &raw mut info, flags) };
-        // SAFETY: it was filled in for SIGCHLD, or is zero.
+        // SAFETY: `info` was filled in for SIGCHLD, or is zero.
         let (process, status) = unsafe { (info.si_pid(), info.si_status()) };
         (failed == 0 && process != 0).then_some((info.si_code, status))
     }
@@ -136,17 +137,17 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Fails only if it has ended already, which is what we want.
+        // Fails only if the program has ended already, which is the goal.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Called in the program: says that it is ready, and waits until it is told when to begin.
+/// Called in the program: reports that it is ready, and waits until it is told when to begin.
 ///
 /// # Errors
 ///
-/// One line: the process that started it has gone.
+/// One line, if the process that started it is gone.
 pub fn is_ready<T: DeserializeOwned>() -> Result<T, String> {
     say(READY)?;
     let mut line = String::new();
@@ -154,11 +155,11 @@ pub fn is_ready<T: DeserializeOwned>() -> Result<T, String> {
     serde_json::from_str(&line).map_err(|error| error.to_string())
 }
 
-/// Called in the program: tells what it saw.
+/// Called in the program: reports its results.
 ///
 /// # Errors
 ///
-/// An error of one line: the parent can't be reached.
+/// One line, if the parent can't be reached.
 pub fn tell(seen: &impl Serialize) -> Result<(), String> {
     say(&serde_json::to_string(seen).map_err(|error| error.to_string())?)
 }

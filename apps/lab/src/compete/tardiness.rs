@@ -1,4 +1,4 @@
-//! How late timers were, in microseconds.
+//! Tardiness of timers, in microseconds.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -7,27 +7,27 @@ use antiphon_report::stats::{median, quantile};
 
 const ON_TIME_NS: u64 = 1_000_000;
 
-/// How late timers were.
+/// Distribution of the tardiness of timers.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Tardiness {
-    /// Half of the timers were less late than this.
+    /// Median.
     pub p50_us: f64,
-    /// 90 of 100 timers were less late than this.
+    /// 90th percentile.
     pub p90_us: f64,
-    /// 99 of 100.
+    /// 99th percentile.
     pub p99_us: f64,
-    /// 999 of 1000.
+    /// 99.9th percentile.
     pub p999_us: f64,
-    /// None more.
+    /// Maximum.
     pub max_us: f64,
-    /// The share of those that were at most a millisecond late.
+    /// Share of timers that were at most a millisecond late.
     pub within_1ms: f64,
-    /// How many there were.
+    /// Number of timers.
     pub timers: u64,
 }
 
 impl Tardiness {
-    /// The tardiness of timers in any order.
+    /// Computes the distribution from the tardiness of timers in any order.
     pub fn of(all_ns: &[u64]) -> Self {
         let sorted = sorted_us(all_ns);
         let at = |share| quantile(&sorted, share).unwrap_or(0.0);
@@ -45,7 +45,8 @@ impl Tardiness {
 }
 
 impl Tardiness {
-    /// The medians of repetitions; but the most of all, and how many timers there were in all.
+    /// Returns the medians over repetitions; but for `max_us` the maximum, and for `timers` the
+    /// sum.
     pub fn medians(all: &[Self]) -> Self {
         let of = |figure: fn(&Self) -> f64| median(all.iter().map(figure).collect());
         let of = |figure| of(figure).unwrap_or(0.0);
@@ -60,7 +61,7 @@ impl Tardiness {
         }
     }
 
-    /// The object in reports; without timers its figures are null.
+    /// Returns the object in reports; without timers its figures are null.
     pub fn json(&self) -> Value {
         let of = |figure: f64| (self.timers > 0).then_some(figure);
         json!({
@@ -71,7 +72,7 @@ impl Tardiness {
     }
 }
 
-/// The delays in microseconds, the least first.
+/// Converts the delays to microseconds, sorted in ascending order.
 pub fn sorted_us(all_ns: &[u64]) -> Vec<f64> {
     let mut all: Vec<_> = all_ns.iter().map(|&ns| ns as f64 / 1e3).collect();
     all.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! How many programs there are, of which kind, and which of them share.
+//! Terms of a competition: numbers and kinds of programs, and which of them share.
 
 use std::str::FromStr;
 
@@ -39,11 +39,11 @@ pub enum Levels {
     Cgroup,
 }
 
-/// Numbers of programs, which may be none: `0,4`.
+/// Numbers of programs, which may be 0: `0,4`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hogs(pub Vec<usize>);
 
-/// More on a machine are a typing error.
+/// Maximal number of programs; a larger number is a typing error.
 pub const MOST: usize = 256;
 
 impl FromStr for Hogs {
@@ -58,11 +58,11 @@ impl FromStr for Hogs {
     }
 }
 
-/// The least and the most that a player wants, in parts of the average.
+/// The least and greatest demand of a player, as multiples of the average.
 const LEAST_PART: f64 = 0.6;
 const MOST_PART: f64 = 1.4;
 
-/// How much of a CPU the player of that number wants, where that many want so much on average.
+/// Returns the share of a CPU that player `number` of `players` wants, if the average is `average`.
 pub fn wanted(average: f64, number: usize, players: usize) -> f64 {
     if players == 1 {
         return average;
@@ -71,7 +71,7 @@ pub fn wanted(average: f64, number: usize, players: usize) -> f64 {
     average * (LEAST_PART + (MOST_PART - LEAST_PART) * part)
 }
 
-/// A number of CPUs, in words.
+/// A number of CPUs in words.
 pub fn cpus(number: usize) -> String {
     if number == 1 { "one CPU".to_owned() } else { several(number as u64, "CPU") }
 }

@@ -1,28 +1,28 @@
-//! The work of a tier for a program, or against it.
+//! What a tier has done for a program, or against it.
 
 use antiphon_coop::{Booster, Demotion, MemberStatus, Split};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Counts that all tiers have, with nothing where a tier does not do it.
+/// Counts of all tiers; a count that a tier does not have is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TierStats {
-    /// T1, T3: how often it was demoted, for each of [`Demotion::ALL`].
+    /// T1, T3: number of demotions, for each of [`Demotion::ALL`].
     pub demotions: Option<[u64; Demotion::ALL.len()]>,
-    /// T1: how often it was raised.
+    /// T1: number of times that it was raised.
     pub raises: Option<u64>,
-    /// T1: what it ran while it was raised, in nanoseconds.
+    /// T1: CPU time while it was raised, in nanoseconds.
     pub borrowed_ns: Option<u64>,
-    /// T1: of that, what it has yet to give back.
+    /// T1: the part of `borrowed_ns` that it has not given back yet, in nanoseconds.
     pub owed_ns: Option<u64>,
-    /// T1: the CPU time of the helper, in nanoseconds.
+    /// T1: CPU time of the helper, in nanoseconds.
     pub helper_ns: Option<u64>,
-    /// T1b, T2: callbacks that have panicked.
+    /// T1b, T2: number of callbacks that have panicked.
     pub panics: Option<u64>,
 }
 
 impl TierStats {
-    /// The counts of all loops that are raised by it.
+    /// The counts of all loops that this booster raises.
     pub fn of_booster(booster: &Booster) -> Self {
         let stats = booster.stats();
         Self {
@@ -45,7 +45,7 @@ impl TierStats {
         Self { panics: Some(u64::from(timers.panics())), ..Self::default() }
     }
 
-    /// The sums over several programs, or several runs.
+    /// Sums the counts of several programs or runs.
     pub fn sum<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
         fn add<T>(to: &mut Option<T>, more: Option<T>, add: impl Fn(T, T) -> T) {
             *to = to.take().into_iter().chain(more).reduce(add);
@@ -63,14 +63,14 @@ impl TierStats {
         })
     }
 
-    /// Why it was demoted, and how often, in words; `None` if the tier does not demote.
+    /// Returns the reasons and numbers of demotions in words; `None` if the tier does not demote.
     pub fn demoted(&self) -> Option<String> {
         let named = Demotion::ALL.iter().zip(self.demotions?).filter(|(_, count)| *count > 0);
         let words: Vec<_> = named.map(|(why, count)| format!("{count} {}", why.name())).collect();
         Some(if words.is_empty() { "never".to_owned() } else { words.join(", ") })
     }
 
-    /// The object for scripts.
+    /// Returns the object for scripts.
     pub fn json(&self) -> Value {
         let demotions = self.demotions.map(|counts| {
             let named = Demotion::ALL.iter().zip(counts);

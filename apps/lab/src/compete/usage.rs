@@ -1,20 +1,22 @@
-//! The kernel's counts for a program, asked from outside: the program may not have the CPU to say.
+//! The kernel's counts for a program, read from outside, because the program may not have the CPU
+//! to report them.
 
 use std::fs;
 
 use super::work::cpu_ns;
 
-/// CPU time and switches of a process, with all that it has started.
+/// CPU time and switches of a process and all that it has started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// CPU time, in nanoseconds; of children that have ended, in hundredths of a second.
+    /// CPU time, in nanoseconds; that of ended children has a resolution of a hundredth of a
+    /// second.
     pub cpu_ns: u64,
-    /// Context switches, wanted or not; without those of children that have ended.
+    /// Context switches, voluntary or not, without those of children that have ended.
     pub switches: u64,
 }
 
 impl Usage {
-    /// The usage of that process, up to now; nothing, if it has ended.
+    /// Returns the usage of this process up to now; zero, if it has ended.
     pub fn of(process: u32) -> Self {
         let mut usage = Self { cpu_ns: running_ns(process) + ended_ns(process), switches: 0 };
         let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
@@ -30,7 +32,7 @@ impl Usage {
         usage
     }
 
-    /// The usage after an earlier moment, `before`.
+    /// Returns the usage since the earlier moment `before`.
     pub fn since(self, before: Self) -> Self {
         Self {
             cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
@@ -39,22 +41,23 @@ impl Usage {
     }
 }
 
-/// The CPU time of all threads of a process.
+/// Returns the CPU time of all threads of a process, in nanoseconds.
 fn running_ns(process: u32) -> u64 {
     let mut clock = 0;
-    // SAFETY: the clock is ours to write.
+    // SAFETY: `clock` is a local variable.
     let failed = unsafe { libc::clock_getcpuclockid(process as i32, &raw mut clock) };
     if failed == 0 { cpu_ns(clock).unwrap_or(0) } else { 0 }
 }
 
-/// The CPU time of children that it has waited for: `cutime` and `cstime`. Source: proc(5).
+/// Returns the CPU time of the children that the process has waited for, in nanoseconds: `cutime`
+/// and `cstime`. Source: proc(5).
 fn ended_ns(process: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     of_stat(&stat).unwrap_or(0)
 }
 
 fn of_stat(stat: &str) -> Option<u64> {
-    // The name, in brackets, may have spaces and brackets; what is behind is from field 3 on.
+    // The name, in brackets, may contain spaces and brackets; field 3 follows it.
     let (_, fields) = stat.rsplit_once(')')?;
     let times: Vec<u64> = fields.split_whitespace().skip(13).take(2).flat_map(str::parse).collect();
     Some(times.iter().sum::<u64>() * 10_000_000)

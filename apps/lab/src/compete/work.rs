@@ -1,4 +1,4 @@
-//! Work that takes a known time of a CPU that is not shared, and the clock.
+//! Work that takes a known time of an unshared CPU, and the clock.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -7,30 +7,30 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Clocks as _};
 use serde::{Deserialize, Serialize};
 
-/// The work that a player decodes at a time: it gives the CPU away only between two of these.
+/// Work that a player decodes at a time; it gives the CPU away only between two of these.
 pub const CHUNK_NS: u64 = 250_000;
-/// The cost of showing a frame.
+/// CPU time to show a frame.
 pub const SHOW_NS: u64 = 50_000;
-/// How long it is calibrated at a time, and how often; the fastest counts.
+/// Length and number of trials of the calibration; the fastest counts.
 const TRIAL_NS: u64 = 2_000_000;
 const TRIALS: usize = 20;
 
-/// The monotonic clock, in nanoseconds.
+/// Returns the time of the monotonic clock, in nanoseconds.
 pub fn now_ns() -> u64 {
     Linux::now(Clock::Monotonic)
 }
 
-/// The monotonic clock's time as the kernel takes it.
+/// Converts a time of the monotonic clock to the kernel's format.
 pub fn timespec(ns: u64) -> libc::timespec {
     libc::timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
 }
 
-/// Sleeps until that time, whatever signals come.
+/// Sleeps until this time, in spite of signals.
 pub fn sleep_until(at_ns: u64) {
     let at = timespec(at_ns);
     let sleep = || {
         let none = std::ptr::null_mut();
-        // SAFETY: the time is ours, and nothing is written.
+        // SAFETY: `at` is a local variable, and nothing is written.
         unsafe {
             libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const at, none)
         }
@@ -38,20 +38,20 @@ pub fn sleep_until(at_ns: u64) {
     while sleep() == libc::EINTR {}
 }
 
-/// The time of a CPU clock, in nanoseconds; `None` if there is no such clock any more.
+/// Returns the time of a CPU clock, in nanoseconds; `None` if the clock no longer exists.
 pub fn cpu_ns(clock: libc::clockid_t) -> Option<u64> {
     let mut time = MaybeUninit::<libc::timespec>::uninit();
-    // SAFETY: the time is ours to write.
+    // SAFETY: `time` is a local variable.
     if unsafe { libc::clock_gettime(clock, time.as_mut_ptr()) } != 0 {
         return None;
     }
-    // SAFETY: written, as the call says.
+    // SAFETY: the call has succeeded, so it has written the time.
     let time = unsafe { time.assume_init() };
     Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// How many turns of a loop are a millisecond of this machine's CPU: the same for all programs that
-/// compete, so that their work is comparable, and does not get less when the CPU is taken away
+/// Iterations of a loop per millisecond of this machine's CPU. It is the same for all programs that
+/// compete, so that their work is comparable, and does not shrink when the CPU is taken away
 /// meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pace {
@@ -59,7 +59,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Takes 40 ms of CPU time.
+    /// Measures the pace; takes 40 ms of CPU time.
     pub fn calibrate() -> Self {
         let mut turns = 10_000;
         while spent_ns(turns) < TRIAL_NS {
@@ -75,7 +75,7 @@ impl Pace {
     }
 }
 
-/// The CPU time of `turns` turns.
+/// Returns the CPU time of `turns` iterations, in nanoseconds.
 fn spent_ns(turns: u64) -> u64 {
     let cpu = || cpu_ns(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_else(now_ns);
     let before = cpu();

@@ -1,8 +1,8 @@
-//! `lab check`: the model checker on the locks.
+//! `lab check`: runs the model checker on the locks.
 //!
-//! A model is `complete` when every execution within its bound was looked at: every interleaving,
+//! A model is `complete` when every execution within its bound was explored: every interleaving,
 //! and every value that weak memory lets a load return. Models that are too large for that are run
-//! by lot, with the number of executions, and say so. The models are `antiphon-models`'s.
+//! by lot, and the report gives the number of executions. The models are `antiphon-models`'s.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
@@ -53,7 +53,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Runs the models.
+/// Runs the models, and prints the results.
 ///
 /// # Errors
 ///
@@ -114,9 +114,9 @@ fn listed(entries: &[Entry]) -> String {
     entries.iter().map(Entry::name).collect::<Vec<_>>().join(", ")
 }
 
-/// Runs the one execution that `word` stands for, and shows what it does.
+/// Runs the one execution that `word` encodes, and prints its steps.
 fn replay(entry: &Entry, word: &str) -> Result<ExitCode, Failure> {
-    // The checker panics on a word that is none; here that is a bad argument.
+    // The checker panics on an invalid word, which is a bad argument here.
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let mode = Mode::Replay(word.to_owned());

@@ -1,4 +1,4 @@
-//! `lab`: the laboratory behind the locks.
+//! `lab`: the model checker, and players on the cooperative loop.
 
 pub mod check;
 mod mutants;

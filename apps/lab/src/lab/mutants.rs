@@ -1,9 +1,9 @@
-//! The mutants that the models are to notice: those of `crates/models/mutants.toml`, by model.
+//! The mutants that the models must detect: those of `crates/models/mutants.toml`, by model.
 //!
 //! A mutant names the tests that must fail with it, and [`TESTS`] which models they run. So a
-//! mutant belongs to each of those models, one of which at least must notice. Which mutants *were*
-//! noticed is known from the last run that `cargo xtask mutants --record docs/results/mutants.json`
-//! recorded, or not at all. Both files are embedded when the command is built.
+//! mutant belongs to each of those models, at least one of which must detect it. Which mutants
+//! *were* detected is known only from the last run that `cargo xtask mutants --record
+//! docs/results/mutants.json` recorded. Both files are embedded when the command is built.
 
 use antiphon_models::TESTS;
 use serde::Deserialize;
@@ -34,7 +34,7 @@ struct Tried {
     fate: String,
 }
 
-/// The mutants, and what became of them.
+/// The mutants and their recorded results.
 pub struct Mutants {
     table: Table,
     record: Record,
@@ -45,7 +45,7 @@ impl Mutants {
     ///
     /// # Errors
     ///
-    /// One line: which of the embedded files is not what it should be.
+    /// One line that names the embedded file that is invalid.
     pub fn embedded() -> Result<Self, String> {
         Ok(Self {
             table: toml::from_str(TABLE).map_err(|error| format!("mutants.toml: {error}"))?,
@@ -54,7 +54,8 @@ impl Mutants {
         })
     }
 
-    /// The names of the mutants that the model is to notice, alone or with others of its test.
+    /// Returns the names of the mutants that the model must detect, alone or with others of its
+    /// test.
     pub fn of(&self, model: &str) -> Vec<&str> {
         let runs: Vec<_> =
             TESTS.iter().copied().flatten().filter(|test| test.runs(model)).collect();
@@ -63,8 +64,8 @@ impl Mutants {
         all.map(|mutant| mutant.name.as_str()).collect()
     }
 
-    /// The mutants among `names` that were noticed when they were tried last. `None` if one of them
-    /// has never been tried.
+    /// Returns the mutants among `names` that were detected in the last recorded run. `None` if one
+    /// of them has never been run.
     pub fn killed<'a>(&self, names: &[&'a str]) -> Option<Vec<&'a str>> {
         let fate = |name: &str| self.record.mutants.iter().find(|tried| tried.name == name);
         let mut killed = Vec::new();

@@ -1,7 +1,7 @@
-//! `sim clock`: the cost of timestamps on machines that no user has.
+//! `sim clock`: the cost of timestamps on simulated machines.
 //!
-//! The clock is measured on the simulated machine first, by the lines that measure it on a real
-//! one. Then each thread takes stamps, on a CPU of its own, until the time is up.
+//! First the clock is measured on the simulated machine, by the code that measures a real one. Then
+//! each thread takes stamps, on a CPU of its own, until the time is up.
 
 use std::cell::{Cell, RefCell};
 use std::process::ExitCode;
@@ -53,16 +53,16 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Rounds with each CPU: no thread is interrupted here.
+/// Rounds of measurement with each CPU; few are enough, because no thread is interrupted here.
 const ROUNDS: u32 = 32;
-/// Simulated time that no measurement takes.
+/// Simulated time that no measurement reaches.
 const LONG_NS: u64 = 10_000_000_000;
 
-/// Simulates and prints.
+/// Simulates, and prints the results.
 ///
 /// # Errors
 ///
-/// Bad arguments; threads that can't go on; if stdout can't be written.
+/// Bad arguments; threads that can't make progress; if stdout can't be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let described = machine::named(&arguments.machine)?.described;
     let subjects = clocks::named(&arguments.subject).map_err(Failure::arguments)?;
@@ -108,14 +108,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How far the machine's counters are apart at most, as its file has it.
+/// Returns the greatest offset between the machine's counters, according to its file.
 fn offset_ns(machine: &Machine) -> u64 {
     let offsets = &machine.clock_offsets_ns;
     let apart = offsets.iter().max().zip(offsets.iter().min()).map(|(most, least)| most - least);
     apart.unwrap_or(machine.clock_offset_ns)
 }
 
-/// How far they are apart at most, as a program on it finds: a counter there counts nanoseconds.
+/// Returns the greatest offset that a program on it measures; a counter there counts nanoseconds.
 fn measured(machine: &Machine, seed: u64) -> Result<u64, Failure> {
     let others = machine.cores() - 1;
     let meetings: Rc<Vec<_>> = Rc::new((0..others).map(|_| Meeting::<Sim>::new()).collect());
@@ -145,7 +145,7 @@ struct Row {
     subject: Subject,
     threads: usize,
     ops_per_s: f64,
-    /// The time that a thread takes for an operation; none if no operation came to its end.
+    /// Time that a thread takes for an operation; `None` if no operation was completed.
     ns_per_op: Option<f64>,
     aborts_per_kop: f64,
     /// The ratio to the reference.
@@ -186,7 +186,7 @@ impl Row {
         })
     }
 
-    /// Compares those of one number of threads.
+    /// Sets the ratios of the rows of one number of threads.
     fn compare(rows: &mut [Self]) {
         let work: Vec<_> = rows.iter().map(|row| (row.subject.name, row.ns_per_op)).collect();
         for row in rows {
@@ -225,7 +225,7 @@ fn text(rows: &[Row], colour: bool) -> String {
     format!("{}A ratio is of times: less is better.\n", table.render(colour))
 }
 
-/// Repeats until the simulated time is up; returns how often an operation had to begin anew.
+/// Repeats until the simulated time is up. Returns how often an operation was retried.
 struct UntilFinished;
 
 impl Repeat for UntilFinished {

@@ -1,4 +1,4 @@
-//! One row: a lock, in a case, with a number of threads.
+//! One row: a simulation of a lock, in a case, with a number of threads.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cases::{Case, Hand, Operation, Site};
 
-/// Which CPU has a contended line next. No manual says it, and how much NUMA-aware locks gain
+/// Which CPU gets a contended line next. No manual documents it, and the gain of NUMA-aware locks
 /// depends on it more than on anything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -79,7 +79,7 @@ impl fmt::Display for Pages {
     }
 }
 
-/// The settings of a simulation, beside the lock, the case and the number of threads.
+/// The settings of a simulation, besides the lock, the case and the number of threads.
 #[derive(Clone)]
 pub struct Setting {
     pub machine: Machine,
@@ -87,54 +87,54 @@ pub struct Setting {
     pub pages: Pages,
     pub seed: u64,
     pub limit_ns: u64,
-    /// Whether what threads do is written down event by event.
+    /// Whether each event of the threads is recorded.
     pub records: bool,
 }
 
 impl Setting {
-    /// The usual assumptions, with these.
+    /// Returns the default model, with these settings.
     fn model(&self) -> Model {
         let (arbitration, placement) = (self.arbitration.of_model(), self.pages.0);
         Model { arbitration, placement, ..Model::default() }
     }
 }
 
-/// How long threads may go on behind the limit, in simulated nanoseconds: a queue of spinners that
-/// are not on a core takes a slice for each of them.
+/// Time for which threads may go on after the limit, in simulated nanoseconds: a queue of spinners
+/// that are not on a core takes a slice for each of them.
 const GRACE_NS: u64 = 100_000_000_000;
 
-/// Acquisitions in a window of [`Measured::lwss`].
+/// Number of acquisitions in a window of [`Measured::lwss`].
 const WINDOW: usize = 1000;
 
 /// The result of a simulation.
 pub struct Measured {
     pub outcome: Outcome,
-    /// All operations, also those that ended behind the limit: what counts are to be divided by.
+    /// Completed operations, including those after the limit; the divisor for counts.
     pub completed: u64,
-    /// CPU time that all threads had used at the limit.
+    /// CPU time of all threads up to the limit.
     pub cpu_ns: u64,
-    /// How long acquisitions took.
+    /// Time of acquisitions.
     pub waits: Histogram,
-    /// Hand-overs to a thread that had waited, and the time that the lock had no owner in them.
+    /// Hand-overs to a thread that was waiting, and the total time without an owner in them.
     pub handovers: (u64, u64),
-    /// Hand-overs to a thread that slept when the lock was given back.
+    /// Hand-overs to a thread that slept when the lock was released.
     pub wakes: u64,
     /// Acquisitions of a lock that had an owner before, and those of them from the same socket.
     pub kept: (u64, u64),
-    /// Tries that failed.
+    /// Number of failed attempts to lock.
     pub failed_tries: u64,
-    /// Different threads among a thousand that had the first lock in a row, on average; `None` if
-    /// there were no thousand.
+    /// Number of different threads in a thousand successive acquisitions of the first lock, on
+    /// average; `None` if there were fewer than a thousand.
     pub lwss: Option<f64>,
-    /// The events of each thread, if they were to be recorded.
+    /// Events of each thread, if they were recorded.
     pub events: Vec<Vec<Event>>,
 }
 
 /// Why a row has no figures.
 pub enum Missing {
-    /// The lock can't go on, which none may.
+    /// The lock can't make progress, which is a defect.
     Stuck(Stuck),
-    /// The lock does not have what the case asks of it.
+    /// The lock lacks an operation that the case requires.
     NotHere(&'static str),
 }
 
@@ -143,15 +143,15 @@ const TAKES: &str = "it runs critical sections that are handed to it; this case 
 const SERVES: &str = "it needs a thread for each lock that does nothing else, on a CPU of its own, \
                       and none is left for others";
 
-/// Simulates `case` with `threads` threads, servers among them. Blocks meanwhile.
+/// Simulates `case` with `threads` threads, including servers. Blocks meanwhile.
 ///
 /// # Errors
 ///
-/// If the lock can't go on, or can't do what the case asks of it.
+/// If the lock can't make progress, or lacks an operation that the case requires.
 ///
 /// # Panics
 ///
-/// If the lock lets two in that must not be in together.
+/// If the lock admits two threads that must exclude each other.
 pub fn carry_out(
     setting: &Setting,
     subject: &SimLock,
@@ -205,7 +205,7 @@ fn simulate<L: Sections + ?Sized + 'static>(
             }
             site.leave();
         };
-        // The model leaves threads where they begin. No thread begins where a server is.
+        // The model does not move threads. No thread begins on a server's CPU.
         let place = topology.place(servers + number % (cpus - servers));
         simulation = simulation.thread_on(place, work);
     }
@@ -228,8 +228,9 @@ fn simulate<L: Sections + ?Sized + 'static>(
     })
 }
 
-/// The lock's working set: how many different threads have it in a window, on average over the
-/// windows. D. Dice, "Malthusian Locks", EuroSys 2017, measures short-term fairness by that.
+/// The lock's working set size: the number of different threads that acquire it in a window,
+/// averaged over the windows. D. Dice, "Malthusian Locks", EuroSys 2017, measures short-term
+/// fairness by it.
 fn lwss(admissions: &[u32]) -> Option<f64> {
     let windows = admissions.chunks_exact(WINDOW);
     let count = windows.len();
@@ -244,10 +245,10 @@ fn lwss(admissions: &[u32]) -> Option<f64> {
     (count > 0).then(|| sum as f64 / count as f64)
 }
 
-/// The share of all operations that the busier half of the threads did: 0.5 is fair, 1 is not.
-/// D. Dice and A. Kogan, "Compact NUMA-aware Locks", EuroSys 2019, measure long-term fairness by
-/// that. Of an odd number of threads, the one in the middle counts half. `None` of one thread, or
-/// of no operation.
+/// The share of all operations done by the busier half of the threads: 0.5 is fair, 1 is not. D.
+/// Dice and A. Kogan, "Compact NUMA-aware Locks", EuroSys 2019, measure long-term fairness by it.
+/// In an odd number of threads, the middle one counts half. `None` for one thread, or without
+/// operations.
 pub fn busier_half(operations: &[u64]) -> Option<f64> {
     let total: u64 = operations.iter().sum();
     if total == 0 || operations.len() < 2 {

@@ -98,15 +98,15 @@ pub struct Arguments {
     json: bool,
 }
 
-/// The locks that are simulated if none are named: each idea once.
+/// The locks that are simulated by default: one for each idea.
 const MUTEXES: &str = "tas,ticket,mcs,mcs-stp,futex,cna,cohort-tkt-mcs,hmcs,cst-mutex,qspinlock,\
                        linux-mutex,shfl-spin,shfl-mutex";
 
-/// Simulates, or puts parts together, and prints.
+/// Simulates or merges parts, and prints the results.
 ///
 /// # Errors
 ///
-/// Bad arguments; a lock that can't go on; if a file or stdout can't be written.
+/// Bad arguments; a lock that can't make progress; if a file or stdout can't be written.
 pub fn run(family: Family, arguments: &Arguments) -> Result<ExitCode, Failure> {
     let html = OutputFile::of("--html", arguments.html.as_deref())?;
     let trace = OutputFile::of("--trace", arguments.trace.as_deref())?;
@@ -121,7 +121,7 @@ pub fn run(family: Family, arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let rows = serde_json::to_value(rows).map_err(Failure::measured)?;
     let Value::Array(mut rows) = rows else { unreachable!("a list is a list") };
-    // A part does not show which locks are beaten.
+    // In a part, it can't be decided which locks are beaten.
     if plan.search && arguments.shard.is_none() {
         search::mark(&mut rows);
     }
@@ -149,7 +149,7 @@ pub fn run(family: Family, arguments: &Arguments) -> Result<ExitCode, Failure> {
     failed.map_or(Ok(ExitCode::SUCCESS), |trouble| Err(Failure::measured(trouble)))
 }
 
-/// The object for scripts.
+/// Returns the object for scripts.
 fn object(plan: &Plan, shard: Option<Shard>, rows: Vec<Value>, operations: u64) -> Value {
     let published = published::rows(&plan.machine, &rows);
     let mut object = json!({
@@ -161,7 +161,8 @@ fn object(plan: &Plan, shard: Option<Shard>, rows: Vec<Value>, operations: u64) 
     object
 }
 
-/// The rows that are wanted; and what each thread did in the only one, if that is.
+/// Returns the requested rows; and the events of each thread, if a trace of the only row is
+/// requested.
 fn simulate(
     family: Family,
     arguments: &Arguments,
@@ -215,8 +216,8 @@ fn simulate(
     Ok((Simulated { plan, rows, operations }, traced))
 }
 
-/// The plan that the arguments name, in the order of the tables of cases and locks, whatever theirs
-/// is.
+/// Returns the plan of the arguments, in the order of the tables of cases and locks rather than of
+/// the arguments.
 fn plan(family: Family, arguments: &Arguments, described: &Description) -> Result<Plan, Failure> {
     let machine = &described.machine;
     let Arguments { seed, seeds, ms, arbitration, pages, search, .. } = *arguments;
@@ -282,7 +283,7 @@ fn some_or_all(
     Ok(known.iter().copied().filter(|name| found.contains(name)).collect())
 }
 
-/// One thread, a socket, two, half the machine, the machine, and twice as many as it has.
+/// One thread, a socket, two, half the machine, the machine, and twice the machine.
 fn usual_threads(machine: &Machine) -> Vec<usize> {
     let cpus = machine.cores() as usize;
     let socket = cpus / machine.topology.nodes() as usize;

@@ -1,4 +1,4 @@
-//! `sim machines`: which machines there are to simulate, and what is known of them.
+//! `sim machines`: the machines that can be simulated, and what is known of them.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -38,11 +38,11 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Prints the machines, or one.
+/// Prints the machines, or one of them.
 ///
 /// # Errors
 ///
-/// If there is no such machine, or its file is wrong; if stdout can't be written.
+/// If no such machine exists, or its file is invalid; if stdout can't be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(path) = &arguments.check {
         let Found { described, .. } = machine::file(path)?;
@@ -74,7 +74,7 @@ fn shipped() -> impl Iterator<Item = &'static Description> {
     PRESETS.iter().filter_map(|preset| known(preset.name))
 }
 
-/// `8 × 24`, and `× 2` where cores have two hardware threads.
+/// Formats as in `8 × 24`, with `× 2` if cores have two hardware threads.
 fn shape(topology: &Topology) -> String {
     let (sockets, cores) = (topology.nodes(), cores(topology));
     let threads = smt(topology);
@@ -82,7 +82,7 @@ fn shape(topology: &Topology) -> String {
     format!("{sockets} × {}{threads}", cores / sockets)
 }
 
-/// Hardware threads of the first core.
+/// Returns the number of hardware threads of the first core.
 fn smt(topology: &Topology) -> usize {
     topology.siblings(0).count() + 1
 }
@@ -95,7 +95,7 @@ fn cores(topology: &Topology) -> u32 {
     }
 }
 
-/// The name of a distance: `socket`, `machine, 2 hops`.
+/// Returns the name of a distance, such as `socket` or `machine, 2 hops`.
 fn class_name(topology: &Topology, class: &Class) -> String {
     let name = &topology.levels()[class.level].name;
     match class.hops {
@@ -110,7 +110,7 @@ fn class_name(topology: &Topology, class: &Class) -> String {
 
 fn distances(topology: &Topology) -> String {
     let of = |class: &Class| format!("{} {}", class_name(topology, class), class.transfer_ns);
-    // Levels may be called anything.
+    // A file may name levels by any text.
     printable(&topology.classes().iter().map(of).collect::<Vec<_>>().join(" · "))
 }
 

@@ -1,8 +1,8 @@
-//! `sim memory`: what the locks of ten million inodes take.
+//! `sim memory`: the memory that the locks of ten million inodes take.
 //!
-//! A lock that has all it needs from the start, or that needs nothing for a socket, takes its size
-//! times the number of inodes. CST makes a structure for each socket that comes, so how many there
-//! are is counted on a simulated machine, with fewer inodes, and scaled up.
+//! A lock that has all it needs from the start, or that needs nothing per socket, takes its size
+//! times the number of inodes. CST allocates a structure for each socket that uses the lock, so
+//! their number is counted on a simulated machine, with fewer inodes, and scaled up.
 
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
@@ -63,15 +63,15 @@ pub struct Arguments {
     json: bool,
 }
 
-/// The memory of the application whose files these are. Source: `000_…`, "Locks performance: Memory
+/// Memory of the application that owns these files. Source: `000_…`, "Locks performance: Memory
 /// footprint".
 const APPLICATION_BYTES: f64 = 32e9;
-/// Structures that a simulation has nodes for, with room to spare.
+/// Number of structures that a simulation has nodes for, with a margin.
 const STRUCTURES: usize = 20_000;
-/// Simulated nanoseconds that are more than any such run takes.
+/// Simulated nanoseconds that no such run reaches.
 const LIMIT_NS: u64 = 60_000_000_000;
 
-/// Simulates and prints.
+/// Simulates, and prints the results.
 ///
 /// # Errors
 ///
@@ -112,21 +112,21 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// The counts of a simulation with CST.
 pub struct Counted {
-    /// Inodes that were simulated.
+    /// Number of simulated inodes.
     pub inodes: usize,
-    /// Structures for sockets that their locks had made in the end, all together.
+    /// Number of structures for sockets that their locks had made at the end, in total.
     pub of_inodes: usize,
-    /// Structures for sockets that the directory's lock had made.
+    /// Number of structures for sockets that the directory's lock had made.
     pub of_directory: usize,
 }
 
 impl Counted {
-    /// All CPUs create files in a directory, each under the directory's lock and then its own; then
-    /// they take locks of files by lot, `visits` times as many as there are files.
+    /// Simulates all CPUs creating files in a directory, each under the directory's lock and then
+    /// its own; then they take locks of random files, `visits` times as many as there are files.
     ///
     /// # Errors
     ///
-    /// If that does not end, which it must.
+    /// If that does not end, which is a defect.
     pub fn on(machine: &Machine, visits: u32, seed: u64) -> Result<Self, Failure> {
         let inodes = STRUCTURES / machine.topology.nodes() as usize;
         let cpus = machine.cores() as usize;
@@ -146,25 +146,25 @@ impl Counted {
         Ok(Self { inodes, of_inodes, of_directory })
     }
 
-    /// Structures for each inode, on average.
+    /// Returns the average number of structures per inode.
     pub fn each(&self) -> f64 {
         self.of_inodes as f64 / self.inodes as f64
     }
 }
 
-/// Dropped as bytes: what a lock has made belongs to the simulation, and goes with that.
+/// Not dropped: what a lock has made belongs to the simulation, and is freed with it.
 type Mutex = ManuallyDrop<OwnLine<CstMutex<Sim>>>;
 
 fn free() -> Mutex {
     ManuallyDrop::new(OwnLine(CstMutex::NEW))
 }
 
-/// A directory and its files. What is in a [`Cell`] costs no simulated time.
+/// A directory and its files. What is in a [`Cell`] takes no simulated time.
 struct Site {
     directory: Mutex,
     inodes: Vec<Mutex>,
     created: Cell<usize>,
-    /// The visits that are to come.
+    /// Number of visits that are left.
     visits: Cell<usize>,
     over: Cell<usize>,
     counted: Cell<(usize, usize)>,
@@ -186,7 +186,7 @@ impl Site {
         }
         self.over.set(self.over.get() + 1);
         if self.over.get() == threads {
-            // Inside of the simulation, because the structures are part of it.
+            // Inside the simulation, because the structures are part of it.
             let of_inodes = self.inodes.iter().map(|inode| inode.sockets()).sum();
             self.counted.set((of_inodes, self.directory.sockets()));
         }
@@ -201,20 +201,20 @@ impl Site {
     }
 }
 
-/// A lock, for all inodes and their directory.
+/// The figures of a lock, for all inodes and their directory.
 pub struct Row {
     pub lock: &'static str,
     about: &'static str,
-    /// The size of the lock in each inode.
+    /// Size of the lock in each inode, in bytes.
     size: usize,
-    /// Made for sockets, for each inode on average.
+    /// Bytes of structures made for sockets, per inode on average.
     structures: f64,
-    /// All together.
+    /// Total memory in bytes.
     pub bytes: f64,
 }
 
 impl Row {
-    /// The share of the application's memory.
+    /// Returns the memory as a share of the application's.
     fn share(&self) -> f64 {
         self.bytes / APPLICATION_BYTES
     }
@@ -228,7 +228,7 @@ impl Row {
     }
 }
 
-/// The four locks, as the documents order them.
+/// Returns the rows of the four locks, in the documents' order.
 pub fn rows(machine: &Machine, inodes: u64, counted: &Counted) -> [Row; 4] {
     /// The two lines that CST makes for a socket.
     const STRUCTURE: usize = 2 * size_of::<Waiter<Linux>>();

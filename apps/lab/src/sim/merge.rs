@@ -1,7 +1,7 @@
-//! `--merge`: what parts have printed with `--json`, as one.
+//! `--merge`: combines parts that were printed with `--json` into one report.
 //!
-//! Nothing is believed of a file: parts are of one plan, made by this version, each of them there
-//! once, each with the rows that are dealt to it, and each row with what a simulation prints.
+//! Nothing in a file is trusted: parts must be of one plan, made by this version, each present
+//! once, each with the rows that are assigned to it, and each row with what a simulation prints.
 
 use std::path::{Path, PathBuf};
 
@@ -17,26 +17,26 @@ use super::shard::Shard;
 use super::sweep::Cell;
 use crate::bench::Family;
 
-/// A part's bytes at most: a row has some thousand, and there are some ten thousand rows if each
-/// lock is in each case.
+/// Maximal size of a part: a row has some thousand bytes, and there are some ten thousand rows if
+/// each lock is in each case.
 const MOST_BYTES: usize = 64 << 20;
 
-/// A simulation, and its result.
+/// A simulation and its result.
 pub struct Simulated {
     pub plan: Plan,
     pub rows: Vec<Row>,
-    /// Simulated memory operations.
+    /// Number of simulated memory operations.
     pub operations: u64,
 }
 
-/// A report, as far as it is used.
+/// The fields of a report that are used.
 #[derive(Deserialize)]
 struct Report {
     schema: u32,
     antiphon: String,
     command: String,
     simulated: Plan,
-    /// The whole has none.
+    /// `None` in a whole report.
     shard: Option<Shard>,
     rows: Vec<Value>,
     sim: Operations,
@@ -54,12 +54,12 @@ struct Part<'a> {
     report: Report,
 }
 
-/// The parts in `files` together, with the rows in the order in which one command would have them.
+/// Merges the parts in `files`; the rows are in the order in which a single command prints them.
 ///
 /// # Errors
 ///
-/// 2: a file that can't be read or is no such report; parts of different plans; one that is missing
-/// or there twice; rows that are not those of their part.
+/// 2: a file that can't be read or is not such a report; parts of different plans; a part that is
+/// missing or present twice; rows that are not those of their part.
 pub fn merge(family: Family, files: &[PathBuf]) -> Result<Simulated, Failure> {
     let parts = files.iter().map(|file| read(family, file)).collect::<Result<Vec<_>, _>>()?;
     complete(&parts)?;
@@ -68,7 +68,7 @@ pub fn merge(family: Family, files: &[PathBuf]) -> Result<Simulated, Failure> {
     };
     others.iter().try_for_each(|part| same_plan(first, part))?;
     let plan = first.report.simulated.clone();
-    // Before there are cells: a part that says that there are more has to bring them.
+    // Checked before cells are made: a part that announces more rows must contain them.
     let count = plan.rows().ok_or_else(|| first.fail("too many rows"))?;
     parts.iter().try_for_each(|part| part.has_its_share(count))?;
     let cells = plan.cells(family).map_err(|why| first.fail(&why))?;
@@ -84,7 +84,7 @@ pub fn merge(family: Family, files: &[PathBuf]) -> Result<Simulated, Failure> {
         let sum = operations.checked_add(part.report.sim.ops);
         operations = sum.ok_or_else(|| part.fail("sim.ops: more than can be counted"))?;
     }
-    // All places have one: the parts are complete, and each has its share.
+    // All places have a row: the parts are complete, and each has its share.
     Ok(Simulated { plan, rows: rows.into_iter().flatten().collect(), operations })
 }
 
@@ -107,7 +107,7 @@ fn read<'a>(family: Family, file: &'a Path) -> Result<Part<'a>, Failure> {
     Ok(Part { file, shard: report.shard.unwrap_or(Shard::WHOLE), report })
 }
 
-/// Whether each part is there once.
+/// Checks that each part is present once.
 fn complete(parts: &[Part<'_>]) -> Result<(), Failure> {
     let Some(first) = parts.first() else { return Ok(()) };
     let of = first.shard.of;
@@ -150,7 +150,7 @@ fn same_plan(first: &Part<'_>, part: &Part<'_>) -> Result<(), Failure> {
     Err(part.fail(&format!("{what}: parts of different simulations don't add up")))
 }
 
-/// `row`, if it is of that cell. Which rows are not beaten is found anew from all of them.
+/// Returns `row` if it is of this cell. Which rows are beaten is determined anew from all of them.
 fn of_cell(plan: &Plan, cell: Cell, row: Row) -> Result<Row, String> {
     let Cell { subject, case, threads, .. } = cell;
     let wanted = Head {

@@ -1,27 +1,27 @@
-//! `sim`: machines that are simulated, and locks on them.
+//! `sim`: simulated machines, and locks and runtimes on them.
 //!
 //! | module | has |
 //! |---|---|
 //! | [`calibrate`] | `sim calibrate`: this machine's latencies, measured |
-//! | [`machines`] | `sim machines`: the list, and one of them whole |
+//! | [`machines`] | `sim machines`: the list, and a machine in full |
 //! | [`locks`] | `sim locks`, `sim rwlocks` |
 //! | [`clock`] | `sim clock`: timestamps |
 //! | [`events`] | `sim events`: wake-ups |
 //! | [`tasks`] | `sim tasks`: task schedulers |
 //! | [`mix`] | `sim mix`: conferences of calls |
-//! | [`event_loop`] | `sim loop`: programs that are on time and hungry |
+//! | [`event_loop`] | `sim loop`: programs with timers and best-effort work |
 //! | [`cases`] | what threads do with the locks of [`antiphon_replay::locks`] |
 //! | [`experiment`] | one lock in one case |
-//! | [`sweep`] | many, on all CPUs |
-//! | [`plan`], [`row`] | what is simulated, and a row of it, as reports have them |
-//! | [`rows`], [`tables`], [`page`] | what came of it, for scripts and for people |
-//! | [`report`] | the frame of a report, what all rows have, the names that are asked for |
+//! | [`sweep`] | many rows, on all CPUs |
+//! | [`plan`], [`row`] | the plan of a simulation and a row of it, as in reports |
+//! | [`rows`], [`tables`], [`page`] | the results, for scripts and for people |
+//! | [`report`] | the frame of a report, the keys of all rows, and the selection of names |
 //! | [`shard`], [`merge`] | a part of the rows, and parts together again |
-//! | [`search`] | locks with other parameters, and which of them nothing beats |
+//! | [`search`] | locks with non-default parameters, and which of them no other beats |
 //! | [`memory`] | `sim memory`: what the locks of ten million inodes take |
 //! | [`timeline`] | locks by the year of their publication |
 //! | [`trace`] | a simulation on a timeline |
-//! | [`published`] | what others have measured |
+//! | [`published`] | published measurements |
 
 pub mod calibrate;
 mod cases;

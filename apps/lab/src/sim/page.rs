@@ -1,5 +1,5 @@
-//! The rows as one page that needs nothing else: for each case two drawings, one curve a lock, and
-//! what others have measured beside them.
+//! The report as one self-contained page: for each case two drawings, with a curve for each lock,
+//! beside published measurements.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{cases, published, tables};
 
-/// The page of `rows`, of which those of a case stand together, and in it those of a lock.
+/// Returns the page of `rows`. Rows of a case must be adjacent, and within it those of a lock.
 pub fn page(machine: &str, heading: &str, rows: &[Value]) -> String {
     let mut body = format!("<p>{}</p>\n", escape(heading));
     for of_case in rows.chunk_by(|one, next| one["case"] == next["case"]) {
@@ -64,7 +64,7 @@ mod tests {
         });
         let rows = [row("mcs", 1, 1e6), row("mcs", 72, 2e6), row("cna", 1, 1e6), absent];
         let page = page("e7-8895v3-4s", "x < y", &rows);
-        // Two locks twice, and two that others have measured.
+        // Two locks in two drawings, and two curves of published measurements.
         assert_eq!(page.matches("<polyline").count(), 6);
         assert_eq!(page.matches("class=\"curve dashed\"").count(), 2);
         assert!(page.contains("<p class=faint>rcl is not here: a &amp; b</p>"));

@@ -1,4 +1,4 @@
-//! The plan of a simulation: all rows that there are to be, in their order.
+//! The plan of a simulation: all rows to simulate, in order.
 
 use antiphon_replay::locks::{LOCKS, SimLock};
 use antiphon_report::table::printable;
@@ -11,17 +11,17 @@ use super::sweep::Cell;
 use crate::bench::Family;
 use crate::named::Named as _;
 
-/// All that the rows of a report depend on, as the report has it: those that have the same are of
-/// one table.
+/// Everything that the rows of a report depend on, as it stands in the report. Rows with equal
+/// plans belong in one table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// The verb of `sim`: `locks` or `rwlocks`.
     pub verb: String,
     pub machine: String,
-    /// The hash of the machine's file.
+    /// Hash of the machine's file.
     pub hash: String,
-    /// The first of `seeds`.
+    /// First of `seeds` consecutive seeds.
     pub seed: u64,
     pub seeds: u16,
     pub ms: f64,
@@ -34,7 +34,7 @@ pub struct Plan {
     pub threads: Vec<usize>,
 }
 
-/// The verb that simulates locks of a family.
+/// Returns the verb that simulates locks of a family.
 pub fn verb(family: Family) -> &'static str {
     match family {
         Family::Exclusive => "locks",
@@ -42,11 +42,11 @@ pub fn verb(family: Family) -> &'static str {
     }
 }
 
-/// The locks that a search is among, or those that there are of a family.
+/// Returns the locks of the search, or all locks of a family.
 ///
 /// # Errors
 ///
-/// If there is nothing to search among.
+/// If there is nothing to search in this family.
 pub fn locks(family: Family, search: bool) -> Result<Vec<&'static SimLock>, String> {
     match (search, family) {
         (false, _) => Ok(LOCKS.iter().filter(|lock| cases::family(lock) == family).collect()),
@@ -59,17 +59,17 @@ pub fn locks(family: Family, search: bool) -> Result<Vec<&'static SimLock>, Stri
 }
 
 impl Plan {
-    /// How many rows there are; `None` if the number is too large.
+    /// Returns the number of rows; `None` if it is too large.
     pub fn rows(&self) -> Option<usize> {
         let Self { cases, subjects, threads, .. } = self;
         cases.len().checked_mul(subjects.len())?.checked_mul(threads.len())
     }
 
-    /// A cell for each row: those of a case together, and in it those of a lock.
+    /// Returns a cell for each row: those of a case are adjacent, and within it those of a lock.
     ///
     /// # Errors
     ///
-    /// A case or a lock that there is not in the family.
+    /// A message that names a case or lock that the family does not have.
     pub fn cells(&self, family: Family) -> Result<Vec<Cell>, String> {
         let known = locks(family, self.search)?;
         let case = |name: &String| {
@@ -93,7 +93,7 @@ impl Plan {
         Ok(cells)
     }
 
-    /// The heading for people, in a line.
+    /// Returns the heading for people, in one line.
     pub fn heading(&self) -> String {
         let Self { seed, ms, pages, .. } = self;
         let (machine, arbitration) = (printable(&self.machine), self.arbitration.name());

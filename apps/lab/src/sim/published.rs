@@ -1,27 +1,27 @@
-//! Figures that others have measured on a machine that is simulated, to stand beside ours. They are
-//! held against what comes out; nothing is calibrated by them, but that the length of a call of
-//! `lock2` is from its figure of one thread.
+//! Published measurements on a machine that is also simulated, to be compared with our figures.
+//! Nothing is calibrated by them, except that the length of a call of `lock2` is from its figure
+//! for one thread.
 //!
-//! The same letter has LevelDB's `readrandom`. That is left out: the spin lock under test is the
+//! The same letter has LevelDB's `readrandom`. It is left out: the spin lock under test is the
 //! futex chain's there, below a mutex whose waiters sleep, which no case here has.
 
 use serde_json::{Value, json};
 
-/// Measured operations a second of a lock, by threads.
+/// Measured operations per second of a lock, by number of threads.
 pub struct Published {
     pub machine: &'static str,
     pub case: &'static str,
-    /// The published lock, by our name for it.
+    /// Our name of the published lock.
     pub subject: &'static str,
-    /// Threads, and millions of operations a second.
+    /// Numbers of threads, with millions of operations per second.
     pub points: [(u64, f64); 10],
 }
 
-/// The source of all of them.
+/// Source of all these measurements.
 pub const SOURCE: &str = "cover letter of the CNA patches for Linux, version 11: 4 x E7-8895 v3, \
                           25 runs; stock is qspinlock, an MCS queue";
 
-/// All of them.
+/// All published measurements.
 pub const PUBLISHED: [Published; 2] = [
     Published {
         machine: "e7-8895v3-4s",
@@ -59,13 +59,13 @@ pub const PUBLISHED: [Published; 2] = [
     },
 ];
 
-/// The published curves of a machine and a case.
+/// Returns the published curves of a machine and a case.
 pub fn of(machine: &str, case: &str) -> impl Iterator<Item = &'static Published> {
     PUBLISHED.iter().filter(move |known| known.machine == machine && known.case == case)
 }
 
-/// The published rows that `rows` can be held against, for scripts: rows of measurements, so no
-/// models.
+/// Returns the published rows that are comparable with `rows`, for scripts. They are measurements,
+/// so they are not marked as models.
 pub fn rows(machine: &str, rows: &[Value]) -> Vec<Value> {
     let mut cases: Vec<_> = rows.iter().filter_map(|row| row["case"].as_str()).collect();
     cases.dedup();

@@ -1,5 +1,5 @@
 //! The skeleton of the reports of `sim`: the machine, the heading, the keys of all rows, and the
-//! names that are asked for.
+//! selection of names.
 
 use std::process::ExitCode;
 
@@ -10,12 +10,12 @@ use antiphon_report::report::print_or_say;
 use antiphon_sim::{Description, Machine};
 use serde_json::{Value, json};
 
-/// The heading for people: the machine and the conditions.
+/// Returns the heading for people: the machine and the conditions.
 pub fn heading(machine: &Machine, conditions: &str) -> String {
     format!("Simulated (a model, not a measurement): {}, {conditions}", machine.name)
 }
 
-/// The report for scripts: the machine, the conditions and the rows.
+/// Returns the report for scripts: the machine, the conditions and the rows.
 pub fn body(described: &Description, conditions: Value, rows: Vec<Value>) -> Value {
     let machine = json!({
         "machine": described.machine.name, "hash": format!("{:016x}", described.hash),
@@ -23,7 +23,7 @@ pub fn body(described: &Description, conditions: Value, rows: Vec<Value>) -> Val
     json!({ "simulated": joined(machine, conditions), "rows": rows })
 }
 
-/// Prints a report for scripts or for people, and writes its page, if there is to be one.
+/// Prints a report for scripts or for people, and writes its page if one is asked for.
 ///
 /// # Errors
 ///
@@ -39,7 +39,7 @@ pub fn print(
     drawn.map(|()| ExitCode::SUCCESS)
 }
 
-/// A row for scripts: a subject with a number of threads, and its own keys.
+/// Returns a row for scripts: a subject with a number of threads, and further keys.
 pub fn row(machine: &Machine, subject: &str, threads: usize, keys: Value) -> Value {
     let head = json!({
         "model": true, "machine": machine.name, "subject": subject, "threads": threads,
@@ -47,7 +47,7 @@ pub fn row(machine: &Machine, subject: &str, threads: usize, keys: Value) -> Val
     joined(head, keys)
 }
 
-/// One object of the keys of both.
+/// Joins the keys of two objects.
 pub fn joined(mut one: Value, other: Value) -> Value {
     if let (Value::Object(one), Value::Object(other)) = (&mut one, other) {
         one.extend(other);
@@ -55,17 +55,17 @@ pub fn joined(mut one: Value, other: Value) -> Value {
     one
 }
 
-/// The hash of a run, in sixteen digits.
+/// Formats the hash of a run in sixteen digits.
 pub fn trace(hash: u64) -> String {
     format!("{hash:016x}")
 }
 
-/// Those of `all` that an option names, in the order of `all`; with `or_all`, also by the name
-/// `all`.
+/// Returns the elements of `all` that an option names, in the order of `all`; with `or_all`, the
+/// name `all` selects every element.
 ///
 /// # Errors
 ///
-/// A name that is not known, or none at all.
+/// A message that names the unknown name, or says that there is none.
 pub fn chosen<T: Copy>(
     option: &str,
     text: &str,

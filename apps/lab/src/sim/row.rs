@@ -1,4 +1,4 @@
-//! A row as reports have it, written and read back.
+//! A row of a report, which can be written and read back.
 
 use antiphon_report::table::printable;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub struct Row {
     pub head: Head,
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// Whether no other row of a search beats this one. Known only with all rows.
+    /// Whether no other row of a search beats this one. Only known once all rows are there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub front: Option<bool>,
 }
@@ -21,7 +21,7 @@ pub struct Row {
 /// The conditions of a simulated row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    /// Says that it is no measurement.
+    /// Marks the row as simulated, not measured.
     pub model: bool,
     pub machine: String,
     pub arbitration: Arbitration,
@@ -37,26 +37,25 @@ pub struct Head {
 #[serde(untagged)]
 pub enum Outcome {
     Figures(Box<Figures>),
-    /// The lock could not go on.
+    /// The lock could not make progress.
     Failed(Failed),
-    /// The lock is not in that case.
+    /// The lock does not support the case.
     NotHere(NotHere),
 }
 
-/// Why a lock could not go on.
+/// Why a lock could not make progress.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Failed {
     pub failed: String,
 }
 
-/// Why a lock is not in a case.
+/// Why a lock does not support a case.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NotHere {
     pub not_here: String,
 }
 
-/// Figures, as [`super::experiment::Measured`] has them; `None` where there was nothing to divide
-/// by.
+/// Figures of [`super::experiment::Measured`]; `None` for a quotient whose divisor is 0.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Figures {
     pub servers: usize,
@@ -82,11 +81,11 @@ pub struct Figures {
     pub preemptions: u64,
     pub locks: usize,
     pub lock_bytes: usize,
-    /// The hash of the whole run, in sixteen digits.
+    /// Hash of the whole run, in sixteen digits.
     pub trace: String,
 }
 
-/// The least and the most of several seeds.
+/// Minimum and maximum over several seeds.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Range {
@@ -95,7 +94,7 @@ pub struct Range {
     pub seeds: usize,
 }
 
-/// How long acquisitions took.
+/// Time of acquisitions.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Waits {
@@ -103,15 +102,15 @@ pub struct Waits {
     pub p99: Option<u64>,
 }
 
-/// More than any rate, time or quotient that a simulation of ten seconds comes to.
+/// Upper bound of any rate, time or quotient of a simulation of ten seconds.
 const MOST: f64 = 1e15;
 
 impl Row {
-    /// The row that was printed as `value`.
+    /// Parses a row that was printed as `value`.
     ///
     /// # Errors
     ///
-    /// If none could have been: a key is missing or not ours, a figure is out of its range.
+    /// If it can't be a printed row: a key is missing or unknown, or a figure is out of range.
     pub fn read(value: &Value) -> Result<Self, String> {
         let has = |key| value.get(key).is_some();
         let outcome = if has("failed") {
@@ -182,7 +181,7 @@ impl Figures {
     }
 }
 
-/// A key that only one of them has.
+/// Returns a key that only one of the two objects has.
 fn odd_key<'a>(one: &'a Value, other: &'a Value) -> Option<&'a String> {
     let only = |one: &'a Value, other: &Value| {
         let mut keys = one.as_object()?.keys();

@@ -4,13 +4,13 @@ use super::experiment::{Measured, Missing, Setting, busier_half};
 use super::row::{Failed, Figures, Head, NotHere, Outcome, Range, Row, Waits};
 use super::sweep::{self, Cell};
 
-/// One row of those that differ in their seeds only: that of the median of the work done, with the
-/// least and the most that any has done. Of an even number, the lesser in the middle. If one has no
-/// figures, that one.
+/// Combines rows that differ only in their seeds: returns the row with the median of the work done,
+/// with the minimum and maximum over all. Of an even number, the lower of the two in the middle. A
+/// row without figures is returned instead, if there is one.
 ///
 /// # Panics
 ///
-/// If there are none.
+/// If `rows` is empty.
 pub fn of_seeds(setting: &Setting, rows: &[sweep::Row]) -> Row {
     let head = |seeded: &sweep::Row| {
         let Cell { subject, case, threads, seed } = seeded.cell;
@@ -89,12 +89,12 @@ fn figures(
     }
 }
 
-/// Three digits behind the point are more than a simulated figure is worth.
+/// A simulated figure does not deserve more than three decimal places.
 fn round(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
-/// Simulated memory operations of all rows.
+/// Returns the number of simulated memory operations of all rows.
 pub fn operations(rows: &[sweep::Row]) -> u64 {
     let measured = rows.iter().filter_map(|row| row.measured.as_ref().ok());
     measured

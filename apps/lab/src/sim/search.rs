@@ -1,4 +1,4 @@
-//! `--search`: locks with other parameters than they come with, and which of them nothing beats.
+//! `--search`: locks with non-default parameters, and which of them no other beats.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ use antiphon_sync::lock::{Form, ShflMutex, ShflSpin};
 use antiphon_sync::policy::{self, Numa, Policy, Waiting};
 use serde_json::Value;
 
-/// By socket; and no waiter is passed more than `BYPASS` times, nor is a group larger.
+/// Groups waiters by socket; no waiter is passed more than `BYPASS` times, and no group is larger.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Bounded<const BYPASS: u16>;
 
@@ -28,15 +28,15 @@ impl<const BYPASS: u16> Policy for Bounded<BYPASS> {
     }
 }
 
-/// The standard form, but waiters spin for `NS` nanoseconds where there are CPUs to spare.
+/// The standard form, but waiters spin for `NS` nanoseconds if there are idle CPUs.
 struct Spinning<const NS: u32>;
 
 impl<const NS: u32> Form for Spinning<NS> {
     const LINGER: Budget = Budget::ns(NS);
 }
 
-/// Each parameter at some values: the shuffle bound, how long waiters spin, the budget of a socket,
-/// how seldom CNA serves others.
+/// Each parameter at several values: the shuffle bound, the time that waiters spin, the budget of a
+/// socket, and how seldom CNA serves other sockets.
 pub const VARIANTS: [SimLock; 25] = [
     SimLock::mutex::<ShflMutex<Sim, policy::None>>("shfl-mutex+none"),
     SimLock::mutex::<ShflMutex<Sim, Bounded<4>>>("shfl-mutex+bypass-4"),
@@ -65,8 +65,8 @@ pub const VARIANTS: [SimLock; 25] = [
     SimLock::mutex::<Malthusian<Sim, 30_000>>("malthusian+spin-30us"),
 ];
 
-/// Marks the rows that no other of their case and number of threads beats: a row with more work
-/// is less fair there, or wakes more. The front of V. Pareto.
+/// Marks the rows that no other row of their case and number of threads beats: any row with more
+/// work is less fair, or wakes more. This is the Pareto front.
 pub fn mark(rows: &mut [Value]) {
     let goods: Vec<_> = rows.iter().map(goods).collect();
     let beaten = |place: usize, rows: &[Value]| {
@@ -83,13 +83,13 @@ pub fn mark(rows: &mut [Value]) {
     }
 }
 
-/// Throughput, fairness and few wakes, each the more the better.
+/// Throughput, fairness and negated wakes: larger is better.
 fn goods(row: &Value) -> Option<[f64; 3]> {
     let of = |key: &str| row[key].as_f64();
     Some([of("ops_per_s")?, of("jain")?, -of("wakes_per_op")?])
 }
 
-/// Nowhere worse, and somewhere better.
+/// Returns whether one row is nowhere worse than the other, and somewhere better.
 fn beats(one: [f64; 3], other: [f64; 3]) -> bool {
     let compared = one.iter().zip(&other).map(|(one, other)| one.total_cmp(other));
     let compared: Vec<_> = compared.collect();

@@ -1,6 +1,6 @@
-//! The shapes that come out: the documented ones, for both arbitrations of lines, and those that do
-//! not come out as they are documented. All figures are simulated; `docs/simulator.md` has them
-//! whole.
+//! Shapes of the results: the documented ones, for both arbitrations of lines, and those that
+//! differ from what is documented. All figures are simulated; `docs/simulator.md` has the full
+//! results.
 
 use antiphon_replay::locks::{LOCKS, SimLock};
 use antiphon_sim::{Machine, Placement};
@@ -27,9 +27,9 @@ fn setting(machine: Machine, limit_ns: u64) -> Setting {
     Setting { machine, arbitration: Fifo, pages, seed: 1, limit_ns, records: false }
 }
 
-/// Two sockets of two CPUs and three threads on each of these: they meet at every lock, and are
-/// preempted. `cases` looks whether a lock keeps others out. A lock that sections are handed to is
-/// in the cases that have nothing else, and one with a server for each lock in those of few.
+/// Two sockets of two CPUs with three threads on each: they compete for every lock, and are
+/// preempted. `cases` checks mutual exclusion. A lock that runs sections is in the cases that need
+/// nothing else, and a lock with a server for each instance is in those with few locks.
 #[test]
 fn every_lock_goes_on_in_every_case_that_it_is_in() {
     let machine = Machine { slice_ns: 20_000, ..Machine::two_sockets() }.shape(2, 2);
@@ -54,7 +54,7 @@ fn every_lock_goes_on_in_every_case_that_it_is_in() {
     }
 }
 
-/// A server that is alone has no thread to serve.
+/// A server without clients has no thread to serve.
 #[test]
 fn a_server_needs_somebody_who_asks() {
     let setting = setting(Machine::two_sockets(), 50_000);
@@ -79,7 +79,7 @@ fn a_seed_is_the_same_run() {
     assert_ne!(one.trace_hash, other.trace_hash);
 }
 
-/// On average four locks, and twelve at most: what the documents say of a system call.
+/// Four locks on average, and at most twelve, as the documents say of a system call.
 #[test]
 fn nested_locks_are_four_on_average() {
     let setting = setting(Machine::two_sockets(), 1_000_000);
@@ -88,7 +88,7 @@ fn nested_locks_are_four_on_average() {
     assert!((3.8..4.2).contains(&each), "{each}");
 }
 
-/// Operations of some locks on the machine of eight sockets, 24 CPUs each.
+/// Operations of locks on the machine of eight sockets with 24 CPUs each.
 struct Eight {
     setting: Setting,
     case: &'static str,
@@ -105,20 +105,20 @@ impl Eight {
         outcome.total_operations() as f64
     }
 
-    /// One lock's work as a multiple of another's.
+    /// Returns one lock's work as a multiple of another's.
     fn ratio(&self, one: &str, other: &str, threads: usize) -> f64 {
         self.operations(one, threads) / self.operations(other, threads)
     }
 
-    /// The part of a lock's work that is left from one number of threads to another.
+    /// Returns the share of a lock's work that remains when the number of threads changes.
     fn left(&self, subject: &str, from: usize, to: usize) -> f64 {
         self.operations(subject, to) / self.operations(subject, from)
     }
 }
 
-/// `000_…`, "Locks performance": where each thread has a CPU, ShflLock's blocking lock is ahead
-/// where it knows sockets, by sockets, and fair. 1.3 times what it does without is what the
-/// document's figure shows at least; CST is the other blocking lock that knows sockets.
+/// `000_…`, "Locks performance": where each thread has a CPU, ShflLock's blocking lock is faster
+/// with knowledge of sockets, works by sockets, and is fair. The document's figure shows at least
+/// 1.3 times the work without that knowledge; CST is the other blocking lock that knows sockets.
 #[test]
 fn the_mutex_is_handed_over_within_sockets() {
     for arbitration in [Fifo, Near] {
@@ -137,8 +137,9 @@ fn the_mutex_is_handed_over_within_sockets() {
     }
 }
 
-/// `000_…`, "Locks performance": throughput collapses after one socket. A lock that knows sockets
-/// does not; and a lock that lets all barge is down to less than a tenth of what one thread does.
+/// `000_…`, "Locks performance": throughput collapses beyond one socket. A lock that knows sockets
+/// does not collapse; a lock that lets all threads barge falls below a tenth of a single thread's
+/// work.
 #[test]
 fn short_sections_collapse_beyond_a_socket_but_for_locks_that_know_sockets() {
     for arbitration in [Fifo, Near] {
@@ -153,9 +154,9 @@ fn short_sections_collapse_beyond_a_socket_but_for_locks_that_know_sockets() {
     }
 }
 
-/// `000_…`, "SHFLLOCKS: Family of lock algorithms": the NUMA-aware spinlock, of 4 bytes, beside the
-/// queue that does not know sockets. Where requests for a line are served by nearness that queue
-/// comes in groups by socket, too.
+/// `000_…`, "SHFLLOCKS: Family of lock algorithms": the NUMA-aware spinlock, of 4 bytes, compared
+/// with the queue lock that does not know sockets. Where requests for a line are served by
+/// nearness, that queue is also grouped by socket.
 #[test]
 fn the_spinlock_goes_round_within_sockets() {
     for (arbitration, least) in [(Fifo, 1.3), (Near, 1.0)] {
@@ -171,7 +172,7 @@ fn the_spinlock_goes_round_within_sockets() {
 }
 
 /// `000_…`, "Locks performance: Throughput": ShflLock maintains throughput with more threads than
-/// cores, and is as fair as CST, whose waiters take turns, too.
+/// cores, and is as fair as CST, whose waiters also take turns.
 #[test]
 fn the_mutex_is_handed_over_past_those_that_sleep() {
     let all = [("lock1", 384), ("leveldb", 384), ("mail", 384), ("lock1", 768)];
@@ -193,8 +194,8 @@ fn the_mutex_is_handed_over_past_those_that_sleep() {
     }
 }
 
-/// By how much a lock that knows sockets is ahead of the queue that does not, and the ticket lock
-/// behind it.
+/// The lead of locks that know sockets over the queue that does not, with the ticket lock behind
+/// that queue.
 #[test]
 fn the_order_of_locks_on_eight_sockets() {
     for arbitration in [Fifo, Near] {
@@ -207,9 +208,9 @@ fn the_order_of_locks_on_eight_sockets() {
     }
 }
 
-/// Sections that move to the data: on a socket, a combining queue is ahead of all that move the
-/// data. On eight, each section comes from another socket, whichever thread runs it, so both kinds
-/// are behind a lock that stays on a socket.
+/// Sections that move to the data: within a socket, a combining queue is faster than all locks that
+/// move the data. On eight sockets, each section comes from another socket, whichever thread runs
+/// it, so both kinds are slower than a lock that stays on a socket.
 #[test]
 fn sections_that_move_gain_on_a_socket_and_lose_on_eight() {
     for (arbitration, case) in
@@ -225,7 +226,7 @@ fn sections_that_move_gain_on_a_socket_and_lose_on_eight() {
     }
 }
 
-/// `000_…`: no penalty when not contended; locks with a queue for each socket have one.
+/// `000_…`: no penalty without contention; locks with a queue for each socket have one.
 #[test]
 fn one_thread_pays_for_no_sockets() {
     let eight = Eight::new(Fifo, "lock2", 100_000);
@@ -236,9 +237,9 @@ fn one_thread_pays_for_no_sockets() {
     assert!(levels.iter().all(|&ratio| ratio < 0.9), "{levels:?}");
 }
 
-/// `000_…`: the blocking ShflLock holds its throughput when there are two and four times as many
-/// threads as cores. Queues of spinners, which yield as on Linux, lose much of theirs: the next
-/// waiter has often lost its core. That takes some milliseconds to show.
+/// `000_…`: the blocking ShflLock keeps its throughput with two and four times as many threads as
+/// cores. Queues of spinners, which yield as on Linux, lose much of theirs, because the next waiter
+/// has often lost its core. This takes some milliseconds to show.
 #[test]
 fn two_threads_a_core_are_no_matter_to_who_sleeps() {
     for arbitration in [Fifo, Near] {
@@ -260,8 +261,8 @@ fn two_threads_a_core_are_no_matter_to_who_sleeps() {
     }
 }
 
-/// `004_…`: CST improves on stock 1.2 to 4.7 times. With a thread for each core that stands for
-/// first come, first served only: the other order makes cohorts for the stock mutex, too.
+/// `004_…`: CST is 1.2 to 4.7 times as fast as stock. With a thread for each core, this holds for
+/// first come, first served only: the other order forms cohorts for the stock mutex, too.
 #[test]
 fn cst_is_ahead_of_the_stock_mutex() {
     for (arbitration, least) in [(Fifo, 1.2), (Near, 1.0)] {
@@ -273,10 +274,11 @@ fn cst_is_ahead_of_the_stock_mutex() {
     }
 }
 
-/// `004_…`: a counter for each socket is ahead of a central one where all read. The central one is
-/// the published ShflLock's; ours, which counts a crowd of readers by socket, is ahead of CST. The
-/// claim is of locks that have run for long. With 192 readers at once ours needs 20 to 60 µs until
-/// it counts by socket, as the exchange that does so competes with theirs: that is little of 2 ms.
+/// `004_…`: a counter for each socket is faster than a central one if all threads read. The central
+/// one is the published ShflLock's; ours, which counts a crowd of readers by socket, is faster than
+/// CST. The claim is about locks in a steady state. With 192 readers at once ours needs 20 to 60 µs
+/// until it counts by socket, because the exchange that switches competes with theirs: little of 2
+/// ms.
 #[test]
 fn readers_scale_with_a_counter_for_each_socket() {
     for arbitration in [Fifo, Near] {
@@ -292,10 +294,10 @@ fn readers_scale_with_a_counter_for_each_socket() {
     }
 }
 
-/// CNA and stock on the machine of CNA's published table for `lock2`, on average of three seeds.
-/// What stock is, an MCS queue, stands for it. The order, the fall as threads come to a second
-/// socket and what each does are as measured; of their ratio on the whole machine, 2.16, a quarter
-/// is missing: `docs/validation.md` says what is known of it.
+/// CNA and stock on the machine of CNA's published table for `lock2`, averaged over three seeds.
+/// Stock is an MCS queue, which stands for it here. The order, the drop when threads reach a second
+/// socket and each lock's work are as measured; of their ratio on the whole machine, 2.16, a
+/// quarter is missing: `docs/validation.md` says what is known of it.
 #[test]
 fn cna_and_stock_on_the_machine_of_their_table() {
     let machine = antiphon_sim::known("e7-8895v3-4s").expect("a preset").machine.clone();
@@ -324,9 +326,9 @@ fn cna_and_stock_on_the_machine_of_their_table() {
 }
 
 /// `000_…`, "Locks performance: Memory footprint": a lock with a part for each socket from the
-/// start takes most, then CST, the stock lock, and ShflLock least. So it is while few sockets come
-/// to an inode. `004_…` has CST at 1.5 to 10 times less than the first; once five of eight have
-/// come, its parts, which are twice as large, are more than all of those.
+/// start takes most memory, then CST, the stock lock, and ShflLock least. This holds while few
+/// sockets access an inode. `004_…` has CST at 1.5 to 10 times less than the first; once five of
+/// eight sockets have accessed it, CST's parts, which are twice as large, exceed the first lock's.
 #[test]
 fn locks_of_ten_million_inodes() {
     let machine = Machine::eight_sockets();
@@ -340,7 +342,7 @@ fn locks_of_ten_million_inodes() {
         println!("simulated, {visits} visits: {each:.2} sockets an inode, {bytes:?} bytes");
         assert!(bytes.is_sorted_by(|one, next| one > next), "{bytes:?}");
         assert!(less.contains(&(bytes[0] / bytes[1])), "{bytes:?}");
-        // The thread that creates it comes first, and is alone if there are no visits.
+        // The thread that creates an inode is its first user, and the only one without visits.
         assert!(if visits == 0 { each == 1.0 } else { each > 1.5 }, "{each}");
     }
     let (each, [cohort, cst, ..]) = rows(8);

@@ -1,11 +1,11 @@
-//! A part of the rows here, the others elsewhere.
+//! A part of the rows, to distribute a simulation over several machines.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// `I/N`: of N parts, the I-th. The parts are dealt, row by row.
+/// `I/N`: the I-th of N parts. Rows are dealt to the parts in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Shard {
@@ -13,7 +13,7 @@ pub struct Shard {
     pub of: usize,
 }
 
-/// More parts than these are a typing error.
+/// Maximal number of parts; a larger number is a typing error.
 const MOST: usize = 4096;
 
 impl FromStr for Shard {
@@ -55,15 +55,15 @@ impl From<Shard> for String {
 }
 
 impl Shard {
-    /// All of it.
+    /// All rows.
     pub const WHOLE: Self = Self { number: 1, of: 1 };
 
-    /// How many of `rows` rows are in this part.
+    /// Returns how many of `rows` rows are in this part.
     pub fn share(self, rows: usize) -> usize {
         rows / self.of + usize::from(self.number <= rows % self.of)
     }
 
-    /// Whether the row at `place` among all is in this part.
+    /// Returns whether the row at index `place` is in this part.
     pub fn has(self, place: usize) -> bool {
         place % self.of == self.number - 1
     }

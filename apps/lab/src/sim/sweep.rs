@@ -1,5 +1,5 @@
-//! Many rows, on all CPUs of the host. Simulations share nothing, so rows come out the same however
-//! many run at a time.
+//! Simulates many rows, on all CPUs of the host. Simulations share nothing, so the rows do not
+//! depend on how many run at a time.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use antiphon_report::words::several;
 use super::cases::Case;
 use super::experiment::{self, Measured, Missing, Setting};
 
-/// A row to be.
+/// The parameters of a row.
 #[derive(Clone, Copy)]
 pub struct Cell {
     pub subject: &'static SimLock,
@@ -21,13 +21,13 @@ pub struct Cell {
     pub seed: u64,
 }
 
-/// A row.
+/// A simulated row.
 pub struct Row {
     pub cell: Cell,
     pub measured: Result<Measured, Missing>,
 }
 
-/// A row for each cell, in their order.
+/// Returns a row for each cell, in order.
 ///
 /// # Panics
 ///
@@ -37,8 +37,8 @@ pub fn rows(setting: &Setting, cells: &[Cell]) -> Vec<Row> {
     let (next, progress) = (AtomicUsize::new(0), Mutex::new(Progress::new(cells.len())));
     let work = || {
         let mut mine = Vec::new();
-        // Relaxed: each number is handed out once, and publishes no other data. From the end, where
-        // those of many threads are: they take the longest.
+        // Relaxed: each number is handed out once, and publishes no other data. Cells are taken
+        // from the end, where those with many threads are, because these take the longest.
         while let Some(place) = cells.len().checked_sub(1 + next.fetch_add(1, Relaxed)) {
             let cell = cells[place];
             let what = format!(

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::cases;
 
-/// Tables of the rows: for each case, work by the number of threads; and more of the rows with the
-/// most threads. Rows of a case stand together, and in it those of a lock.
+/// Returns tables of the rows: for each case, work by the number of threads; and more figures of
+/// the rows with the most threads. Rows of a case must be adjacent, and within it those of a lock.
 pub fn text(rows: &[Value], colour: bool) -> String {
     let mut text = String::new();
     for of_case in rows.chunk_by(|one, next| one["case"] == next["case"]) {
@@ -24,7 +24,7 @@ pub fn text(rows: &[Value], colour: bool) -> String {
     text + RULE
 }
 
-/// The numbers of threads that rows have, each once, the smallest first.
+/// Returns the numbers of threads in rows, each once, in ascending order.
 pub fn threads(rows: &[Value]) -> Vec<u64> {
     let mut threads: Vec<_> = rows.iter().filter_map(|row| row["threads"].as_u64()).collect();
     threads.sort_unstable();
@@ -101,8 +101,7 @@ fn more<'a>(rows: impl Iterator<Item = &'a Value>) -> Table {
     table
 }
 
-/// The notes on locks beside their figures, one line each: which threads serve, and why a figure is
-/// not there.
+/// Returns the notes on locks, one line each: which threads serve, and why a figure is missing.
 pub fn notes(rows: &[Value]) -> String {
     let mut notes = Vec::new();
     for row in rows {
@@ -122,7 +121,7 @@ pub fn notes(rows: &[Value]) -> String {
     notes.concat()
 }
 
-/// Half of how far the work of seeds differs, in hundredths of their median; `None` of one seed.
+/// Half of the range of the work over seeds, in hundredths of the median; `None` for one seed.
 fn spread(row: &Value) -> Option<f64> {
     let seeds = &row["ops_per_s_of_seeds"];
     let (least, most) = (seeds["least"].as_f64()?, seeds["most"].as_f64()?);

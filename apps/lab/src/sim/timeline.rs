@@ -1,5 +1,5 @@
-//! `--timeline`: locks by the year in which they were published, and what each does with as many
-//! threads as the machine has CPUs.
+//! `--timeline`: locks by their year of publication, and the work of each with as many threads as
+//! the machine has CPUs.
 
 use antiphon_replay::locks::{LOCKS, SimLock};
 use antiphon_report::page;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::cases;
 use crate::bench::Family;
 
-/// A lock's publication.
+/// The publication of a lock.
 struct Published {
     year: u16,
     lock: &'static str,
@@ -23,8 +23,8 @@ const fn at(year: u16, lock: &'static str, source: &'static str) -> Published {
     Published { year, lock, source }
 }
 
-/// The history of locks, in the order of years. Where a lock's own file names several, the year is
-/// that of the form that is simulated. A lock without a year is not on the timeline.
+/// The history of locks, ordered by year. Where a lock's own file names several years, the year is
+/// that of the simulated form. A lock without a year is not on the timeline.
 const HISTORY: [Published; 26] = [
     at(1964, "tas", "IBM System/360, the instruction Test and Set (recalled)"),
     at(1984, "ttas", "Rudolph, Segall, ISCA 1984; 004 has a backoff lock in 1989"),
@@ -54,8 +54,7 @@ const HISTORY: [Published; 26] = [
     at(2019, "shfl-rwlock", "Kashyap et al., SOSP 2019; in this project's form"),
 ];
 
-/// Locks that `004_…`, "Lock's research efforts", has beside them, and why there is no figure for
-/// them.
+/// Locks that `004_…`, "Lock's research efforts", also lists, and why they have no figure.
 const NOT_HERE: [Published; 4] = [
     at(1962, "Dekker's algorithm", "not simulated: for two threads"),
     at(1965, "semaphore", "not simulated: it leaves open how one waits"),
@@ -63,7 +62,7 @@ const NOT_HERE: [Published; 4] = [
     at(2011, "flat combining", "not simulated: dsm-synch has a queue for its list"),
 ];
 
-/// The locks of a family that have a year.
+/// Returns the locks of a family that have a year.
 pub fn locks(family: Family) -> Vec<&'static SimLock> {
     let of_family = LOCKS.iter().filter(|lock| cases::family(lock) == family);
     of_family.filter(|lock| published(lock.name).is_some()).collect()
@@ -73,7 +72,7 @@ fn published(lock: &str) -> Option<&'static Published> {
     HISTORY.iter().find(|published| published.lock == lock)
 }
 
-/// Puts the year and its source into each row.
+/// Adds the year and its source to each row.
 pub fn date(rows: &mut [Value]) {
     for row in rows {
         if let Some(published) = row["subject"].as_str().and_then(published) {
@@ -83,7 +82,7 @@ pub fn date(rows: &mut [Value]) {
     }
 }
 
-/// Rows of a case by year, with what is not here where locks for one owner are.
+/// Returns the rows of a case by year; for exclusive locks, with those that are not simulated.
 fn lines(rows: &[Value]) -> Vec<Bar> {
     let row = |lock: &str| rows.iter().find(|row| row["subject"] == lock);
     let simulated = HISTORY.iter().filter_map(|published| Some((published, row(published.lock)?)));
@@ -91,7 +90,7 @@ fn lines(rows: &[Value]) -> Vec<Bar> {
     if row("tas").is_some() {
         lines.extend(NOT_HERE.iter().map(|it| (it.year, it.lock, None, it.source)));
     }
-    // Stable: those of a year stay in their order.
+    // Stable: those of the same year keep their order.
     lines.sort_by_key(|line| line.0);
     let bar = |(year, name, value, about): (u16, &str, _, &str)| Bar {
         group: year.to_string(),
@@ -102,7 +101,7 @@ fn lines(rows: &[Value]) -> Vec<Bar> {
     lines.into_iter().map(bar).collect()
 }
 
-/// A lock's year, its name, its work, and where that is from; or why there is none.
+/// Returns a lock's year, name, work, and source, or why there is no figure.
 fn line<'a>(published: &Published, row: &'a Value) -> (u16, &'a str, Option<f64>, &'a str) {
     let about = match row["not_here"].as_str() {
         Some(why) => why,
@@ -112,7 +111,7 @@ fn line<'a>(published: &Published, row: &'a Value) -> (u16, &'a str, Option<f64>
     (published.year, published.lock, row["ops_per_s"].as_f64(), about)
 }
 
-/// The text for people: a table for each case.
+/// Returns the text for people: a table for each case.
 pub fn text(rows: &[Value], colour: bool) -> String {
     let mut text = String::new();
     for of_case in rows.chunk_by(|one, next| one["case"] == next["case"]) {
@@ -130,7 +129,7 @@ pub fn text(rows: &[Value], colour: bool) -> String {
     text
 }
 
-/// The page: bars for each case.
+/// Returns the page: bars for each case.
 pub fn page(about: &str, rows: &[Value]) -> String {
     let mut body = format!("<p>{}</p>\n", escape(about));
     for of_case in rows.chunk_by(|one, next| one["case"] == next["case"]) {

@@ -1,4 +1,4 @@
-//! A simulation on a timeline, as recordings are shown.
+//! A simulation as a timeline, in the format of recordings.
 
 use antiphon_report::failure::Failure;
 use antiphon_trace::{About, Lock, LockKind, Site, Thread, Trace};
@@ -6,11 +6,11 @@ use antiphon_trace::{About, Lock, LockKind, Site, Thread, Trace};
 use super::experiment::{Measured, Missing, Setting};
 use super::sweep::{Cell, Row};
 
-/// The trace of a row: what each thread did with its locks, and what that is called.
+/// Returns the trace of a row, with what each thread did with its locks, and a title.
 ///
 /// # Errors
 ///
-/// If the lock could not go on or is not in the case.
+/// If the lock could not make progress, or does not support the case.
 pub fn traced(setting: &Setting, row: &Row) -> Result<(String, Trace), Failure> {
     let Cell { subject, case, .. } = row.cell;
     let measured = row.measured.as_ref().map_err(|missing| match missing {

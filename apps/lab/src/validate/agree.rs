@@ -1,28 +1,28 @@
-//! Whether measurement and prediction agree, and by which rule.
+//! The rule by which measurement and prediction agree or differ.
 //!
-//! Nothing is compared but ratios: a lock's work beside that of the futex mutex, with as many
-//! threads in the same case, in either world. Measured is the ratio of runs of one repetition.
+//! Only ratios are compared: a lock's work divided by that of the futex mutex, with as many threads
+//! in the same case, in either world. The measured ratio is that of two runs of one repetition.
 //!
 //! | they | if |
 //! |---|---|
 //! | differ in order | the lock is ahead of the futex mutex in one world and behind in the other |
-//! | differ in ratio | else, if one ratio is more than 1.5 times the other |
-//! | are not decided | the measured ratios of repetitions are more than 1.5 apart |
+//! | differ in ratio | otherwise, if one ratio is more than 1.5 times the other |
+//! | are undecided | the measured ratios of repetitions are more than a factor of 1.5 apart |
 //! | agree | in all other cases |
 //!
-//! A lock is ahead if its ratio is above 1.15, and behind if it is below 1 / 1.15; between the two
-//! it is level, which is neither. Two locks are in the same order in both worlds if the same one is
-//! ahead of the other; pairs that are level in either have no part.
+//! A lock is ahead if its ratio is above 1.15, and behind if it is below 1 / 1.15; in between it is
+//! level. Two locks are in the same order in both worlds if the same one is ahead of the other;
+//! pairs that are level in either world are left out.
 
 use serde_json::{Value, json};
 
 use antiphon_report::stats::median;
 
-/// The lock that others are compared with: what a mutex of the C library is, in both worlds.
+/// The lock that others are compared with: in both worlds it represents a mutex of the C library.
 pub const REFERENCE: &str = "futex";
-/// Ratios that are further apart differ.
+/// Ratios that are further apart than this factor differ.
 pub const APART: f64 = 1.5;
-/// Two locks whose work is no further apart are level.
+/// Two locks whose work is within this factor are level.
 pub const LEVEL: f64 = 1.15;
 
 /// The rule, for people.
@@ -37,7 +37,7 @@ ratio is not decided if its repetitions are more than 1.5 times apart.
 /// The verdict on a lock, in one case and with one number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Says {
-    /// The two worlds say the same.
+    /// The two worlds agree.
     Agree,
     /// The two worlds differ in which of two locks is ahead.
     Order,
@@ -47,14 +47,14 @@ pub enum Says {
     Undecided,
     /// There is no measured ratio.
     Unmeasured,
-    /// There is no predicted one.
+    /// There is no predicted ratio.
     Unpredicted,
 }
 
 /// The ratio of a lock's work to that of the futex mutex, in both worlds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compared {
-    /// Measured here: the median of repetitions, the least and the most.
+    /// Measured here: the median over repetitions, the minimum and the maximum.
     pub measured: Option<[f64; 3]>,
     /// Simulated.
     pub predicted: Option<f64>,
@@ -62,12 +62,12 @@ pub struct Compared {
     pub says: Says,
 }
 
-/// The side of another lock on which a ratio to it is: 1, 0 where they are level, or −1.
+/// Returns the side of a ratio: 1 if ahead, 0 if level, or −1 if behind.
 pub fn side(ratio: f64) -> i8 {
     i8::from(ratio > LEVEL) - i8::from(ratio < 1.0 / LEVEL)
 }
 
-/// A ratio for people: `1.23×`, and of a small one as many digits.
+/// Formats a ratio for people as `1.23×`, with more decimals for a small one.
 pub fn times(ratio: f64) -> String {
     let digits = if ratio < 0.1 { 4 } else { 2 };
     format!("{ratio:.digits$}×")
@@ -95,7 +95,7 @@ impl Compared {
         Self { measured, predicted, says }
     }
 
-    /// The comparison in words.
+    /// Describes the comparison.
     pub fn words(&self) -> String {
         let place = |ratio: f64| match side(ratio) {
             1 => "ahead",
@@ -125,7 +125,7 @@ impl Compared {
         }
     }
 
-    /// The object for scripts.
+    /// Returns the object for scripts.
     pub fn object(&self) -> Value {
         let [median, least, most] = self.measured.map_or([None; 3], |ratios| ratios.map(Some));
         json!({
@@ -136,7 +136,7 @@ impl Compared {
 }
 
 impl Says {
-    /// The name for scripts.
+    /// Returns the name for scripts.
     pub fn name(self) -> &'static str {
         match self {
             Self::Agree => "agree",
@@ -148,22 +148,22 @@ impl Says {
         }
     }
 
-    /// Whether it is a difference.
+    /// Returns whether it is a difference.
     pub fn differs(self) -> bool {
         matches!(self, Self::Order | Self::Ratio)
     }
 }
 
-/// The locks of one case and number of threads, ordered by their work in both worlds.
+/// The ranking of the locks of one case and number of threads, by their work in both worlds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranking {
-    /// Pairs of locks that are level in neither world.
+    /// Number of pairs of locks that are level in neither world.
     pub pairs: usize,
-    /// Pairs among these that are in the same order in both.
+    /// Number of these pairs that are in the same order in both worlds.
     pub same: usize,
-    /// The lock that did most work here, and the one that did simulated.
+    /// The lock that did most work in the measurement, and the one in the simulation.
     pub first: [&'static str; 2],
-    /// Whether that is the same lock, or the two are level in either world.
+    /// Whether these are the same lock, or level in either world.
     pub first_agrees: bool,
 }
 
@@ -230,7 +230,7 @@ mod tests {
     fn a_ranking_counts_pairs_that_are_apart_in_both_worlds() {
         let locks = [("a", 1.0, 1.0), ("b", 2.0, 2.0), ("c", 4.0, 0.5), ("d", 4.1, 4.0)];
         let ranking = Ranking::of(&locks).expect("four locks");
-        // c and d are level here; c is out of order with a and b.
+        // c and d are level in the measurement; c is out of order with a and b.
         assert_eq!((ranking.pairs, ranking.same, ranking.first), (5, 3, ["d", "d"]));
         assert!(ranking.first_agrees);
         let near = Ranking::of(&[("a", 1.0, 1.1), ("b", 2.0, 1.0)]).expect("two locks");

@@ -1,7 +1,7 @@
-//! How long the whole may take, and whether the user wants it to end before.
+//! The time budget of a validation, and the user's request to end early.
 //!
-//! A signal that asks the command to end lets it write what it has, and ends it then, as it would
-//! have at once. The second one ends it at once.
+//! The first signal that asks the command to end lets it write what it has; it then ends as it
+//! would have ended at once. The second signal ends it at once.
 
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 /// The signals that ask a process to end.
 const ENDS: [libc::c_int; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
 
-/// The one that came; 0 before.
+/// The signal that came; 0 before.
 static ASKED: AtomicI32 = AtomicI32::new(0);
 
-/// A time to be spent.
+/// A time budget.
 #[derive(Clone, Copy)]
 pub struct Budget {
     begun: Instant,
@@ -21,28 +21,29 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget of that many minutes, which begins now.
+    /// Makes a budget of this many minutes, which begins now.
     pub fn begin(minutes: f64) -> Self {
         Self { begun: Instant::now(), whole: Duration::from_secs_f64(minutes * 60.0) }
     }
 
-    /// Whether that part of the time is over, or the user wants an end.
+    /// Returns whether this part of the time is over, or the user wants to end.
     pub fn is_spent(self, part: f64) -> bool {
         asked().is_some() || self.begun.elapsed() >= self.whole.mul_f64(part)
     }
 
-    /// Whether `more` still fits into that part of the time.
+    /// Returns whether `more` still fits into this part of the time.
     pub fn has_room(self, part: f64, more: Duration) -> bool {
         asked().is_none() && self.begun.elapsed() + more <= self.whole.mul_f64(part)
     }
 }
 
-/// Installs handlers that note the signals by which a process is asked to end.
+/// Installs handlers that record the signals by which a process is asked to end.
 pub fn note_signals() {
     for signal in ENDS {
         // SAFETY: all fields are numbers or a pointer that may be null.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        // SAFETY: the action is ours to write. One that is ignored stays so: as `nohup` wants it.
+        // SAFETY: `action` is a local variable. An ignored signal stays ignored, as `nohup`
+        // requires.
         unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
         if action.sa_sigaction == libc::SIG_IGN {
             continue;
@@ -50,26 +51,26 @@ pub fn note_signals() {
         let note: extern "C" fn(libc::c_int) = note;
         action.sa_sigaction = note as *const () as usize;
         action.sa_flags = libc::SA_RESETHAND | libc::SA_RESTART;
-        // SAFETY: the handler stores a number, which may be done in one.
+        // SAFETY: the handler only stores a number, which is async-signal-safe.
         unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) };
     }
 }
 
 extern "C" fn note(signal: libc::c_int) {
-    // Relaxed: it carries nothing but itself.
+    // Relaxed: the number publishes no other data.
     ASKED.store(signal, Relaxed);
 }
 
-/// The signal that asked for an end, if one did.
+/// Returns the signal that asked for an end, if any.
 pub fn asked() -> Option<libc::c_int> {
-    // Relaxed: as in `note`.
+    // Relaxed: the number publishes no other data.
     Some(ASKED.load(Relaxed)).filter(|&signal| signal != 0)
 }
 
-/// Ends as that signal would have ended this process. Does nothing if none came.
+/// Ends as the recorded signal would have ended this process. Does nothing if no signal came.
 pub fn end_as_asked() {
     if let Some(signal) = asked() {
-        // SAFETY: its action is the default one again.
+        // SAFETY: the signal's action is the default one again.
         unsafe { libc::raise(signal) };
     }
 }

@@ -1,8 +1,8 @@
-//! Both worlds, lock by lock: first all is measured, then all is predicted.
+//! Both worlds, lock by lock: everything is measured first, then predicted.
 //!
-//! A part of the time is for each. On this machine, repetitions are outside: a disturbance of a
-//! second meets many cells a little. Simulations share nothing, so they run on all CPUs; those of
-//! few threads, which take the least time, are first.
+//! Each has a part of the time. In the measurement, repetitions are the outer loop, so that a
+//! disturbance of a second affects many cells a little. Simulations share nothing, so they run on
+//! all CPUs; those with few threads, which take the least time, are first.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -21,20 +21,20 @@ use super::settings::{Extent, Setting};
 use super::workload::{LOCKS, Visitor as _, visit};
 use super::{native, simulated};
 
-/// How often a run is tried at most while the machine is another than the one that was calibrated.
+/// Maximal number of attempts at a run while the machine differs from the calibrated one.
 const TRIES: usize = 3;
-/// The part of the time in which another repetition must fit.
+/// Part of the time in which another repetition must fit.
 const REPETITIONS: f64 = 0.5;
-/// The part of the time in which the first one must.
+/// Part of the time in which the first repetition must fit.
 const FIRST: f64 = 0.7;
 
-/// A lock in a setting, and what came of it in both worlds.
+/// A lock in a setting, with its results in both worlds.
 pub struct Cell {
     /// The work of its threads, and their CPUs.
     pub setting: Setting,
     /// The lock.
     pub lock: &'static str,
-    /// Measurements by repetition; `None` if it was disturbed.
+    /// Measurements by repetition; `None` for a disturbed one.
     pub measured: Vec<Option<native::Measured>>,
     /// Predictions by seed.
     pub predicted: Vec<simulated::Predicted>,
@@ -42,7 +42,8 @@ pub struct Cell {
     pub trouble: Option<String>,
 }
 
-/// The cells of these settings: those of a setting together, the C library's mutex the last.
+/// Makes the cells of these settings: those of a setting are adjacent, with the C library's mutex
+/// last.
 pub fn cells(settings: &[Setting]) -> Vec<Cell> {
     let cell = |setting: &Setting, lock| Cell {
         setting: setting.clone(),
@@ -55,13 +56,13 @@ pub fn cells(settings: &[Setting]) -> Vec<Cell> {
     settings.iter().flat_map(of).collect()
 }
 
-/// The cells of each setting.
+/// Returns the cells of each setting.
 pub fn by_setting(cells: &[Cell]) -> impl Iterator<Item = &[Cell]> {
     cells.chunks(LOCKS.len() + 1)
 }
 
-/// Measures all cells, as often as there is time for. Blocks meanwhile. Returns how many
-/// repetitions are whole.
+/// Measures all cells, as often as there is time. Blocks meanwhile. Returns the number of complete
+/// repetitions.
 ///
 /// # Errors
 ///
@@ -80,7 +81,7 @@ pub fn measure(
             break;
         }
         for of_setting in cells.chunks_mut(LOCKS.len() + 1) {
-            // Each time: a CPU is not as fast in one minute as in the next.
+            // Measured each time, because the speed of a CPU varies from one minute to the next.
             let Setting { case, ref places, .. } = of_setting[0].setting;
             let rates = native::Rates::measure(places, case);
             for cell in of_setting {
@@ -153,7 +154,7 @@ pub fn predict(
 }
 
 impl Cell {
-    /// Once.
+    /// Measures the cell once.
     fn measure(&mut self, extent: Extent, rates: native::Rates, line: Option<&mut Line>) {
         if self.trouble.is_some() {
             return;
@@ -173,7 +174,7 @@ impl Cell {
         }
     }
 
-    /// The prediction with one seed; `None` if there was no time.
+    /// Returns the prediction with one seed; `None` if there was no time.
     fn predict(
         &self,
         machine: &Machine,
@@ -188,8 +189,8 @@ impl Cell {
     }
 }
 
-/// A run before and after which a line costs what the machine's description says; `None` if there
-/// is none.
+/// Returns a run before and after which a line costs what the machine's description says; `None` if
+/// there was none.
 fn undisturbed(
     line: Option<&mut Line>,
     run: impl Fn() -> Result<Option<native::Measured>, Failure>,

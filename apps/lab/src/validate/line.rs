@@ -1,9 +1,9 @@
 //! Checks that moving a cache line between two CPUs still costs what the machine's description
 //! says.
 //!
-//! On a virtual machine it may cost ten times as much from one second to the next: the host moves
-//! CPUs between caches and sockets. A run of two threads on another machine than the one that was
-//! calibrated says nothing about the simulator.
+//! On a virtual machine this may change by a factor of ten from one second to the next: the host
+//! moves CPUs between caches and sockets. A run of two threads on a machine that differs from the
+//! calibrated one says nothing about the simulator.
 
 use antiphon_report::failure::Failure;
 use antiphon_sim::{Description, Kind};
@@ -11,9 +11,9 @@ use antiphon_sim::{Description, Kind};
 use crate::pinned::Stopwatch;
 use crate::sim::calibrate;
 
-/// The allowed deviation, as a part of the described cost.
+/// Allowed deviation, as a share of the described cost.
 const APART: f64 = 0.25;
-/// Round-trip windows of one look; a few milliseconds at most.
+/// Number of windows of one check, which takes a few milliseconds at most.
 const WINDOWS: usize = 20;
 
 /// The line between the first two CPUs.
@@ -21,12 +21,12 @@ pub struct Line {
     watch: Stopwatch,
     places: [usize; 2],
     told_ns: f64,
-    /// Runs that were beside it.
+    /// Number of runs during which the cost deviated.
     pub moved: usize,
 }
 
 impl Line {
-    /// `None` if no transfer time in `described` was measured, or there is one CPU.
+    /// Returns `None` if no transfer time in `described` was measured, or there is only one CPU.
     ///
     /// # Errors
     ///
@@ -45,7 +45,7 @@ impl Line {
         Ok(Some(Self { watch, places: [one, other], told_ns, moved: 0 }))
     }
 
-    /// Whether it is as told, now.
+    /// Returns whether the cost is currently as described.
     ///
     /// # Errors
     ///

@@ -1,19 +1,19 @@
-//! Marks that a thread leaves while it is measured, and what is read off them afterwards.
+//! Marks that a thread records while it is measured, and their evaluation.
 
 use crate::pinned::Switches;
 
-/// Counts that a thread notes from time to time.
+/// Counts that a thread records periodically.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
-    /// When, in ticks.
+    /// Time of the mark, in ticks.
     pub at: u64,
-    /// Rounds so far.
+    /// Number of rounds so far.
     pub rounds: u64,
-    /// The thread's switches so far.
+    /// Switches of the thread so far.
     pub switches: Switches,
 }
 
-/// How many rounds a thread made from one moment to another, and whether it lost its CPU.
+/// Returns the number of rounds between two times, and whether the thread lost its CPU.
 pub fn between(marks: &[Mark], from: u64, to: u64) -> (f64, bool) {
     let disturbed = marks.windows(2).any(|pair| {
         let overlaps = pair[1].at > from && pair[0].at < to;
@@ -22,13 +22,13 @@ pub fn between(marks: &[Mark], from: u64, to: u64) -> (f64, bool) {
     (at(marks, to, |mark| mark.rounds) - at(marks, from, |mark| mark.rounds), disturbed)
 }
 
-/// How often it was switched away from between two moments.
+/// Returns how often the thread was switched away from between two times.
 pub fn switches(marks: &[Mark], from: u64, to: u64) -> f64 {
     let all = |mark: &Mark| mark.switches.voluntary + mark.switches.preempted;
     at(marks, to, all) - at(marks, from, all)
 }
 
-/// The value of a count at a moment: on the line between the marks around it.
+/// Returns a count at a time, by linear interpolation between the marks around it.
 fn at(marks: &[Mark], moment: u64, count: impl Fn(&Mark) -> u64) -> f64 {
     let after = marks.partition_point(|mark| mark.at <= moment);
     let value = |mark: &Mark| count(mark) as f64;

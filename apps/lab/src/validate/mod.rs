@@ -2,18 +2,18 @@
 //!
 //! | module | has |
 //! |---|---|
-//! | [`workload`] | what the threads of both do, generic over where they do it |
-//! | [`settings`] | how many threads, on which CPUs, for how long |
+//! | [`workload`] | the work of threads, generic over the world in which they run |
+//! | [`settings`] | numbers of threads, their CPUs, and lengths of runs |
 //! | [`native`] | threads of this machine |
 //! | [`simulated`] | threads of a simulated one |
 //! | [`peer`] | the C library's mutex, which can't be simulated |
 //! | [`compare`] | both worlds, lock by lock |
-//! | [`budget`] | how long that may take, and what ends it before |
+//! | [`budget`] | the time budget, and an early end by the user |
 //! | [`line`] | whether the machine is still the one that was calibrated |
-//! | [`marks`] | what native threads note, and what is read off it |
-//! | [`rows`] | measured beside predicted |
+//! | [`marks`] | marks of native threads, and their evaluation |
+//! | [`rows`] | measured and predicted figures |
 //! | [`agree`] | the rule by which the two agree or differ |
-//! | [`report`], [`text`], [`page`] | all of that, for scripts and for people |
+//! | [`report`], [`text`], [`page`] | the report, for scripts and for people |
 
 mod agree;
 mod budget;
@@ -84,10 +84,10 @@ pub struct Arguments {
     json: bool,
 }
 
-/// The folder in which reports are written if none is named.
+/// The default folder of reports.
 const FOLDER: &str = "antiphon-validate";
 
-/// Measures, predicts, writes and prints.
+/// Measures, predicts, and writes and prints the report.
 ///
 /// # Errors
 ///
@@ -113,7 +113,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let (order, skipped) = places(&described)?;
     let mut line = Line::of(&described, &order.places)?;
-    // The locks here unlock as this process has it.
+    // The locks here unlock in the way that this process supports.
     let machine = Machine { light: Linux::light(), ..described.machine };
     budget::note_signals();
     let files = files.map(|files| files.put_machine(&text)).transpose()?;
@@ -154,7 +154,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The CPUs that are used, and what can't be compared.
+/// Returns the CPUs to use, and what can't be compared.
 fn places(described: &Description) -> Result<(Order, Vec<String>), Failure> {
     let (usable, machine) = (usable(), &described.machine);
     let order = Order::of(&machine.topology, &usable);
@@ -175,13 +175,13 @@ fn places(described: &Description) -> Result<(Order, Vec<String>), Failure> {
     Ok((order, skipped))
 }
 
-/// The name of this machine.
+/// Returns the name of this machine.
 fn host() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     printable(name.trim())
 }
 
-/// The files of a folder, which could be written when they were opened.
+/// The files of a folder; opening them has shown that they can be written.
 struct Files {
     machine: Option<OutputFile>,
     json: OutputFile,
@@ -197,7 +197,7 @@ impl Files {
         Ok(Self { machine, json: file("report.json")?, html: file("report.html")? })
     }
 
-    /// Writes the machine's file, before all else, which takes minutes.
+    /// Writes the machine's file first, because everything else takes minutes.
     fn put_machine(mut self, text: &str) -> Result<Self, Failure> {
         self.machine.take().map_or(Ok(()), |file| file.write(text))?;
         Ok(self)

@@ -1,8 +1,8 @@
 //! The workload on this machine.
 //!
-//! Each thread stays on its CPU and leaves a mark every so often: when, how many rounds it has
-//! made, how often it lost its CPU. Afterwards time is cut into short windows, and those in which
-//! some thread was disturbed are dropped: what is left is a machine of our own.
+//! Each thread stays on its CPU and periodically records a mark: the time, its rounds, and how
+//! often it lost its CPU. Afterwards time is cut into short windows, and those in which some thread
+//! was disturbed are dropped: the rest is as on an unshared machine.
 
 use std::cell::{Cell, UnsafeCell};
 use std::hint::black_box;
@@ -18,40 +18,41 @@ use super::marks::{Mark, between, switches};
 use super::workload::{Case, Lines, Stage, Visitor, alone, contend, hand_over};
 use crate::pinned::{Figure, Stopwatch, Switches, on_each};
 
-/// How far marks are apart.
+/// Interval between marks.
 const MARK_NS: f64 = 50_000.0;
-/// The windows that time is cut into.
+/// Length of the windows that time is cut into.
 const WINDOW_NS: f64 = 300_000.0;
-/// The time that is not counted at the beginning.
+/// Warm-up at the beginning, which does not count.
 const WARM_UP_NS: f64 = 5_000_000.0;
-/// The warm-up where threads outnumber CPUs: all of them have had one by then, several times.
+/// Warm-up if threads outnumber CPUs: by then each thread has had a CPU several times.
 const CROWDED_WARM_UP_NS: f64 = super::settings::CROWDED_WARM_UP_NS as f64;
-/// Hand-overs that a thread keeps at most.
+/// Maximal number of hand-overs that a thread keeps.
 const KEPT: usize = 1 << 16;
-/// The factor of the loop that is the work: an odd number of many bits, so that no compiler sees
-/// its end.
+/// Factor of the work's loop: an odd number with many bits, so that no compiler can compute the
+/// result.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The work of `turns`: a chain of multiplications, each of which waits for the one before.
+/// The work of `turns` iterations: a chain of multiplications, each of which depends on the
+/// previous.
 #[inline]
 fn chain(turns: u32, start: u64) -> u64 {
     (0..turns).fold(start, |value, _| value.wrapping_mul(FACTOR).wrapping_add(1))
 }
 
-/// The worth of a nanosecond of this machine.
+/// The speed of this machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
     watch: Stopwatch,
     pace: Pace,
 }
 
-/// How the work's loop is run for a number of nanoseconds.
+/// Conversion from nanoseconds to iterations of the work's loop.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
-    /// Turns of the loop, in 65 536ths.
+    /// Iterations per nanosecond, in 65 536ths.
     turns_per_ns: u64,
-    /// The time that a call takes beside its turns: the end of a loop of a length drawn by lot is
-    /// mispredicted, most of all. In 65 536ths of a nanosecond.
+    /// Time of a call besides its iterations, mostly a misprediction: the end of a loop of random
+    /// length. In 65 536ths of a nanosecond.
     call: u64,
 }
 
@@ -65,11 +66,11 @@ impl Pace {
 }
 
 impl Rates {
-    /// Measures them on the first of `places`, for the work of `case`; takes some 50 ms.
+    /// Measures the rates on the first of `places`, for the work of `case`; takes some 50 ms.
     ///
     /// # Errors
     ///
-    /// If that CPU can't be used, or is not had for long enough.
+    /// If this CPU can't be used, or is not available for long enough.
     pub fn measure(places: &[usize], case: Case) -> Result<Self, Failure> {
         const TURNS: u32 = 20_000;
         let watch = Stopwatch::new()?;
@@ -86,7 +87,7 @@ impl Rates {
         if case.away_ns == 0 {
             return Ok(Self { watch, pace });
         }
-        // The time that the case asks for, and the time that it takes.
+        // The time that the case asks for, and the time that it actually takes.
         let asked = alone(case, |_| {});
         let took = figure(&|| {
             let mut value = 0;
@@ -98,12 +99,12 @@ impl Rates {
     }
 }
 
-/// One thread of this machine.
+/// A thread of this machine.
 struct Thread<'a> {
     rates: Rates,
-    /// The time to stop, in ticks.
+    /// Time to stop, in ticks.
     end: u64,
-    /// Rounds between two looks at the counter, less one.
+    /// Rounds between two readings of the counter, minus one.
     mask: u64,
     rounds: u64,
     next: u64,
@@ -124,8 +125,8 @@ impl Stage for Thread<'_> {
         let mut sum = 0;
         for line in &lines.0[..count] {
             let word = Cell::as_ptr(&line.word);
-            // SAFETY: the word is there; the lock has to keep other threads from it, and volatile
-            // keeps the accesses as they stand.
+            // SAFETY: the word is valid; the lock must keep other threads from it, and volatile
+            // keeps the accesses as written.
             unsafe {
                 sum = ptr::read_volatile(word) + 1;
                 ptr::write_volatile(word, sum);
@@ -141,8 +142,8 @@ impl Stage for Thread<'_> {
 }
 
 impl Thread<'_> {
-    /// Rounds so far. The count began such that the first call looks, and that call is before the
-    /// first round.
+    /// Returns the number of rounds so far. The count begins such that the first call reads the
+    /// counter, and that call is before the first round.
     fn made(&self) -> u64 {
         self.rounds - self.mask - 1
     }
@@ -160,7 +161,7 @@ impl Thread<'_> {
     }
 }
 
-/// One run.
+/// The parameters of a run.
 pub struct Run<'a> {
     /// The rates of the machine.
     pub rates: Rates,
@@ -168,20 +169,21 @@ pub struct Run<'a> {
     pub places: &'a [usize],
     /// The work of the threads.
     pub case: Case,
-    /// How long it runs, in nanoseconds.
+    /// Length of the run, in nanoseconds.
     pub ns: f64,
-    /// Whether threads outnumber CPUs: then losing one is what is measured, and hand-overs are.
+    /// Whether threads outnumber CPUs: then losing a CPU is part of the measurement, and so are
+    /// hand-overs.
     pub crowded: bool,
 }
 
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Rounds of all threads a second.
+    /// Rounds of all threads per second.
     pub rounds_per_s: Figure,
-    /// The median of hand-overs from one thread to another, in nanoseconds; 0 if there was none.
+    /// Median time of hand-overs between threads, in nanoseconds; 0 without hand-overs.
     pub hand_over_ns: f64,
-    /// Context switches of the threads, in a thousand rounds.
+    /// Context switches of the threads per thousand rounds.
     pub switches_per_1000: f64,
 }
 
@@ -193,17 +195,17 @@ struct Shared<L> {
     ready: Own<AtomicU64>,
 }
 
-/// A value on lines of its own, and those that machines fetch along with them.
+/// A value on cache lines that hold nothing else, including lines that are prefetched with them.
 #[repr(align(128))]
 struct Own<T>(T);
 
-// SAFETY: the lines are touched under the lock only; the rest is `Sync` by itself.
+// SAFETY: the lines are accessed only under the lock; the rest is `Sync` by itself.
 unsafe impl<L: Sync> Sync for Shared<L> {}
 
 impl Visitor for Run<'_> {
     type Output = Result<Option<Measured>, Failure>;
 
-    /// `None` if the threads were disturbed too often for a figure.
+    /// Returns `None` if the threads were disturbed too often for a figure.
     fn visit<L: Lock>(self) -> Self::Output {
         let shared = Shared {
             lock: Own(L::NEW),
@@ -245,7 +247,7 @@ impl Run<'_> {
         let mask = if self.crowded { 0 } else { 15 };
         let (rounds, next) = (mask, 0);
         let mut stage = Thread { rates: self.rates, end, mask, rounds, next, marks: &mut marks };
-        // SAFETY: the workload touches them under the lock only.
+        // SAFETY: the workload accesses them only under the lock.
         let lines = unsafe { &*shared.lines.0.get() };
         if self.crowded {
             hand_over(&mut stage, &shared.lock.0, lines, (self.case, number), |ns| {
@@ -260,14 +262,15 @@ impl Run<'_> {
         ((marks, rounds), handed)
     }
 
-    /// Returns when all threads are here: the moment at which the last one came.
+    /// Waits until all threads are ready. Returns the time at which the last one came.
     fn together<L>(&self, shared: &Shared<L>) -> u64 {
         let all = self.places.len() as u64;
-        // Release and acquire: a thread that sees that all are ready sees when the last one came.
+        // Release and Acquire: a thread that sees that all are ready also sees when the last one
+        // came.
         shared.begin.0.fetch_max(ticks(), Relaxed);
         shared.ready.0.fetch_add(1, Release);
         while shared.ready.0.load(Acquire) < all {
-            // Where threads share a CPU the one that is missing needs it.
+            // If threads share a CPU, the missing thread needs it.
             std::thread::yield_now();
         }
         shared.begin.0.load(Relaxed)
@@ -291,7 +294,8 @@ impl Run<'_> {
         };
         let rates: Vec<_> = (0..windows).map(rate).collect();
         let rounds_per_s = match rates.as_slice() {
-            // Threads that outnumber CPUs are disturbed all the time: one window, the whole.
+            // Threads that outnumber CPUs are disturbed all the time, so the whole run is one
+            // window.
             &[Some(rate)] if self.crowded => {
                 Figure { median: rate, p25: rate, p75: rate, windows: 1, dropped: 0 }
             }
@@ -310,11 +314,11 @@ mod tests {
     use super::super::workload::{EMPTY, LOCKS, SHORT, visit};
     use super::*;
 
-    /// Keeps no thread out.
+    /// A lock that excludes no thread.
     struct Open;
 
-    // SAFETY: it is not. Nothing but counters is guarded by it here, and they are read by one
-    // thread after the other has ended.
+    // SAFETY: the contract is broken on purpose. The lock guards only counters here, which are read
+    // by one thread after the other has ended.
     unsafe impl Lock for Open {
         const NEW: Self = Self;
         fn lock(&self) {}
@@ -344,7 +348,7 @@ mod tests {
     fn a_lock_that_keeps_nobody_out_is_found_out() {
         let places = crate::pinned::usable();
         let places = [places[0], places[places.len() - 1]];
-        // Two threads on one CPU may miss each other for a while.
+        // Two threads on one CPU may not overlap for a while.
         let found = (0..50).any(|_| run(&places, SHORT, false).visit::<Open>().is_err());
         assert!(found);
     }

@@ -1,5 +1,5 @@
-//! The report as one page that needs nothing else: the verdict, where the two worlds differ, and
-//! for each case two drawings, measured and simulated, of the work of each lock beside the futex
+//! The report as one self-contained page: the verdict, where the two worlds differ, and for each
+//! case two drawings, measured and simulated, of the work of each lock relative to the futex
 //! mutex's.
 
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use super::rows::Row;
 use super::text;
 use super::workload::CASES;
 
-/// The page.
+/// Returns the page.
 pub fn page(report: &Report) -> String {
     let mut body = String::new();
     for line in report.origin() {
@@ -52,7 +52,7 @@ pub fn page(report: &Report) -> String {
     with_tables("antiphon validate", &body, &text::tables(report, false))
 }
 
-/// A curve for each lock.
+/// Returns a curve for each lock.
 fn curves(rows: &[&Row], of: fn(&Compared) -> Option<f64>) -> Vec<Curve> {
     let mut curves: Vec<Curve> = Vec::new();
     for row in rows {

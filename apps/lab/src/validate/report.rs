@@ -1,4 +1,4 @@
-//! All that was found, the verdict first.
+//! The complete report, with the verdict first.
 
 use antiphon_report::report;
 use antiphon_report::words::several;
@@ -7,21 +7,22 @@ use serde_json::{Value, json};
 use super::agree::{APART, LEVEL, RULE, Says};
 use super::rows::{Mean, Row, by_cell, means, ranking};
 
-/// Everything that is written.
+/// The contents of all written files.
 pub struct Report {
-    /// The name of this machine in its network.
+    /// Network name of this machine.
     pub host: String,
-    /// The simulated machine.
+    /// Name of the simulated machine.
     pub model: String,
-    /// Whether its latencies were measured just now, on a machine that was not quiet.
+    /// Whether its latencies were measured in this run, on a machine that was not quiet.
     pub noisy: bool,
-    /// Runs that were dropped because a line did not cost what the machine's description says.
+    /// Number of runs that were dropped because a line did not cost what the machine's description
+    /// says.
     pub moved: usize,
-    /// Repetitions that are whole.
+    /// Number of complete repetitions.
     pub repetitions: usize,
-    /// Whether the user has ended it before the time.
+    /// Whether the user has ended the run early.
     pub interrupted: bool,
-    /// Parts that this machine can't have.
+    /// Parts that this machine does not support.
     pub skipped: Vec<String>,
     /// Rows in the order of cells.
     pub rows: Vec<Row>,
@@ -31,26 +32,26 @@ pub struct Report {
     pub verdicts: Vec<Verdict>,
 }
 
-/// A part of the result.
+/// A conclusion from the results.
 pub struct Verdict {
-    /// The rule that the verdict is of.
+    /// The rule that it applies.
     pub rule: &'static str,
     /// The verdict in words.
     pub says: String,
-    /// The places where that is seen.
+    /// The rows that show it.
     pub evidence: Vec<String>,
-    /// Ways to make it more certain.
+    /// What would make it more certain.
     pub could_help: &'static str,
 }
 
 impl Report {
-    /// Makes means and verdicts of rows.
+    /// Computes means and verdicts from the rows.
     pub fn concluded(self) -> Self {
         let (means, verdicts) = (means(&self.rows), verdicts(&self.rows));
         Self { means, verdicts, ..self }
     }
 
-    /// The machine and the times of the measurement, and of the simulation; a line each.
+    /// Returns the machine and times of the measurement and of the simulation, one line each.
     pub fn origin(&self) -> [String; 3] {
         let machine = report::machine();
         let text = |key: &str| machine[key].as_str().unwrap_or("unknown").to_owned();
@@ -65,7 +66,7 @@ impl Report {
         ]
     }
 
-    /// The parts that could not be seen, and why.
+    /// Returns the parts that could not be examined, and why.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.interrupted {
@@ -98,20 +99,20 @@ impl Report {
         notes
     }
 
-    /// How locks failed.
+    /// Returns how locks failed.
     pub fn failures(&self) -> Vec<String> {
         let mut failures: Vec<_> = self.rows.iter().filter_map(failure).collect();
         failures.dedup();
         failures
     }
 
-    /// The rows that differ.
+    /// Returns the rows that differ.
     pub fn differences(&self) -> Vec<&Row> {
         let differs = |row: &&Row| row.compared.is_some_and(|compared| compared.says.differs());
         self.rows.iter().filter(differs).collect()
     }
 
-    /// The body of the JSON report.
+    /// Returns the body of the JSON report.
     pub fn object(&self) -> Value {
         let rankings = by_cell(&self.rows).into_iter().filter_map(|of_cell| {
             let found = ranking(&of_cell)?;
@@ -141,7 +142,7 @@ impl Report {
     }
 }
 
-/// A row in a few words.
+/// Describes a row in a few words.
 pub fn named(row: &Row) -> String {
     let threads = several(row.threads as u64, "thread");
     format!("{}, {threads}: {}", row.case.name, row.subject)

@@ -1,4 +1,4 @@
-//! Measured beside predicted: rows, and their means.
+//! Rows with measured and predicted figures, and their means.
 
 use antiphon_report::stats::{geometric_mean, median};
 use serde_json::{Value, json};
@@ -9,37 +9,37 @@ use super::peer::GLIBC;
 use super::workload::Case;
 use super::{native, simulated};
 
-/// One figure of both worlds.
+/// A figure in both worlds.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The case.
     pub case: Case,
-    /// Threads.
+    /// Number of threads.
     pub threads: usize,
-    /// Whether they share CPUs.
+    /// Whether threads share CPUs.
     pub crowded: bool,
     /// The lock.
     pub subject: &'static str,
-    /// The figure, with its unit.
+    /// Name of the figure, with its unit.
     pub metric: &'static str,
-    /// Measured here: the median, and the quartiles of all repetitions' windows.
+    /// Measured here: the median and the quartiles over all repetitions' windows.
     pub measured: Option<[f64; 3]>,
-    /// The figure of the simulation.
+    /// Figure of the simulation.
     pub predicted: Option<f64>,
-    /// The work beside that of the futex mutex.
+    /// Comparison of the work with that of the futex mutex.
     pub compared: Option<Compared>,
     /// How the lock failed.
     pub trouble: Option<String>,
 }
 
 impl Row {
-    /// Predicted over measured.
+    /// Returns predicted over measured.
     pub fn ratio(&self) -> Option<f64> {
         let ([measured, ..], predicted) = (self.measured?, self.predicted?);
         (measured > 0.0 && predicted > 0.0).then(|| predicted / measured)
     }
 
-    /// The object for scripts.
+    /// Returns the object for scripts.
     pub fn object(&self) -> Value {
         let [measured, p25, p75] = match self.measured {
             Some(quartiles) => quartiles.map(Some),
@@ -61,7 +61,7 @@ impl Row {
     }
 }
 
-/// The rows of all cells.
+/// Makes the rows of all cells.
 pub fn rows(cells: &[Cell]) -> Vec<Row> {
     let of_setting = |of_setting: &[Cell]| {
         let reference = of_setting.iter().find(|cell| cell.lock == REFERENCE);
@@ -118,7 +118,7 @@ fn rows_of(cell: &Cell, reference: Option<&Cell>) -> Vec<Row> {
     rows
 }
 
-/// The rows of work of one case and number of threads.
+/// Groups the throughput rows by case and number of threads.
 pub fn by_cell(rows: &[Row]) -> Vec<Vec<&Row>> {
     let mut cells: Vec<Vec<&Row>> = Vec::new();
     for row in rows.iter().filter(|row| row.metric == THROUGHPUT) {
@@ -131,34 +131,34 @@ pub fn by_cell(rows: &[Row]) -> Vec<Vec<&Row>> {
     cells
 }
 
-/// How the locks of such a cell are ordered in both worlds.
+/// Returns the ranking of the locks of such a cell in both worlds.
 pub fn ranking(of_cell: &[&Row]) -> Option<Ranking> {
     let both = |row: &&&Row| row.subject != GLIBC;
     let figures = |row: &&Row| Some((row.subject, row.measured?[0], row.predicted?));
     Ranking::of(&of_cell.iter().filter(both).filter_map(figures).collect::<Vec<_>>())
 }
 
-/// The rows of one case, number of threads and metric, as one number.
+/// The mean over the rows of one case, number of threads and metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mean {
-    /// The case's name.
+    /// Name of the case.
     pub case: &'static str,
-    /// Threads.
+    /// Number of threads.
     pub threads: usize,
     /// The metric.
     pub metric: &'static str,
     /// Geometric mean of predicted over measured.
     pub ratio: Option<f64>,
-    /// The smallest and the largest ratio.
+    /// Smallest and largest ratio.
     pub range: Option<(f64, f64)>,
-    /// Rows that were measured and predicted.
+    /// Number of rows that were measured and predicted.
     pub rows: usize,
-    /// How far from 1 the mean may be, if that is promised.
+    /// Maximal deviation of the mean from 1, if one is promised.
     pub band: Option<f64>,
 }
 
-/// How far the mean of a case may be from 1: one thread, two with a CPU each, and no promise for
-/// more.
+/// Returns the promised maximal deviation of a case's mean from 1: for one thread, and for two with
+/// a CPU each; there is no promise for more threads.
 fn band(threads: usize, crowded: bool, metric: &str) -> Option<f64> {
     match (threads, metric) {
         (1, THROUGHPUT) => Some(0.05),
@@ -171,12 +171,12 @@ fn band(threads: usize, crowded: bool, metric: &str) -> Option<f64> {
 pub const THROUGHPUT: &str = "ops_per_s";
 
 impl Mean {
-    /// Whether the mean is within its band.
+    /// Returns whether the mean is within its band.
     pub fn holds(&self) -> Option<bool> {
         Some((self.ratio? - 1.0).abs() <= self.band?)
     }
 
-    /// The object for scripts.
+    /// Returns the object for scripts.
     pub fn object(&self) -> Value {
         json!({
             "case": self.case, "threads": self.threads, "metric": self.metric,
@@ -187,7 +187,7 @@ impl Mean {
     }
 }
 
-/// The means of `rows`, in the order in which their cases begin.
+/// Returns the means of `rows`, in the order in which their cases begin.
 pub fn means(rows: &[Row]) -> Vec<Mean> {
     let key = |row: &Row| (row.case.name, row.threads, row.crowded, row.metric);
     let mut keys: Vec<_> = Vec::new();
@@ -282,7 +282,7 @@ mod tests {
         assert!(of(REFERENCE).compared.is_none(), "it is level with itself");
         let of_cell = by_cell(&rows);
         assert_eq!((of_cell.len(), of_cell[0].len()), (1, cells.len()));
-        // By the medians of all runs, also of one whose other half was disturbed.
+        // By the medians of all runs, including a run whose counterpart was disturbed.
         assert_eq!(ranking(&of_cell[0]).map(|ranking| (ranking.pairs, ranking.same)), Some((1, 0)));
     }
 

@@ -1,4 +1,4 @@
-//! The threads that are compared: how many, on which CPUs, and their work.
+//! The settings that are compared: numbers of threads, their CPUs, and their work.
 
 use std::iter::successors;
 
@@ -6,39 +6,39 @@ use antiphon_sim::Topology;
 
 use super::workload::{CASES, Case, EMPTY};
 
-/// Some threads on some CPUs.
+/// A number of threads on certain CPUs.
 #[derive(Clone)]
 pub struct Setting {
     /// The work of the threads.
     pub case: Case,
-    /// The CPU of each.
+    /// CPU of each thread.
     pub places: Vec<usize>,
-    /// Whether several have the same CPU.
+    /// Whether several threads share a CPU.
     pub crowded: bool,
 }
 
-/// How long things are looked at.
+/// Lengths and numbers of runs.
 #[derive(Clone, Copy)]
 pub struct Extent {
-    /// Runs of each setting and lock on this machine, at most.
+    /// Maximal number of runs of each setting and lock on this machine.
     pub repetitions: usize,
-    /// The length of a measured run, in nanoseconds.
+    /// Length of a measured run, in nanoseconds.
     pub native_ns: f64,
-    /// The length of a measured run where threads share CPUs, in nanoseconds.
+    /// Length of a measured run in which threads share CPUs, in nanoseconds.
     pub crowded_ns: f64,
-    /// Simulated time, in nanoseconds.
+    /// Length of a simulated run, in nanoseconds of simulated time.
     pub simulated_ns: u64,
-    /// The length of a simulated run where threads share CPUs, in nanoseconds.
+    /// Length of a simulated run in which threads share CPUs, in nanoseconds.
     pub crowded_simulated_ns: u64,
-    /// Simulations of each setting and lock, at most.
+    /// Maximal number of simulations of each setting and lock.
     pub seeds: u64,
 }
 
-/// Time at the beginning that is not counted where threads share CPUs, in either world: until all
-/// have run, they don't.
+/// Warm-up if threads share CPUs, in either world; it does not count, because threads don't share
+/// CPUs until all have run.
 pub const CROWDED_WARM_UP_NS: u64 = 30_000_000;
 
-/// The extent of a first look.
+/// The extent of a quick run.
 pub const QUICK: Extent = Extent {
     repetitions: 1,
     native_ns: 3e7,
@@ -57,16 +57,16 @@ pub const FULL: Extent = Extent {
     seeds: 3,
 };
 
-/// The CPUs of the first, the second, … thread.
+/// The CPUs of the first thread, the second thread, and so on.
 pub struct Order {
-    /// Cores in their order, socket by socket; second hardware threads last.
+    /// Cores in order, socket by socket; second hardware threads last.
     pub places: Vec<usize>,
-    /// How many of the first are of one socket.
+    /// Number of CPUs at the beginning that are on one socket.
     pub socket: usize,
 }
 
 impl Order {
-    /// The order of those of `usable` that the machine has.
+    /// Orders those CPUs of `usable` that the machine has.
     pub fn of(topology: &Topology, usable: &[usize]) -> Self {
         let all = (0..topology.cpus() as usize).map(|thread| topology.place(thread) as usize);
         let places: Vec<_> = all.filter(|place| usable.contains(place)).collect();
@@ -76,8 +76,8 @@ impl Order {
         Self { places, socket }
     }
 
-    /// Thread counts: 1, 2, 4, … a socket, twice, four times, … a socket, all CPUs, and two and
-    /// four times as many threads as CPUs.
+    /// Returns thread counts: 1, 2, 4, … a socket, twice, four times, … a socket, all CPUs, and two
+    /// and four times as many threads as CPUs.
     fn counts(&self) -> Vec<usize> {
         let cpus = self.places.len();
         let doubled = |from: usize, to: usize| {
@@ -87,8 +87,8 @@ impl Order {
         up_to_all.chain([cpus, 2 * cpus, 4 * cpus]).collect()
     }
 
-    /// All that is compared, the fewest threads first. Critical sections that do nothing are left
-    /// to one thread and two: with more, caches alone decide which comes next.
+    /// Returns all settings, the fewest threads first. Empty critical sections are measured with
+    /// one thread and two only: with more, caches alone decide which thread is next.
     pub fn settings(&self) -> Vec<Setting> {
         let mut settings = Vec::new();
         for count in self.counts() {

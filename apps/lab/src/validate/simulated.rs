@@ -13,14 +13,14 @@ use super::budget::Budget;
 use super::settings::CROWDED_WARM_UP_NS;
 use super::workload::{Case, Lines, Stage, Visitor, contend, hand_over};
 
-/// One simulated thread.
+/// A simulated thread.
 struct Thread {
     begun: bool,
-    /// Rounds before that are not counted, in nanoseconds of simulated time.
+    /// Rounds before this simulated time, in nanoseconds, don't count.
     from_ns: u64,
-    /// The time to stop.
+    /// Simulated time to stop.
     to_ns: u64,
-    /// The budget of real time: beyond it threads stop, and what they did is not used.
+    /// Budget of real time; when it is spent, threads stop, and their results are discarded.
     budget: Budget,
 }
 
@@ -31,7 +31,7 @@ impl Stage for Thread {
         if std::mem::replace(&mut self.begun, true) && now() >= self.from_ns {
             count();
         }
-        // Costs nothing: on a CPU, to count rounds goes on beside the rest.
+        // Takes no simulated time: on a CPU, counting rounds overlaps with the other work.
         now() < self.to_ns && !self.budget.is_spent(1.0)
     }
 
@@ -48,45 +48,45 @@ impl Stage for Thread {
     }
 }
 
-/// One run.
+/// The parameters of a run.
 pub struct Run<'a> {
-    /// Where.
+    /// The simulated machine.
     pub machine: &'a Machine,
     /// The CPUs of the threads.
     pub places: &'a [usize],
     /// The work of the threads.
     pub case: Case,
-    /// How long it runs, in nanoseconds of simulated time.
+    /// Length of the run, in nanoseconds of simulated time.
     pub ns: u64,
     /// Whether threads outnumber CPUs, and hand-overs are measured.
     pub crowded: bool,
-    /// The seed of all that is random.
+    /// Seed of all randomness.
     pub seed: u64,
-    /// How much real time there is.
+    /// Budget of real time.
     pub budget: Budget,
 }
 
 /// The result of a simulated run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Predicted {
-    /// Rounds of all threads a second.
+    /// Rounds of all threads per second.
     pub rounds_per_s: f64,
-    /// The median of hand-overs from one thread to another, in nanoseconds; 0 if there was none.
+    /// Median time of hand-overs between threads, in nanoseconds; 0 without hand-overs.
     pub hand_over_ns: f64,
-    /// Context switches, in a thousand rounds.
+    /// Context switches per thousand rounds.
     pub switches_per_1000: f64,
 }
 
 impl Visitor for Run<'_> {
     type Output = Result<Option<Predicted>, Failure>;
 
-    /// `None` if there was no time for it.
+    /// Returns `None` if there was no time for it.
     fn visit<L: Lock>(self) -> Self::Output {
         let from_ns = if self.crowded { CROWDED_WARM_UP_NS } else { 0 };
         let (outcome, handed) = self.simulate::<L>(from_ns, from_ns + self.ns)?;
         let before = match from_ns {
             0 => 0,
-            // The same seed: the same until then.
+            // With the same seed, this run is the same up to that time.
             _ => self.simulate::<L>(0, from_ns)?.0.counts.switches,
         };
         if self.budget.is_spent(1.0) {
@@ -103,11 +103,11 @@ impl Visitor for Run<'_> {
 }
 
 impl Run<'_> {
-    /// Simulates until `to_ns`, where rounds count from `from_ns`; returns the outcome, and the
-    /// hand-overs from there on.
+    /// Simulates until `to_ns`, counting rounds from `from_ns`. Returns the outcome, and the
+    /// hand-overs from `from_ns` on.
     fn simulate<L: Lock>(&self, from_ns: u64, to_ns: u64) -> Result<(Outcome, Vec<f64>), Failure> {
         let Self { case, crowded, budget, .. } = *self;
-        // Not dropped: what a lock has allocated is gone with the simulation.
+        // Not dropped: what a lock has allocated is freed with the simulation.
         let lock = ManuallyDrop::new(L::NEW);
         let shared = Rc::new((OwnLine(lock), OwnLine(Lines::default())));
         let handed = Rc::new(RefCell::new(Vec::new()));

@@ -8,7 +8,7 @@ use super::rows::{Mean, Row, THROUGHPUT};
 
 const NOTHING: &str = "–";
 
-/// The verdicts, in a few lines.
+/// Returns the verdicts, in a few lines.
 pub fn verdict(report: &Report) -> String {
     let mut text = String::new();
     for verdict in &report.verdicts {
@@ -20,12 +20,12 @@ pub fn verdict(report: &Report) -> String {
     text
 }
 
-/// Everything that was not seen.
+/// Returns notes on everything that was not examined.
 pub fn notes(report: &Report) -> String {
     report.notes().iter().map(|note| format!("{note}\n")).collect()
 }
 
-/// All tables.
+/// Returns all tables.
 pub fn tables(report: &Report, colour: bool) -> String {
     let (work, rest): (Vec<_>, Vec<_>) =
         report.rows.iter().partition(|row| row.metric == THROUGHPUT);
@@ -38,7 +38,7 @@ pub fn tables(report: &Report, colour: bool) -> String {
     text + &summary(&report.means).render(colour)
 }
 
-/// The rows that differ.
+/// Returns the rows that differ.
 pub fn differences(report: &Report, colour: bool) -> String {
     beside(&report.differences()).render(colour)
 }

@@ -1,13 +1,13 @@
-//! The work of both worlds: threads that take one lock, written once.
+//! The workload of both worlds, written once: threads that use one lock.
 //!
 //! ```text
 //!   ┌─► lock ─► write the lines, one word in each ─► work ─► unlock ─► work elsewhere ─┐
 //!   └──────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Work begins with what the lines hold and what the work before it came to: a CPU can't begin it
-//! earlier, and what it does takes as long as is said. Work elsewhere takes a time drawn by lot, up
-//! to a bound.
+//! Work begins with the contents of the lines and the result of the previous work, so that a CPU
+//! can't begin it earlier, and it takes the given time. Work elsewhere takes a random time up to a
+//! bound.
 
 use antiphon_platform::{Clock, Clocks as _, Platform};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
@@ -16,22 +16,22 @@ use antiphon_report::stats::Random;
 
 /// A world in which threads run.
 pub trait Stage {
-    /// The platform that their locks run on.
+    /// The platform of their locks.
     type P: Platform;
 
-    /// Counts a round of the calling thread; `false` if there is none after it. Called before the
-    /// first one too.
+    /// Counts a round of the calling thread. Returns `false` if there is no further round. Also
+    /// called before the first one.
     fn goes_on(&mut self) -> bool;
 
     /// Adds to a word in each of the first `count` lines, and returns one of the sums. The caller
-    /// has the lock that they belong to.
+    /// must hold the lock that guards them.
     fn write(&self, lines: &Lines, count: usize) -> u64;
 
-    /// Computes for `ns`, beginning with `start`. Returns what it came to.
+    /// Computes for `ns`, beginning with `start`. Returns the result.
     fn work(&self, ns: u32, start: u64) -> u64;
 }
 
-/// The most lines of a critical section.
+/// Maximal number of lines of a critical section.
 pub const LINES: usize = 4;
 
 /// The lines that the lock guards.
@@ -39,39 +39,39 @@ pub const LINES: usize = 4;
 #[derive(Default)]
 pub struct Lines(pub [Line; LINES]);
 
-/// One line of a cache.
+/// A cache line.
 #[repr(align(64))]
 #[derive(Default)]
 pub struct Line {
     /// The word that is added to.
     pub word: std::cell::Cell<u64>,
-    /// The time when the lock was given back, and by which thread; in the first line only.
+    /// Time at which the lock was released, and the thread that did so; in the first line only.
     pub given: std::cell::Cell<(u64, usize)>,
 }
 
-/// How large the critical section is, and what is between two.
+/// The size of the critical section, and of the work between two of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
     /// The name in reports.
     pub name: &'static str,
-    /// Lines that the critical section writes.
+    /// Number of lines that the critical section writes.
     pub lines: usize,
-    /// How long it works then, in nanoseconds.
+    /// Time for which it then computes, in nanoseconds.
     pub section_ns: u32,
-    /// The most that a thread works elsewhere, in nanoseconds.
+    /// Maximal time that a thread works elsewhere, in nanoseconds.
     pub away_ns: u32,
 }
 
-/// Nothing but the lock.
+/// Only the lock.
 pub const EMPTY: Case = Case { name: "0ns", lines: 0, section_ns: 0, away_ns: 0 };
 /// A short critical section.
 pub const SHORT: Case = Case { name: "50ns-2lines", lines: 2, section_ns: 50, away_ns: 100 };
-/// A longer one.
+/// A longer critical section.
 pub const LONGER: Case = Case { name: "200ns-4lines", lines: 4, section_ns: 200, away_ns: 400 };
-/// All of them.
+/// All cases.
 pub const CASES: [Case; 3] = [EMPTY, SHORT, LONGER];
 
-/// One thread, from its first round to its last. `number` is its own among them.
+/// Runs one thread from its first round to its last. `number` identifies it among the threads.
 pub fn contend<S: Stage, L: Lock>(
     stage: &mut S,
     lock: &L,
@@ -90,9 +90,9 @@ pub fn contend<S: Stage, L: Lock>(
     }
 }
 
-/// As [`contend`], and notes how long the lock is on its way from one thread to another: from the
-/// last owner's reading of the clock to that of the next owner. `handed` is called with
-/// nanoseconds. The readings cost what they cost, in either world.
+/// Like [`contend`], and measures how long the lock takes from one thread to another: from the last
+/// owner's reading of the clock to the next owner's. `handed` is called with nanoseconds. The
+/// readings have their usual cost in either world.
 pub fn hand_over<S: Stage, L: Lock>(
     stage: &mut S,
     lock: &L,
@@ -117,16 +117,16 @@ pub fn hand_over<S: Stage, L: Lock>(
     }
 }
 
-/// The work that was asked for.
+/// The work that was requested.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked {
-    /// How often.
+    /// Number of calls.
     pub calls: u64,
-    /// The work of all calls, in nanoseconds.
+    /// Total work of all calls, in nanoseconds.
     pub ns: u64,
 }
 
-/// The work of some rounds of [`contend`], without the lock and the lines.
+/// Runs the work of some rounds of [`contend`], without the lock and the lines.
 pub fn alone(case: Case, mut work: impl FnMut(u32)) -> Asked {
     const ROUNDS: usize = 200;
     let (mut random, mut asked) = (lot(0), Asked::default());
@@ -147,16 +147,16 @@ fn elsewhere(random: &mut Random, case: Case) -> u32 {
     if case.away_ns == 0 { 0 } else { (random.draw() % u64::from(case.away_ns + 1)) as u32 }
 }
 
-/// Something to be done with a lock whose name is known only when the program runs.
+/// An operation on a lock whose name is known only at run time.
 pub trait Visitor {
-    /// The result of a visit.
+    /// The result of the operation.
     type Output;
 
-    /// Does it.
+    /// Runs the operation on lock `L`.
     fn visit<L: Lock>(self) -> Self::Output;
 }
 
-/// The locks that are compared, by their names: any of the registry, and ours.
+/// Names of the compared locks: any of the registry, and ours.
 pub const LOCKS: &[&str] = &[
     "tas",
     "ttas",
@@ -174,7 +174,7 @@ pub const LOCKS: &[&str] = &[
     "shfl-mutex",
 ];
 
-/// Calls `visitor` with the lock of that name on `P`. `None` if there is none.
+/// Calls `visitor` with the lock of this name on `P`. Returns `None` if there is none.
 pub fn visit<P: Platform, V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
     let other = |visitor: V| match name {
         "shfl-spin" => Ok(visitor.visit::<ShflSpin<P>>()),
@@ -189,7 +189,8 @@ pub fn visit<P: Platform, V: Visitor>(name: &str, visitor: V) -> Option<V::Outpu
     found.ok()
 }
 
-/// The same for a family of the registry. Gives the visitor back if there is no lock of that name.
+/// Like `visit`, for a family of the registry. Returns the visitor if there is no lock of this
+/// name.
 macro_rules! visit_family {
     (
         $family:ident:

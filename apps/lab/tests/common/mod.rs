@@ -1,4 +1,4 @@
-//! Helpers that the tests of the laboratory share, among themselves and with those of the command.
+//! Helpers shared by the tests of the laboratory, and with those of the command.
 
 #![allow(dead_code, reason = "each test file is a program of its own and uses a part")]
 

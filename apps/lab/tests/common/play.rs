@@ -1,4 +1,4 @@
-//! `lab play` for a second or two, and what is true of each player.
+//! Runs `lab play` for a second or two, with checks that hold for each player.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Output, Stdio};
@@ -12,7 +12,7 @@ pub const SMALL: [&str; 8] =
 pub const TWO: [&str; 2] = ["--players", "2"];
 pub const SECOND: [&str; 2] = ["--seconds", "1"];
 
-/// Two players play; `None`, if what makes clips is not there.
+/// Lets two players play. Returns `None` if the program that makes clips is missing.
 pub fn played(arguments: &[&str]) -> Option<Output> {
     play(&[&TWO, arguments].concat())
 }
@@ -39,7 +39,7 @@ pub fn number(of: &Value, key: &str) -> f64 {
     of[key].as_f64().unwrap_or_else(|| panic!("no number {key} in {of:#}"))
 }
 
-/// Checks that hold for each player, however little of the CPU there is.
+/// Checks what holds for each player, however little CPU time it gets.
 pub fn plays(player: &Value) {
     has_keys(player, &["kind", "plays", "decoder", "tardiness_us", "fps", "drops", "layers"]);
     has_keys(player, &["quality", "cpu", "fps_by_second", "tier_stats"]);
@@ -62,14 +62,14 @@ pub fn plays_video(player: &Value) {
     };
     assert_eq!(Some(of("shown")), player["shown"].as_u64(), "{player:#}");
     assert_eq!(Some(of("dropped")), player["drops"].as_u64(), "{player:#}");
-    // A second at 60 Hz; less for a player that was kept from beginning with the others.
+    // One second at 60 Hz; less for a player that could not begin with the others.
     assert!((30..=61).contains(&(of("shown") + of("dropped"))), "{player:#}");
     let by_second = player["fps_by_second"].as_array().expect("a list");
     let shown: u64 = by_second.iter().filter_map(Value::as_u64).sum();
     assert_eq!(shown, of("shown"), "{player:#}");
 }
 
-/// An X server, which goes when this does.
+/// An X server, which is killed when this is dropped.
 pub struct Xvfb {
     process: Child,
     pub display: String,
@@ -95,7 +95,7 @@ impl Xvfb {
 
 impl Drop for Xvfb {
     fn drop(&mut self) {
-        // It may have been ended already.
+        // It may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

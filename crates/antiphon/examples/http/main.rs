@@ -1,9 +1,9 @@
-//! An HTTP/1.1 server that says what it was asked for: each connection is a fiber, and is kept for
+//! An HTTP/1.1 server that answers with the request: each connection is a fiber, and is kept for
 //! further requests.
 //!
 //! `cargo run --release -p antiphon --example http -- 127.0.0.1:8080 2 30`, and then
 //! `curl http://127.0.0.1:8080/hello`. The address, the number of threads and the seconds after
-//! which a connection that is silent ends may be left out.
+//! which a silent connection ends may be left out.
 
 mod requests;
 
@@ -22,8 +22,8 @@ use antiphon::pool::Pool;
 
 /// Seconds of silence after which a connection ends.
 const SILENT_S: NonZero<u64> = NonZero::new(30).unwrap();
-/// The time for which a client is still read after its last answer, and the most bytes that are
-/// read then.
+/// The time for which the server still reads after the last answer, and the maximum number of bytes
+/// that it reads then.
 const LINGERS: Duration = Duration::from_secs(1);
 const LINGERING_BYTES: u64 = 1 << 20;
 
@@ -51,7 +51,7 @@ fn run() -> Result<Infallible, Box<dyn Error>> {
             Ok((stream, _)) => drop(pool.spawn(move || serve(stream, silent))),
             Err(error) => {
                 eprintln!("not accepted: {error}");
-                // Where no descriptor is left, a client has to hang up first.
+                // If no descriptor is left, a client has to hang up first.
                 thread::sleep(Duration::from_millis(100));
             }
         }
@@ -65,7 +65,7 @@ fn serve(mut stream: TcpStream, silent: Duration) -> io::Result<()> {
     stream.set_write_timeout(Some(silent))?;
     requests::serve(&mut stream)?;
     // If a socket is closed with unread bytes in it, the kernel resets the connection, and the
-    // client may lose the answer by that.
+    // client may lose the answer.
     stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(LINGERS))?;
     io::copy(&mut stream.take(LINGERING_BYTES), &mut io::sink()).map(drop)

@@ -1,32 +1,33 @@
 //! Requests of one connection, and where each ends: RFC 9112, section 6.
 //!
-//! | a request has | what becomes of it |
+//! | length in the request | handling |
 //! |---|---|
-//! | no length | it ends with its headers |
-//! | `Content-Length` | bytes to skip, up to [`MOST_BODY`]; beyond it is refused, 413 |
-//! | several, or no number | 400, and the connection ends |
+//! | none | the request ends with its headers |
+//! | `Content-Length` | that many bytes are skipped, up to [`MOST_BODY`]; above that 413 |
+//! | several, or not a number | 400, and the connection ends |
 //! | `Transfer-Encoding` | 501, and the connection ends |
 
 use std::io::{self, Read, Write};
 
 use httparse::{EMPTY_HEADER, Request, Status};
 
-/// The most bytes of a request without its body.
+/// Maximum size of a request without its body, in bytes.
 const MOST_BYTES: usize = 8 << 10;
 const MOST_HEADERS: usize = 64;
-/// Bytes of a body.
+/// Maximum size of a body, in bytes.
 pub const MOST_BODY: u64 = 1 << 20;
-/// The answer to a client that waits with the body until it is asked for: RFC 9110, section 10.1.1.
+/// The answer to a client that sends the body only when asked for it: RFC 9110, section 10.1.1.
 const GO_ON: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Why there is no telling where a request ends, or it is not waited for: a status, and a text.
+/// The reason why the end of a request is unknown, or too far to wait for: a status, and a text.
 type Refusal = (&'static str, &'static str);
 
-/// Answers one request after the other, until one is the last, is refused, or there is none.
+/// Answers one request after the other, until a request is the last or is refused, or the stream
+/// ends.
 ///
 /// # Errors
 ///
-/// The stream's: where it has timeouts, what is silent for longer.
+/// The errors of the stream, including its timeouts.
 pub fn serve(stream: &mut (impl Read + Write)) -> io::Result<()> {
     let (mut buffer, mut filled) = ([0; MOST_BYTES], 0);
     loop {
@@ -62,8 +63,8 @@ pub fn serve(stream: &mut (impl Read + Write)) -> io::Result<()> {
     }
 }
 
-/// Reads the last `left` bytes of a body, and returns whether they came. If `waits`, the sender
-/// waits to be told to go on.
+/// Reads the last `left` bytes of a body, and returns whether they came. If `waits`, the client
+/// waits for a `100 Continue`.
 fn skip(stream: &mut (impl Read + Write), left: u64, waits: bool) -> io::Result<bool> {
     if left > 0 && waits {
         stream.write_all(GO_ON)?;
@@ -71,9 +72,9 @@ fn skip(stream: &mut (impl Read + Write), left: u64, waits: bool) -> io::Result<
     Ok(io::copy(&mut stream.take(left), &mut io::sink())? == left)
 }
 
-/// How many bytes of body are behind the headers.
+/// Returns the length of the body, in bytes.
 fn body_length(request: &Request<'_, '_>) -> Result<u64, Refusal> {
-    // If there is a length as well, this header counts.
+    // This header takes precedence over a length.
     if values(request, "transfer-encoding").next().is_some() {
         return Err(("501 Not Implemented", "no transfer encodings: send a Content-Length\n"));
     }
@@ -82,12 +83,12 @@ fn body_length(request: &Request<'_, '_>) -> Result<u64, Refusal> {
     if lengths.next().is_some() || length.is_empty() || !length.iter().all(u8::is_ascii_digit) {
         return Err(("400 Bad Request", "Content-Length is not one decimal number\n"));
     }
-    // Digits only, so what does not fit is too long.
+    // Only digits, so a number that does not fit is too large.
     let length = str::from_utf8(length).ok().and_then(|digits| digits.parse().ok());
     length.filter(|&length| length <= MOST_BODY).ok_or(("413 Content Too Large", "1 MiB at most\n"))
 }
 
-/// The answer to a request, and whether it is the last of the connection.
+/// Returns the answer to a request, and whether it is the last of the connection.
 fn answer(request: &Request<'_, '_>) -> (Vec<u8>, bool) {
     let is_last = request.version == Some(0) || has(request, "connection", "close");
     if request.method != Some("GET") {
@@ -98,7 +99,7 @@ fn answer(request: &Request<'_, '_>) -> (Vec<u8>, bool) {
     (response("200 OK", &text, is_last), is_last)
 }
 
-/// The values of the headers of that name.
+/// Returns the values of the headers of that name.
 fn values<'a>(request: &'a Request<'_, '_>, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
     let named = request.headers.iter().filter(move |it| it.name.eq_ignore_ascii_case(name));
     named.map(|header| header.value)

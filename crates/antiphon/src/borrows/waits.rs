@@ -1,4 +1,4 @@
-//! Channels, selects, promises, tokens.
+//! Refused programs with channels, selects, promises and tokens.
 
 /// A sent value may be a borrow, of a variable that outlives both ends of the channel.
 ///
@@ -18,7 +18,7 @@
 /// assert_eq!(receiver.recv().unwrap(), "one");
 /// ```
 ///
-/// This also holds where no receiver takes the value: values that are left are dropped with the
+/// This also holds if no receiver takes the value: the remaining values are dropped with the
 /// channel.
 ///
 /// ```compile_fail,E0597
@@ -27,7 +27,7 @@
 /// sender.send(&word).unwrap();
 /// ```
 ///
-/// And it may go to another thread.
+/// The value may go to another thread, so it must be `Send`.
 ///
 /// ```compile_fail,E0277
 /// let word = std::rc::Rc::new(String::from("one"));
@@ -36,7 +36,7 @@
 /// ```
 struct Channels;
 
-/// An iterator of a receiver is one of its borrows.
+/// An iterator over a receiver borrows the receiver.
 ///
 /// ```
 /// let (sender, receiver) = antiphon::channel::bounded(1);
@@ -57,7 +57,7 @@ struct Channels;
 /// ```
 struct Iterators;
 
-/// The sources of a select, and the variables that its closures borrow, are there until it ends.
+/// The sources of a select, and the variables that its closures borrow, must live until it ends.
 ///
 /// ```
 /// # use antiphon::{channel, select::Select};
@@ -92,7 +92,7 @@ struct Iterators;
 /// ```
 struct Selects;
 
-/// The closures of a select use no variable mutably that another of them uses.
+/// No two closures of a select may use the same variable if one of them uses it mutably.
 ///
 /// ```
 /// # use antiphon::{Event, select::Select};
@@ -113,7 +113,7 @@ struct Selects;
 /// ```
 struct ClosuresOfASelect;
 
-/// A value that a select may send is in use by nothing else until the select ends.
+/// A value that a select may send can't be used otherwise until the select ends.
 ///
 /// ```
 /// # use antiphon::{channel, select::Select};
@@ -134,7 +134,7 @@ struct ClosuresOfASelect;
 /// ```
 struct WhatASelectSends;
 
-/// A promise may be kept at any time: what it is kept with borrows nothing.
+/// A promise may be fulfilled at any time: so its value must borrow nothing.
 ///
 /// ```
 /// # use antiphon::promise;
@@ -157,7 +157,8 @@ struct WhatASelectSends;
 /// ```
 struct Promises;
 
-/// A child of a token is a token, and may outlive it; what a section is shielded by is lent.
+/// A child of a token is a token, and may outlive it; the token of a shielded section is only
+/// borrowed.
 ///
 /// ```
 /// # use antiphon::cancel::Token;

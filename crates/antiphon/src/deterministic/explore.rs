@@ -1,4 +1,4 @@
-//! Seeds until one fails.
+//! Search for a failing seed: `Runner::find` and `Runner::explore`.
 
 use std::env::{self, VarError};
 use std::rc::Rc;
@@ -6,7 +6,7 @@ use std::thread;
 
 use super::{Failure, Pool, Runner};
 
-/// Names the only seed to try.
+/// The environment variable that gives the only seed to try.
 const SEED: &str = "ANTIPHON_SEED";
 
 impl Runner {
@@ -36,12 +36,12 @@ impl Runner {
         self.run(seed, move |pool| closure(pool))
     }
 
-    /// Like [`find`](Self::find), for tests. If the environment has an `ANTIPHON_SEED`, only that
-    /// seed is run, and its schedule is printed to the standard error.
+    /// Like [`find`](Self::find), for tests. If the environment variable `ANTIPHON_SEED` is set,
+    /// only that seed is run, and its schedule is printed to the standard error.
     ///
     /// # Panics
     ///
-    /// If a run fails: with its seed, its schedule, and the command that replays it.
+    /// If a run fails. The message has its seed, its schedule, and the command that replays it.
     pub fn explore(&self, seeds: impl IntoIterator<Item = u64>, closure: impl Fn(Pool) + 'static) {
         let closure = Rc::new(closure);
         let failure = match only_seed() {
@@ -70,7 +70,7 @@ impl Runner {
 const ELSE: &str = "Once more it went another way: the closure depends on something else than its \
     seed, such as the order of a HashMap, real time, or what an earlier run has left in a static.";
 
-/// The text that says how to run this seed again.
+/// Returns the command that runs this seed again.
 fn replay(seed: u64) -> String {
     let thread = thread::current();
     let test = thread.name().filter(|name| *name != "main").unwrap_or("NAME");

@@ -1,4 +1,4 @@
-//! Why a run has failed.
+//! The error of a run that has failed.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,9 +12,9 @@ pub struct Failure {
     pub seed: u64,
     /// The kind of failure.
     pub why: Why,
-    /// When it was found: the virtual time since the run began.
+    /// The virtual time at which the failure was found, from the beginning of the run.
     pub at: Duration,
-    /// The events until then.
+    /// The events until the failure.
     pub schedule: Schedule,
 }
 
@@ -24,10 +24,10 @@ pub struct Failure {
 pub enum Why {
     /// The closure has panicked, or the policy has.
     Panicked(String),
-    /// A task has panicked, and nothing has asked for its result.
+    /// A task has panicked, and its result was not asked for.
     TaskPanicked {
-        /// The number of the task in the [`Schedule`]; 0 if it was the policy, or something that a
-        /// task had to drop.
+        /// The number of the task in the [`Schedule`]; 0 if the policy has panicked, or a
+        /// destructor of a value of a task.
         task: u64,
         /// The message of the panic.
         message: String,
@@ -36,12 +36,12 @@ pub enum Why {
     Deadlock,
     /// The [limit](super::Runner::limit) of virtual time has passed.
     Overrun,
-    /// All workers have ended, and tasks are left that did not run: a defect of the policy, or of
+    /// All workers have ended, and some tasks did not run. This is a defect of the policy, or of
     /// this library.
     Lost,
 }
 
-/// Steps of the schedule that the text has.
+/// Maximum number of steps of the schedule in the text.
 const SHOWN: usize = 60;
 
 impl fmt::Display for Failure {

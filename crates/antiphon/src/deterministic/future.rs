@@ -14,8 +14,8 @@ use super::run::current;
 use super::{JoinHandle, Pool};
 
 impl Pool {
-    /// Spawns a future: the workers poll it as a task, on any worker, when it is spawned and each
-    /// time it is woken.
+    /// Spawns a future. It is polled as a task, by any worker, when it is spawned and each time it
+    /// is woken.
     pub fn spawn_future<F>(self, future: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
@@ -42,7 +42,7 @@ impl Pool {
     }
 }
 
-/// The result of the task, or its panic.
+/// Resolves to the result of the task, or the payload of its panic.
 impl<T> Future for JoinHandle<T> {
     type Output = thread::Result<T>;
 

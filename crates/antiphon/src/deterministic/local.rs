@@ -1,12 +1,12 @@
-//! Values that belong to a run. They are simulated words or lead to some, which only the host
-//! thread of their run may touch, and only while the run lasts.
+//! Values that belong to a run. They contain or point to simulated words, which only the host
+//! thread of their run may access, and only while the run lasts.
 
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
 use super::run;
 
-/// Used outside of its run it panics; dropped there, it is leaked.
+/// A value of a run. Using it outside of its run panics; dropping it there leaks the value.
 pub(super) struct Local<T> {
     run: u64,
     value: Option<T>,

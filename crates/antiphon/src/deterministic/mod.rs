@@ -1,8 +1,9 @@
-//! Pools for tests: one seed, one thread, a virtual clock, and the same schedule each time.
+//! Deterministic pools for tests: one thread, a virtual clock, and the same schedule for the same
+//! seed each time.
 //!
 //! The workers here are those of [`pool`](crate::pool): the same policies, queues, tasks and
 //! wake-ups, the same code. They run on a simulated machine instead of Linux, so the seed decides
-//! what happens when. With the feature `deterministic`:
+//! the order and times of all events. With the feature `deterministic`:
 //!
 //! ```
 //! use antiphon::deterministic::{Pool, Runner};
@@ -48,15 +49,15 @@
 //!
 //! The seed decides when each worker starts; how long a wake-up takes; which worker a thief steals
 //! from, and every other random choice of a policy; and how long a spawning task, and the worker
-//! that is to run the new task, are held up: mostly for less than half a microsecond, sometimes for
-//! up to twenty, like a thread that has lost its CPU. From these follows which of several accesses
-//! to a word comes first.
+//! that will run the new task, are delayed: mostly for less than half a microsecond, sometimes for
+//! up to twenty, like a thread that has lost its CPU. These decide which of several accesses to a
+//! word comes first.
 //!
-//! # What it does not
+//! # What a seed does not decide
 //!
 //! - **Closures are not interrupted.** Other tasks run while a task spawns, joins, awaits, or
-//!   [works](work), and at no other point: races between two lines of a closure are for the model
-//!   checkers.
+//!   [works](work), and at no other point: races between two lines of a closure are left to the
+//!   model checkers.
 //! - **A lock of the operating system that is held during one of these calls** stops the process
 //!   for ever if another task wants it, because all tasks run on one thread. So does a loop without
 //!   any of these calls.
@@ -64,8 +65,8 @@
 //!   uses a pool, panics. Other sources of randomness (the order of a `HashMap`) make schedules
 //!   differ; [`Runner::explore`] says so if a failure does not repeat.
 //! - **A destructor that waits for a task while its own task panics** ends the process, which
-//!   prints the seed. What destructors spawn and wake during a panic is queued after the panic was
-//!   caught.
+//!   prints the seed. Tasks that destructors spawn or wake during a panic are queued after the
+//!   panic was caught.
 //! - **These parts of [`pool`](crate::pool) are missing:** [`join`](crate::pool::join) (forks),
 //!   [`run`](crate::pool::Pool::run), [`spawn_many`](crate::pool::Pool::spawn_many),
 //!   [`try_spawn`](crate::pool::Pool::try_spawn), [`share`](crate::pool::Pool::share),
@@ -74,7 +75,7 @@
 //!   settings of a [`Builder`](crate::pool::Builder) but workers and policy.
 //! - **Times are simulated**, and say nothing about any machine.
 //! - **A policy that panics** ends the run with that panic; a real pool may do otherwise.
-//! - **A failed run leaks** what it has left behind: its stacks, and what is on them.
+//! - **A failed run leaks** its remaining stacks, and the values on them.
 
 mod explore;
 mod failure;
@@ -104,7 +105,7 @@ pub use timers::{Sleep, sleep};
 /// [name](crate::pool::policy::UnknownPolicy).
 pub type BoxedPolicy = antiphon_runtime::sched::BoxedPolicy<Sim>;
 
-/// The virtual time that has passed since the run began. Costs nothing.
+/// Returns the virtual time since the run began. Takes no virtual time.
 ///
 /// # Panics
 ///
@@ -115,8 +116,8 @@ pub fn now() -> Duration {
     Duration::from_nanos(antiphon_sim::now())
 }
 
-/// Advances virtual time by `time` for the caller: a task keeps its worker meanwhile, and other
-/// tasks go on.
+/// Advances virtual time by `time` for the caller. A task keeps its worker meanwhile, and other
+/// tasks run.
 ///
 /// # Panics
 ///

@@ -1,4 +1,4 @@
-//! The pool of a run, and the handles to wait for its tasks by.
+//! The pool of a run, and the handles of its tasks.
 
 use std::fmt;
 use std::thread;
@@ -21,8 +21,8 @@ pub struct Pool {
     run: u64,
 }
 
-/// Waits for a task. If it is dropped, the task goes on. If the task panics, and is not joined by
-/// the end of the run, the run fails.
+/// Waits for a task. If the handle is dropped, the task still runs. If the task panics and is not
+/// joined by the end of the run, the run fails.
 ///
 /// # Panics
 ///
@@ -71,13 +71,13 @@ impl Pool {
         JoinHandle::new(handle)
     }
 
-    /// The figures of the workers so far.
+    /// Counts what the workers have done so far.
     #[must_use]
     pub fn stats(self) -> Stats {
         self.run().crew.stats()
     }
 
-    /// The number of workers.
+    /// Returns the number of workers.
     #[must_use]
     pub fn threads(self) -> usize {
         self.run().crew.workers()
@@ -104,14 +104,14 @@ impl<T> JoinHandle<T> {
         or_lost(handle.take())
     }
 
-    /// Whether the task is done.
+    /// Returns whether the task is done.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.0.get().is_done()
     }
 }
 
-/// The value that a task has returned, or its panic; an error if the task was dropped.
+/// Returns the value that a task has returned, or its panic; an error if the task was dropped.
 pub(super) fn or_lost<T>(returned: Option<Result<T, Caught>>) -> thread::Result<T> {
     match returned {
         Some(returned) => returned.map_err(Caught::into_panic),

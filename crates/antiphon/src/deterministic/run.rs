@@ -1,4 +1,4 @@
-//! A run: what its simulated threads share, and how they find it.
+//! A run: the state that its simulated threads share, and how they find it.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -15,23 +15,23 @@ use super::schedule::{By, Schedule, What};
 use super::timers::Timers;
 use super::worker::Seat;
 
-/// The state that the threads of a run share. They are, by number: the thread that calls from
-/// outside, the workers, and the thread of the timers.
+/// The state that the threads of a run share. The threads are, in the order of their numbers: the
+/// calling thread from outside, the workers, and the timer thread.
 pub(super) struct Ongoing {
-    /// Unlike that of any other run of the process.
+    /// Unique among the runs of the process.
     pub(super) id: u64,
     pub(super) seed: u64,
     pub(super) crew: Crew<Sim, BoxedPolicy>,
     pub(super) timers: Timers,
     pub(super) schedule: RefCell<Schedule>,
-    /// Panics of tasks that no caller has taken yet, wherever the returned value is.
+    /// Task numbers and messages of panics that no caller has taken yet, wherever the payload is.
     pub(super) uncaught: RefCell<Vec<(u64, String)>>,
     /// One seat for each thread.
     pub(super) seats: Box<[Seat]>,
     spawned: Cell<u64>,
 }
 
-/// Tasks from outside that have room, as in a pool of Linux.
+/// Capacity of the queue for tasks from outside, as in a pool on Linux.
 const OUTSIDE: usize = 4_096;
 
 static RUNS: AtomicU64 = AtomicU64::new(0);
@@ -40,13 +40,13 @@ thread_local! {
     static CURRENT: RefCell<Option<Rc<Ongoing>>> = const { RefCell::new(None) };
 }
 
-/// The run that the calling thread is in.
+/// Returns the run that the calling thread is in. Panics if there is none.
 #[track_caller]
 pub(super) fn current() -> Rc<Ongoing> {
     find().expect("called outside of a run: see `Runner::run`")
 }
 
-/// The run of this id, which must be the one that the calling thread is in.
+/// Returns the run with this id. Panics unless the calling thread is in that run.
 #[track_caller]
 pub(super) fn of(id: u64) -> Rc<Ongoing> {
     let run = find().filter(|run| run.id == id);
@@ -57,12 +57,12 @@ pub(super) fn is_current(id: u64) -> bool {
     find().is_some_and(|run| run.id == id)
 }
 
-/// The run that the calling thread is in, if it is in one.
+/// Returns the run that the calling thread is in, if any.
 pub(super) fn find() -> Option<Rc<Ongoing>> {
     CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
 }
 
-/// The calling thread is in the run until this is dropped.
+/// Keeps the calling thread in a run until dropped.
 pub(super) struct Entered(());
 
 impl Entered {
@@ -82,7 +82,7 @@ impl Drop for Entered {
 impl Ongoing {
     pub(super) fn new(seed: u64, policy: BoxedPolicy, workers: usize) -> Self {
         Self {
-            // Relaxed: a number of one's own.
+            // Relaxed: only uniqueness matters.
             id: RUNS.fetch_add(1, Relaxed),
             seed,
             crew: Crew::new(policy, workers, OUTSIDE),
@@ -94,7 +94,7 @@ impl Ongoing {
         }
     }
 
-    /// A number for a task that is made now.
+    /// Returns the number of a new task, and records that it was spawned.
     pub(super) fn spawn(&self) -> u64 {
         self.spawned.set(self.spawned.get() + 1);
         let task = self.spawned.get();
@@ -102,7 +102,7 @@ impl Ongoing {
         task
     }
 
-    /// Something has happened to a task.
+    /// Records an event of a task in the schedule.
     pub(super) fn note(&self, task: u64, what: What) {
         let at_ns = antiphon_sim::now();
         let by = match thread().checked_sub(1) {
@@ -113,8 +113,8 @@ impl Ongoing {
         self.schedule.borrow_mut().push(at_ns, by, task, what);
     }
 
-    /// Runs a part of a task, and notes how that ends. `rests` says, of the returned value, whether
-    /// the task has more parts.
+    /// Runs a part of a task, and records how it ends. `rests` returns, for the value of the part,
+    /// whether the task has more parts.
     pub(super) fn perform<T>(
         &self,
         task: u64,
@@ -138,19 +138,19 @@ impl Ongoing {
     }
 }
 
-/// The number of the calling thread.
+/// Returns the number of the calling thread within the run, from 0.
 pub(super) fn thread() -> usize {
     Sim::thread().0 as usize - 1
 }
 
-/// Lets others go first, perhaps.
+/// Delays the caller by a random time, so that other threads may go first.
 pub(super) fn linger() {
     const USUAL_NS: u64 = 500;
     const LONG_NS: u64 = 20_000;
     think(if Sim::random().is_multiple_of(8) { LONG_NS } else { USUAL_NS });
 }
 
-/// The value that a task has panicked with. Unless a caller asks for it, it is the run's failure.
+/// The payload of a task's panic. Unless a caller asks for it, the run fails with it.
 pub(super) struct Caught {
     task: u64,
     panic: Box<dyn Any + Send>,
@@ -163,7 +163,7 @@ impl Caught {
     }
 }
 
-/// The text of a panic.
+/// Returns the message of a panic.
 pub(super) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());

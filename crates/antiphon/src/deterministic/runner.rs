@@ -30,17 +30,17 @@ pub struct Run<T> {
     pub returned: T,
     /// The virtual time that passed until all workers had ended.
     pub time: Duration,
-    /// The parts of tasks that were run, and when.
+    /// The parts of tasks that were run, with their times.
     pub schedule: Schedule,
 }
 
-/// As large as those of threads. Only touched pages become memory.
+/// Size of a stack, the same as for threads. Only touched pages use memory.
 const STACK_BYTES: usize = 2 << 20;
-/// A CPU each.
+/// Maximum number of workers; each has a CPU.
 const MOST: usize = 1_000;
 
 impl Runner {
-    /// A runner with four workers, the [`Standard`] policy, and a limit of one minute.
+    /// Creates a runner with four workers, the [`Standard`] policy, and a limit of one minute.
     #[must_use]
     pub fn new() -> Self {
         let policy = || BoxedPolicy::new(Standard::default());
@@ -90,13 +90,12 @@ impl Runner {
     }
 
     /// Runs the closure with a new pool, on a thread that is not a worker. When it has returned,
-    /// the pool ends as if it were dropped: the workers run the tasks that are there, and those
-    /// that these spawn, and end; a task that sleeps or waits to be woken is dropped. Blocks until
-    /// then.
+    /// the pool ends as if it were dropped: the workers run the queued tasks, and those that these
+    /// spawn, and end; a task that sleeps or waits to be woken is dropped. Blocks until then.
     ///
     /// # Errors
     ///
-    /// The [`Failure`]: see [`Why`].
+    /// The [`Failure`] of the run: see [`Why`].
     ///
     /// # Panics
     ///
@@ -137,8 +136,8 @@ impl Runner {
         Ok(Run { returned, time, schedule })
     }
 
-    /// A CPU for each thread, so that none is interrupted; and nothing that depends on where the
-    /// host's allocator puts tasks.
+    /// Creates the simulated machine. It has a CPU for each thread, so that none is interrupted,
+    /// and nothing in it depends on the addresses that the host's allocator returns.
     fn simulation(
         &self,
         seed: u64,
@@ -147,7 +146,7 @@ impl Runner {
     ) -> Simulation {
         let threads = self.workers + 2;
         let machine = Machine::two_sockets().shape(1, threads as u32);
-        // A thread that panics reads and writes memory at once: nothing must be under way.
+        // A panicking thread accesses memory without delay: no other access may be pending.
         let model = Model { memory: Memory::Sc, apart: true, ..Model::default() };
         let simulation = Simulation::new(machine, seed).model(model).grace_ns(0);
         let (workers, last) = (run.clone(), run.clone());
@@ -157,7 +156,8 @@ impl Runner {
             .threads(self.workers, move |worker| workers.be_worker(worker))
             .thread(move || {
                 last.timers.run();
-                // Closed only now, because the tasks that the timers have just woken are still run.
+                // Closed only now, because the tasks that the timers have just woken must still
+                // run.
                 last.crew.close();
             })
     }

@@ -1,26 +1,26 @@
-//! The schedule of a run: what ran when, and on which worker.
+//! The schedule of a run: which task ran when, and on which worker.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Which worker ran which task when: everything that has happened to tasks, in the order of time.
-/// Two equal schedules come from equal runs; their texts are equal byte for byte.
+/// The events of all tasks, with the worker and the time, in the order of time. Two equal schedules
+/// come from equal runs; their texts are equal byte for byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     steps: Vec<Step>,
 }
 
-/// Something that happened to a task.
+/// An event of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// When: virtual time since the run began.
+    /// The virtual time since the run began.
     pub at: Duration,
-    /// The thread.
+    /// The thread on which it happened.
     pub by: By,
-    /// The task, counted from 1 as they were spawned; 0 is the closure of the run.
+    /// The number of the task, from 1 in the order of spawning; 0 is the closure of the run.
     pub task: u64,
-    /// The event.
+    /// The kind of event.
     pub what: What,
 }
 
@@ -51,13 +51,14 @@ pub enum What {
 }
 
 impl Schedule {
-    /// All steps, the earliest first.
+    /// Returns all steps, the earliest first.
     #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// A hash of its text: the same in each process and with each compiler.
+    /// Returns a hash of the schedule's text, which is the same in each process and with each
+    /// compiler.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         // FNV-1a (G. Fowler, L. C. Noll, K.-P. Vo).
@@ -66,7 +67,7 @@ impl Schedule {
         self.to_string().bytes().fold(start, add)
     }
 
-    /// The last step of each task that was not done.
+    /// Returns the last step of each task that was not done.
     pub fn unfinished(&self) -> impl Iterator<Item = &Step> {
         let lasts: BTreeMap<_, _> = self.steps.iter().map(|step| (step.task, step)).collect();
         lasts.into_values().filter(|step| !matches!(step.what, What::Ended | What::Panicked(_)))

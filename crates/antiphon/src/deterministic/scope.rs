@@ -1,4 +1,4 @@
-//! Tasks that borrow: a scope ends when all of its tasks have.
+//! Scopes of tasks that borrow. A scope ends when all of its tasks have ended.
 
 use std::any::Any;
 use std::fmt;
@@ -15,13 +15,13 @@ use super::Pool;
 use super::run::{Caught, current, linger};
 use crate::unpoisoned::lock;
 
-/// Spawns tasks that may borrow what outlives the scope: see [`Pool::scope`].
+/// Spawns tasks that may borrow data that outlives the scope: see [`Pool::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
     pool: Pool,
     left: Countdown<Sim>,
-    /// No task lets others go on while it holds this lock.
+    /// No task lets others run while it holds this lock.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
-    /// Invariant, as the lifetimes of [`std::thread::scope`].
+    /// Invariant, like the lifetimes of [`std::thread::scope`].
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -32,7 +32,7 @@ impl Pool {
     ///
     /// # Panics
     ///
-    /// If `work` panics, with its panic; or if a task panics, with the first such panic.
+    /// If `work` panics, with its payload; or if tasks panic, with the payload of the first.
     pub fn scope<'env, W, R>(self, work: W) -> R
     where
         W: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
@@ -52,7 +52,7 @@ impl Pool {
                 scope.left.leave();
             }
         };
-        // If this unwound, tasks would still run after the data that they borrow is gone. So abort.
+        // If this unwound, tasks would still run after their borrowed data is gone. So abort.
         catch_unwind(AssertUnwindSafe(wait)).unwrap_or_else(|_| abort());
         let panicked = lock(&scope.panic).take();
         match (worked, panicked) {
@@ -73,7 +73,7 @@ impl<'scope> Scope<'scope, '_> {
         let number = run.spawn();
         self.left.add();
         let task = move || {
-            // Dropped last, and whatever happens.
+            // Dropped last, even if the task panics.
             let _done = Done(&self.left);
             if let Err(caught) = current().perform(number, work, |()| false) {
                 let mut first = lock(&self.panic);
@@ -81,14 +81,14 @@ impl<'scope> Scope<'scope, '_> {
             }
         };
         // SAFETY: `Pool::scope` waits for it, unless the whole run is given up: then its stack is
-        // leaked, and nothing of the run is run any more.
+        // leaked, and no code of the run is executed any more.
         let task = unsafe { Task::borrowing_in(antiphon_runtime::task::Heap, task) };
         run.put_or_run(task, Put::PLAIN);
         linger();
     }
 }
 
-/// A task is done when this is dropped.
+/// Counts a task as done when dropped.
 struct Done<'a>(&'a Countdown<Sim>);
 
 impl Drop for Done<'_> {

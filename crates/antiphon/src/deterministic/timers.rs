@@ -15,10 +15,10 @@ use antiphon_sync::wait::EventCount;
 use super::run;
 use crate::deadline::nanos;
 
-/// When a sleeper is woken, in nanoseconds, and the number of its sleep among all.
+/// The time when a sleeper is woken, in nanoseconds, and the number of its sleep among all.
 type Due = (u64, u64);
 
-/// The sleepers. Not borrowed while another thread runs.
+/// The timers of a run. `sleepers` is not borrowed while another thread runs.
 pub(super) struct Timers {
     sleepers: RefCell<BTreeMap<Due, Waker>>,
     sleeps: Cell<u64>,
@@ -27,7 +27,7 @@ pub(super) struct Timers {
     changed: EventCount<Sim>,
 }
 
-/// The next act of the timers' thread.
+/// The next action of the timer thread.
 enum Next {
     Wake(Waker),
     Sleep(Option<Deadline>),
@@ -47,7 +47,7 @@ impl Timers {
     /// Wakes sleepers until the timers are closed.
     pub(super) fn run(&self) {
         loop {
-            // Before the look: a sleeper that comes after it notifies `changed`.
+            // Prepared before the check: a sleeper that arrives later notifies `changed`.
             let key = self.changed.prepare();
             match self.next() {
                 Next::Wake(waker) => {
@@ -71,7 +71,8 @@ impl Timers {
         }
     }
 
-    /// Ends the timers: no sleeper is woken any more, and those that nothing else owns are dropped.
+    /// Ends the timers: no sleeper is woken any more, and sleepers without another owner are
+    /// dropped.
     pub(super) fn close(&self) {
         self.closed.set(true);
         self.changed.notify_all();
@@ -79,7 +80,7 @@ impl Timers {
         drop(sleepers);
     }
 
-    /// The key of one more sleep, until `ns`.
+    /// Returns the key of a new sleep until `ns`.
     fn due(&self, ns: u64) -> Due {
         self.sleeps.set(self.sleeps.get() + 1);
         (ns, self.sleeps.get())
@@ -103,8 +104,8 @@ impl Timers {
     }
 }
 
-/// A future that is ready when `time` has passed in virtual time since its first poll. When the
-/// pool ends, which it does when the closure of the run has returned, tasks that sleep are dropped.
+/// Returns a future that is ready when `time` has passed in virtual time since its first poll. When
+/// the closure of the run has returned, the pool ends, and sleeping tasks are dropped.
 ///
 /// # Panics
 ///
@@ -134,7 +135,7 @@ const OUTSIDE: &str = "`deterministic::sleep` uses the virtual time of a run: aw
 #[must_use = "futures do nothing unless polled"]
 pub struct Sleep {
     time: Duration,
-    /// The run, and when there.
+    /// The id of the run, and the key of the sleep there.
     due: Option<(u64, Due)>,
 }
 

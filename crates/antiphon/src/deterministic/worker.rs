@@ -1,5 +1,5 @@
-//! A worker on its simulated thread, and others that wait there. As `here` of [`pool`](crate::pool)
-//! is on threads of Linux.
+//! The workers and the waits of a run, on its simulated threads: the counterpart of `here` in
+//! [`pool`](crate::pool).
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,22 +14,22 @@ use antiphon_sync::queue::{Full, Item};
 use super::BoxedPolicy;
 use super::run::{Ongoing, message, thread};
 
-/// Borrowed while the policy is asked, and not while a task runs.
+/// Borrowed while the policy decides, and not while a task runs.
 type Here<'a> = RefCell<Worker<'a, Sim, BoxedPolicy>>;
 
 /// The state of one thread.
 #[derive(Default)]
 pub(super) struct Seat {
-    /// The worker that it is, on its stack.
+    /// The worker of the thread, on its stack.
     worker: Cell<Option<NonNull<Here<'static>>>>,
-    /// The number of tasks that it runs where they were made, one inside of the other.
+    /// The number of nested tasks that it runs where they were spawned.
     nested: Cell<u32>,
-    /// Tasks that destructors have made while a panic unwound, and their ranks. A thread that
-    /// panics can't wait, which a queue or a wake may ask of it; so they are put in later.
+    /// Tasks that destructors have spawned while a panic unwound, and their ranks. A panicking
+    /// thread can't wait, which a queue or a wake-up may require; so they are queued later.
     late: RefCell<Vec<(Item, Option<u64>)>>,
 }
 
-/// The most tasks of that kind: as on Linux.
+/// Maximum number of nested tasks, as on Linux.
 const DEPTH: u32 = 64;
 
 impl Ongoing {
@@ -41,10 +41,10 @@ impl Ongoing {
         self.seats[thread()].worker.set(None);
     }
 
-    /// The worker that the calling thread is.
+    /// Returns the worker of the calling thread, if it is one.
     fn here(&self) -> Option<&Here<'_>> {
-        // SAFETY: set by `be_worker`, which is on this thread's stack below us; if it was unwound,
-        // so was the simulation, and nothing calls this any more.
+        // SAFETY: set by `be_worker`, whose frame is on this thread's stack below us; if it was
+        // unwound, so was the simulation, and this is not called any more.
         self.seats[thread()].worker.get().map(|here| unsafe { here.cast::<Here<'_>>().as_ref() })
     }
 
@@ -61,43 +61,43 @@ impl Ongoing {
         awaited.wait();
     }
 
-    /// Keeps a panic for the end of the run.
+    /// Calls the closure, and keeps its panic for the end of the run.
     fn outlast(&self, may_panic: impl FnOnce()) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(may_panic)) {
             self.uncaught.borrow_mut().push((0, message(panic.as_ref())));
         }
     }
 
-    /// Runs the task that `next` has; `false` if it has none, or the policy is being asked.
+    /// Runs the task that `next` returns. Returns `false` if it returns none, or the policy is
+    /// deciding.
     fn run_one<'a>(
         &self,
         here: &Here<'a>,
         next: impl FnOnce(&mut Worker<'a, Sim, BoxedPolicy>) -> Option<Item>,
     ) -> bool {
         let item = here.try_borrow_mut().ok().and_then(|mut worker| next(&mut worker));
-        // SAFETY: all items of the crew are of tasks, and it hands each out once.
+        // SAFETY: all items of the crew are made of tasks, and it hands each out once.
         item.map(|item| self.run(unsafe { Task::from_item(item) })).is_some()
     }
 
-    /// Runs a task.
     fn run(&self, task: Task<Sim>) {
-        // Panics of the task were caught, but not one of a value that the task has to drop.
+        // Panics of the task were caught, but not a panic of a value that the task has to drop.
         self.outlast(|| task.run());
         self.put_late();
     }
 
-    /// Puts in the tasks that the calling thread has made while it panicked.
+    /// Queues the tasks that the calling thread has spawned while it panicked.
     pub(super) fn put_late(&self) {
         for (item, rank) in self.seats[thread()].late.take() {
-            // SAFETY: made of a task below, and taken once.
+            // SAFETY: the item was made of a task in `put_later`, and is taken once.
             let task = unsafe { Task::from_item(item) };
             let put = self.put(task, Put { rank, room: Room::Make, ..Put::PLAIN });
             debug_assert!(put.is_ok(), "room was made for it");
         }
     }
 
-    /// Keeps a task for later if the calling thread panics; otherwise it first puts in the tasks
-    /// that the thread has kept.
+    /// Keeps the task for later if the calling thread panics. Otherwise queues the tasks that the
+    /// thread has kept, and returns the task.
     fn put_later(&self, task: Task<Sim>, rank: Option<u64>) -> Option<Task<Sim>> {
         if panicking() {
             self.seats[thread()].late.borrow_mut().push((task.into_item(), rank));
@@ -107,29 +107,29 @@ impl Ongoing {
         Some(task)
     }
 
-    /// Puts a task in, of a worker into its own queue. Hands it back if there is no room, and `how`
-    /// says that it may be refused.
+    /// Queues a task; a worker puts it into its own queue. Hands it back if there is no room and
+    /// `how` allows that it is refused.
     fn put(&self, task: Task<Sim>, how: Put<'_>) -> Result<(), Task<Sim>> {
         let item = task.into_item();
         let pushed = match self.here().map(RefCell::try_borrow_mut) {
             Some(Ok(mut worker)) => worker.push(item, how),
-            // The task comes from outside, or from the policy itself.
+            // The task comes from outside the pool, or from the policy itself.
             Some(Err(_)) | None => self.crew.submit(item, how),
         };
         let Err(Full(back)) = pushed else {
             return Ok(());
         };
-        // SAFETY: it is back: made above, or before.
+        // SAFETY: the policy has handed the item back: it was made of a task here or earlier.
         let task = unsafe { Task::from_item(back) };
         if back == item {
             return Err(task);
         }
-        // A policy may make room by giving back another task: that one has nowhere else to go.
+        // A policy may make room by handing back another task, which has no other place to go.
         self.run(task);
         Ok(())
     }
 
-    /// Puts a task in, or runs it if it is refused; unless that is inside of too many.
+    /// Queues a task, or runs it if it is refused. If too many such tasks are nested, makes room.
     pub(super) fn put_or_run(&self, task: Task<Sim>, how: Put<'_>) {
         let Some(task) = self.put_later(task, how.rank) else { return };
         let Err(task) = self.put(task, how) else { return };

@@ -1,9 +1,9 @@
-//! Waiting for a future, on a fiber or a thread.
+//! `block_on`: waits for a future, on a fiber or a thread.
 //!
 //! - BLOCK-1 (no lost wake-up): a wake-up leaves the node's token due, so the next sleep with that
-//!   ticket ends at once. The poll after the sleep sees what was done before the wake-up.
-//! - BLOCK-2: the waker is a ticket and nothing else. A wake-up that comes after the call is over
-//!   finds a node of another waiter, for which it is spurious, or a node without one.
+//!   ticket ends at once. The poll after the sleep sees all writes from before the wake-up.
+//! - BLOCK-2: the waker is a ticket and nothing else. A wake-up after the end of the call finds a
+//!   node of another waiter, for which it is spurious, or a node without a waiter.
 
 use std::future::IntoFuture;
 use std::pin::pin;
@@ -16,9 +16,9 @@ use antiphon_runtime::message::Park;
 
 use crate::budget::may_be_ready;
 
-/// Blocks until `future` is ready, and returns its output. The future is polled here, after each of
-/// its wake-ups. A fiber is suspended while it waits; a thread blocks, and so does a thread of a
-/// pool without fibers or of another executor.
+/// Blocks until `future` is ready, and returns its output. The future is polled by the caller,
+/// after each of its wake-ups. A fiber is suspended while it waits; a thread blocks, including the
+/// threads of a pool without fibers or of another executor.
 ///
 /// ```
 /// use antiphon::{channel, fiber};
@@ -29,10 +29,10 @@ use crate::budget::may_be_ready;
 /// assert_eq!(sends.join().unwrap(), Ok(()));
 /// ```
 ///
-/// A future that needs the context of its executor should be spawned there, and its handle be
-/// waited for. If it is polled within the context here, it must keep no guard of the context while
-/// it waits: the guard belongs to the thread, and other fibers run meanwhile. A future that is
-/// always woken and never ready lets other fibers run.
+/// A future that needs the context of its executor should be spawned there, and its handle passed
+/// to this function. If the future enters the context here, it must keep no guard of the context
+/// while it waits: the guard belongs to the thread, and other fibers run meanwhile. A future that
+/// is always woken and never ready lets other fibers run.
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     let mut future = pin!(future.into_future());
     let sleeper = Sleeper(Park::<Linux>::NEW.begin());
@@ -47,7 +47,7 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     }
 }
 
-/// The place where the caller sleeps.
+/// The caller's wake ticket, on which it sleeps.
 struct Sleeper(Ticket);
 
 impl Sleeper {
@@ -58,15 +58,15 @@ impl Sleeper {
     }
 
     fn sleep(&self) {
-        // The reason for its end does not matter (BLOCK-1). SAFETY: the ticket is from `begin`, and
-        // has not been ended.
+        // The reason why the sleep ends does not matter (BLOCK-1). SAFETY: the ticket is from
+        // `begin`, and has not been ended.
         let _ = unsafe { Park::<Linux>::NEW.sleep(self.0, None) };
     }
 }
 
 impl Drop for Sleeper {
     fn drop(&mut self) {
-        // SAFETY: of `begin`, and this is the end of it.
+        // SAFETY: the ticket is from `begin`, and is ended only here.
         unsafe { Park::<Linux>::NEW.end(self.0) };
     }
 }

@@ -7,7 +7,7 @@
 //!   request, tells ───────────► reads its mail
 //!                               Order::Tell ──────────────────► takes its own backtrace
 //!                                           ◄────────────────── waits on
-//!   has the answers ◄────────── sends
+//!   receives ◄───────────────── sends its answer
 //! ```
 
 use std::backtrace::Backtrace;
@@ -46,40 +46,40 @@ pub struct Hosted {
     /// `None` if the thread has not answered in time: one of its fibers or tasks has occupied it
     /// for that long.
     pub answer: Option<Answer>,
-    /// Where the thread is in its task, if it has not answered and the pool names hogs.
+    /// The calls that the thread is in, if it has not answered and the pool names hogs.
     pub busy: Option<Trace>,
 }
 
 /// The answer of a thread about its fibers.
 #[derive(Debug, Default)]
 pub struct Answer {
-    /// The number of fibers that may go on.
+    /// The number of fibers that may continue.
     pub ready: usize,
     /// The number of fibers that wait.
     pub waiting: usize,
     /// The number of waiting fibers with a deadline.
     pub with_deadline: usize,
-    /// The number of waiting fibers that wait for a file or socket; some may go on already.
+    /// The number of waiting fibers that wait for a file or socket; some may continue already.
     pub for_files: usize,
-    /// Why a task waits for a stack, if one does.
+    /// The reason why a task waits for a stack, if a task does.
     pub no_stack: Option<String>,
-    /// How often a fiber of that thread has begun or gone on, modulo 2³².
+    /// How many times a fiber of that thread has begun or continued, modulo 2³².
     pub(crate) moved: u32,
-    /// Where waiting fibers wait, at most as many as were asked for.
+    /// The places where fibers wait, up to the number that was asked for.
     pub waits: Vec<Wait>,
 }
 
-/// Where a fiber waits.
+/// The wait of one fiber.
 #[derive(Debug)]
 pub struct Wait {
-    /// The backtrace of the fiber; `None` if too little of its stack is left for one.
+    /// The backtrace of the fiber; `None` if too little of its stack is left to take a backtrace.
     pub backtrace: Option<Backtrace>,
     /// Whether the wait has a deadline.
     pub has_deadline: bool,
-    /// The lock that it waits for, if it waits for one, such as a [`Mutex`](crate::Mutex). Other
-    /// waits don't say what they wait for.
+    /// The lock that the fiber waits for, such as a [`Mutex`](crate::Mutex), if it waits for a
+    /// lock. The objects of other waits are not recorded.
     pub lock: Option<Lock>,
-    /// The part of its stack that it used.
+    /// The addresses of the part of the stack that the fiber used.
     pub(super) stack: Range<usize>,
 }
 
@@ -87,9 +87,9 @@ pub struct Wait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Lock {
-    /// Its address.
+    /// The address of the lock.
     pub address: usize,
-    /// Its kind: `mutex`, `readers-writer lock`, `spinlock` or `semaphore`.
+    /// The kind of the lock: `mutex`, `readers-writer lock`, `spinlock` or `semaphore`.
     pub kind: &'static str,
 }
 
@@ -111,40 +111,40 @@ impl fmt::Display for Lock {
     }
 }
 
-/// The desks at which the threads of a pool are asked.
+/// The desks of the threads of a pool.
 #[derive(Debug, Default)]
 pub(crate) struct Desks(Mutex<Vec<Arc<Desk>>>);
 
-/// The desk at which one thread is asked.
+/// Where questions about its fibers are posted to one thread.
 #[derive(Debug)]
 pub(super) struct Desk {
     thread: String,
     id: ThreadId,
     mail: &'static Ready<Linux>,
-    /// Whether it has no fibers: it does not read its mail then.
+    /// Whether the thread has no fibers; it does not read its mail then.
     has_none: AtomicBool,
-    /// Whether none of its tasks can begin, because no stack can be had.
+    /// Whether none of the thread's tasks can begin, because no stack is available.
     is_dry: AtomicBool,
     /// Questions to this thread. A question may be answered already, or its asker gone.
     asked: Mutex<Vec<Question>>,
     /// The number of turns so far, modulo 2³².
     pub(super) turn: AtomicU32,
-    /// The number of turns, from the last look on, after which the thread looks at the clock.
+    /// The number of turns after the last reading of the clock at which the thread reads it again.
     pub(super) look_in: AtomicU32,
 }
 
-/// For how many fibers backtraces are asked.
+/// A question about the fibers of a thread, with backtraces of up to `most` of them.
 #[derive(Debug)]
 pub(super) struct Question {
     pub(super) most: usize,
     pub(super) answer: Sender<Answer>,
 }
 
-/// Time between two looks whether a thread has no fibers any more.
+/// Time between two checks whether a thread still has fibers.
 const LOOK: Duration = Duration::from_millis(1);
 
 impl Desks {
-    /// Opens a desk for the calling thread, which has this mail.
+    /// Opens a desk for the calling thread, which has this mailbox.
     pub(super) fn open(&self, mail: &'static Ready<Linux>) -> Arc<Desk> {
         let thread = thread::current().name().unwrap_or("?").to_owned();
         let (has_none, is_dry) = (AtomicBool::new(true), AtomicBool::new(false));
@@ -159,35 +159,37 @@ impl Desks {
         lock(&self.0).retain(|other| !Arc::ptr_eq(other, desk));
     }
 
-    /// Makes each thread look at the clock when its next turn is over.
+    /// Makes each thread read the clock when its next turn is over.
     pub(crate) fn tick(&self) {
         for desk in &*lock(&self.0) {
-            // Relaxed: a hint; one that the thread has written over comes again.
+            // Relaxed: a hint; if the thread overwrites it, the next tick stores it again.
             desk.look_in.store(0, Relaxed);
         }
     }
 
-    /// The turn that the thread is in: of one fiber, or of a task that begins; `None`: it has none.
+    /// Returns the number of the thread's current turn, in which a fiber runs or a task begins.
+    /// `None` if the thread has no desk.
     pub(crate) fn turn_of(&self, thread: ThreadId) -> Option<u32> {
         let desks = lock(&self.0);
-        // Relaxed: compared, and nothing follows from it.
+        // Relaxed: only compared; no other data depends on it.
         desks.iter().find(|desk| desk.id == thread).map(|desk| desk.turn.load(Relaxed))
     }
 
-    /// Whether tasks of some thread wait for a stack.
+    /// Returns whether tasks of some thread wait for a stack.
     pub(crate) fn is_any_dry(&self) -> bool {
         // Relaxed: a hint.
         lock(&self.0).iter().any(|desk| desk.is_dry.load(Relaxed))
     }
 
-    /// Asks all threads, and waits for each until then.
+    /// Asks all threads, and waits for each answer until `until`. For a thread that has not
+    /// answered, calls `busy`.
     pub(crate) fn ask(
         &self,
         most: usize,
         until: Instant,
         busy: impl Fn(ThreadId) -> Option<Trace>,
     ) -> Census {
-        // All at once: one thread may keep another from answering.
+        // Ask all of them before waiting: one thread may keep another from answering.
         let desks = lock(&self.0).clone();
         let asked: Vec<_> = desks.into_iter().map(|desk| (desk.ask(most), desk)).collect();
         let heard = |(answer, desk): (Receiver<Answer>, Arc<Desk>)| {
@@ -216,7 +218,7 @@ impl Desk {
             if let Ok(answer) = answer.recv_timeout(left.min(LOOK)) {
                 return Some(answer);
             }
-            // Relaxed: what it says may be stale at once.
+            // Relaxed: the value may be stale at once.
             if self.has_none.load(Relaxed) {
                 return Some(Answer::default());
             }
@@ -226,41 +228,41 @@ impl Desk {
         }
     }
 
-    /// Whether the thread has no fibers from now on.
+    /// Sets whether the thread has no fibers from now on.
     #[inline]
     pub(super) fn has_none(&self, has_none: bool) {
-        // Relaxed: as where it is read.
+        // Relaxed: as in `answered`.
         self.has_none.store(has_none, Relaxed);
     }
 
-    /// Whether from now on no task of the thread can begin, because no stack can be had.
+    /// Sets whether from now on no task of the thread can begin, because no stack is available.
     #[inline]
     pub(super) fn is_dry(&self, is_dry: bool) {
-        // Relaxed: as where it is read.
+        // Relaxed: as in `is_any_dry`.
         self.is_dry.store(is_dry, Relaxed);
     }
 
-    /// The questions to the thread whose askers still want to know.
+    /// Takes the questions to the thread whose askers still wait.
     pub(super) fn questions(&self) -> impl Iterator<Item = Question> {
         mem::take(&mut *lock(&self.asked)).into_iter().filter(Question::is_open)
     }
 }
 
 impl Question {
-    /// Whether the asker waits for an answer.
+    /// Returns whether the asker still waits for an answer.
     fn is_open(&self) -> bool {
         !self.answer.channel().is_closed()
     }
 }
 
 impl Census {
-    /// The number of fibers that wait, on all threads that have answered.
+    /// Returns the number of fibers that wait, on all threads that have answered.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.answers().map(|answer| answer.waiting).sum()
     }
 
-    /// Why tasks wait for stacks, if some do.
+    /// Returns the reason why tasks wait for stacks, if some do.
     pub(crate) fn no_stack(&self) -> Option<&str> {
         self.answers().find_map(|answer| answer.no_stack.as_deref())
     }
@@ -269,16 +271,18 @@ impl Census {
         self.threads.iter().filter_map(|thread| thread.answer.as_ref())
     }
 
-    /// The places where fibers wait, the most frequent one first, of fibers that have reported one.
+    /// Returns the places where fibers wait, the most frequent first, of fibers that have reported
+    /// a place.
     ///
-    /// Names are looked up in the program's symbols: the first lookup takes some 10 ms.
+    /// Names are looked up in the program's symbols: the first lookup takes about 10 ms.
     #[must_use]
     pub fn places(&self) -> Vec<Place> {
         let waits = self.answers().flat_map(|answer| &answer.waits);
         observe::places(waits.map(|wait| (wait.backtrace.as_ref(), wait.has_deadline)))
     }
 
-    /// The waiters by what they wait for, as far as that is known: the most first.
+    /// Counts the waiters by the operation that they wait in, as far as it is known; largest count
+    /// first.
     pub(crate) fn by(&self) -> Vec<(usize, String)> {
         let mut counts: HashMap<String, usize> = HashMap::new();
         for place in self.places() {

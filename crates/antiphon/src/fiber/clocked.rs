@@ -1,20 +1,22 @@
-//! A fiber whose time is recorded: it looks at the clock where it is suspended and goes on.
+//! Time accounting of a fiber: where the clock is read when it is suspended and continues. A
+//! reading of the clock is called a look; a suspension with a look is told.
 //!
 //! | event | which code looks at the clock |
 //! |---|---|
-//! | it waits or yields, it goes on | the fiber, about each 32 µs, and each 256 times |
-//! | it has gone on, and is suspended again | the fiber: how long a run is |
-//! | it waits, and has not looked | its thread, when that looks, or before it rests |
-//! | another thread lets it go on | that one, by `woken_ns` of its control block |
+//! | the fiber waits, yields or continues | the fiber, about each 32 µs, and at each 256th time |
+//! | it has continued, and is suspended again | the fiber, to time the run |
+//! | it waits, and has not looked | its thread, at the thread's next look, or before it rests |
+//! | another thread lets it continue | that thread, by `woken_ns` of the control block |
 //! | its deadline was over | no look: the deadline is the time |
-//! | another is long | the thread, when a tick has come meanwhile, or some turns later |
+//! | another fiber runs for long | the thread, if a tick has come meanwhile, or some turns later |
 //!
-//! - CLOCKED-1: parts are told from one look to the next, and have no gap: their sum is its life.
-//! - CLOCKED-2: what passed between two looks is split as [`Cycles`] does, by the cycles that were
-//!   timed. One of each kind was: before, none is skipped.
-//! - CLOCKED-3: a wait that was skipped is [cut](Clocked::cut) by a look of its thread: each, but
-//!   for those that come within 32 µs of one that did. So what is split is short, or a look was
-//!   late; and that is told apart by ticks, of a pool with a patience; otherwise in proportion.
+//! - CLOCKED-1: parts are told from one look to the next, without a gap: their sum is the fiber's
+//!   life.
+//! - CLOCKED-2: the time between two looks is split by [`Cycles`], from the cycles that were timed.
+//!   No suspension is skipped before one of its kind was timed.
+//! - CLOCKED-3: a skipped wait is [cut](Clocked::cut) by a look of its thread, except waits within
+//!   32 µs of a cut one. So the time that is split is short, or a look was late. In a pool with
+//!   patience, ticks tell the two apart; otherwise the time is split in proportion.
 //!
 //! ```text
 //!            is due ┌──────┐                        goes_on
@@ -31,8 +33,8 @@
 //!                   └─────────┘
 //! ```
 //!
-//! A fiber that is not timed pays a load and a comparison where it is suspended, and where it is
-//! let go on.
+//! A fiber that is not timed pays a load and a comparison when it is suspended, and when it is
+//! woken.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -43,26 +45,26 @@ use antiphon_runtime::flight::{LONG_NS, Pace};
 
 use crate::observe::{Account, Cycles, PERIOD_NS, Parts, Skipped};
 
-/// The times of one fiber: on its stack.
+/// The times of one fiber, kept on its stack.
 pub(crate) struct Clocked {
     account: Arc<Account>,
     pace: Cell<Pace>,
-    /// Suspensions until one is timed, and of how many that is the last.
+    /// The number of suspensions until the next timed one, and the number that it was set to.
     left: Cell<u32>,
     of: Cell<u32>,
     /// The times of the suspensions and runs that were timed, and the number skipped since then.
     cycles: Cell<Cycles>,
     skipped: Cell<Skipped>,
     away: Cell<Away>,
-    /// Whether its thread has it among those that wait and have not looked.
+    /// Whether it is in its thread's list of fibers that wait and have not looked.
     is_noted: Cell<bool>,
-    /// For how long its thread was kept by tasks, when it could go on.
+    /// The thread's `kept_ns` at the fiber's last suspension, cut or wake-up.
     kept_ns: Cell<u64>,
-    /// When it was suspended, if it has looked then.
+    /// When it was suspended, if it looked then.
     left_ns: Cell<Option<u64>>,
-    /// When it went on, and looked; for how long others kept the thread since then, while the fiber
-    /// was in line and had not looked; and for how long in all the thread was kept when the fiber
-    /// last got in line.
+    /// When it continued, and looked; how long others have kept the thread since then, while the
+    /// fiber was in line and had not looked; and the thread's total `kept_ns` when the fiber last
+    /// got in line.
     since_ns: Cell<u64>,
     missed_ns: Cell<u64>,
     in_line_ns: Cell<u64>,
@@ -70,42 +72,42 @@ pub(crate) struct Clocked {
 
 /// The thread of a fiber, as far as the fiber's times are concerned.
 pub(super) trait Thread {
-    /// A look at the clock: what time it is.
+    /// Looks at the clock, and returns the time.
     fn mark(&self) -> u64;
 
-    /// Whether it is time for a look at the clock.
+    /// Returns whether a look at the clock is due.
     fn is_look_due(&self) -> bool;
 
-    /// The time for which tasks have kept the thread from its line, summed up; only long ones
-    /// count.
+    /// Returns the total time for which tasks have kept the thread from its run queue; only long
+    /// tasks count.
     fn kept_ns(&self) -> u64;
 
-    /// The time of its last look at the clock.
+    /// Returns the time of the thread's last look at the clock.
     fn looked_ns(&self) -> u64;
 }
 
 /// The state of the fiber, as far as its times are concerned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Away {
-    /// It runs; or it is suspended, and its account knows that.
+    /// It runs; or it is suspended, and its account records that.
     Told,
     /// It waits, and its account still counts it as running.
     Waits,
-    /// It may go on, or has gone on, and its account still counts it as running.
+    /// It may continue, or has continued, and its account still counts it as running.
     InLine,
-    /// It waits, or may go on; its account knows that by a look of the thread.
+    /// It waits, or may continue; its account records that from a look of the thread.
     Cut,
 }
 
-/// The most suspensions from one that is timed to the next.
+/// Maximum number of suspensions from one timed suspension to the next.
 const MOST: u32 = 256;
 
-/// The value of `woken_ns` of a control block that asks the thread that lets the fiber go on to
-/// store the time.
+/// The value of a control block's `woken_ns` that asks the thread that wakes the fiber to store the
+/// time.
 pub(super) const WANTED: u64 = 1;
 
 impl Clocked {
-    /// The times of a task that begins.
+    /// Creates the times of a task that begins.
     pub(crate) fn new(account: Arc<Account>) -> Self {
         let since_ns = Cell::new(account.since_ns());
         Self {
@@ -125,8 +127,8 @@ impl Clocked {
         }
     }
 
-    /// The fiber is being suspended: returns whether this suspension is timed. It is, too, if its
-    /// thread is to look at the clock anyway, as the fiber may have run for long itself.
+    /// Called when the fiber is being suspended. Returns whether this suspension is timed, which is
+    /// also so if a look of its thread is due, because the fiber itself may have run for long.
     pub(super) fn is_due(&self, waits: bool, host: Option<&impl Thread>) -> bool {
         self.has_been_in_line(host);
         let left = self.left.get() - 1;
@@ -148,7 +150,8 @@ impl Clocked {
         is_due
     }
 
-    /// The first run after it has gone on and looked is over: returns whether it was long.
+    /// Called at the end of the first run after the fiber continued and looked. Returns whether the
+    /// run was long.
     fn has_run_long(&self) -> bool {
         self.ran(Linux::now(Clock::Monotonic)) > PERIOD_NS
     }
@@ -161,7 +164,7 @@ impl Clocked {
         ran_ns
     }
 
-    /// The fiber is suspended, and this suspension is timed.
+    /// Records a timed suspension.
     pub(super) fn stops(&self, waits: bool, host: &impl Thread) {
         let own_ns = Self::own_ns(Some(host));
         let now_ns = host.mark();
@@ -178,15 +181,15 @@ impl Clocked {
         self.kept_ns.set(host.kept_ns());
     }
 
-    /// The time of its last run, if that is known: a tick has come, and either none had come before
-    /// it went on, or there had been a look then.
+    /// Returns the time of the fiber's last run, or 0 if it is unknown. It is known if a tick has
+    /// come, and either none had come before the fiber continued, or there was a look then.
     fn own_ns(host: Option<&impl Thread>) -> u64 {
         let host = host.filter(|host| host.is_look_due());
         host.map_or(0, |host| Linux::now(Clock::Monotonic).saturating_sub(host.looked_ns()))
     }
 
-    /// CLOCKED-1: accounts for all time until now, with the suspensions that were skipped.
-    /// `own_ns`: the least time that it has run at the end; `None`: it waits, and has not looked.
+    /// CLOCKED-1: accounts for all time until now, including the skipped suspensions. `own_ns` is
+    /// the least time that the fiber has run at the end; `None` if it waits and has not looked.
     fn settle(&self, now_ns: u64, waits: bool, own_ns: Option<u64>) {
         self.away.set(Away::Told);
         let (missed_ns, skipped) = (self.missed_ns.take(), self.skipped.take());
@@ -198,7 +201,7 @@ impl Clocked {
         self.account.stops(now_ns, waits, Parts { runnable_ns, hogged_ns: missed_ns, ..parts });
     }
 
-    /// The task of the fiber is over.
+    /// Records that the task of the fiber is over.
     pub(super) fn ends(&self, host: Option<&impl Thread>) {
         self.has_been_in_line(host);
         let own_ns = Self::own_ns(host);
@@ -207,13 +210,14 @@ impl Clocked {
         self.account.goes_on(now_ns, 0);
     }
 
-    /// The fiber may go on, and its account counts it as running.
+    /// Records that the fiber may continue, while its account counts it as running.
     fn is_in_line(&self, host: &impl Thread) {
         self.away.set(Away::InLine);
         self.in_line_ns.set(host.kept_ns());
     }
 
-    /// The fiber runs. If it was in line before, others may have kept the thread.
+    /// Called when the fiber runs. If it was in line before, adds the time for which others have
+    /// kept the thread.
     fn has_been_in_line(&self, host: Option<&impl Thread>) {
         if let (Away::InLine, Some(host)) = (self.away.get(), host) {
             let kept_ns = host.kept_ns();
@@ -222,18 +226,19 @@ impl Clocked {
         }
     }
 
-    /// The fiber runs, and it has itself kept the thread for `kept_ns`.
+    /// Records that the fiber, which runs, has itself kept the thread for `kept_ns`.
     pub(super) fn has_kept(&self, kept_ns: u64) {
         self.in_line_ns.set(self.in_line_ns.get() + kept_ns);
     }
 
-    /// The fiber waits from now on. Returns whether it is to be noted, because it has not looked.
+    /// Called when the fiber begins to wait. Returns whether its thread must note it, because it
+    /// has not looked.
     pub(super) fn is_to_note(&self) -> bool {
         self.away.get() == Away::Waits && !self.is_noted.replace(true)
     }
 
-    /// CLOCKED-3: its thread has looked, and noted it. If it waits still, its wait began before
-    /// that look.
+    /// CLOCKED-3: called after a look of the thread that has noted the fiber. If the fiber still
+    /// waits, its wait began before that look.
     pub(super) fn cut(&self, at_ns: u64, host: &impl Thread) {
         self.is_noted.set(false);
         if self.away.get() == Away::Waits {
@@ -244,35 +249,35 @@ impl Clocked {
         }
     }
 
-    /// Whether its thread has it among those that wait and have not looked.
+    /// Returns whether it is in its thread's list of fibers that wait and have not looked.
     pub(super) fn is_noted(&self) -> bool {
         self.is_noted.get()
     }
 
-    /// Whether its account says that it waits by a look of the thread.
+    /// Returns whether its account records its wait from a look of the thread.
     pub(super) fn is_cut(&self) -> bool {
         self.away.get() == Away::Cut
     }
 
-    /// Notes that the task is a fiber.
+    /// Records that the task is a fiber.
     pub(super) fn is_fiber(&self) {
         self.account.is_fiber();
     }
 
-    /// Whether it waits, and has not looked.
+    /// Returns whether it waits, and has not looked.
     pub(super) fn is_untold(&self) -> bool {
         self.away.get() == Away::Waits
     }
 
-    /// The fiber may go on. If neither it nor its thread has looked since it was suspended, no look
-    /// is taken.
+    /// Records that the fiber may continue. If neither it nor its thread has looked since it was
+    /// suspended, no look is taken.
     pub(super) fn is_found(&self, host: &impl Thread) {
         if self.is_untold() {
             self.is_in_line(host);
         }
     }
 
-    /// The fiber goes on.
+    /// Records that the fiber continues, with a look.
     pub(super) fn goes_on(&self, waited: bool, host: &impl Thread) {
         let now_ns = host.mark();
         let hogged_ns = host.kept_ns() - self.kept_ns.get();
@@ -286,7 +291,7 @@ impl Clocked {
         self.since_ns.set(now_ns);
     }
 
-    /// Its thread has found that the fiber may go on.
+    /// Records that its thread has found that the fiber may continue since `at_ns`.
     pub(super) fn wakes(&self, at_ns: u64, hogged_ns: u64, host: &impl Thread) {
         self.account.wakes(at_ns, hogged_ns);
         self.kept_ns.set(host.kept_ns());

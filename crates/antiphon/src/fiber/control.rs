@@ -1,7 +1,6 @@
-//! A fiber's control block, at the top of its stack, and how its stack is switched to and away
-//! from.
+//! A fiber's control block, at the top of its stack, and the switches to and from that stack.
 //!
-//! One stack runs task after task: it is suspended between two as it is where a task waits. So a
+//! One stack runs task after task: between two tasks it is suspended, as when a task waits. So a
 //! task that does not wait costs two switches.
 //!
 //! ```text
@@ -12,9 +11,9 @@
 //!             done                        goes on
 //! ```
 //!
-//! - FIBER-1: a control block is of one thread, from the time it is made until it is freed, or
-//!   [moves](super::host); but for `link` and `home`, by which others [post](Ready::post) it, and
-//!   `woken_ns`: when they do.
+//! - FIBER-1: a control block belongs to one thread, from when it is made until it is freed or
+//!   [moves](super::host). Exceptions are `link` and `home`, by which other threads
+//!   [post](Ready::post) it, and `woken_ns`, the time of the post.
 //! - FIBER-2: it is idle, or runs, or is suspended; its thread switches to it unless it runs.
 
 use std::backtrace::Backtrace;
@@ -38,34 +37,34 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use super::clocked::{Clocked, WANTED};
 use crate::worker::run;
 
-/// Named by its address, which is that of its link.
+/// A fiber's control block. Named by its address, which is the address of its link.
 #[repr(C)]
 pub(super) struct Control {
     link: Link<Linux>,
-    /// The mail of its thread, from before it waits until it goes on.
+    /// The mailbox of its thread, valid from before it waits until it continues.
     pub(super) home: Cell<&'static Ready<Linux>>,
-    /// When another thread let it go on, if it is timed: [`WANTED`] until then, and 0 where that
-    /// time is not wanted.
+    /// When another thread woke it, if it is timed: [`WANTED`] until then, and 0 if that time is
+    /// not wanted.
     pub(super) woken_ns: AtomicU64,
     timer: Timer,
-    /// The one behind it in a list.
+    /// The next fiber in a list.
     next: Cell<Option<Fiber>>,
     /// The wait that it is suspended in, or is about to be.
     pub(super) sleep: Cell<Option<Sleep>>,
-    /// The sleep that has ended for another look at what the fiber waits for, if it has not waited
-    /// after that.
+    /// The sleep that has ended so that the fiber checks its condition again, if the fiber has not
+    /// waited since.
     pub(super) looked: Cell<Option<Sleep>>,
     yielder: Cell<*const Yielder<Order, Said>>,
-    /// On its stack, if it is timed.
+    /// Its times, on its stack, if it is timed.
     pub(super) clocked: Cell<Option<NonNull<Clocked>>>,
-    /// The identity of the task that it runs, once that was asked for; 0 before.
+    /// The identity of the task that it runs; 0 until it is first asked for.
     identity: Cell<usize>,
-    /// `None` only while it is being made.
+    /// `None` only while the control block is being made.
     coroutine: UnsafeCell<Option<Switch>>,
     stack: Cell<Option<Stack>>,
     /// The lowest address of its stack.
     limit: usize,
-    /// Where it goes on, if fibers of its pool move.
+    /// Where it continues, if fibers of its pool move.
     pub(super) goes: Cell<GoesOn>,
     /// Its index in the list of all fibers of its thread.
     pub(super) at: Cell<usize>,
@@ -75,53 +74,54 @@ type Switch = Coroutine<Order, Said, (), Bare>;
 
 /// The purpose of a switch to a fiber's stack.
 pub(super) enum Order {
-    /// An idle one: run this.
+    /// An idle fiber must run this task.
     Run(Task<Linux>),
-    /// A suspended one: go on.
+    /// A suspended fiber must continue.
     GoOn,
-    /// An idle one: come to an end.
+    /// An idle fiber must end.
     End,
-    /// A waiting one: tell where it waits, and wait on. The place may be written to until the stack
-    /// is switched away from.
+    /// A waiting fiber must report where it waits, then continue to wait. The place may be written
+    /// to until the stack is switched away from.
     Tell(NonNull<Told>),
 }
 
-/// The answer of a fiber that waits.
+/// A waiting fiber's answer to [`Order::Tell`].
 #[derive(Default)]
 pub(super) struct Told {
-    /// `None` if there is too little of its stack left.
+    /// `None` if too little of its stack is left to take a backtrace.
     pub(super) backtrace: Option<Backtrace>,
-    /// The part of its stack that it uses.
+    /// The addresses of the part of its stack that it uses.
     pub(super) stack: Range<usize>,
 }
 
-/// Why a stack is switched away from.
+/// The reason for a switch away from a fiber's stack.
 #[derive(Clone, Copy)]
 pub(super) enum Said {
     /// The task is done.
     Done,
-    /// It goes on when others have had their turn; a soft yield does not let new tasks begin.
+    /// The fiber continues after others have had their turn; a soft yield does not let new tasks
+    /// begin.
     Yields { soft: bool },
-    /// It waits, by the `sleep` of its control block.
+    /// The fiber waits, by the `sleep` of its control block.
     Sleeps,
-    /// It has told where it waits.
+    /// The fiber has reported where it waits.
     Told,
 }
 
-/// Where a fiber that may go on does so.
+/// Where a fiber that may continue is queued.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GoesOn {
-    /// On the queue where the policy puts tasks that a worker makes ready.
+    /// The queue where the policy puts tasks that a worker makes ready.
     Own,
-    /// On the queue of tasks from outside: the fiber has yielded, and a policy that runs the last
-    /// one first would run it again for ever.
+    /// The queue for tasks from outside: the fiber has yielded, and a policy that runs the newest
+    /// task first would run it again for ever.
     Outside,
-    /// On its own thread.
+    /// The run queue of its own thread.
     Here,
 }
 
-/// A control block, by its address: a word for lists. FIBER-1: the owner of this word is its
-/// thread.
+/// The address of a control block: one word, for lists. FIBER-1: the holder of this word is the
+/// fiber's thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Fiber(NonNull<Control>);
@@ -133,13 +133,14 @@ impl InLine for Fiber {
     }
 }
 
-/// The part of a stack that is below the control block; the block has the rest.
+/// The part of a stack below the control block.
 struct Bare {
     base: NonZeroUsize,
     limit: NonZeroUsize,
 }
 
-// SAFETY: of a `Stack`, whose lowest page is a guard, less what the control block takes.
+// SAFETY: it is part of a `Stack`, whose lowest page is a guard, without the bytes that the control
+// block takes.
 unsafe impl corosensei::stack::Stack for Bare {
     fn base(&self) -> NonZeroUsize {
         self.base
@@ -150,14 +151,14 @@ unsafe impl corosensei::stack::Stack for Bare {
     }
 }
 
-/// The size of a stack that a backtrace may take, with the guard below, in bytes.
+/// The bytes of a stack that a backtrace may need, including the guard below.
 const TELLS: usize = 20 << 10;
 
 /// Alignment of the control block on its stack.
 const ALIGN: usize = 64;
 
 impl Fiber {
-    /// An idle one, on this stack, which may move.
+    /// Creates an idle fiber on this stack; `moves`: it may move to other threads.
     pub(super) fn new(stack: Stack, home: &'static Ready<Linux>, moves: bool) -> Self {
         let (top, limit) = (stack.base().get(), stack.limit());
         let address = (top - size_of::<Control>()) & !(ALIGN - 1);
@@ -180,47 +181,47 @@ impl Fiber {
             goes: Cell::new(GoesOn::Own),
             at: Cell::new(0),
         };
-        // SAFETY: within the stack, which is ours, and aligned.
+        // SAFETY: the place is within the stack, which is ours, and aligned.
         unsafe { place.write(control) };
         let fiber = Self(place);
         let bare = Bare { base, limit };
         let coroutine = Switch::with_stack(bare, move |yielder, order| {
             fiber_begins_here(fiber, yielder, order, moves)
         });
-        // SAFETY: FIBER-1, no other code has it yet.
+        // SAFETY: FIBER-1: no other code has the fiber yet.
         unsafe { *fiber.get().coroutine.get() = Some(coroutine) };
         fiber
     }
 
-    /// The control block of a fiber that is there: for its thread.
+    /// Returns the control block. Only for the fiber's thread.
     #[inline]
     pub(super) fn get(&self) -> &Control {
-        // SAFETY: a `Fiber` names a fiber that is there: `free` is the end of it.
+        // SAFETY: a `Fiber` names a fiber that exists, until `free`.
         unsafe { self.0.as_ref() }
     }
 
-    /// The address of its control block.
+    /// Returns the address of its control block.
     #[inline(always)]
     pub(super) fn address(self) -> NonNull<()> {
         self.0.cast()
     }
 
-    /// The fiber whose control block is there.
+    /// Returns the fiber whose control block is at that address.
     ///
     /// # Safety
     ///
-    /// The address is of [`address`](Self::address), and its fiber is there.
+    /// The address comes from [`address`](Self::address), and its fiber still exists.
     #[inline(always)]
     pub(super) unsafe fn at(address: NonNull<()>) -> Self {
         Self(address.cast())
     }
 
-    /// The name of the fiber: an address, below 2^63 and aligned.
+    /// Returns the name of the fiber: an address, below 2^63 and aligned.
     pub(super) fn handle(self) -> u64 {
         self.0.as_ptr().expose_provenance() as u64
     }
 
-    /// Tells the task that it runs from all others, ever: an odd number.
+    /// Returns the identity of the task that it runs: an odd number that no other task ever has.
     pub(super) fn identity(self) -> NonZeroUsize {
         let cell = &self.get().identity;
         if cell.get() == 0 {
@@ -229,75 +230,76 @@ impl Fiber {
         NonZeroUsize::new(cell.get()).expect("odd")
     }
 
-    /// The fiber of that name.
+    /// Returns the fiber with that name.
     ///
     /// # Safety
     ///
-    /// The handle is of [`handle`](Self::handle), and its fiber is there.
+    /// The handle comes from [`handle`](Self::handle), and its fiber still exists.
     pub(super) unsafe fn of_handle(handle: u64) -> Self {
         let control = ptr::with_exposed_provenance_mut(handle as usize);
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller; a handle is not 0.
         Self(unsafe { NonNull::new_unchecked(control) })
     }
 
-    /// The one that has this timer.
+    /// Returns the fiber that has this timer.
     ///
     /// # Safety
     ///
-    /// The timer is the [`timer`](Self::timer) of a fiber that is there.
+    /// The timer is the [`timer`](Self::timer) of a fiber that still exists.
     pub(super) unsafe fn of_timer(timer: NonNull<Timer>) -> Self {
-        // SAFETY: the caller's: it is within a control block.
+        // SAFETY: promised by the caller: it is within a control block.
         Self(unsafe { timer.byte_sub(offset_of!(Control, timer)) }.cast())
     }
 
-    /// The fiber's timer, by way of all of the control block.
+    /// Returns the fiber's timer, with the provenance of the whole control block.
     pub(super) fn timer(self) -> NonNull<Timer> {
-        // SAFETY: within it.
+        // SAFETY: the field is within the control block.
         unsafe { self.0.byte_add(offset_of!(Control, timer)) }.cast()
     }
 
-    /// The mailbox by which its thread learns that it may go on. On any thread.
+    /// Returns the mailbox through which its thread learns that the fiber may continue. On any
+    /// thread.
     ///
     /// # Safety
     ///
-    /// The handle is that of a fiber that is there.
+    /// The handle names a fiber that still exists.
     pub(super) unsafe fn home(handle: u64) -> &'static Ready<Linux> {
-        // SAFETY: the caller's; FIBER-1: it is for all, and is not set while a thread has yet to
-        // post the fiber.
+        // SAFETY: promised by the caller; FIBER-1: all threads may read `home`, which is not set
+        // while a thread has yet to post the fiber.
         unsafe { (*ptr::addr_of!((*Self::of_handle(handle).0.as_ptr()).home)).get() }
     }
 
-    /// Says to its thread that it may go on. On any thread.
+    /// Tells its thread that the fiber may continue. On any thread.
     ///
     /// # Safety
     ///
-    /// The fiber is suspended in a wait, and this call ends it.
+    /// The fiber is suspended in a wait, and this call ends the wait.
     pub(super) unsafe fn post(handle: u64) {
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller: the fiber exists.
         let home = unsafe { Self::home(handle) };
-        // SAFETY: as above; FIBER-1: it is for all.
+        // SAFETY: the fiber exists; FIBER-1: all threads may use `woken_ns`.
         let woken_ns = unsafe { &(*Self::of_handle(handle).0.as_ptr()).woken_ns };
-        // Relaxed, both: set before the fiber was suspended, which the caller has acquired; and
-        // told with the fiber.
+        // Relaxed, both: the load reads a value that was set before the fiber was suspended, which
+        // the caller has acquired; the store is published by posting the fiber.
         if woken_ns.load(Relaxed) == WANTED {
             woken_ns.store(Linux::now(Clock::Monotonic), Relaxed);
         }
         let item = Item::new(handle).expect("an address");
-        // SAFETY: the address of a link, which is in no queue: the fiber is suspended, and told so
+        // SAFETY: the address of a link, which is in no queue: the fiber is suspended, and posted
         // once.
         unsafe { home.post(item) };
     }
 
-    /// Switches to its stack, until that is switched away from.
+    /// Switches to its stack, and returns when the fiber switches away. Returns `None` if the fiber
+    /// has ended.
     ///
     /// # Safety
     ///
-    /// Called by its thread; the fiber is idle for `Run` and `End`, suspended for `GoOn`. `None`:
-    /// it has come to an end.
+    /// Called by its thread; the fiber is idle for `Run` and `End`, suspended for `GoOn`.
     #[inline(always)]
     pub(super) unsafe fn switch(self, order: Order) -> Option<Said> {
-        // SAFETY: FIBER-1; and FIBER-2, it does not run: no other code switches to it before this
-        // is back, and this is all that uses the cell.
+        // SAFETY: FIBER-1; and FIBER-2: it does not run, no other code switches to it before this
+        // call returns, and no other code uses the cell.
         let coroutine = unsafe { (*self.get().coroutine.get()).as_mut() };
         match coroutine.expect("it was made").resume(order) {
             CoroutineResult::Yield(said) => Some(said),
@@ -312,56 +314,57 @@ impl Fiber {
     /// The caller runs on it, and is not unwinding.
     #[inline(always)]
     pub(super) unsafe fn leave(self, said: Said) {
-        // SAFETY: set when it began, which it has.
+        // SAFETY: set when the fiber began, as the caller runs on it.
         let yielder = unsafe { &*self.get().yielder.get() };
         let mut order = yielder.suspend(said);
         while let Order::Tell(place) = order {
             self.tell(place);
             order = yielder.suspend(Said::Told);
         }
-        // The fiber goes on, and nothing else: it is not idle.
+        // The order is `GoOn`, because the fiber is not idle.
         forget(order);
     }
 
-    /// Tells where it is, on its stack; if there is enough of that left.
+    /// Reports where it is, by running on its stack; without a backtrace if too little stack is
+    /// left.
     #[cold]
     #[inline(never)]
     pub(super) fn tell(self, mut place: NonNull<Told>) {
         let here = ptr::from_ref(&place).addr();
         let has_room = here.saturating_sub(self.get().limit) > TELLS;
-        // SAFETY: the place is the asker's, and the asker waits for it.
+        // SAFETY: the asker owns the place, and waits until it is written.
         *unsafe { place.as_mut() } = Told {
             backtrace: has_room.then(Backtrace::force_capture),
             stack: here..self.0.addr().get(),
         };
     }
 
-    /// The highest address of its stack that it uses, if that one is of it.
+    /// Returns the end of its stack, if `address` is within the stack.
     pub(super) fn top_of(self, address: usize) -> Option<usize> {
         let top = self.0.addr().get();
         (self.get().limit..top).contains(&address).then_some(top)
     }
 
-    /// Gives its stack back, for others.
+    /// Ends the fiber and gives its stack back for others.
     ///
     /// # Safety
     ///
-    /// Called by its thread; the fiber is idle, and no other code has it any more.
+    /// Called by its thread; the fiber is idle, and no other code uses it any more.
     pub(super) unsafe fn free(self) {
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         let said = unsafe { self.switch(Order::End) };
         debug_assert!(said.is_none(), "an idle fiber ends by `Order::End`");
         let stack = self.get().stack.take();
-        // SAFETY: no other code has it any more, and the stack is there still.
+        // SAFETY: no other code uses it any more, and the stack still exists.
         unsafe { self.0.drop_in_place() };
         drop(stack);
     }
 }
 
-/// An odd number that no other task has.
+/// Returns an odd number that no other task has.
 pub(crate) fn next_identity() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(1);
-    // Relaxed: each is handed out once.
+    // Relaxed: only uniqueness matters; each number is handed out once.
     NEXT.fetch_add(2, Relaxed)
 }
 
@@ -380,7 +383,7 @@ fn fiber_begins_here(fiber: Fiber, yielder: &Yielder<Order, Said>, mut order: Or
     }
 }
 
-/// MIGRATE-3: what catches panics has a thread-local of `std`, which the loop would keep.
+/// MIGRATE-3: catching panics uses a thread-local of `std`, whose address the loop would keep.
 #[inline(never)]
 fn run_apart(task: Task<Linux>) {
     run(task);

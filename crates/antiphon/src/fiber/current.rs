@@ -13,12 +13,12 @@ use crate::local;
 thread_local! {
     /// The bounds of the thread's stack.
     static STACK: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
-    /// The file by which the thread rests, if not by a word.
+    /// The event file on which the thread rests, if it does not rest on a word.
     static RESTS: Cell<Option<&'static EventFd>> = const { Cell::new(None) };
 }
 
 /// Sets the fiber that runs on the calling thread from now on. HOST-1: a signal handler sees all
-/// writes from before.
+/// earlier writes.
 #[inline(always)]
 pub(super) fn set_current(fiber: Option<Fiber>) {
     compiler_fence(SeqCst);
@@ -26,10 +26,10 @@ pub(super) fn set_current(fiber: Option<Fiber>) {
     compiler_fence(SeqCst);
 }
 
-/// The fiber that the caller is.
+/// Returns the pool's fiber that the caller runs on, if any.
 #[inline(always)]
 pub(super) fn current_fiber() -> Option<Fiber> {
-    // SAFETY: `set_current` has put it there, and it runs.
+    // SAFETY: `set_current` has stored it, and the fiber runs.
     local::with(|own| own.fiber.get()).map(|fiber| unsafe { Fiber::at(fiber) })
 }
 
@@ -42,24 +42,25 @@ pub(crate) fn top_of(address: usize) -> usize {
     of_fiber.unwrap_or(if (low..high).contains(&address) { high } else { 0 })
 }
 
-/// The calling thread may be [looked at](antiphon_linux::glance).
+/// Stores the bounds of the calling thread's stack, so that it can be
+/// [looked at](antiphon_linux::glance).
 pub(crate) fn show_stack() {
     STACK.set(own_stack().unwrap_or((0, 0)));
 }
 
-/// Whether the caller is a fiber of ours.
+/// Returns whether the caller is a fiber of a pool of this crate.
 pub(crate) fn current_is_ours() -> bool {
     current_fiber().is_some()
 }
 
-/// Runs `ask` as the thread under the calling fiber: a wait in it is a wait of that thread.
+/// Runs `ask` as the thread under the calling fiber: a wait in `ask` blocks that thread.
 #[inline]
 pub(crate) fn not_here<R>(own: &local::Thread, ask: impl FnOnce() -> R) -> R {
     let _back = own.fiber.take().map(|fiber| Back(own, fiber));
     ask()
 }
 
-/// Runs `rest`, in which the calling thread waits as a fiber would, by this bell.
+/// Runs `rest`, in which the calling thread waits on this bell instead of a word.
 pub(super) fn resting<R>(bell: &'static EventFd, rest: impl FnOnce() -> R) -> R {
     struct Over;
 
@@ -74,12 +75,12 @@ pub(super) fn resting<R>(bell: &'static EventFd, rest: impl FnOnce() -> R) -> R 
     rest()
 }
 
-/// The bell by which the calling thread rests, if it does.
+/// Returns the bell on which the calling thread rests, if it does.
 pub(super) fn rests_by() -> Option<&'static EventFd> {
     RESTS.get()
 }
 
-/// Runs `ask`, in which a wait of the calling thread is not by its bell.
+/// Runs `ask`, in which the calling thread does not wait on its bell.
 pub(super) fn not_resting(ask: impl FnOnce()) {
     let bell = RESTS.take();
     ask();

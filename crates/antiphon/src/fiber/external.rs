@@ -1,8 +1,8 @@
-//! Fibers that something other than a pool runs, such as an event loop of `antiphon-coop`. Not for
+//! Fibers that are not run by a pool, but for example by an event loop of `antiphon-coop`. Not for
 //! users: `antiphon-coop` is built with the same version of this crate.
 //!
-//! A fiber of this kind is known by the address of its [`Header`], with which its control block
-//! begins. Whoever runs it marks it as running ([`Running`]) while it does.
+//! A fiber of this kind is identified by the address of its [`Header`], with which its control
+//! block begins. The code that runs it marks it as running ([`Running`]) meanwhile.
 
 use std::fmt;
 use std::io;
@@ -17,8 +17,8 @@ use super::next_identity;
 use crate::local;
 use crate::worker::Notes;
 
-/// The beginning of the control block of such a fiber. Named by its address, of which two bits are
-/// free.
+/// The beginning of the control block of an external fiber. Its address names the fiber, and has
+/// two free bits.
 #[repr(align(8))]
 #[derive(Debug)]
 pub struct Header {
@@ -29,22 +29,23 @@ pub struct Header {
 /// How the fibers of one kind wait.
 #[derive(Debug)]
 pub struct Table {
-    /// The fiber, which is the caller, waits by this sleep.
+    /// Suspends the fiber, which is the caller, in this sleep.
     ///
     /// # Safety
     ///
     /// The control block that begins with the header runs on the calling thread.
     pub sleeps: unsafe fn(NonNull<Header>, Sleep),
-    /// Ends a wait: the fiber may go on. On any thread.
+    /// Ends a wait, so that the fiber may continue. On any thread.
     ///
     /// # Safety
     ///
-    /// The fiber is suspended in a wait, and this call ends it.
+    /// The fiber is suspended in a wait, and this call ends the wait.
     pub resume: unsafe fn(NonNull<Header>),
 }
 
 impl Header {
-    /// That of a new fiber, whose identity no task of a pool and no other fiber has.
+    /// Creates the header of a new fiber, with an identity that no task of a pool and no other
+    /// fiber has.
     #[must_use]
     pub fn new(table: &'static Table) -> Self {
         Self { identity: NonZeroUsize::new(next_identity()).expect("odd"), table }
@@ -59,34 +60,34 @@ impl Header {
     }
 }
 
-/// The fiber of this kind that runs on the calling thread.
+/// Returns the external fiber that runs on the calling thread, if any.
 #[must_use]
 pub fn running() -> Option<NonNull<Header>> {
     local::with(|own| own.external.get()).map(NonNull::cast)
 }
 
-/// Marks what runs on the thread, a fiber or the thread itself, until this is dropped: then what
-/// ran before is marked again.
+/// Marks a fiber, or the thread itself, as running on the calling thread. On drop, the previous
+/// mark is restored.
 #[derive(Debug)]
 pub struct Running {
     external: Option<NonNull<()>>,
-    /// The fiber of a pool.
+    /// The pool's fiber that was marked before.
     fiber: Option<NonNull<()>>,
 }
 
 impl Running {
-    /// The thread itself runs.
+    /// Marks the thread itself as running.
     #[must_use]
     pub fn thread() -> Self {
         Self::instead(None)
     }
 
-    /// This fiber runs.
+    /// Marks this fiber as running.
     ///
     /// # Safety
     ///
     /// Until this is dropped, the calling thread runs the fiber, or switches to it and back, and
-    /// the fiber's control block is there.
+    /// the fiber's control block exists.
     #[must_use]
     pub unsafe fn fiber(fiber: NonNull<Header>) -> Self {
         Self::instead(Some(fiber))
@@ -109,29 +110,30 @@ impl Drop for Running {
     }
 }
 
-/// Keeps the forks of the calling code from the code that runs until this is dropped, on another
-/// stack.
+/// Hides the forks of the calling code from the code that runs on another stack until this is
+/// dropped.
 pub struct ForksKept(#[expect(dead_code, reason = "for its drop")] Notes);
 
 impl ForksKept {
-    /// From now on.
+    /// Hides the calling code's forks from now on.
     #[must_use]
     pub fn now() -> Self {
         Self(Notes::set_aside())
     }
 }
 
-/// The time of a deadline on the monotonic clock, in nanoseconds.
+/// Converts a deadline to the monotonic clock, in nanoseconds.
 #[must_use]
 pub fn monotonic_ns(deadline: Deadline) -> u64 {
     super::monotonic_ns(deadline)
 }
 
-/// Stacks of `bytes` bytes each for such fibers. Directs waits of fibers to this crate, for good.
+/// Creates stacks of `bytes` bytes each for external fibers. From then on, waits of fibers in this
+/// process go through this crate.
 ///
 /// # Errors
 ///
-/// If there can't be any of that size; or there is another fiber runtime in the process.
+/// If stacks of that size can't be made, or there is another fiber runtime in the process.
 pub fn stacks(bytes: usize) -> io::Result<Stacks> {
     super::stacks(bytes)
 }

@@ -1,9 +1,9 @@
-//! A fiber that waits for a file. The file is registered with the reactor of its thread when the
-//! fiber has to wait for the first time, and stays so until the file is closed.
+//! Waits of fibers for files. The file is registered with the reactor of the fiber's thread when
+//! the fiber first has to wait for it, and stays registered until it is closed.
 //!
-//! Fibers of several threads may wait for one file, and each thread has it registered for itself:
-//! so no fiber depends on another thread to be notified. A thread that has a ring registers
-//! nothing: it asks the kernel for each wait.
+//! Fibers of several threads may wait for one file. Each thread registers the file for itself, so
+//! no fiber depends on another thread to be notified. A thread that has a ring registers nothing:
+//! it makes a request to the kernel for each wait.
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind::WouldBlock};
@@ -37,7 +37,7 @@ pub(crate) struct Seats {
     pub(super) hints: super::transfers::Hints,
 }
 
-/// A file, of which one way is waited for.
+/// A file, and the side of it (reading or writing) that is waited for.
 #[derive(Clone, Copy)]
 pub(crate) struct Waited<'a> {
     pub(crate) seats: &'a Seats,
@@ -46,23 +46,23 @@ pub(crate) struct Waited<'a> {
     pub(crate) until: &'a Until<'a>,
 }
 
-/// The ends of a call's waits beside their file: a time, which begins with the first of them; and a
-/// token.
+/// What ends the waits of a call besides their file: a timeout, which begins with the first wait,
+/// and a token.
 pub(crate) struct Until<'a> {
     timeout: Option<Duration>,
-    /// Known from the first wait on: others of the call, after tries in vain, end then, too.
+    /// Set by the first wait; later waits of the call, after unsuccessful tries, use the same.
     deadline: Cell<Option<Deadline>>,
     pub(crate) token: Option<ByToken<'a>>,
 }
 
-/// A token, and what its cancelling notifies. The caller is on the token's list, which takes a
-/// lock, before there are waits, and until they are over. So all of that is on any thread, and the
-/// waits between are on one (MIGRATE-3).
+/// A token, and the word that its cancelling notifies. The caller is on the token's list, which
+/// takes a lock, before the waits begin and until they are over. So entering and leaving the list
+/// may happen on any thread, and the waits in between are on one (MIGRATE-3).
 #[derive(Clone, Copy)]
 pub(crate) struct ByToken<'a> {
     pub(crate) token: &'a Token,
     pub(crate) told: &'a Several<Linux>,
-    /// The epoch of the process that has made it: in a child of that process, no thread tells the
+    /// The epoch of the process that made it: in a child of that process, no thread notifies the
     /// waiters.
     pub(crate) epoch: u32,
 }
@@ -72,18 +72,18 @@ impl<'a> Until<'a> {
         Self { timeout, deadline: Cell::new(None), token }
     }
 
-    /// The deadline of a wait that is about to begin.
+    /// Returns the deadline of a wait that is about to begin.
     pub(crate) fn deadline(&self) -> Option<Deadline> {
         if self.deadline.get().is_none() {
             let own = self.timeout.map(deadline_after);
             let of_token = self.token.and_then(|by| by.token.inner().deadline());
-            // Both times by one clock.
+            // Both times are of the same clock.
             self.deadline.set(own.into_iter().chain(of_token).min_by_key(|deadline| deadline.ns));
         }
         self.deadline.get()
     }
 
-    /// Whether no more is to be waited.
+    /// Returns whether the call must not wait any more: cancelled, or past its deadline.
     pub(crate) fn is_over(&self) -> bool {
         self.is_cancelled() || nap::passed::<Linux>(self.deadline())
     }
@@ -92,20 +92,20 @@ impl<'a> Until<'a> {
         self.token.is_some_and(|by| by.token.is_cancelled())
     }
 
-    /// Why the call ends in vain.
+    /// Returns the error of a call that ends without success.
     pub(crate) fn error(&self) -> io::Error {
         if self.is_cancelled() { Cancelled.into() } else { WouldBlock.into() }
     }
 }
 
-/// The calling fiber, which is suspended where it waits for a file. It does not leave that fiber.
+/// The calling fiber, which is suspended while it waits for a file. The value stays in that fiber.
 pub(crate) struct Suspends<'a> {
     pub(super) host: &'a Host,
     pub(super) fiber: Fiber,
 }
 
 impl Seats {
-    /// The registration with this reactor.
+    /// Returns the registration with this reactor, if there is one.
     #[inline]
     fn find<'a>(&self, reactor: &'a Reactor) -> Option<(&'a Reactor, Seat)> {
         let first = self.first.get().filter(|seat| reactor.owns(seat)).copied();
@@ -125,7 +125,7 @@ impl Seats {
         }
     }
 
-    /// Takes all registrations back, before the file is closed. No fiber waits for it.
+    /// Removes all registrations, before the file is closed. No fiber may wait for it.
     pub(crate) fn give_up(&mut self, file: BorrowedFd<'_>) {
         let others = self.others.get_mut().unwrap_or_else(PoisonError::into_inner);
         self.first.take().into_iter().chain(others.drain(..)).for_each(|seat| seat.give_up(file));
@@ -133,21 +133,20 @@ impl Seats {
 }
 
 impl<'a> Suspends<'a> {
-    /// `None`: the caller is no fiber, or unwinds; it blocks its thread.
+    /// Returns `None` if the caller is not a fiber, or unwinds: then it blocks its thread.
     #[inline]
     pub(crate) fn here() -> Option<Self> {
         let fiber = current_fiber().filter(|_| !thread::panicking())?;
         Some(Self { host: below()?, fiber })
     }
 
-    /// Tries until the file would not block, and waits for the file between tries. `drained` says,
-    /// of the result, whether the file has no more: then the next call does not try before there is
-    /// more.
+    /// Tries until the file does not block, and waits for the file between tries. `drained`
+    /// returns, for the result, whether the file has no more: then the next call does not try
+    /// before there is more.
     ///
     /// # Errors
     ///
-    /// The error of `attempt`; that the file can't be registered; `WouldBlock` when the time is
-    /// over.
+    /// The error of `attempt`, or of the registration; `WouldBlock` when the time is over.
     pub(crate) fn until<R>(
         &self,
         waited: Waited<'_>,
@@ -182,7 +181,7 @@ impl<'a> Suspends<'a> {
                         }
                         return self.after(Ok(done));
                     }
-                    // As where accepting fails again and again, while too many files are open.
+                    // For example, accepting fails repeatedly while too many files are open.
                     failed => return self.after(failed),
                 }
             }
@@ -192,8 +191,8 @@ impl<'a> Suspends<'a> {
         }
     }
 
-    /// Waits until a poll ends the wait, or the deadline, or the call is cancelled; or for no
-    /// reason. `is_told` says whether a poll has told of the awaited side.
+    /// Waits until a poll, the deadline or cancellation ends the wait. May return spuriously.
+    /// `is_told` returns whether a poll has reported the awaited side.
     pub(super) fn waits(
         &self,
         until: &Until<'_>,
@@ -209,15 +208,15 @@ impl<'a> Suspends<'a> {
         self.stays(|| told.wait(deadline, || is_told() || token.is_cancelled()));
     }
 
-    /// Runs `wait`. A fiber that moves stays on its thread meanwhile: it has a place in a structure
-    /// of the host (MIGRATE-3).
+    /// Runs `wait`. A fiber that can move stays on its thread meanwhile, because it is registered
+    /// in a structure of the host (MIGRATE-3).
     fn stays(&self, wait: impl FnOnce()) {
         self.fiber.get().goes.set(GoesOn::Here);
         self.host.polls.waiting(wait);
     }
 
-    /// Ends a try, after the last access to the host (MIGRATE-3); others have their turn where
-    /// files are always ready.
+    /// Ends a try, after the last access to the host (MIGRATE-3). Lets others run now and then,
+    /// also if files are always ready.
     #[inline]
     pub(super) fn after<R>(&self, tried: R) -> R {
         if budget::is_tiring() {
@@ -226,12 +225,11 @@ impl<'a> Suspends<'a> {
         tried
     }
 
-    /// The registration of the file with the thread's reactor, which has been tried, and would
-    /// block.
+    /// Registers the file with the thread's reactor, after a try that would block.
     #[cold]
     fn seat(&self, waited: Waited<'_>) -> io::Result<(&'a Reactor, Seat)> {
         let reactor = self.host.polls.reactor()?;
-        // Another fiber of the thread may have come before, while the caller has tried.
+        // Another fiber of the thread may have registered the file during the caller's try.
         if let Some(known) = waited.seats.find(reactor) {
             return Ok(known);
         }
@@ -240,7 +238,8 @@ impl<'a> Suspends<'a> {
         Ok((reactor, seat))
     }
 
-    /// Waits until a poll has told of that side after the tick; `false` if the wait is over first.
+    /// Waits until a poll has reported that side after the tick. Returns `false` if the wait is
+    /// over first.
     fn wait_after(&self, reactor: &Reactor, seat: Seat, waited: Waited<'_>, tick: u32) -> bool {
         let (handle, Waited { way, until, .. }) = (self.fiber.handle(), waited);
         let is_told = || reactor.before(seat, way).0 != tick;
@@ -260,7 +259,7 @@ impl<'a> Suspends<'a> {
 mod tests {
     use super::*;
 
-    /// Whatever is tried in vain between.
+    /// Unsuccessful tries in between don't matter.
     #[test]
     fn the_time_of_a_call_begins_with_its_first_wait() {
         let until = Until::new(Some(Duration::from_secs(60)), None);

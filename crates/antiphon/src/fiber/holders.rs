@@ -1,9 +1,9 @@
-//! Fibers that may hold the locks that other fibers wait for.
+//! Search for fibers that may hold the locks that other fibers wait for.
 //!
-//! A lock does not know its owner. But a fiber that holds it, and waits, has a guard on its stack,
-//! which has the lock's address. So a search of the stacks of waiting fibers finds those that may
-//! hold a lock, and also some that only have its address. The result is only shown to people: they
-//! can tell the two apart.
+//! A lock does not record its owner. But a waiting fiber that holds it has a guard on its stack,
+//! which contains the lock's address. So a search of the stacks of waiting fibers finds those that
+//! may hold a lock, and also some that only have its address. The result is only shown to people:
+//! they can tell the two apart.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,24 +12,24 @@ use std::os::unix::fs::FileExt as _;
 
 use super::census::{Census, Lock, Wait};
 
-/// Fibers that wait for locks. Displayed, each has a line, with those that may hold the lock.
+/// Fibers that wait for locks. `Display` writes a line for each, with the fibers that may hold the
+/// lock.
 #[derive(Debug)]
 pub(crate) struct Waits {
-    /// The fibers by their numbers, from 1 on: each with its thread, and the lock that it waits
-    /// for.
+    /// The fibers, numbered from 1 on: each with its thread, and the lock that it waits for.
     fibers: Vec<(String, Option<Lock>)>,
-    /// By the address of the lock: the fibers that have it on the stack, and do not wait for it.
+    /// By address of a lock: the fibers that have it on the stack, and do not wait for it.
     known: HashMap<usize, Vec<usize>>,
 }
 
-/// The number of fibers that are displayed.
+/// Maximum number of fibers that are displayed.
 const MOST: usize = 50;
-/// The number of bytes of a stack that are looked at, from where the fiber waits on.
+/// Maximum number of bytes of a stack that are searched, from the fiber's stack pointer up.
 const STACK: usize = 256 << 10;
 
 impl Waits {
-    /// The waits of a census that was just taken. If stacks have changed after it, part of the
-    /// result is wrong.
+    /// Computes the waits of a census that was just taken. If stacks have changed since, part of
+    /// the result is wrong.
     pub(crate) fn of(census: &Census) -> Self {
         let mut waits = Self { fibers: Vec::new(), known: HashMap::new() };
         let hosts = || census.threads.iter().filter_map(|host| Some((host, host.answer.as_ref()?)));
@@ -61,8 +61,8 @@ impl Waits {
     }
 }
 
-/// The words of its stack. Read by way of a file: what it is, and whether it is there still, the
-/// kernel knows, and the compiler need not.
+/// Returns the words of the waiting fiber's stack. They are read through a file, so that the kernel
+/// checks whether the memory still exists, and the compiler assumes nothing about it.
 fn words(memory: &File, wait: &Wait) -> Vec<usize> {
     const WORD: usize = size_of::<usize>();
     let begin = wait.stack.start.next_multiple_of(WORD);

@@ -1,14 +1,13 @@
-//! How waits of fibers come here: the table that Linux asks which fiber or thread waits, and how it
-//! is to wait.
+//! The hooks of the Linux back end for waits of fibers: which fiber or thread waits, and how it
+//! waits.
 //!
 //! | handle | the waiter |
 //! |---|---|
 //! | the address of a control block | a fiber |
-//! | that of a bell, + 1 | a thread that rests while its fibers wait for files |
-//! | that of a control block, + 2 | an [external](super::external) fiber, as of an event loop |
+//! | the address of a bell, + 1 | a thread that rests while its fibers wait for files |
+//! | the address of a header, + 2 | an [external](super::external) fiber, as of an event loop |
 //!
-//! So whatever such a thread rests on, it polls files meanwhile, and a thread that wakes it ends
-//! the poll.
+//! So a resting thread polls files in all its waits, and a thread that wakes it ends the poll.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -35,14 +34,14 @@ const _: () = assert!(align_of::<EventFd>() > BELL as usize);
 const EXTERNAL: u64 = 2;
 const _: () = assert!(align_of::<Header>() > (BELL | EXTERNAL) as usize);
 
-/// The functions that the budget of ready steps needs from fibers.
+/// The functions that the budget needs from fibers.
 static FIBERS: Fibers = Fibers { turn: host::turn, yield_now: others_go_on };
 
-/// Directs waits of fibers here, for good.
+/// Installs the hooks for the life of the process.
 ///
 /// # Errors
 ///
-/// If they go elsewhere: there is another fiber runtime in this process.
+/// If another fiber runtime in this process has installed its own.
 fn installed() -> Result<(), AlreadyInstalled> {
     install(&HOOKS)?;
     budget::register(&FIBERS);
@@ -55,8 +54,8 @@ fn others_go_on() {
     }
 }
 
-/// Whether the caller stays on its thread until it returns: a thread does, and a fiber of a pool
-/// whose fibers don't move.
+/// Returns whether the caller stays on its thread until it returns: so for a thread, and for a
+/// fiber of a pool whose fibers don't move.
 pub(crate) fn stays() -> bool {
     external::running().is_none() && !host::may_move()
 }
@@ -65,14 +64,15 @@ fn give_way() -> bool {
     host::has_ready() && leave(Said::Yields { soft: false })
 }
 
-/// Stacks for the fibers of a pool, of `bytes` bytes each.
+/// Creates stacks for the fibers of a pool, of `bytes` bytes each.
 ///
 /// # Errors
 ///
-/// If there can't be any of that size; or there is another fiber runtime in the process.
+/// If stacks of that size can't be made, or there is another fiber runtime in the process.
 pub(crate) fn stacks(bytes: usize) -> io::Result<Stacks> {
     let stacks = Stacks::new(bytes).map_err(io::Error::other)?;
-    // At least one: with none, tasks would not be fibers, and the caller would get no error.
+    // Try one: if there were no stack, tasks would not be fibers, and the caller would get no
+    // error.
     drop(stacks.take().map_err(io::Error::other)?);
     installed().map_err(|_| {
         io::Error::other("another fiber runtime has its waits go through antiphon's locks")
@@ -80,38 +80,38 @@ pub(crate) fn stacks(bytes: usize) -> io::Result<Stacks> {
     Ok(stacks)
 }
 
-/// Tells the task of the calling fiber from others, those that have ended too.
+/// Returns the identity of the calling fiber's task, unique also among tasks that have ended.
 pub(crate) fn identity() -> Option<NonZeroUsize> {
     match external::running() {
-        // SAFETY: it runs, and so it is there.
+        // SAFETY: the fiber runs, and so its header exists.
         Some(external) => Some(unsafe { external.as_ref() }.identity()),
         None => current_fiber().map(Fiber::identity),
     }
 }
 
-/// Lets others run. `false`: the caller is no fiber; or it unwinds, and no other code may run on
-/// its thread while that is taken to panic.
+/// Lets others run. Returns `false` if the caller is not a fiber; or if it unwinds, because no
+/// other code may run on its thread while `std` considers the thread to be panicking.
 ///
-/// Inline: a `ret` behind a switch is one that the processor has not seen the `call` of, and it
-/// predicts the next wrongly, too.
+/// Inline: the processor has not seen the `call` of a `ret` behind a switch, and then mispredicts
+/// the next `ret`, too.
 #[inline(always)]
 pub(super) fn leave(said: Said) -> bool {
     let Some(fiber) = current_fiber().filter(|_| !thread::panicking()) else { return false };
-    // SAFETY: it is what runs here, and does not unwind.
+    // SAFETY: the fiber runs here, and does not unwind.
     unsafe { go_away(fiber, said) };
     true
 }
 
-/// As [`leave`].
+/// Switches away from `fiber`, as [`leave`] does.
 ///
 /// # Safety
 ///
 /// The caller is that fiber, and does not unwind.
 #[inline(always)]
 unsafe fn go_away(fiber: Fiber, said: Said) {
-    // Forks of the others are theirs.
+    // Other fibers must not see this fiber's forks.
     let _notes = Notes::set_aside();
-    // SAFETY: the caller's.
+    // SAFETY: promised by the caller.
     unsafe {
         match fiber.get().clocked.get() {
             Some(clocked) if timing::is_told(fiber, clocked, said) => {
@@ -138,7 +138,7 @@ fn current() -> Option<u64> {
     })
 }
 
-/// The external fiber that has that handle.
+/// Returns the external fiber with that handle.
 fn external(handle: u64) -> NonNull<Header> {
     let control = ptr::with_exposed_provenance_mut((handle & !EXTERNAL) as usize);
     NonNull::new(control).expect("an address")
@@ -147,20 +147,20 @@ fn external(handle: u64) -> NonNull<Header> {
 fn suspend(handle: u64, sleep: Sleep) {
     if handle & EXTERNAL != 0 {
         let fiber = external(handle);
-        // SAFETY: the caller is that fiber, and so it is there.
+        // SAFETY: the caller is that fiber, and so it exists.
         return unsafe { (fiber.as_ref().table().sleeps)(fiber, sleep) };
     }
     if handle & BELL != 0 {
-        // A signal handler that waits meanwhile does so as a thread: the reactor is in use.
+        // A signal handler that waits meanwhile waits as a thread: the reactor is in use.
         return current::not_resting(|| host::rest(sleep));
     }
     if thread::panicking() {
-        // SAFETY: the caller is that fiber, and so it is there.
+        // SAFETY: the caller is that fiber, and so it exists.
         return host::wait_here(unsafe { Fiber::of_handle(handle) }, sleep);
     }
     if let Some(fiber) = current_fiber() {
         fiber.get().sleep.set(Some(sleep));
-        // SAFETY: as above, and it does not unwind.
+        // SAFETY: the caller is that fiber, and does not unwind.
         unsafe { go_away(fiber, Said::Sleeps) };
     }
 }
@@ -168,15 +168,15 @@ fn suspend(handle: u64, sleep: Sleep) {
 fn resume(handle: u64) {
     if handle & EXTERNAL != 0 {
         let fiber = external(handle);
-        // SAFETY: the fiber waits: that is when this is called, once. So it is there until then.
+        // SAFETY: this is called once, while the fiber waits. So the fiber exists.
         return unsafe { (fiber.as_ref().table().resume)(fiber) };
     }
     if handle & BELL != 0 {
         let bell = ptr::with_exposed_provenance::<EventFd>((handle - BELL) as usize);
-        // SAFETY: the handle of `current`; FILE-4 and FILE-6, it is never freed.
+        // SAFETY: the handle comes from `current`; the bell is never freed (FILE-4 and FILE-6).
         return unsafe { &*bell }.notify(Ticket::MIN);
     }
-    // SAFETY: the fiber is suspended in a wait: that is when this is called, once.
+    // SAFETY: this is called once, while the fiber is suspended in a wait.
     unsafe {
         if !host::wake_beside(handle) {
             Fiber::post(handle);

@@ -1,7 +1,8 @@
-//! The fibers of a thread: which goes on next, and those that wait.
+//! The host of a thread's fibers: its run queue, its waiting fibers, and the order in which fibers
+//! continue.
 //!
-//! - HOST-1: the state here is changed while no fiber runs, or while `busy` says so. A signal
-//!   handler that lets fibers go on posts them: it may have come in between.
+//! - HOST-1: the state here is changed only while no fiber runs, or while `busy` is set. A signal
+//!   handler that wakes fibers posts them, because it may have interrupted a change.
 
 mod answers;
 mod below;
@@ -35,85 +36,87 @@ use crate::worker::{passes, run};
 pub(super) use below::{below, has_ready, may_move, rest, turn, wait_here, wake_beside};
 pub(crate) use moves::has_begun;
 
-/// The fibers of one thread. It is on the thread's stack, and its own.
+/// The fibers of one thread. It lies on the thread's stack, and only that thread uses it.
 pub(crate) struct Host {
     stacks: Stacks,
     mail: &'static Ready<Linux>,
-    /// Whether its fibers move.
+    /// Whether its fibers move to other threads.
     moves: bool,
-    /// Fibers that may go on, the first at the front.
+    /// The run queue: fibers that may continue, the next at the front.
     ready: Line<Fiber>,
-    /// Without a task; the last one used is at the end.
+    /// Fibers without a task; the last one used is at the end.
     idle: RefCell<Vec<Fiber>>,
     timers: RefCell<Wheel>,
-    /// No task begins: there was no stack for one.
+    /// Set while no task begins, because there was no stack.
     dry: Cell<Option<Dry>>,
-    /// How many wait.
+    /// The number of waiting fibers.
     waiting: Cell<usize>,
-    /// Whether a task has begun after the last time none was ready.
+    /// Whether a task has begun since the last time that no fiber was ready.
     began: Cell<bool>,
-    /// Something changes the lists, though a fiber runs: HOST-1.
+    /// Whether the lists are being changed while a fiber runs: HOST-1.
     busy: Cell<bool>,
     turns: Turns,
-    /// The number of turns in which no fiber was ready, or one that only looked and waits on.
+    /// The number of turns in which no fiber was ready, or a fiber only checked its condition and
+    /// waits again.
     in_vain: Cell<u32>,
-    /// The looks at the clock, and with it at deadlines. The number of turns to the next is in the
-    /// desk.
+    /// The readings of the clock, at which deadlines are checked. The number of turns to the next
+    /// reading is in the desk.
     looks: Looks,
-    /// Fibers that wait, are timed, and have not looked at the clock.
+    /// Timed fibers that wait and have not looked at the clock.
     untold: Untold,
-    /// The number of stacks that it has given back after its last look at how many are free.
+    /// The number of stacks given back since the thread last checked how many are free.
     given: Cell<usize>,
     /// All fibers of the thread, each at its own index.
     all: RefCell<Vec<Fiber>>,
     desks: Arc<Desks>,
     desk: Arc<Desk>,
-    /// The files that they wait for.
+    /// The polls for files that the fibers wait for.
     pub(super) polls: Polls,
 }
 
 /// The next act of a thread with fibers.
 pub(crate) enum Next {
-    /// Begins a task, if it has one; then others go on.
+    /// Begins a task of its own, if it has one; then fibers continue.
     Task,
-    /// As `Task`; if there is none, it begins a task from elsewhere, if there is one.
+    /// Begins a task of its own or, if it has none, from elsewhere.
     AnyTask,
-    /// Waits: some fibers do, and none may go on.
+    /// Waits: some fibers wait, and none may continue.
     Wait,
-    /// As `Wait`, but it begins no task, because no stack can be had. It tries again at that time,
-    /// by the monotonic clock.
+    /// Waits, and begins no task, because no stack is available. It tries again at that time, by
+    /// the monotonic clock, in nanoseconds.
     Dry(u64),
     /// The thread has no fibers.
     Nothing,
 }
 
-/// There was no stack, for this reason; another look is due at `until`, by the monotonic clock.
+/// No stack was available, for the reason `why`; another try is due at `until`, by the monotonic
+/// clock, in nanoseconds.
 #[derive(Clone, Copy)]
 struct Dry {
     until: u64,
     why: NoStack,
 }
 
-/// How many stacks without a task a thread keeps.
+/// Maximum number of stacks without a task that a thread keeps.
 const KEPT: usize = 64;
-/// The number of free stacks of a pool that keep their memory, beside those that threads keep.
+/// Number of free stacks of a pool that keep their memory, besides those that threads keep.
 const HOT: usize = 1024;
-/// The number of free stacks that give their memory back at a time: no task begins meanwhile.
+/// Number of free stacks that give their memory back at a time: no task begins meanwhile.
 const PIECE: usize = 128;
-/// Time between two looks of a thread without a stack for one that another thread may have given
-/// back, which does not tell. In nanoseconds.
+/// Time between two tries of a thread to get a stack, in nanoseconds. A thread that gives a stack
+/// back does not notify others.
 const NAP_NS: u64 = 1_000_000;
-/// Deadlines are looked at every 16 turns, if there are any; also where nothing else is to be done,
-/// and where the clock is looked at anyway.
+/// Deadlines, if there are any, are checked every 16 turns, when there is nothing else to do, and
+/// when the clock is read anyway.
 const TIMERS_EVERY: u32 = 16;
-/// A deadline by a clock that can be set is looked at again after this time, in nanoseconds.
+/// A deadline by a clock that can be set is checked again after this time, in nanoseconds.
 const REALTIME_LOOK_NS: u64 = 1_000_000_000;
 
-/// The mails of threads that have ended: READY-2.
+/// The mailboxes of threads that have ended: READY-2.
 static MAILS: Mutex<Vec<&'static Ready<Linux>>> = Mutex::new(Vec::new());
 
 impl Host {
-    /// The fibers of the calling thread, which has none yet.
+    /// Creates the host of the calling thread, without fibers.
     ///
     /// A task that occupies the thread for more than `hog_ns` counts as a hog.
     pub(crate) fn new(stacks: Stacks, moves: bool, desks: Arc<Desks>, hog_ns: u64) -> Self {
@@ -142,13 +145,13 @@ impl Host {
         }
     }
 
-    /// Runs a task, as a fiber, until that waits or is done. Where no stack is to be had, it is run
-    /// on the thread's, which waits where the task waits.
+    /// Runs a task as a fiber until it waits or is done. If no stack is available and the thread
+    /// has no fibers, the task runs on the thread's own stack, and its waits block the thread.
     ///
     /// # Errors
     ///
-    /// If there is no stack, and a fiber of the thread may give one back: the task, for this thread
-    /// or another that has some. None begins here then until there is a stack for it.
+    /// The task, if no stack is available and a fiber of the thread may give one back. This thread
+    /// then begins no task until there is a stack; another thread may have a stack.
     pub(crate) fn run(&self, task: Task<Linux>) -> Result<(), Task<Linux>> {
         self.desk.has_none(false);
         self.began.set(true);
@@ -163,7 +166,7 @@ impl Host {
         Ok(())
     }
 
-    /// Notes that there is no stack: tasks begin later.
+    /// Records that no stack is available, so tasks begin later.
     #[cold]
     fn dries(&self, why: NoStack) {
         self.set_dry(Some(Dry { until: now().saturating_add(NAP_NS), why }));
@@ -174,15 +177,15 @@ impl Host {
         self.desk.is_dry(dry.is_some());
     }
 
-    /// Whether no task may begin, because no stack can be had.
+    /// Returns whether no task may begin, because no stack is available.
     #[cold]
     fn is_dry(&self, Dry { until, .. }: Dry) -> bool {
         if self.idle.borrow().is_empty() {
             if now() < until {
                 return true;
             }
-            // Before a task is taken that would have to be put back. A fiber that has begun needs
-            // no stack.
+            // Try now, before a task is taken that would have to be put back. A fiber that has
+            // begun needs no stack.
             if !self.moves {
                 match self.stack() {
                     Ok(fiber) => self.idle.borrow_mut().push(fiber),
@@ -197,27 +200,27 @@ impl Host {
         false
     }
 
-    /// A stack without a task.
+    /// Takes an idle fiber, or makes one.
     fn stack(&self) -> Result<Fiber, NoStack> {
         let idle = self.idle.borrow_mut().pop();
         idle.map_or_else(|| self.stacks.take().map(|stack| self.begin(stack)), Ok)
     }
 
-    /// Another, on that stack.
+    /// Makes a fiber on that stack.
     fn begin(&self, stack: Stack) -> Fiber {
         let fiber = Fiber::new(stack, self.mail, self.moves);
         self.list(fiber);
         fiber
     }
 
-    /// Puts it among all of the thread.
+    /// Adds the fiber to the list of all fibers of the thread.
     fn list(&self, fiber: Fiber) {
         let mut all = self.all.borrow_mut();
         fiber.get().at.set(all.len());
         all.push(fiber);
     }
 
-    /// Takes it from among them.
+    /// Removes the fiber from the list of all fibers of the thread.
     fn unlist(&self, fiber: Fiber) {
         let (at, mut all) = (fiber.get().at.get(), self.all.borrow_mut());
         all.swap_remove(at);
@@ -226,14 +229,14 @@ impl Host {
         }
     }
 
-    /// Ends one.
+    /// Ends a fiber.
     ///
     /// # Safety
     ///
     /// The fiber is idle, and on no other list.
     unsafe fn free(&self, fiber: Fiber) {
         self.unlist(fiber);
-        // SAFETY: the caller's; and so no other code has it any more.
+        // SAFETY: promised by the caller; so no other code uses it any more.
         unsafe { fiber.free() };
     }
 
@@ -242,16 +245,17 @@ impl Host {
         local::with(|own| own.host.set(Some(NonNull::from(self).cast())));
     }
 
-    /// Runs fibers that may go on, until it is time for something else, and returns what that is.
+    /// Resumes fibers that may continue until it is time for something else, and returns the next
+    /// act.
     pub(crate) fn go_on(&self) -> Next {
         self.go_on_by(|fiber| self.switch(fiber, Order::GoOn))
     }
 
-    /// As [`go_on`](Self::go_on), each by `go_on`.
+    /// As [`go_on`](Self::go_on), but resumes each fiber with `go_on`.
     #[inline(always)]
     fn go_on_by(&self, go_on: impl FnMut(Fiber) -> Turn) -> Next {
         let prepare = || {
-            // Relaxed: others compare it.
+            // Relaxed: other threads only compare it.
             self.desk.turn.store(self.turn(), Relaxed);
             self.collect(self.is_look_due());
             let is_dry = self.dry.get().is_some_and(|dry| self.is_dry(dry));
@@ -274,7 +278,7 @@ impl Host {
         }
     }
 
-    /// The turn was one of those. Not before its questions are answered.
+    /// Counts the turn as one in which no fiber ran. Called after its questions are answered.
     fn was_in_vain(&self) {
         self.in_vain.set(self.in_vain.get().wrapping_add(1));
     }
@@ -289,9 +293,9 @@ impl Host {
             return Next::Nothing;
         }
         let (began, timed) = (self.began.take(), !self.timers.borrow().is_empty());
-        // Where no task has begun, a poll comes anyway.
+        // If no task has begun, a poll follows anyway.
         self.collect(timed || began && !self.polls.is_idle());
-        // There may be another task: files are polled then when that is due.
+        // There may be another task: files are then polled only when a poll is due.
         if began {
             return Next::Task;
         }
@@ -299,14 +303,14 @@ impl Host {
         if self.ready.is_empty() { Next::Wait } else { Next::Task }
     }
 
-    /// Looks at the files, where no fiber may go on and some wait for them.
+    /// Polls for files if no fiber may continue and some wait for files.
     fn poll_if_worth_it(&self) {
         if self.ready.is_empty() && self.polls.is_worth_it() {
             self.poll(PAST);
         }
     }
 
-    /// Gives the memory of a few stacks back to the kernel, where many are free.
+    /// Gives the memory of a few stacks back to the kernel, if many are free.
     #[cold]
     fn trim(&self) {
         let hot = self.stacks.counts().hot;
@@ -320,8 +324,8 @@ impl Host {
         self.waiting.get() > 0 || !self.ready.is_empty()
     }
 
-    /// Finds the fibers that may go on: others have said so; or, where the clock is looked at,
-    /// their deadlines have passed, or their files are ready.
+    /// Finds the fibers that may continue: those that were posted and, if `looks` (the clock is
+    /// read), those whose deadlines have passed or whose files are ready.
     #[inline]
     fn collect(&self, looks: bool) {
         if !self.mail.is_quiet() {
@@ -335,7 +339,7 @@ impl Host {
     #[inline(never)]
     fn read_mail(&self) {
         self.mail.look();
-        // SAFETY: the thread's own.
+        // SAFETY: the mailbox belongs to this thread.
         while let Some(item) = unsafe { self.mail.take() } {
             // SAFETY: the posted item is the handle of a fiber of this thread, which waits.
             self.wake(unsafe { Fiber::of_handle(item.word()) });
@@ -343,7 +347,7 @@ impl Host {
         self.desk.questions().for_each(|question| self.answer(&question));
     }
 
-    /// The number of turns after the last look at the clock.
+    /// Returns the number of turns since the last look at the clock.
     fn turns(&self) -> u32 {
         self.turn().wrapping_sub(self.looks.turn())
     }
@@ -361,10 +365,10 @@ impl Host {
     fn expire(&self, now: u64) {
         loop {
             let Some(timer) = self.timers.borrow_mut().expire(now) else { return };
-            // SAFETY: all timers of the wheel are of fibers that are there.
+            // SAFETY: all timers of the wheel belong to fibers that exist.
             let fiber = unsafe { Fiber::of_timer(timer) };
             let sleep = fiber.get().sleep.get().expect("a timer is that of a sleep");
-            // SAFETY: it has not gone on: its timer would have been taken away.
+            // SAFETY: the fiber has not continued: its timer would have been removed.
             if unsafe { sleep.expire() } {
                 fiber.get().looked.set(Some(sleep).filter(|sleep| sleep.looks_again));
                 self.wake(fiber);
@@ -372,11 +376,11 @@ impl Host {
         }
     }
 
-    /// A fiber waits no more.
+    /// Moves a fiber whose wait is over to the run queue.
     fn wake(&self, fiber: Fiber) {
         let deadline = fiber.get().sleep.take().and_then(|sleep| sleep.deadline);
         if deadline.is_some() {
-            // SAFETY: the timer of a fiber that is there; of this wheel, if it is of one.
+            // SAFETY: the fiber exists, and its timer is in no other wheel than this one.
             unsafe { self.timers.borrow_mut().remove(fiber.timer()) };
         }
         if let Some(clocked) = fiber.get().clocked.get() {
@@ -386,22 +390,22 @@ impl Host {
         self.ready.push(fiber);
     }
 
-    /// Waits for files until the deadline, and lets the fibers go on whose files are ready. Returns
-    /// the number of fibers that waited for these.
+    /// Waits for files until the deadline, and wakes the fibers whose files are ready. Returns the
+    /// number of fibers that waited for these files.
     fn poll(&self, deadline: Option<Deadline>) -> usize {
         self.polls.poll(deadline, |handle| {
-            // SAFETY: it is in `Suspends::wait_after`, and so it is there.
+            // SAFETY: the fiber is in `Suspends::wait_after`, and so it exists.
             let fiber = unsafe { Fiber::of_handle(handle) };
-            // None: its deadline has passed, and it has not gone on since.
+            // None: its deadline has passed, and it has not continued since.
             let sleep = fiber.get().sleep.get();
-            // SAFETY: it has not gone on.
+            // SAFETY: the fiber has not continued.
             if sleep.is_some_and(|sleep| unsafe { sleep.expire() }) {
                 self.wake(fiber);
             }
         })
     }
 
-    /// Runs `rest`, in which the thread waits: where fibers wait for files, these end it, too.
+    /// Runs `rest`, in which the thread waits. If fibers wait for files, ready files end it, too.
     pub(crate) fn resting<R>(&self, rest: impl FnOnce() -> R) -> R {
         if !self.untold.is_empty() {
             self.cut(self.mark(), 0);
@@ -409,55 +413,57 @@ impl Host {
         self.looks.resting(|| self.polls.resting(rest))
     }
 
-    /// Whether another fiber may go on.
+    /// Returns whether another fiber may continue.
     #[cfg(feature = "io_uring")]
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// The number of turns so far, modulo 2³².
+    /// Returns the number of turns so far, modulo 2³².
     #[inline]
     pub(super) fn turn(&self) -> u32 {
         self.turns.count()
     }
 
-    /// The mail and the time that wake the thread, beside tasks.
+    /// Returns the mailbox and the deadline that wake the thread, besides tasks.
     pub(crate) fn awaited(&self) -> (Awaited<'static, Linux>, Option<Deadline>) {
         let next = self.timers.borrow().next_ns();
         (self.mail.awaited(), next.map(|ns| Deadline { clock: Clock::Monotonic, ns }))
     }
 
-    /// Sleeps until a fiber may go on, the thread is notified, or that time.
+    /// Sleeps until a fiber may continue, the thread is notified, or the time is `ns`, by the
+    /// monotonic clock.
     pub(crate) fn wait_until(&self, ns: u64) {
         self.wait(Some(Deadline { clock: Clock::Monotonic, ns }));
     }
 
-    /// Sleeps until a fiber may go on, the thread is notified, or that deadline.
+    /// Sleeps until a fiber may continue, the thread is notified, or the deadline has passed.
     pub(crate) fn wait(&self, deadline: Option<Deadline>) {
         let (awaited, next) = self.awaited();
-        // Both deadlines by one clock.
+        // Both deadlines are of the same clock.
         let deadline = next.into_iter().chain(deadline).min_by_key(|deadline| deadline.ns);
         self.resting(|| awaited.wait_until(deadline));
         self.resumed(now());
     }
 
-    /// The mailbox by which the thread is notified.
+    /// Returns the mailbox through which the thread is notified.
     pub(crate) fn mail(&self) -> &'static Ready<Linux> {
         self.mail
     }
 
-    /// Switches to the fiber, and sees to what it says.
+    /// Switches to the fiber, then handles the reason why it switches back.
     #[inline(always)]
     fn switch(&self, fiber: Fiber, order: Order) -> Turn {
         let said = self.runs(fiber, order);
         self.sees_to(fiber, said)
     }
 
-    /// Switches to the fiber; what it says.
+    /// Switches to the fiber, and returns the reason why it switches back.
     #[inline(always)]
     fn runs(&self, fiber: Fiber, order: Order) -> Said {
         current::set_current(Some(fiber));
-        // SAFETY: idle for a task, and suspended to go on: it was of the list of such.
+        // SAFETY: the fiber comes from the list of idle fibers for `Run`, and from the run queue,
+        // of suspended ones, for `GoOn`.
         let said = unsafe { fiber.switch(order) };
         current::set_current(None);
         said.expect("the fiber ends only by `Order::End`")
@@ -483,7 +489,7 @@ impl Host {
             idle.push(fiber);
         } else {
             drop(idle);
-            // SAFETY: idle, and on no list.
+            // SAFETY: the fiber is idle, and on no other list.
             unsafe { self.free(fiber) };
             self.given.set(self.given.get() + 1);
         }
@@ -491,11 +497,11 @@ impl Host {
 
     fn sleeps(&self, fiber: Fiber) {
         let Some(sleep) = fiber.get().sleep.get() else { return };
-        // The fiber has looked, and goes on waiting.
+        // The fiber has only checked its condition, and waits again.
         if fiber.get().looked.take().is_some_and(|looked| looked.is_by_node_of(&sleep)) {
             self.in_vain.set(self.in_vain.get().wrapping_add(1));
         }
-        // SAFETY: it is switched away from, and goes on only here.
+        // SAFETY: its stack was switched away from, and it continues only through this host.
         if !unsafe { sleep.commit() } {
             fiber.get().sleep.set(None);
             if let Some(clocked) = fiber.get().clocked.get() {
@@ -507,9 +513,9 @@ impl Host {
         self.waiting.set(self.waiting.get() + 1);
         self.note(fiber);
         if let Some(deadline) = sleep.deadline {
-            // SAFETY: taken away again, or expired, before it goes on.
+            // SAFETY: the timer is removed, or expires, before the fiber continues.
             unsafe { self.timers.borrow_mut().insert(fiber.timer(), monotonic_ns(deadline)) };
-            // Relaxed: as above.
+            // Relaxed: only this thread and ticks write it.
             self.desk.look_in.fetch_min(self.turns() + TIMERS_EVERY, Relaxed);
         }
     }
@@ -520,7 +526,7 @@ impl Drop for Host {
         debug_assert!(!self.has_fibers(), "a thread stays for its fibers");
         self.desks.close(&self.desk);
         for fiber in self.idle.take() {
-            // SAFETY: idle, and on no list any more.
+            // SAFETY: the fiber is idle, and on no other list.
             unsafe { self.free(fiber) };
         }
         MAILS.lock().unwrap_or_else(PoisonError::into_inner).push(self.mail);
@@ -531,7 +537,7 @@ fn now() -> u64 {
     Linux::now(Clock::Monotonic)
 }
 
-/// The time of a deadline by the clock of the timers.
+/// Converts a deadline to the clock of the timers.
 pub(crate) fn monotonic_ns(deadline: Deadline) -> u64 {
     match deadline.clock {
         Clock::Monotonic => deadline.ns,

@@ -1,9 +1,9 @@
-//! When a thread with fibers has looked at the clock, and for how long tasks have kept it from its
-//! line.
+//! The looks at the clock of a thread with fibers, and the time for which tasks have kept the
+//! thread from its run queue.
 //!
-//! It looks between two turns, or as a fiber that is timed leaves or goes on. Two looks that are
-//! far apart, though there is one each few turns, say that one of these was long: unless the thread
-//! has rested meanwhile.
+//! The thread looks between two turns, or when a timed fiber is suspended or continues. There is a
+//! look each few turns; so two looks that are far apart show that one of these turns was long,
+//! unless the thread has rested meanwhile.
 
 use std::cell::Cell;
 
@@ -16,18 +16,18 @@ pub(super) struct Looks {
     /// The pace of looks, and the turn of the last one.
     pace: Cell<Pace>,
     turn: Cell<u32>,
-    /// If two looks are further apart than this, a task has kept the thread from its line.
+    /// If two looks are further apart than this, a task has kept the thread from its run queue.
     hog_ns: u64,
-    /// The time for which tasks have kept it so, summed up.
+    /// The total time for which tasks have kept the thread.
     kept_ns: Cell<u64>,
-    /// Whether it rests, and when the last rest ended.
+    /// Whether the thread rests, and when the last rest ended.
     rests: Cell<bool>,
     resumed_ns: Cell<u64>,
 }
 
-/// Longest time between two looks at the clock, in nanoseconds, about.
+/// Approximate longest time between two looks at the clock, in nanoseconds.
 const LOOK_NS: u64 = 50_000;
-/// The greatest number of turns between two looks at the clock.
+/// Maximum number of turns between two looks at the clock.
 const LOOK_EVERY: u32 = 256;
 
 impl Looks {
@@ -38,17 +38,18 @@ impl Looks {
         Self { pace, turn, hog_ns, kept_ns, rests, resumed_ns }
     }
 
-    /// The turn of the last look.
+    /// Returns the turn of the last look.
     #[inline]
     pub(super) fn turn(&self) -> u32 {
         self.turn.get()
     }
 
-    /// A look, in that turn: what time it is, and in how many turns the next is to be.
+    /// Looks at the clock, in that turn. Returns the time, and the number of turns to the next
+    /// look.
     pub(super) fn look(&self, turn: u32) -> (u64, u32) {
         let (now, mut pace) = (Linux::now(Clock::Monotonic), self.pace.get());
         let passed = now.saturating_sub(pace.looked_ns());
-        // Before the first look there was no task.
+        // There was no task before the first look.
         if passed > self.hog_ns && pace.looked_ns() > 0 && !self.rests.get() {
             self.kept_ns.set(self.kept_ns.get() + passed);
         }
@@ -58,18 +59,18 @@ impl Looks {
         (now, next)
     }
 
-    /// The time of the last look, or of the end of the last rest.
+    /// Returns the time of the last look, or of the end of the last rest.
     pub(super) fn looked_ns(&self) -> u64 {
         self.pace.get().looked_ns()
     }
 
-    /// The time for which tasks have kept the thread from its line, summed up; only long ones
-    /// count.
+    /// Returns the total time for which tasks have kept the thread from its run queue; only long
+    /// tasks count.
     pub(super) fn kept_ns(&self) -> u64 {
         self.kept_ns.get()
     }
 
-    /// Of the time from `from` until now, in which a fiber was let go on and not found: the part
+    /// Returns the part of the time from `from` to `now`, in which a woken fiber was not found yet,
     /// for which a task has kept the thread.
     pub(super) fn hogged_ns(&self, from: u64, now: u64) -> u64 {
         let passed = now.saturating_sub(from.max(self.resumed_ns.get()));
@@ -87,12 +88,13 @@ impl Looks {
         }
 
         self.rests.set(true);
-        // Though it panics, as a policy may.
+        // Also if `rest` panics, as a policy may.
         let _over = Over(&self.rests);
         rest()
     }
 
-    /// The thread has rested, or looked for tasks elsewhere, until then; it is in that turn.
+    /// Records that the thread has rested, or looked for tasks elsewhere, until `at`, and is in
+    /// that turn.
     pub(super) fn resumed(&self, at: u64, turn: u32) {
         self.resumed_ns.set(at);
         let mut pace = self.pace.get();
@@ -121,8 +123,7 @@ mod tests {
         let kept_ns = looks.kept_ns();
         assert!(kept_ns >= 2_000_000, "{kept_ns}");
         assert!(looks.hogged_ns(now - 2_000_000, now) >= 2_000_000);
-        // Not all of that was kept: the time kept may not be longer than the time that passed after
-        // the last rest.
+        // Only time after the end of the last rest counts as kept.
         looks.resumed(now, 2);
         assert_eq!(looks.hogged_ns(now - 2_000_000, now), 0);
         looks.resting(sleep);

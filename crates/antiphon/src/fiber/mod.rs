@@ -1,8 +1,8 @@
-//! Fibers: tasks on stacks of their own, which are suspended where they wait.
+//! Fibers: tasks with their own stacks, which are suspended where they wait.
 //!
 //! The tasks of a pool that is built with [`fibers`](crate::pool::Builder::fibers) run as fibers. A
 //! fiber waits as a thread does, in the middle of any call and beside threads in the same queues:
-//! by this crate's locks, events, condition variables, barriers and semaphores, for tasks, and at
+//! for this crate's locks, events, condition variables, barriers and semaphores, for tasks, and at
 //! the end of scopes. While it waits, its thread runs other tasks.
 //!
 //! ```
@@ -29,10 +29,9 @@
 //! ```
 //!
 //! A task that has not begun costs as much memory as its closure. From its beginning to its end it
-//! has a stack, of which as much is in memory as it has used: at least a page. A fiber that has
-//! begun stays on its thread. So it may use `Rc`, `RefCell` and thread-locals; and while its thread
-//! is in a long task, it waits for that. (Fibers move only in pools for experiments: feature
-//! `migrating`.)
+//! has a stack, of which only the used part is in memory, at least a page. A fiber that has begun
+//! stays on its thread. So it may use `Rc`, `RefCell` and thread-locals; but while its thread is in
+//! a long task, the fiber waits. (Fibers move only in pools for experiments: feature `migrating`.)
 //!
 //! [`block_on`] waits for a future, for example one of Tokio's. A task's handle is a future itself.
 //!
@@ -50,12 +49,12 @@
 //! - **Fibers take turns.** A fiber that computes and never waits should call [`checkpoint`] now
 //!   and then; otherwise it keeps other fibers of its thread from running. A fiber whose waits are
 //!   always over at once, such as waits for an open latch, lets others run at each 128th of them.
-//! - **The stack has the size that was asked for.** A fiber that needs more ends the process by
+//! - **The stack has the size that was asked for.** A fiber that needs more ends the process with
 //!   `SIGSEGV`, because there is a guard page below its stack. There is no message as for threads.
-//! - **While a panic unwinds**, a fiber that waits blocks its thread: a fiber on another stack
-//!   would be taken to panic, too. If it waits for another fiber of its thread, for example one
-//!   that holds a lock and waits, it waits for ever. So a destructor should try a lock, or lock
-//!   only what no fiber holds while it waits.
+//! - **While a panic unwinds**, a fiber that waits blocks its thread: otherwise `std` would
+//!   consider a fiber on another stack to be panicking, too. If it waits for another fiber of its
+//!   thread, for example one that holds a lock and waits, it waits for ever. So a destructor should
+//!   try a lock, or take only locks that no fiber holds while it waits.
 //! - **A pool that is dropped** waits for its fibers, including those that wait for others.
 
 mod block_on;
@@ -100,14 +99,14 @@ pub use crate::budget::may_be_ready;
 use crate::deadline::deadline_after;
 use control::Said;
 
-/// The size of a fiber's stack that is enough for most tasks: 64 KiB.
+/// A size of a fiber's stack that is enough for most tasks: 64 KiB.
 pub const STACK_BYTES: usize = 64 << 10;
 
 /// Lets other fibers of this thread and tasks that have not begun run.
 ///
-/// One task begins after every fourth turn of a fiber, now and then a task from outside or of
-/// another worker. So whatever the policy, a task that the caller waits for in this way gets its
-/// turn. If the caller is not a fiber, lets other threads run.
+/// One task begins after every fourth turn of a fiber; now and then it is a task from outside or of
+/// another worker. So under any policy, a task that the caller waits for by yielding gets its turn.
+/// If the caller is not a fiber, lets other threads run.
 #[inline(always)]
 pub fn yield_now() {
     if !hooks::leave(Said::Yields { soft: false }) {
@@ -126,10 +125,10 @@ pub fn yield_soft() {
 
 /// Lets others run as [`yield_now`] does, if the fiber has run for 100 µs or more without a break.
 ///
-/// Call it in code that computes, as often as is convenient. If the time is not over it costs a
-/// nanosecond or two: a count, and about every 25 µs a reading of the clock. A fiber whose quick
-/// steps become slow is noticed after at most 1024 of them. If the
-/// caller is not a fiber, does nothing.
+/// Call it in code that computes, as often as is convenient. If the time is not over, it costs a
+/// nanosecond or two: a count, and about every 25 µs a reading of the clock. If quick steps of a
+/// fiber become slow, this is noticed after at most 1024 steps. If the caller is not a fiber, does
+/// nothing.
 #[inline]
 pub fn checkpoint() {
     if budget::is_over() && current_is_ours() {
@@ -137,7 +136,8 @@ pub fn checkpoint() {
     }
 }
 
-/// Suspends the fiber for at least `time`. If the caller is not a fiber, same as [`thread::sleep`].
+/// Suspends the calling fiber for at least `time`. If the caller is not a fiber, same as
+/// [`thread::sleep`].
 pub fn sleep(time: Duration) {
     if !current_is_ours() && external::running().is_none() {
         return thread::sleep(time);
@@ -151,7 +151,7 @@ pub fn sleep(time: Duration) {
     }
 }
 
-/// Whether the caller is a fiber of a pool, which is suspended when it waits.
+/// Returns whether the caller is a fiber of a pool, which is suspended when it waits.
 #[must_use]
 pub fn is_fiber() -> bool {
     current_is_ours()

@@ -1,4 +1,5 @@
-//! Polls of a thread for the files that its fibers wait for, and when they are due.
+//! A thread's polls for the files that its fibers wait for: when they are due, and by which back
+//! end.
 
 use std::cell::{Cell, OnceCell};
 use std::io;
@@ -13,40 +14,40 @@ use super::ring::Ring;
 #[cfg(feature = "io_uring")]
 use crate::backend::{Backend, backend};
 
-/// The polls of a thread: with its reactor, once it has one.
+/// The polls of a thread, with its reactor or ring, once it has one.
 #[derive(Default)]
 pub(super) struct Polls {
-    /// Made when a fiber is the first to wait for a file.
+    /// Made when a fiber waits for a file for the first time.
     reactor: OnceCell<Reactor>,
-    /// Asked for then, too; nothing: there is none to be had.
+    /// Made when a fiber waits for a file for the first time; `None` if no ring is available.
     #[cfg(feature = "io_uring")]
     ring: OnceCell<Option<Ring>>,
-    /// How many fibers wait for files, or have done and not gone on.
+    /// The number of fibers that wait for files, or have waited and not continued yet.
     waiting: Cell<usize>,
-    /// Whether there was a poll after the last question whether one is due; and when that was,
-    /// about.
+    /// Whether there was a poll since the last call of `is_due`, and the approximate time of the
+    /// last poll.
     polled: Cell<bool>,
     polled_ns: Cell<u64>,
-    /// Whether the last rest ended with no more than one fiber that may go on.
+    /// Whether the last rest ended with at most one fiber that may continue.
     alone: Cell<bool>,
 }
 
-/// Time between two polls where fibers may go on all the time, in nanoseconds.
+/// Time between two polls while fibers can always continue, in nanoseconds.
 const EVERY_NS: u64 = 200_000;
 
 impl Polls {
-    /// Whether there is nothing to poll for.
+    /// Returns whether no fiber waits for a file.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.waiting.get() == 0
     }
 
-    /// How many fibers wait for files, or have done and not gone on.
+    /// Returns the number of fibers that wait for files, or have waited and not continued yet.
     pub(super) fn count(&self) -> usize {
         self.waiting.get()
     }
 
-    /// Whether there is to be a poll now, though fibers may go on.
+    /// Returns whether a poll is due now, although fibers may continue.
     pub(super) fn is_due(&self, now: u64) -> bool {
         if self.polled.take() {
             self.polled_ns.set(now);
@@ -54,9 +55,9 @@ impl Polls {
         !self.is_idle() && now.saturating_sub(self.polled_ns.get()) >= EVERY_NS
     }
 
-    /// Whether there is to be a poll before the thread looks for tasks of others, or rests. One
-    /// such poll is left out after a rest that was for one fiber: files that come one by one are
-    /// waited for anyway.
+    /// Returns whether the thread should poll before it looks for tasks of others, or rests. One
+    /// such poll is left out after a rest that woke one fiber: if files become ready one by one,
+    /// the thread waits for them anyway.
     pub(super) fn is_worth_it(&self) -> bool {
         #[cfg(feature = "io_uring")]
         if let Some(ring) = self.known_ring() {
@@ -75,12 +76,12 @@ impl Polls {
         self.known().map_or(0, |reactor| reactor.poll(deadline, wake))
     }
 
-    /// The thread has rested, and `woken` fibers may go on for that.
+    /// Records the end of a rest, after which `woken` fibers may continue.
     pub(super) fn rested(&self, woken: usize) {
         self.alone.set(woken <= 1);
     }
 
-    /// Runs `rest`, in which the thread waits: where fibers wait for files, by the reactor.
+    /// Runs `rest`, in which the thread waits: in the reactor or ring, if fibers wait for files.
     pub(super) fn resting<R>(&self, rest: impl FnOnce() -> R) -> R {
         match self.bell().filter(|_| !self.is_idle()) {
             Some(bell) => current::resting(bell, rest),
@@ -96,19 +97,19 @@ impl Polls {
         self.known().map(Reactor::bell)
     }
 
-    /// The reactor, if a fiber has had to wait for a file; not in the child of a fork, where a poll
-    /// would take events that are the parent's.
+    /// Returns the reactor, if a fiber has had to wait for a file. `None` in the child of a fork,
+    /// where a poll would take events of the parent.
     #[inline]
     pub(super) fn known(&self) -> Option<&Reactor> {
         self.reactor.get().filter(|reactor| !reactor.is_inherited())
     }
 
-    /// The reactor, which there is from now on.
+    /// Returns the reactor; makes it at the first call.
     ///
     /// # Errors
     ///
-    /// Too many files are open; or the thread is the copy, in the child of a fork, of one that has
-    /// a reactor.
+    /// Too many files are open; or the thread is the copy, in the child of a fork, of a thread that
+    /// has a reactor.
     pub(super) fn reactor(&self) -> io::Result<&Reactor> {
         if self.reactor.get().is_none() {
             let Ok(()) = self.reactor.set(Reactor::take()?) else { unreachable!("it was none") };
@@ -116,25 +117,25 @@ impl Polls {
         self.known().ok_or_else(forked)
     }
 
-    /// Whether there is a ring, or may be.
+    /// Returns whether there is a ring, or may be one.
     #[cfg(feature = "io_uring")]
     #[inline]
     pub(super) fn may_ring(&self) -> bool {
         self.ring.get().is_none_or(Option::is_some) && backend() == Backend::IoUring
     }
 
-    /// The ring, under the conditions of [`known`](Self::known).
+    /// Returns the ring, under the conditions of [`known`](Self::known).
     #[cfg(feature = "io_uring")]
     #[inline]
     fn known_ring(&self) -> Option<&Ring> {
         self.ring.get()?.as_ref().filter(|ring| !ring.is_inherited())
     }
 
-    /// The ring, which there is from now on; or none, and never.
+    /// Returns the ring; makes it at the first call. If that fails, the thread never has a ring.
     ///
     /// # Errors
     ///
-    /// The thread is the copy, in the child of a fork, of one that has a ring.
+    /// The thread is the copy, in the child of a fork, of a thread that has a ring.
     #[cfg(feature = "io_uring")]
     pub(super) fn ring(&self) -> io::Result<Option<&Ring>> {
         let make = || (backend() == Backend::IoUring).then(|| Ring::new().ok()).flatten();

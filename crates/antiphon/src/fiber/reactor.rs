@@ -1,4 +1,4 @@
-//! Files that fibers of a thread wait for.
+//! The reactor of a thread: waits of its fibers for files, by `epoll`.
 //!
 //! ```text
 //!   fiber                      host, same thread             kernel
@@ -11,17 +11,17 @@
 //!   read again  ◄───────────── goes on
 //! ```
 //!
-//! - FILE-1: a reactor is of one thread at a time, and so are its slots: but for its gate, by which
-//!   others end a poll, and take back registrations.
-//! - FILE-2 (no lost edge): a side's tick counts what polls have told of it. A fiber that has found
-//!   that a file would block, and waits, waits for another tick than before it has tried; and a
-//!   fiber says that a side is not ready only if the tick is as before it has tried. What comes
-//!   after the try is an edge of a later poll.
-//! - FILE-3: a slot that a poll tells of may be another file's by now, or free. That is one try in
-//!   vain.
+//! - FILE-1: a reactor and its slots belong to one thread at a time, except for its gate, by which
+//!   other threads end a poll and remove registrations.
+//! - FILE-2 (no lost edge): a side's tick counts the edges that polls have reported. A fiber that
+//!   has found that a file would block waits until the tick differs from its value before the try;
+//!   and a fiber marks a side as not ready only if the tick is the same as before the try. Data
+//!   that arrives after the try is an edge of a later poll.
+//! - FILE-3: a slot that a poll reports may belong to another file by now, or be free. The cost is
+//!   one unsuccessful try.
 //! - FILE-4: a gate is never freed: the thread that ends a poll may be late, and the polling thread
-//!   gone (READY-2); and a file may outlive the thread that has registered it. The reactor waits
-//!   for the next thread, with its registrations: what these tell of, that one finds.
+//!   gone (READY-2); and a file may outlive the thread that has registered it. The reactor is kept
+//!   for the next thread, with its registrations: the next thread receives their events.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -47,10 +47,10 @@ pub(super) struct Reactor {
 #[derive(Debug)]
 pub(crate) struct Gate {
     epoll: Epoll,
-    /// The epoch of the process that has made it: a child of it would share the `epoll` file with
+    /// The epoch of the process that made it: a child of that process shares the `epoll` file with
     /// it.
     epoch: u32,
-    /// Slots that no file has any more.
+    /// Slots that no file uses any more.
     free: Mutex<Vec<u32>>,
 }
 
@@ -61,12 +61,12 @@ pub(crate) struct Seat {
     slot: u32,
 }
 
-/// The state of a file.
+/// The readiness of a registered file.
 #[derive(Default)]
 struct Slot {
     read: Side,
     write: Side,
-    /// A short read does not say that there is no more: see [`Event::odd`].
+    /// Whether a short read does not mean that there is no more: see [`Event::odd`].
     odd: Cell<bool>,
 }
 
@@ -79,14 +79,14 @@ struct Side {
     waiters: RefCell<Vec<u64>>,
 }
 
-/// How many events a poll takes at the most.
+/// Maximum number of events of a poll.
 const ROOM: usize = 512;
 
 /// The reactors of threads that have ended: FILE-4.
 static REACTORS: Mutex<Vec<Reactor>> = Mutex::new(Vec::new());
 
 impl Reactor {
-    /// The reactor of a thread that has gone, or a new one.
+    /// Takes the reactor of a thread that has ended, or makes a new one.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl Reactor {
             let used = lock(&REACTORS).pop();
             match used {
                 Some(used) if !used.is_inherited() => return Ok(used),
-                // A parent's.
+                // A reactor of the parent process.
                 Some(_) => {}
                 None => break,
             }
@@ -112,12 +112,12 @@ impl Reactor {
         lock(&REACTORS).push(self);
     }
 
-    /// The bell by which other threads end a poll, or the next one.
+    /// Returns the bell by which other threads end a poll, or the next one.
     pub(super) fn bell(&self) -> &'static EventFd {
         self.gate.epoll.bell()
     }
 
-    /// Whether it is the parent's of this process.
+    /// Returns whether it belongs to the parent of this process.
     #[inline]
     pub(super) fn is_inherited(&self) -> bool {
         self.gate.epoch != Linux::epoch()
@@ -127,7 +127,7 @@ impl Reactor {
         ptr::eq(self.gate, seat.gate)
     }
 
-    /// Registers a file, of which one way was tried, and would block.
+    /// Registers a file of which one side, `tried`, would block.
     ///
     /// # Errors
     ///
@@ -147,17 +147,18 @@ impl Reactor {
         Ok(Seat { gate: self.gate, slot })
     }
 
-    /// Asks of a side of a file that is registered here.
+    /// Calls `ask` with a side of a file that is registered here.
     fn side<R>(&self, seat: Seat, way: Way, ask: impl FnOnce(&Side) -> R) -> R {
         ask(self.slots.borrow()[seat.slot as usize].side(way))
     }
 
-    /// The state to remember before a try: the tick, and whether to try.
+    /// Returns the state to remember before a try: the tick, and whether to try.
     pub(super) fn before(&self, seat: Seat, way: Way) -> (u32, bool) {
         self.side(seat, way, |side| (side.tick.get(), side.ready.get()))
     }
 
-    /// A try has found that it would block; or, `drained`, that there was less than it asked for.
+    /// Records that a try would have blocked; or, if `drained`, that there was less than it asked
+    /// for.
     pub(super) fn spent(&self, seat: Seat, way: Way, tick: u32, drained: bool) {
         let slots = self.slots.borrow();
         let slot = &slots[seat.slot as usize];
@@ -168,22 +169,22 @@ impl Reactor {
         }
     }
 
-    /// A fiber begins to wait.
+    /// Adds a waiting fiber to a side.
     pub(super) fn enter(&self, seat: Seat, way: Way, handle: u64) {
         self.side(seat, way, |side| side.waiters.borrow_mut().push(handle));
     }
 
-    /// A fiber waits no more.
+    /// Removes a fiber that no longer waits from a side.
     pub(super) fn leave(&self, seat: Seat, way: Way, handle: u64) {
         self.side(seat, way, |side| side.waiters.borrow_mut().retain(|&other| other != handle));
     }
 
     /// Waits for edges, or a notification, until the deadline; a deadline in the past means a poll.
-    /// Calls `wake` for each fiber that waited for these, and returns how many there were.
+    /// Calls `wake` for each fiber that waited for one of the edges, and returns their number.
     ///
     /// # Panics
     ///
-    /// If the program has closed the file under it.
+    /// If the program has closed the `epoll` file.
     pub(super) fn poll(&self, deadline: Option<Deadline>, wake: impl Fn(u64)) -> usize {
         let mut events = self.events.borrow_mut();
         if let Err(error) = self.gate.epoll.wait(&mut events, deadline) {
@@ -209,9 +210,9 @@ impl Gate {
 }
 
 impl Seat {
-    /// Takes the registration back, of a file that no fiber waits for. On any thread.
+    /// Removes the registration of a file that no fiber waits for. On any thread.
     pub(crate) fn give_up(self, file: BorrowedFd<'_>) {
-        // A parent's are not to be changed.
+        // Registrations of the parent process must not be changed.
         if self.gate.epoch == Linux::epoch() {
             self.gate.epoll.remove(file);
             self.gate.free().push(self.slot);
@@ -220,7 +221,7 @@ impl Seat {
 }
 
 impl Slot {
-    /// Begins anew, for another file.
+    /// Resets the slot for another file.
     fn begin(&self, tried: Way) {
         self.odd.set(false);
         for way in [Way::Read, Way::Write] {

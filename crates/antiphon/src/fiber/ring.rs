@@ -1,4 +1,4 @@
-//! The work of the kernel for the fibers of a thread, by a ring.
+//! The `io_uring` ring of a thread: the kernel receives, sends and waits for its fibers.
 //!
 //! ```text
 //!   fiber                      host, same thread             kernel
@@ -12,21 +12,23 @@
 //!   goes on     ◄─────────────
 //! ```
 //!
-//! | its state | a request | owner of the bytes |
+//! | state | the request | owner of the bytes |
 //! |---|---|---|
-//! | made | is only the fiber's | the fiber |
+//! | made | is known only to the fiber | the fiber |
 //! | begun | is in the ring, or with the kernel | the kernel |
-//! | done | is over: a poll has told of it | the fiber |
+//! | done | is over: a poll has reported it | the fiber |
 //!
-//! - FILE-5: a request is where its fiber has it, on its stack, and so are its bytes, or the caller
-//!   has lent them; the fiber does not leave `completes` before the request is done. A deadline
-//!   that has passed takes it back, or a token, and it is done when the kernel says so: with what
-//!   has come meanwhile, or with nothing. A drop of a request that is not done aborts.
-//! - FILE-6: a ring is its thread's, and ends with it: it has no requests then, as fibers wait for
-//!   each. Its bell is never freed, as of FILE-4, and is the next ring's.
+//! - FILE-5: a request is on the stack of its fiber, and its bytes are there, too, or lent by the
+//!   caller; the fiber does not leave `completes` before the request is done. If its deadline
+//!   passes or its token is cancelled, the request is taken back. It is done when the kernel
+//!   reports so: with the bytes that came meanwhile, or without any. Dropping a request that is not
+//!   done aborts.
+//! - FILE-6: a ring belongs to its thread, and ends with it: it has no requests then, because
+//!   fibers wait for each. Its bell is never freed, for the reason of FILE-4, and is used by the
+//!   next ring.
 //! - FILE-7: a child of a fork has copies of suspended fibers, and no ring: nothing is done for it.
-//!   Its copy of a ring is not to be touched, nor dropped: the memory is not there, or is
-//!   another's.
+//!   Its copy of a ring must not be touched or dropped: the memory does not exist, or belongs to
+//!   another.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -43,11 +45,11 @@ use antiphon_platform::{Deadline, Platform as _};
 
 use crate::unpoisoned::lock;
 
-/// The requests to the kernel of a thread's fibers.
+/// The ring of a thread, with the requests of its fibers to the kernel.
 pub(super) struct Ring {
     ring: ManuallyDrop<RefCell<files::Ring>>,
     bell: &'static EventFd,
-    /// The epoch of the process that has made it.
+    /// The epoch of the process that made it.
     epoch: u32,
 }
 
@@ -61,21 +63,21 @@ pub(super) struct Request {
 #[derive(Clone, Copy)]
 enum State {
     Made,
-    /// In the ring of a process.
+    /// In the ring of the process with this epoch.
     Begun {
         epoch: u32,
     },
     Done(Done),
 }
 
-/// How a request uses its bytes.
+/// The operation of a request, and its bytes.
 #[derive(Clone, Copy)]
 pub(super) enum Asks {
-    /// Received: these are written to.
+    /// The kernel receives, and writes to these bytes.
     Receive { at: *mut u8, room: usize },
-    /// Sent: these are read.
+    /// The kernel sends these bytes.
     Send { at: *const u8, bytes: usize },
-    /// No transfer: the kernel only tells when one is possible.
+    /// No transfer: the kernel only reports when one is possible.
     Ready(Way),
 }
 
@@ -85,7 +87,7 @@ static BELLS: Mutex<Vec<(u32, &'static EventFd)>> = Mutex::new(Vec::new());
 const _: () = assert!(align_of::<Request>() > 1, "an address can't be one of the ring's own keys");
 
 impl Ring {
-    /// The ring of the calling thread.
+    /// Creates the ring of the calling thread.
     ///
     /// # Errors
     ///
@@ -96,7 +98,7 @@ impl Ring {
             let used = lock(&BELLS).pop();
             match used {
                 Some((of, bell)) if of == epoch => break bell,
-                // A parent's.
+                // A bell of the parent process.
                 Some(_) => {}
                 None => break Box::leak(Box::new(EventFd::new()?)),
             }
@@ -105,29 +107,29 @@ impl Ring {
         Ok(Self { ring: ManuallyDrop::new(RefCell::new(ring)), bell, epoch })
     }
 
-    /// The bell by which other threads end a poll, or the next one.
+    /// Returns the bell by which other threads end a poll, or the next one.
     pub(super) fn bell(&self) -> &'static EventFd {
         self.bell
     }
 
-    /// FILE-7.
+    /// Returns whether the ring belongs to the parent of this process: FILE-7.
     #[inline]
     pub(super) fn is_inherited(&self) -> bool {
         self.epoch != Linux::epoch()
     }
 
-    /// Puts a request in, which is begun by the next poll.
+    /// Puts a request into the ring; the next poll submits it.
     ///
     /// # Safety
     ///
-    /// FILE-5: the request stays where it is until it is done, and so do its bytes, which are the
-    /// kernel's alone until then if they are written to, and not written to if they are read.
+    /// FILE-5: the request and its bytes stay in place until it is done. Until then, only the
+    /// kernel uses bytes that it writes to, and no code writes to bytes that it reads.
     pub(super) unsafe fn begin(&self, file: BorrowedFd<'_>, asks: Asks, request: &Request) {
         let (mut ring, key) = (self.ring.borrow_mut(), request.key());
         match asks {
-            // SAFETY: the caller's.
+            // SAFETY: promised by the caller.
             Asks::Receive { at, room } => unsafe { ring.receive(file, (at, room), key) },
-            // SAFETY: the caller's.
+            // SAFETY: promised by the caller.
             Asks::Send { at, bytes } => unsafe { ring.send(file, (at, bytes), key) },
             Asks::Ready(way) => ring.ready(file, way, key),
         }
@@ -139,24 +141,24 @@ impl Ring {
         self.ring.borrow_mut().cancel(request.key());
     }
 
-    /// Whether a look would find something, as far as can be known.
+    /// Returns whether a poll would find something, as far as can be known.
     pub(super) fn is_worth_it(&self) -> bool {
         self.ring.borrow_mut().is_worth_it()
     }
 
-    /// Submits the requests that were put in, and waits until one is done, or a notification, until
-    /// the deadline; a deadline in the past makes it a look. `wake` is called with the fibers whose
-    /// requests are done. Returns their number.
+    /// Submits the requests in the ring, and waits until one is done, or for a notification, until
+    /// the deadline; a deadline in the past means a poll. Calls `wake` for each fiber whose request
+    /// is done, and returns their number.
     ///
     /// # Panics
     ///
-    /// If the program has closed the file under it.
+    /// If the program has closed the file of the ring.
     pub(super) fn poll(&self, deadline: Option<Deadline>, wake: impl Fn(u64)) -> usize {
         let mut waited = 0;
         let polled = self.ring.borrow_mut().wait(deadline, |key, done| {
             let request = ptr::with_exposed_provenance::<Request>(key as usize);
-            // SAFETY: FILE-5, it is there until it is done; and its fiber, of this thread, is not
-            // here meanwhile.
+            // SAFETY: FILE-5: the request exists until it is done; and its fiber, of this thread,
+            // does not run meanwhile.
             let request = unsafe { &*request };
             request.state.set(State::Done(done));
             waited += 1;
@@ -173,7 +175,7 @@ impl Drop for Ring {
     fn drop(&mut self) {
         // FILE-7.
         if !self.is_inherited() {
-            // SAFETY: it is not used any more.
+            // SAFETY: the ring is not used any more.
             unsafe { ManuallyDrop::drop(&mut self.ring) }
             put_back(self.epoch, self.bell);
         }
@@ -185,12 +187,12 @@ fn put_back(epoch: u32, bell: &'static EventFd) {
 }
 
 impl Request {
-    /// A request of the fiber that has this handle.
+    /// Creates a request of the fiber with this handle.
     pub(super) fn of(fiber: u64) -> Self {
         Self { fiber, state: Cell::new(State::Made) }
     }
 
-    /// The result, once it is done.
+    /// Returns the result, once the request is done.
     pub(super) fn done(&self) -> Option<Done> {
         match self.state.get() {
             State::Done(done) => Some(done),
@@ -206,7 +208,7 @@ impl Request {
 impl Drop for Request {
     fn drop(&mut self) {
         if let State::Begun { epoch } = self.state.get() {
-            // FILE-5; and FILE-7, of a copy nothing is done.
+            // FILE-5; and FILE-7: nothing is done for a copy.
             if epoch == Linux::epoch() {
                 abort();
             }

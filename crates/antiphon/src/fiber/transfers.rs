@@ -1,13 +1,14 @@
-//! A fiber that has the kernel receive or send for it: by the ring of its thread, if that has one.
+//! Transfers through the ring of the thread, if it has one: the kernel receives or sends for a
+//! fiber.
 //!
-//! | what | by a call of its own | by the ring |
+//! | operation | by its own system call | by the ring |
 //! |---|---|---|
-//! | to receive | if it is not known that the socket was emptied | where that would block |
-//! | to send | if no other fiber may go on | otherwise, or where that would block |
-//! | all else | always | waits until the file is ready, for the next try |
+//! | receive | unless the socket is known to be empty | if the call would block |
+//! | send | if no other fiber may continue | otherwise, or if the call would block |
+//! | others | always | waits until the file is ready, for the next try |
 //!
-//! Where others may go on, they may send, too: the ring has one system call for all. A send is
-//! begun when none may, or in 200 µs, or when the fiber that runs then lets others.
+//! Other fibers that may continue may send, too: the ring needs one system call for all. A send
+//! begins when no fiber may continue, in 200 µs, or when the fiber that runs then lets others run.
 
 use std::io::{self, ErrorKind::WouldBlock};
 use std::os::fd::BorrowedFd;
@@ -18,12 +19,12 @@ use antiphon_linux::files::{Done, Epoll};
 use super::files::{Seats, Suspends, Until, Waited};
 use super::ring::{Asks, Request, Ring};
 
-/// The state of a file that its waiters have found.
+/// The state of a file, as its waiters have found it.
 #[derive(Debug, Default)]
 pub(super) struct Hints {
-    /// The last to receive had room for more: the next is better off to wait.
+    /// Whether the last receive had room for more: the next should wait at once.
     emptied: AtomicBool,
-    /// Whether it was waited for, and was found to be a file that can be.
+    /// Whether the file was waited for ([`WAITED`]), and was found to support that ([`FOUND`]).
     waits: AtomicU8,
 }
 
@@ -31,8 +32,8 @@ const WAITED: u8 = 1;
 const FOUND: u8 = 2;
 
 impl Hints {
-    // Relaxed, here and below: a reader of a stale value tries in vain, or waits though there is
-    // something, and is notified at once.
+    // Relaxed, here and below: a reader of a stale value tries without success, or waits although
+    // there is data, and is notified at once.
     fn is_emptied(&self) -> bool {
         self.emptied.load(Relaxed)
     }
@@ -43,12 +44,12 @@ impl Hints {
         }
     }
 
-    /// Finds out whether the file can be waited for, if it is not for the first time: a ring says
-    /// of one that can't that it is ready.
+    /// Checks whether the file can be waited for, except at the first wait. The check is needed
+    /// because a ring reports a file that can't be waited for as ready.
     ///
     /// # Errors
     ///
-    /// The errors of [`Epoll::add`], which says that the file can't be waited for.
+    /// The errors of [`Epoll::add`]: the file can't be waited for.
     fn may_wait(&self, file: BorrowedFd<'_>) -> io::Result<()> {
         match self.waits.load(Relaxed) {
             FOUND => return Ok(()),
@@ -63,8 +64,8 @@ impl Hints {
 }
 
 impl Suspends<'_> {
-    /// Receives, as a try in the same way would; waits for no longer than that. `None`: the thread
-    /// has no ring, or that says to try again.
+    /// Receives like `attempt`, and waits if that would block. Returns `None` if the thread has no
+    /// ring, or the ring asks for another try.
     ///
     /// # Errors
     ///
@@ -86,7 +87,8 @@ impl Suspends<'_> {
             }
         }
         let asks = Asks::Receive { at: buffer.as_mut_ptr(), room };
-        // SAFETY: the buffer is lent to this call, which is not over before it is done.
+        // SAFETY: the buffer is lent to this call, which does not return before the transfer is
+        // done.
         let received = unsafe { self.transfer(waited, asks) };
         if received.is_none() {
             seats.hints.set_emptied(false);
@@ -100,7 +102,8 @@ impl Suspends<'_> {
         self.after(got)
     }
 
-    /// Sends, as of [`receive`](Self::receive).
+    /// Sends like `attempt`, and waits if that would block. Returns `None` if the thread has no
+    /// ring, or the ring asks for another try.
     ///
     /// # Errors
     ///
@@ -114,7 +117,7 @@ impl Suspends<'_> {
         if bytes.is_empty() || !self.host.polls.may_ring() {
             return None;
         }
-        // Others may send, too: that is one system call for all.
+        // Other fibers may send, too: the ring needs one system call for all.
         if !self.host.has_ready() {
             match attempt(bytes) {
                 Err(error) if error.kind() == WouldBlock => {}
@@ -122,11 +125,13 @@ impl Suspends<'_> {
             }
         }
         let asks = Asks::Send { at: bytes.as_ptr(), bytes: bytes.len() };
-        // SAFETY: the bytes are lent to this call, which is not over before it is done.
+        // SAFETY: the bytes are lent to this call, which does not return before the transfer is
+        // done.
         unsafe { self.transfer(waited, asks) }
     }
 
-    /// Asks the ring to do the transfer; `None`: there is no ring, or it says to try again.
+    /// Asks the ring to do the transfer. Returns `None` if there is no ring, or it asks for another
+    /// try.
     ///
     /// # Safety
     ///
@@ -137,7 +142,7 @@ impl Suspends<'_> {
             Ok(ring) => ring?,
             Err(error) => return Some(Err(error)),
         };
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         match unsafe { self.ask(ring, waited, asks) } {
             Done::Bytes(bytes) => Some(Ok(bytes)),
             Done::TakenBack => Some(Err(waited.until.error())),
@@ -146,11 +151,12 @@ impl Suspends<'_> {
         }
     }
 
-    /// Waits until the file is ready, as it was not when it was tried.
+    /// Waits until the file is ready, after a try that would block.
     ///
     /// # Errors
     ///
-    /// The error of the system: that the file is always ready; `WouldBlock` when the time is over.
+    /// The error of the system, if the file can't be waited for; `WouldBlock` when the time is
+    /// over.
     pub(super) fn ready(&self, ring: &Ring, waited: Waited<'_>) -> io::Result<()> {
         if waited.until.is_over() {
             return Err(waited.until.error());
@@ -164,16 +170,16 @@ impl Suspends<'_> {
         }
     }
 
-    /// Asks the ring for the operation, and waits until it is done; or, when the deadline has
-    /// passed, until it was taken back.
+    /// Asks the ring for the operation, and waits until it is done. If the deadline passes, takes
+    /// the operation back and waits for that.
     ///
     /// # Safety
     ///
     /// The conditions of [`transfer`](Self::transfer).
     unsafe fn ask(&self, ring: &Ring, waited: Waited<'_>, asks: Asks) -> Done {
         let request = Request::of(self.fiber.handle());
-        // SAFETY: FILE-5: the request and, by the caller, its bytes stay until this is over, and it
-        // is not over before the request is done.
+        // SAFETY: FILE-5: the request and, as the caller promises, its bytes stay until this call
+        // returns, which is not before the request is done.
         unsafe { ring.begin(waited.file, asks, &request) }
         self.completes(ring, &request, waited.until)
     }

@@ -12,13 +12,14 @@ use std::cell::{Cell, RefCell};
 use super::control::Fiber;
 use crate::observe::PERIOD_NS;
 
-/// These fibers of one thread, each once.
+/// The list of such fibers of one thread, each once.
 #[derive(Default)]
 pub(super) struct Untold {
     fibers: RefCell<Vec<Fiber>>,
-    /// Whether there are any: HOST-1, a signal handler may come in between.
+    /// Whether the list is not empty. Separate because of HOST-1: a signal handler may come in
+    /// between.
     has_any: Cell<bool>,
-    /// The time when all were taken away last.
+    /// When the list was last emptied.
     taken_ns: Cell<u64>,
 }
 
@@ -29,25 +30,25 @@ impl Untold {
         self.has_any.set(true);
     }
 
-    /// Whether there is none.
+    /// Returns whether the list is empty.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         !self.has_any.get()
     }
 
-    /// Whether a look at that time is theirs.
+    /// Returns whether a reading of the clock at `now_ns` is charged to these fibers.
     pub(super) fn is_due(&self, now_ns: u64) -> bool {
         !self.is_empty() && now_ns.saturating_sub(self.taken_ns.get()) > PERIOD_NS
     }
 
-    /// Takes them all away, at that time.
+    /// Empties the list at `now_ns`, and calls `each` for every fiber.
     pub(super) fn take(&self, now_ns: u64, mut each: impl FnMut(Fiber)) {
         self.taken_ns.set(now_ns);
         self.has_any.set(false);
         self.fibers.borrow_mut().drain(..).for_each(&mut each);
     }
 
-    /// Removes a fiber that is timed no more.
+    /// Removes a fiber that is no longer timed.
     pub(super) fn forget(&self, fiber: Fiber) {
         let mut fibers = self.fibers.borrow_mut();
         fibers.retain(|&other| other != fiber);

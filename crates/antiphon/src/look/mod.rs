@@ -1,7 +1,8 @@
-//! Shows the pools of a live program to `antiphon top PID`, or to any other program that asks.
+//! Introspection: shows the pools of a live program to `antiphon top PID`, or to any other program
+//! that asks.
 //!
 //! When it is off, it costs only a list of the pools. When it is on, a thread sleeps until a
-//! request comes. It is on if the environment has `ANTIPHON_LOOK=1` when the first pool is built,
+//! request arrives. It is on if the environment has `ANTIPHON_LOOK=1` when the first pool is built,
 //! or if the program has called [`open`].
 //!
 //! ```
@@ -27,46 +28,46 @@
 //! process, and its start time as in `/proc/PID/stat`. A client writes a line, `antiphon-look 1`,
 //! and reads one JSON object and the end of the stream. Only the user that the program runs as, and
 //! root, get an answer: the kernel tells the program which user asks. A client that does not write,
-//! or does not read, is dropped after 2 s; other clients wait for that. To a version that the
+//! or does not read, is dropped after 2 s; other clients wait until then. To a version that the
 //! program does not know, and for other errors, the answer is `{"antiphon_look":1,"error":"…"}`.
 //!
-//! | key | what it is |
+//! | key | meaning |
 //! |---|---|
 //! | `antiphon_look`, `pid` | the version, which is the first key; the process |
-//! | `pools[]` | as they were built |
-//! | `name`, `threads`, `spares` | the number of threads at a time, and of spare threads at most |
-//! | `workers[]{worker, seat, state, for_ms, queued}` | each that is there |
-//! | `state` | `rests`, `searches`, `runs`, or is `away` from its seat, which another has |
-//! | `for_ms` | for how long it is in one task, `null` if it is in none |
-//! | `queued`, `shared` | tasks in its queue; tasks from outside, or that had no room |
-//! | `policy_has_tasks` | whether queues of the policy's own have some |
+//! | `pools[]` | the pools, in the order in which they were built |
+//! | `name`, `threads`, `spares` | number of threads at a time, and of backup threads at most |
+//! | `workers[]{worker, seat, state, for_ms, queued}` | the workers that exist |
+//! | `state` | `rests`, `searches`, `runs`, or `away` from its seat, which another has taken |
+//! | `for_ms` | how long the worker has been in one task; `null` if it is in none |
+//! | `queued`, `shared` | tasks in the worker's queue; tasks from outside, or that had no room |
+//! | `policy_has_tasks` | whether the policy's own queues have tasks |
 //! | `tasks`, `refused`, `searches`, `steals`, … | [`Stats`](crate::pool::Stats) |
-//! | `fibers` | whether its tasks are |
-//! | `hosts[]{thread, ready, waiting, …}` | its threads, by what their fibers do |
-//! | `ready`, `waiting` | `null`, and so the next: it has not answered, but is in one task |
-//! | `with_deadline`, `for_files` | how many of those that wait |
-//! | `busy[]{name, place}` | of one that has not answered, where it is, if the pool names hogs |
-//! | `places[]{count, has_deadline, …}` | where they wait, of 64 of each thread |
-//! | `by`, `user` | what they wait by, and the user's function that does; or `null` |
-//! | `frames[]{name, place}` | all, down to the closure; `by` and `user` are two of them |
+//! | `fibers` | whether tasks are fibers |
+//! | `hosts[]{thread, ready, waiting, …}` | the states of each thread's fibers |
+//! | `ready`, `waiting` | `null`, as the next two: the thread is in one task, without an answer |
+//! | `with_deadline`, `for_files` | how many of the waiting fibers |
+//! | `busy[]{name, place}` | frames of a thread that has not answered, if the pool names hogs |
+//! | `places[]{count, has_deadline, …}` | where fibers wait, for up to 64 of each thread |
+//! | `by`, `user` | the operation that waits, and the user's function that calls it; or `null` |
+//! | `frames[]{name, place}` | all frames, down to the closure; they include `by` and `user` |
 //! | `latest_hogs[]{thread, …}` | [`Pool::hogs`](crate::pool::Pool::hogs), the latest 32 first |
-//! | `for_ms` | for how long it was seen in that task |
-//! | `ago_ms` | how long ago that was; `null`: it is in it still |
-//! | `user`, `frames[]` | where it was, the user's function and all; `null`: it has no name |
-//! | `latency` | what time went to, of the tasks that are timed; `null`: nothing is recorded |
-//! | `recorded`, `tasks` | how many are timed, and for how many they stand |
-//! | `live` | how many of those that are timed have not ended |
-//! | `window_ms` | how long ago the first of those ended that have, `null` if there is none |
-//! | `queued_ns{p50, p99, max}` | what their time went to; of those that live, so far |
-//! | `running_ns`, `waiting_ns`, … | the same; and `runnable_ns` and `hogged_ns` |
-//! | `delayed_ns` | `queued_ns` and `runnable_ns` of all for which they stand, summed up |
-//! | `by_place[]{place, …}` | the same of 32 lines that have spawned them, the most delayed first |
-//! | `place` | `null`: they are closures |
-//! | `others{places, …}` | the same of all other lines, and how many these are; or `null` |
+//! | `for_ms` | how long the thread was seen in that task |
+//! | `ago_ms` | how long ago that was; `null` if the thread is still in that task |
+//! | `user`, `frames[]` | the user's function and all frames; `null` if they are not known |
+//! | `latency` | the parts of the time of the timed tasks; `null` if nothing is recorded |
+//! | `recorded`, `tasks` | number of timed tasks, and of the tasks that they stand for |
+//! | `live` | number of timed tasks that have not ended |
+//! | `window_ms` | how long ago the first of the ended tasks ended; `null` if none has |
+//! | `queued_ns{p50, p99, max}` | a part of their time; for live tasks, so far |
+//! | `running_ns`, `waiting_ns`, … | the other parts; also `runnable_ns` and `hogged_ns` |
+//! | `delayed_ns` | total of `queued_ns` and `runnable_ns` of all tasks that they stand for |
+//! | `by_place[]{place, …}` | the same for the 32 spawning lines with the most delay, in order |
+//! | `place` | `null` for closures |
+//! | `others{places, …}` | the same for all other lines together, and their number; or `null` |
 //! | `worst[]{number, place, …}` | the 16 tasks that were delayed for the longest |
-//! | `queued_ns`, … | of one of these: a number |
-//! | `thread`, `is_fiber`, `is_over` | of one of these: its thread, and whether it has ended |
-//! | `age_ns` | of one of these: from when it was made ready until its end, or now |
+//! | `queued_ns`, … | in `worst`: a number |
+//! | `thread`, `is_fiber`, `is_over` | in `worst`: the task's thread, and whether it has ended |
+//! | `age_ns` | in `worst`: from when the task was made ready until its end, or now |
 //!
 //! Keys may be added: skip keys that you do not know. An older program has no `latest_hogs` and no
 //! `latency`.
@@ -78,13 +79,13 @@
 //! # What to know
 //!
 //! - **A request is not free**: each fiber that reports where it waits keeps its thread busy for 10
-//!   to 100 µs. Names are looked up in the process, in its symbols: what Rust's library has read of
-//!   these stays in memory, about ten megabytes for a large program with debug information.
-//! - **The latency figures** are made from what is recorded anyway, in the thread that answers. A
-//!   fiber that is timed and begins or ends waits while their list is copied; no other fiber does.
-//!   It takes about 200 bytes for each live task, and a copy of the events of each worker.
+//!   to 100 µs. Names are looked up in the process, in its symbols: the tables that Rust's library
+//!   reads stay in memory, about ten megabytes for a large program with debug information.
+//! - **The latency figures** are computed from the normal recording, in the thread that answers. A
+//!   timed fiber that begins or ends waits while the list of timed fibers is copied; no other fiber
+//!   does. It takes about 200 bytes for each live task, and a copy of the events of each worker.
 //! - **A child of a fork** does not have this thread, and does not answer for its parent. It opens
-//!   a socket of its own when it builds a pool or calls [`open`], and shows its own pools only.
+//!   its own socket when it builds a pool or calls [`open`], and shows its own pools only.
 //! - **A client needs the same PID and network namespace**: for a container, run it inside.
 
 mod pools;
@@ -110,11 +111,11 @@ pub const VERSION: u32 = 1;
 /// empty or `0`.
 pub const VARIABLE: &str = "ANTIPHON_LOOK";
 
-/// The process that has opened it; a child of that has not.
+/// The process that has opened the socket. A child of that process has not.
 static OPENED: Mutex<Option<u32>> = Mutex::new(None);
 
-/// Shows the pools of this process from now on, by a thread that sleeps until a request comes.
-/// Further calls do nothing.
+/// Shows the pools of this process from now on. Starts a thread that sleeps until a request
+/// arrives. Further calls do nothing.
 ///
 /// # Errors
 ///
@@ -131,7 +132,7 @@ pub fn open() -> io::Result<()> {
     Ok(())
 }
 
-/// The address at which a process shows its pools, if it does.
+/// Returns the address at which a process shows its pools, if it does.
 ///
 /// # Errors
 ///
@@ -142,7 +143,8 @@ pub fn address(process: u32) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("antiphon-look-{process}-{start}"))
 }
 
-/// When a process began, by its line: the 22nd field. The second is a name that may have anything.
+/// Returns the start time of a process from its `stat` line: the 22nd field. The second field is a
+/// name that may contain any character.
 fn start_of(stat: &str) -> Option<u64> {
     let behind = stat.rsplit_once(')')?.1;
     behind.split_ascii_whitespace().nth(19)?.parse().ok()

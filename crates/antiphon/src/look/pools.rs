@@ -1,4 +1,4 @@
-//! The pools of this process, for programs that look at them.
+//! The list of the pools of this process, for introspection.
 
 use std::env;
 use std::process;
@@ -13,17 +13,17 @@ use crate::observe::Recording;
 use crate::pool::Hog;
 use crate::unpoisoned::lock;
 
-/// A pool, whatever its policy.
+/// A pool with any policy.
 pub(crate) trait Looked: Send + Sync {
-    /// The work of its workers now. Does not block.
+    /// Returns the present states of its workers. Does not block.
     fn workers(&self) -> Look;
 
-    /// By seat, when its worker began the state that it is in now, or later; in nanoseconds of the
-    /// monotonic clock, if it is known.
+    /// Returns, by seat, a time not before its worker began its present state, in nanoseconds of
+    /// the monotonic clock, if it is known.
     fn since_ns(&self) -> Vec<Option<u64>>;
 
-    /// All else. Asks its fibers, up to `most` of each thread, and waits for the answers until
-    /// `until`.
+    /// Returns the rest of the pool's state. Asks up to `most` fibers of each thread, and waits for
+    /// the answers until `until`.
     fn seen(&self, most: usize, until: Instant) -> Seen;
 }
 
@@ -33,20 +33,21 @@ pub(crate) struct Seen {
     pub(crate) threads: usize,
     pub(crate) spares: usize,
     pub(crate) stats: Stats,
-    /// `None`: its tasks are no fibers.
+    /// `None` if its tasks are not fibers.
     pub(crate) census: Option<Census>,
-    /// The latest ones, the oldest first.
+    /// The latest hogs, the oldest first.
     pub(crate) hogs: Vec<Hog>,
-    /// Without spans. Nothing: it records nothing.
+    /// The recording without spans; `None` if the pool records nothing.
     pub(crate) recording: Option<Recording>,
 }
 
-/// A pool that is there, or was.
+/// A pool that exists, or did.
 #[derive(Clone)]
 struct Entry {
     /// A number that no other pool has.
     id: u64,
-    /// A child of a fork has the memory of its parent's pools, and none of the threads.
+    /// The process of the pool: a child of a fork has the memory of its parent's pools, but not the
+    /// threads.
     process: u32,
     pool: Weak<dyn Looked>,
 }
@@ -54,7 +55,7 @@ struct Entry {
 #[derive(Default)]
 struct Entries {
     all: Vec<Entry>,
-    /// How many there ever were.
+    /// The number of pools so far.
     count: u64,
 }
 
@@ -64,7 +65,7 @@ fn entries() -> MutexGuard<'static, Entries> {
     lock(&ENTRIES)
 }
 
-/// A pool is there; opens what it is looked at by if the environment says so.
+/// Adds a pool to the list. Calls [`open`] if the environment asks for it.
 pub(crate) fn enter(pool: Weak<dyn Looked>) {
     let process = process::id();
     {
@@ -80,12 +81,12 @@ pub(crate) fn enter(pool: Weak<dyn Looked>) {
     }
 }
 
-/// The pool at this address is gone.
+/// Removes the pool at this address, which is being dropped, from the list.
 pub(crate) fn leave(pool: *const ()) {
     entries().all.retain(|entry| !std::ptr::eq(entry.pool.as_ptr().cast(), pool));
 }
 
-/// The pools of this process that are there, with a number that is no other's.
+/// Returns the existing pools of this process, each with its unique number.
 pub(super) fn pools() -> Vec<(u64, Arc<dyn Looked>)> {
     let (process, all) = (process::id(), entries().all.clone());
     let ours = all.iter().filter(|entry| entry.process == process);

@@ -1,7 +1,7 @@
-//! The thread that answers programs that look.
+//! The thread that answers introspection requests.
 //!
-//! It answers one at a time, within a few seconds whatever a looker does; and it outlives what
-//! panics while it looks.
+//! It answers one client at a time, within a few seconds whatever the client does; and it survives
+//! panics during an answer.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -20,25 +20,25 @@ use antiphon_runtime::sched::{Look, State, Working};
 use super::pools::{Looked, pools};
 use super::{VERSION, text};
 
-/// How long a looker may take to ask, and then to read.
+/// How long a client may take to send its request, and then to read the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The same for a program of another user, which is refused.
+/// How long a client of another user, which is refused, may take to send its request.
 const STRANGERS: Duration = Duration::from_millis(50);
-/// The greatest length of a request, in bytes.
+/// Maximum length of a request, in bytes.
 const REQUEST: usize = 64;
-/// Longest wait for the answers of all pools' threads that are asked for their fibers.
+/// Longest wait for the answers of the threads of all pools about their fibers.
 const ANSWERS: Duration = Duration::from_millis(100);
 /// Least wait for the answers of one pool's threads.
 const ANSWER: Duration = Duration::from_millis(20);
-/// The number of fibers of a thread that are asked where they wait.
+/// Maximum number of fibers of a thread that are asked where they wait.
 const MOST: usize = 64;
-/// A worker that was seen in one task for less is not said to be.
+/// Least time for which a worker is reported to be in one task.
 const APART: Duration = Duration::from_millis(20);
-/// Time between two tries to accept after a failure: too many files are open, say.
+/// Time between two tries to accept after a failure, for example if too many files are open.
 const NAP: Duration = Duration::from_millis(100);
 
-/// By the numbers of a pool and of its worker: the turn that it was in, and when it was first seen
-/// in that.
+/// By the numbers of a pool and of its worker: the worker's turn, and when it was first seen in
+/// that turn.
 type Turns = HashMap<(u64, usize), (u64, Instant)>;
 
 /// The parts of an answer about a pool.
@@ -49,15 +49,15 @@ pub(super) struct Known {
     pub(super) seen: super::Seen,
 }
 
-/// Answers for ever.
+/// Answers requests for ever.
 pub(super) fn serve(listener: &UnixListener) {
     let mut turns = Turns::new();
     loop {
         match listener.accept() {
             Ok((mut socket, _)) => {
                 let answer = AssertUnwindSafe(|| answer(&mut socket, &mut turns));
-                // A program that has gone needs no answer. A policy that panics reports that by
-                // itself; the panic's value is leaked, as its drop may panic, too.
+                // A client that is gone needs no answer. The panic of a policy is reported by the
+                // panic hook; its payload is leaked, because its drop may panic, too.
                 if let Err(panic) = catch_unwind(answer) {
                     forget(panic);
                 }
@@ -70,7 +70,7 @@ pub(super) fn serve(listener: &UnixListener) {
 fn answer(socket: &mut UnixStream, turns: &mut Turns) -> io::Result<()> {
     let who = peer(socket.as_fd())?.user;
     if who != user() && who != 0 {
-        // If the socket is closed with an unread request in it, the other program does not get the
+        // If the socket is closed with an unread request in it, the client does not receive the
         // answer.
         let _: io::Result<String> = ask(socket, STRANGERS);
         return say(socket, &text::error("this program belongs to another user"));
@@ -85,7 +85,7 @@ fn answer(socket: &mut UnixStream, turns: &mut Turns) -> io::Result<()> {
     say(socket, &answer)
 }
 
-/// The first line that comes.
+/// Reads the first line of a request.
 fn ask(socket: &mut UnixStream, patience: Duration) -> io::Result<String> {
     let until = Instant::now() + patience;
     let (mut bytes, mut count) = ([0; REQUEST], 0);
@@ -131,7 +131,7 @@ fn look(turns: &mut Turns) -> Vec<Known> {
         .iter()
         .map(|(_, pool)| pool.seen(MOST, (began + ANSWERS).max(Instant::now() + ANSWER)))
         .collect();
-    // A thread that is not asked, or rests, has answered at once.
+    // Idle threads have answered at once, so less than `APART` may have passed.
     let keeps = |(id, pool): &(u64, _)| is_any_kept(turns, *id, pool);
     if pools.iter().any(keeps) {
         thread::sleep(APART.saturating_sub(began.elapsed()));
@@ -142,7 +142,7 @@ fn look(turns: &mut Turns) -> Vec<Known> {
         let (now_ns, since_ns) = (Linux::now(Clock::Monotonic), pool.since_ns());
         let time = |worker: &Working| {
             let seen = now - turns.get(&(*id, worker.number))?.1;
-            // The seat's record was made by the seat's last worker, if that one is away.
+            // The seat's record is that of its last worker, even if that worker is away.
             let since_ns = since_ns.get(worker.seat).copied().flatten();
             let since_ns = match worker.state {
                 State::Runs => since_ns,
@@ -161,7 +161,7 @@ fn is_in_task(worker: &Working) -> bool {
     matches!(worker.state, State::Runs | State::Away)
 }
 
-/// Whether a worker of that pool is still in the turn that it was seen in.
+/// Returns whether a worker of that pool is still in the turn that it was seen in.
 fn is_any_kept(turns: &Turns, id: u64, pool: &std::sync::Arc<dyn Looked>) -> bool {
     pool.workers().workers.iter().any(|worker| {
         let turn = turns.get(&(id, worker.number)).map(|&(turn, _)| turn);
@@ -169,7 +169,7 @@ fn is_any_kept(turns: &Turns, id: u64, pool: &std::sync::Arc<dyn Looked>) -> boo
     })
 }
 
-/// Remembers the turns that its workers are in, and when they were first seen in these.
+/// Records the turns of the pool's workers, and when they were first seen in these.
 fn notice(turns: &mut Turns, id: u64, look: &Look, now: Instant) {
     for worker in &look.workers {
         let seen = turns.entry((id, worker.number)).or_insert((worker.turn, now));

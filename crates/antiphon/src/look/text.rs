@@ -1,4 +1,4 @@
-//! The answer to a program that looks, as JSON: the keys are in the page of the module.
+//! The answer to an introspection request, as JSON. The keys are listed in the module `look`.
 
 use std::fmt::{Display, Write as _};
 use std::process;
@@ -9,15 +9,15 @@ use super::serve::Known;
 use super::{VERSION, times};
 use crate::fiber::census::{Frame, Hosted, Place};
 
-/// The number of places that are named.
+/// Maximum number of places that are reported.
 const PLACES: usize = 256;
 
-/// An answer that says that there is none, and why.
+/// Formats an error as an answer.
 pub(super) fn error(what: &str) -> String {
     object(&[("antiphon_look", &VERSION), ("error", &string(what))])
 }
 
-/// All pools, as JSON.
+/// Formats the answer about all pools.
 pub(super) fn pools(pools: &[Known]) -> String {
     let pools = array(pools.iter().map(pool));
     object(&[("antiphon_look", &VERSION), ("pid", &process::id()), ("pools", &pools)])
@@ -39,8 +39,8 @@ fn pool(Known { look, times, seen }: &Known) -> String {
             ("queued", &queued),
         ])
     });
-    // A worker that goes on without a seat counts: the others may rest, and none looks after it any
-    // more.
+    // A worker that still runs without a seat counts, because no other thread may update its time
+    // any more.
     let goes_on = look.workers.iter().zip(times).filter(|(it, _)| it.state == State::Away);
     let goes_on = goes_on.filter_map(|(it, time)| it.since_ns.and(*time)).max();
     let goes_on_ns = goes_on.map_or(0, |time| time.as_nanos() as u64);
@@ -108,12 +108,12 @@ pub(super) fn frame_object(Frame { name, place }: &Frame) -> String {
     object(&[("name", &string(name)), ("place", &place)])
 }
 
-/// An object of values that are JSON when they are displayed.
+/// Formats a JSON object of values that are JSON when displayed.
 pub(super) fn object(some: &[(&str, &dyn Display)]) -> String {
     format!("{{{}}}", fields(some))
 }
 
-/// The fields within such an object.
+/// Formats the fields of a JSON object, without its braces.
 pub(super) fn fields(some: &[(&str, &dyn Display)]) -> String {
     let fields = some.iter().map(|(key, value)| format!("\"{key}\":{value}"));
     fields.collect::<Vec<_>>().join(",")

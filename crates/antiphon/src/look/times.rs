@@ -1,5 +1,4 @@
-//! The part of the answer about time, as JSON: tasks that were too long, and the parts of all
-//! tasks' time.
+//! The part of the introspection answer about time, as JSON: hogs, and the latency of all tasks.
 
 use std::fmt::Display;
 use std::panic::Location;
@@ -11,13 +10,13 @@ use super::text::{array, fields, frame_object, object, or_null, string};
 use crate::observe::{Frame, Latency, Part, Recording, Spawned, Timed, Times, users};
 use crate::pool::Hog;
 
-/// How many of the places that have spawned tasks are reported one by one; the others are summed
-/// up.
+/// Number of places that have spawned tasks which are reported one by one; the others are reported
+/// as a sum.
 const PLACES: usize = 32;
-/// How many tasks are reported one by one.
+/// Number of tasks that are reported one by one.
 const WORST: usize = 16;
 
-/// Tasks that were too long, the latest first, of those that have the oldest first.
+/// Formats the hogs, the latest first. `hogs` has the oldest first.
 pub(super) fn hogs(hogs: &[Hog]) -> String {
     array(hogs.iter().rev().map(hog))
 }
@@ -35,15 +34,15 @@ fn hog(Hog { thread, seen, ago, trace }: &Hog) -> String {
     ])
 }
 
-/// The user's function that a task was in, or that has called the function it was in, as one of C
-/// that looks at the clock. A function of C has no module, nor has any function of a program that
-/// has only tables of lines.
+/// Returns the frame of the user's function that a task was in, or that has called the function
+/// which the task was in, for example a C function that reads the clock. A C function has no
+/// module, nor has any function of a program that has only line tables.
 fn caller(frames: &[Frame]) -> Option<&Frame> {
     let first = frames.iter().position(|frame| frame.name.contains("::"));
     users(&frames[first.unwrap_or(0)..]).or_else(|| users(frames))
 }
 
-/// The parts of the time of a pool's tasks.
+/// Formats the parts of the time of a pool's tasks.
 pub(super) fn latency(recording: &Recording) -> String {
     let now_ns = Linux::now(Clock::Monotonic);
     let ended = recording.tasks.iter().filter(|task| task.is_over);
@@ -66,7 +65,7 @@ pub(super) fn latency(recording: &Recording) -> String {
     )
 }
 
-/// The tasks that could run for the longest, and did not; the longest first.
+/// Returns the tasks that were runnable for the longest without running, the longest first.
 fn worst(recording: &Recording) -> Vec<&Timed> {
     let mut tasks: Vec<_> = recording.tasks.iter().collect();
     let by = |task: &&Timed| (std::cmp::Reverse(task.delayed_ns()), task.number);
@@ -94,7 +93,7 @@ fn timed(task: &Timed) -> String {
     )
 }
 
-/// The keys that are the same for all tasks of a place, with their values.
+/// Formats the fields that sum up all tasks of a place.
 fn sums(Spawned { live, delayed_ns, latency, .. }: &Spawned) -> String {
     let Latency { queued, running, waiting, runnable, hogged, .. } = latency;
     let times = |Times { p50_ns, p99_ns, max_ns, .. }: &Times| {
@@ -119,7 +118,7 @@ fn place(at: Option<&Location<'_>>) -> String {
     or_null(at.map(|at| string(&at.to_string())))
 }
 
-/// An object of these, and others that are JSON already.
+/// Formats a JSON object of these fields, and of `others`, which are JSON already.
 fn within(some: &[(&str, &dyn Display)], others: &str) -> String {
     format!("{{{},{others}}}", fields(some))
 }
@@ -138,7 +137,7 @@ mod tests {
         let user = Some("bank::sum".to_owned());
         assert_eq!(named(&["0x7f25", "clock_gettime", "bank::sum", "bank::main"]), user);
         assert_eq!(named(&["clock_gettime", "antiphon::event::Latch::wait", "bank::sum"]), user);
-        // As in a program in C, or with bare names.
+        // As in a C program, or in one with bare names.
         assert_eq!(named(&["sum", "main"]), Some("sum".to_owned()));
         assert_eq!(named(&["sum", "antiphon::pool::join"]), Some("sum".to_owned()));
         assert_eq!(named(&[]), None);

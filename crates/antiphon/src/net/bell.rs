@@ -1,4 +1,4 @@
-//! A thread that waits for a file, which a token may end: a bell that is rung by its cancelling.
+//! A thread's wait for a file that a token may end: cancelling the token rings a bell.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -13,7 +13,7 @@ use antiphon_sync::nap;
 
 use crate::fiber::Until;
 
-/// Rung once, for a wait.
+/// A bell for one wait, rung at most once.
 struct Bell(EventFd);
 
 impl Wake for Bell {
@@ -30,12 +30,12 @@ const LOOK_NS: u64 = 10_000_000;
 ///
 /// # Errors
 ///
-/// The kernel's: for example that too many files are open, for a waiter by a token.
+/// The error of the kernel: for example, if there is a token, that too many files are open.
 pub(super) fn wait(file: BorrowedFd<'_>, way: Way, until: &Until<'_>) -> io::Result<bool> {
     let deadline = until.deadline();
     let Some(by) = until.token else { return files::wait(file, way, deadline) };
     let bell = Arc::new(Bell(EventFd::new()?));
-    // `None`: it was notified already.
+    // `None`: the waiter was notified already.
     let Some(left) = by.told.leave_waker(bell.clone().into()) else { return Ok(false) };
     if left.is_told() {
         return files::wait_beside(file, way, bell.0.as_fd(), deadline);

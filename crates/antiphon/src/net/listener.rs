@@ -1,4 +1,4 @@
-//! Where connections come in.
+//! TCP listeners.
 
 use std::io;
 use std::iter::FusedIterator;
@@ -10,7 +10,7 @@ use antiphon_linux::files::{Way, set_backlog};
 use super::{Async, TcpStream};
 use crate::cancel::Token;
 
-/// Accepts TCP connections, like [`std::net::TcpListener`]; a fiber that waits is suspended.
+/// Accepts TCP connections, like [`std::net::TcpListener`]. A waiting fiber is suspended.
 #[derive(Debug)]
 pub struct TcpListener(Async<net::TcpListener>);
 
@@ -18,7 +18,7 @@ pub struct TcpListener(Async<net::TcpListener>);
 #[derive(Debug)]
 pub struct Incoming<'a>(&'a TcpListener);
 
-/// The number of connections that wait to be accepted, if the system lets this many: as in Go.
+/// Maximum number of connections that wait to be accepted, if the system allows it; as in Go.
 const BACKLOG: i32 = 4096;
 
 impl TcpListener {
@@ -26,7 +26,7 @@ impl TcpListener {
     ///
     /// # Errors
     ///
-    /// The error of the system for the last address, or that there is no address.
+    /// The error of the system for the last address; or an error if there is no address.
     pub fn bind(addresses: impl ToSocketAddrs) -> io::Result<Self> {
         let listener = net::TcpListener::bind(addresses)?;
         set_backlog(listener.as_fd(), BACKLOG)?;
@@ -51,21 +51,21 @@ impl TcpListener {
         self.0.set_token(token);
     }
 
-    /// The token that was [set](Self::set_token).
+    /// Returns the token that was [set](Self::set_token).
     #[must_use]
     pub fn token(&self) -> Option<&Token> {
         self.0.token()
     }
 
-    /// An endless iterator over incoming connections; it waits for each. If a token is set, stop at
-    /// the first error for which [`Cancelled::is`](crate::cancel::Cancelled::is) is true: no
-    /// connections follow.
+    /// Returns an endless iterator over incoming connections, which waits for each. If a token is
+    /// set, stop at the first error for which [`Cancelled::is`](crate::cancel::Cancelled::is) is
+    /// true: no connections follow.
     #[must_use]
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming(self)
     }
 
-    /// The address on which it listens.
+    /// Returns the address on which it listens.
     ///
     /// # Errors
     ///
@@ -74,15 +74,15 @@ impl TcpListener {
         self.get_ref().local_addr()
     }
 
-    /// The socket itself, for its options. Its own calls don't wait: where they would, they fail
-    /// with `WouldBlock`.
+    /// Returns the socket itself, for its options. Its own calls don't wait, but fail with
+    /// `WouldBlock` instead.
     #[must_use]
     pub fn get_ref(&self) -> &net::TcpListener {
         self.0.get_ref()
     }
 
-    /// Makes another handle of the listener, with the present token. Each connection goes to one
-    /// handle.
+    /// Makes another handle of the listener, with the present token. Each connection goes to one of
+    /// the handles.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl TcpListener {
         Ok(clone)
     }
 
-    /// Returns the socket, in blocking mode again; this holds for its clones, too: see
+    /// Returns the socket, in blocking mode again, which also affects its clones: see
     /// [`Async::into_inner`].
     ///
     /// # Errors

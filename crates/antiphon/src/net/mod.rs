@@ -25,23 +25,23 @@
 //! ```
 //!
 //! [`TcpListener`], [`TcpStream`] and [`UdpSocket`] have the calls and errors of those in
-//! `std::net`. Their options are those of the socket of `std` that `get_ref` returns; `into_std`
-//! gives that socket away. Leave it non-blocking, because a call that blocks in the system blocks
-//! all fibers of the thread. [`Async`] wraps any other file that can be waited for: a Unix socket,
-//! a pipe, an eventfd. Threads may use them, too, and block; and threads and fibers may share one.
-//! They give access to their descriptor ([`AsFd`](std::os::fd::AsFd)), with which crates such as
-//! `socket2` set the options that are missing in `std`.
+//! `std::net`. Their options are those of the `std` socket that `get_ref` returns; `into_std`
+//! returns that socket by value. Leave it non-blocking, because a call that blocks in the system
+//! blocks all fibers of the thread. [`Async`] wraps any other file that can be waited for: a Unix
+//! socket, a pipe, an eventfd. Threads may use these types, too, and block; and threads and fibers
+//! may share one socket. All types give access to their descriptor ([`AsFd`](std::os::fd::AsFd)),
+//! with which crates such as `socket2` set the options that are missing in `std`.
 //!
 //! # What to know
 //!
-//! - **A wait costs a fiber no system call** but its share of an `epoll_wait`, which the thread
+//! - **A wait costs a fiber no system call** except its share of an `epoll_wait`, which the thread
 //!   calls when none of its fibers can run, or every 200 µs while some can. The first wait of a
-//!   thread for a socket registers the socket, which is one `epoll_ctl` more.
+//!   thread for a socket registers the socket, which costs one `epoll_ctl`.
 //! - **With the feature `io_uring`** the kernel reads for fibers, and writes for them if several
-//!   write at once, many transfers by one system call. It needs a kernel that lets the process have
-//!   rings: [`backend`] says whether. Nothing else differs.
-//! - **A token ends waits** ([`cancel`](crate::cancel)) of the handle that got it by `set_token`,
-//!   as a timeout does, but with another error.
+//!   write at the same time; one system call serves many transfers. The kernel must allow the
+//!   process to have rings: [`backend`] returns whether it does. Nothing else differs.
+//! - **A token ends waits** ([`cancel`](crate::cancel)) of the handle that it was set for with
+//!   `set_token`, as a timeout does, but with another error.
 //! - **Each thread waits for the sockets of its own fibers.** If one of them computes for long, the
 //!   thread is late to find that sockets are ready.
 //! - **Name lookups** are made by the system, which blocks the thread: pass an address, or look
@@ -73,13 +73,13 @@ pub use source::Async;
 pub use stream::TcpStream;
 pub use udp::UdpSocket;
 
-/// The longest wait of a call, in nanoseconds; 0: no limit.
+/// The longest wait of a call, in nanoseconds; 0 means no limit.
 #[derive(Debug, Default)]
 struct Timeout(AtomicU64);
 
 impl Timeout {
     fn get(&self) -> Option<Duration> {
-        // Relaxed, here and below: a number, and nothing with it.
+        // Relaxed, here and below: no other data depends on the number.
         let ns = self.0.load(Relaxed);
         (ns != 0).then(|| Duration::from_nanos(ns))
     }
@@ -97,7 +97,7 @@ impl Timeout {
     }
 }
 
-/// The first address with which `make` succeeds.
+/// Calls `make` with the addresses in order, and returns the first success, or the last error.
 fn first<R>(
     addresses: impl ToSocketAddrs,
     mut make: impl FnMut(SocketAddr) -> io::Result<R>,

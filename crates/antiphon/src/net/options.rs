@@ -1,6 +1,7 @@
-//! Socket options, which are asked of the system and are no waits: by `std`'s names.
+//! Socket options, by `std`'s names. They are system calls that never wait.
 
-/// Methods that do the same as those of the socket of `std` in the field `socket`.
+/// Defines methods that call the methods of the same names on the `std` socket in the field
+/// `socket`.
 macro_rules! options {
     (
         $($(#[$about:meta])* fn $name:ident($($argument:ident: $type:ty),*) -> $had:ty;)*

@@ -1,4 +1,4 @@
-//! A file that does not block, and its waiters: fibers, or threads.
+//! `Async`, a non-blocking file that fibers and threads can wait for.
 
 use std::fmt;
 use std::io::{self, ErrorKind::WouldBlock, Read, Write};
@@ -16,8 +16,8 @@ use crate::cancel::{Cancelled, Token};
 use crate::deadline::PAST;
 use crate::fiber::{ByToken, Seats, Suspends, Until, Waited};
 
-/// A file that can be waited for: a fiber that waits is suspended, and its thread runs others; a
-/// thread blocks.
+/// A file that can be waited for. A waiting fiber is suspended, and its thread runs others; a
+/// waiting thread blocks.
 ///
 /// ```
 /// use antiphon::net::Async;
@@ -34,7 +34,7 @@ use crate::fiber::{ByToken, Seats, Suspends, Until, Waited};
 /// ```
 ///
 /// The file has the flag `O_NONBLOCK`, which its clones share, also in other processes. A file may
-/// be in one `Async` at a time, and must stay the same file.
+/// be in only one `Async` at a time, and its descriptor must always refer to the same file.
 pub struct Async<T: AsFd> {
     pub(super) seats: Seats,
     token: Option<Token>,
@@ -53,20 +53,20 @@ impl<T: AsFd> Async<T> {
         Ok(Self::of_nonblocking(file))
     }
 
-    /// Of one that does not block already, for the C API.
+    /// Wraps a file that is already in non-blocking mode, for the C API.
     #[doc(hidden)]
     pub fn of_nonblocking(file: T) -> Self {
         Self { seats: Seats::default(), token: None, file: Some(file) }
     }
 
-    /// The file.
+    /// Returns the file.
     #[inline]
     pub fn get_ref(&self) -> &T {
         self.file.as_ref().expect("there until it is taken out")
     }
 
-    /// Returns the file, in blocking mode again. This holds for its clones, too: one that a fiber
-    /// waits for blocks its thread from then on.
+    /// Returns the file, in blocking mode again. This affects its clones, too: a fiber that waits
+    /// for a clone blocks its thread from then on.
     ///
     /// # Errors
     ///
@@ -78,9 +78,9 @@ impl<T: AsFd> Async<T> {
         Ok(file)
     }
 
-    /// Ends all waits of this handle when the token is cancelled, by a call or by its deadline:
-    /// with an error that is [`Cancelled`], which [`Cancelled::is`] tells from others. If the token
-    /// is cancelled already, calls end at once, whatever is ready. `None` removes the token.
+    /// Ends all waits of this handle when the token is cancelled, by a call or by its deadline. The
+    /// error is then [`Cancelled`], which [`Cancelled::is`] recognizes. If the token is cancelled
+    /// already, calls fail at once, even if the file is ready. `None` removes the token.
     ///
     /// ```
     /// use antiphon::cancel::{Cancelled, Token};
@@ -105,21 +105,21 @@ impl<T: AsFd> Async<T> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
-    /// Data that has arrived by then is not lost: the call returns it, or a later one does. Each
+    /// Data that has arrived before is not lost: the call returns it, or a later call does. Each
     /// call with a token takes the lock of the token twice, so give each connection a
     /// [child](Token::child).
     pub fn set_token(&mut self, token: Option<&Token>) {
         self.token = token.cloned();
     }
 
-    /// The token that was [set](Self::set_token).
+    /// Returns the token that was [set](Self::set_token).
     #[must_use]
     pub fn token(&self) -> Option<&Token> {
         self.token.as_ref()
     }
 
-    /// Waits until there is something to read or to accept, or the end of the data, or an error. By
-    /// the time of the return another thread or fiber may have taken it.
+    /// Waits until a read or an accept would not block: because of data, a connection, the end of
+    /// the data, or an error. Another thread or fiber may have taken it before the return.
     ///
     /// # Errors
     ///
@@ -128,17 +128,17 @@ impl<T: AsFd> Async<T> {
         self.ready(Way::Read, None)
     }
 
-    /// Waits until there is room to write, or an error. By the time of the return another thread or
-    /// fiber may have taken the room.
+    /// Waits until there is room to write, or an error. Another thread or fiber may have taken the
+    /// room before the return.
     ///
     /// # Errors
     ///
-    /// As for [`readable`](Self::readable).
+    /// The error of the system, for example for a file that cannot be waited for.
     pub fn writable(&self) -> io::Result<()> {
         self.ready(Way::Write, None)
     }
 
-    /// Waits for one way, and no longer than that, for the C API.
+    /// Waits for one side of the file, for at most `timeout`, for the C API.
     #[doc(hidden)]
     pub fn ready(&self, way: Way, timeout: Option<Duration>) -> io::Result<()> {
         let look = |file: &T| match files::wait(file.as_fd(), way, PAST)? {
@@ -158,21 +158,22 @@ impl<T: AsFd> Async<T> {
         self.until(Way::Read, None, read, |_| false)
     }
 
-    /// Like [`read_with`](Self::read_with), whenever there may be room to write.
+    /// Calls `write`, and calls it again whenever there may be room to write, until it returns
+    /// anything other than `WouldBlock`.
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// The error of `write`; or that of the system, as for [`writable`](Self::writable).
     pub fn write_with<R>(&self, write: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
         self.until(Way::Write, None, write, |_| false)
     }
 
-    /// As [`read_with`](Self::read_with), of one way. `drained` says, of the result, that the file
-    /// has no more.
+    /// As [`read_with`](Self::read_with), for one side of the file, and with a timeout. `drained`
+    /// returns, for the result, whether the file has no more.
     ///
     /// # Errors
     ///
-    /// As of that; and `WouldBlock` when the time is over.
+    /// As for `read_with`; and `WouldBlock` when the time is over.
     #[doc(hidden)]
     #[inline]
     pub fn until<R>(
@@ -185,11 +186,11 @@ impl<T: AsFd> Async<T> {
         self.within(timeout, |until| self.until_by(way, until, attempt, drained))
     }
 
-    /// Makes a call, with the ends of its waits.
+    /// Makes a call, and passes it the timeout and the token that end its waits.
     ///
     /// # Errors
     ///
-    /// The error of the call; or that it is cancelled.
+    /// The error of the call; or [`Cancelled`].
     #[inline]
     pub(super) fn within<R>(
         &self,
@@ -202,7 +203,7 @@ impl<T: AsFd> Async<T> {
         }
     }
 
-    /// As [`until`](Self::until), of a call that may have waited already.
+    /// As [`until`](Self::until), for a call that may have waited already.
     #[inline]
     pub(super) fn until_by<R>(
         &self,
@@ -220,7 +221,7 @@ impl<T: AsFd> Async<T> {
     }
 }
 
-/// Makes a call that the token ends.
+/// Makes a call that ends when the token is cancelled.
 fn by_token<R>(
     token: &Token,
     timeout: Option<Duration>,
@@ -228,7 +229,7 @@ fn by_token<R>(
 ) -> io::Result<R> {
     let told = Several::<Linux>::new();
     let stand = token.inner().stand(&told);
-    // Also where its deadline has passed, and no thread has told.
+    // `is_cancelled` also covers a deadline that has passed without a notification.
     if stand.is_none() || token.is_cancelled() {
         return Err(Cancelled.into());
     }
@@ -236,7 +237,7 @@ fn by_token<R>(
     call(&Until::new(timeout, Some(by)))
 }
 
-/// As [`Async::until`], for a thread that is no fiber.
+/// As [`Async::until`], for a thread: blocks it.
 fn block_until<T: AsFd, R>(
     file: &T,
     way: Way,

@@ -1,4 +1,4 @@
-//! A connection.
+//! TCP connections.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::net::{self, Shutdown, SocketAddr, ToSocketAddrs};
@@ -13,7 +13,7 @@ use super::{Async, Timeout, first};
 use crate::cancel::Token;
 use crate::fiber::Until;
 
-/// A TCP connection, like [`std::net::TcpStream`]; a fiber that waits is suspended.
+/// A TCP connection, like [`std::net::TcpStream`]. A waiting fiber is suspended.
 ///
 /// As in `std`, `&TcpStream` reads and writes, too: a fiber of one thread may read while a fiber of
 /// another writes.
@@ -29,17 +29,17 @@ impl TcpStream {
     ///
     /// # Errors
     ///
-    /// The error of the system for the last address, or that there is no address.
+    /// The error of the system for the last address; or an error if there is no address.
     pub fn connect(addresses: impl ToSocketAddrs) -> io::Result<Self> {
         first(addresses, |address| Self::connect_within(&address, None, None))
     }
 
-    /// Connects like [`connect`](Self::connect), but gives up when the token is cancelled; so do
-    /// later waits of the connection ([`set_token`](Self::set_token)).
+    /// Connects like [`connect`](Self::connect), but gives up when the token is cancelled. The
+    /// token also ends later waits of the connection ([`set_token`](Self::set_token)).
     ///
     /// # Errors
     ///
-    /// As for `connect`; or that it was [cancelled](crate::cancel::Cancelled::is).
+    /// As for `connect`; or [`Cancelled`](crate::cancel::Cancelled::is).
     pub fn connect_by(addresses: impl ToSocketAddrs, token: &Token) -> io::Result<Self> {
         first(addresses, |address| Self::connect_within(&address, None, Some(token)))
     }
@@ -75,14 +75,14 @@ impl TcpStream {
     }
 
     options! {
-        /// The address of the peer, if it is still connected.
+        /// Returns the address of the peer, if it is still connected.
         fn peer_addr() -> SocketAddr;
-        /// The local address.
+        /// Returns the local address.
         fn local_addr() -> SocketAddr;
-        /// Shuts down reading, writing or both, for all handles, and ends their waits for it, if
+        /// Shuts down reading, writing or both, for all handles, and ends their waits for these, if
         /// there is a connection.
         fn shutdown(how: Shutdown) -> ();
-        /// Whether small writes are sent at once (`TCP_NODELAY`).
+        /// Sets whether small writes are sent at once (`TCP_NODELAY`).
         fn set_nodelay(nodelay: bool) -> ();
     }
 
@@ -90,13 +90,13 @@ impl TcpStream {
     ///
     /// # Errors
     ///
-    /// As for a read.
+    /// The error of the system; `WouldBlock` after the read timeout.
     pub fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let timeout = self.read_timeout.get();
         self.socket.until(Way::Read, timeout, |socket| socket.peek(buffer), |_| false)
     }
 
-    /// A read into a buffer of this many bytes: fewer are all that there were.
+    /// Reads into a buffer of `room` bytes. A shorter read means that there were no more.
     fn reads(
         &self,
         room: usize,
@@ -111,7 +111,7 @@ impl TcpStream {
         self.socket.until_by(Way::Read, until, read, drained)
     }
 
-    /// A write of this many bytes: fewer are all that there was room for.
+    /// Writes `bytes` bytes. A shorter write means that there was no more room.
     fn writes(
         &self,
         bytes: usize,
@@ -130,17 +130,17 @@ timed! {
     TcpStream:
     /// Like [`Async::set_token`]. If a `write_all` is cancelled, a part may have been sent.
     fn set_token;
-    /// The socket itself, for its other options. Its own calls don't wait: where they would, they
-    /// fail with `WouldBlock`.
+    /// Returns the socket itself, for its other options. Its own calls don't wait, but fail with
+    /// `WouldBlock` instead.
     fn get_ref;
     /// Makes another handle of the connection, with the present timeouts and token.
     fn try_clone;
-    /// Sets the timeout of reads; a read then fails with `WouldBlock`, as in `std`. `None` means
-    /// none.
+    /// Sets the timeout of reads, after which a read fails with `WouldBlock`, as in `std`. `None`
+    /// means no timeout.
     fn set_read_timeout;
     /// Sets the timeout of writes, as for [reads](Self::set_read_timeout).
     fn set_write_timeout;
-    /// Returns the socket, in blocking mode again; this holds for its clones, too: see
+    /// Returns the socket, in blocking mode again, which also affects its clones: see
     /// [`Async::into_inner`].
     fn into_std;
 }

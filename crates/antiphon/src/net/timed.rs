@@ -1,7 +1,7 @@
-//! Common parts of connections and datagram sockets: the longest time of a wait, a token, and the
-//! conversions from and to `std`.
+//! Common methods of TCP connections and UDP sockets: timeouts, a token, and conversions from and
+//! to `std`.
 
-/// Methods for a type that has a `socket` of `std`, a `read_timeout` and a `write_timeout`.
+/// Defines methods for a type with a `std` `socket`, a `read_timeout` and a `write_timeout`.
 macro_rules! timed {
     (
         $own:ident:
@@ -26,7 +26,7 @@ macro_rules! timed {
                 self.socket.set_token(token);
             }
 
-            /// The token that was [set](Self::set_token).
+            /// Returns the token that was [set](Self::set_token).
             #[must_use]
             pub fn token(&self) -> Option<&Token> {
                 self.socket.token()
@@ -69,7 +69,7 @@ macro_rules! timed {
                 self.write_timeout.set(timeout)
             }
 
-            /// The timeout that was [set](Self::set_read_timeout).
+            /// Returns the timeout that was [set](Self::set_read_timeout).
             ///
             /// # Errors
             ///
@@ -78,7 +78,7 @@ macro_rules! timed {
                 Ok(self.read_timeout.get())
             }
 
-            /// The timeout that was [set](Self::set_write_timeout).
+            /// Returns the timeout that was [set](Self::set_write_timeout).
             ///
             /// # Errors
             ///
@@ -100,7 +100,7 @@ macro_rules! timed {
         impl TryFrom<net::$own> for $own {
             type Error = io::Error;
 
-            /// The timeouts that it has are not those of fibers.
+            /// The timeouts of the `std` socket are not taken over.
             fn try_from(socket: net::$own) -> io::Result<Self> {
                 socket.set_nonblocking(true)?;
                 Ok(Self::of_nonblocking(socket))

@@ -1,4 +1,4 @@
-//! A fiber that the ring of its thread serves.
+//! Reads and writes of fibers through the ring of their thread.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -9,7 +9,8 @@ use super::Async;
 use crate::fiber::{Suspends, Until, Waited};
 
 impl<T: AsFd> Async<T> {
-    /// Reads by the ring, as `read` does; `None`: there is no ring, or no fiber.
+    /// Reads through the ring, as `read` does. Returns `None` if there is no ring, or the caller is
+    /// not a fiber.
     ///
     /// # Errors
     ///
@@ -25,7 +26,7 @@ impl<T: AsFd> Async<T> {
         Suspends::here()?.receive(waited, buffer, |buffer| read(file, buffer))
     }
 
-    /// Writes by the ring, as `write` does; `None` as in [`receive`](Self::receive).
+    /// Writes through the ring, as `write` does. Returns `None` as [`receive`](Self::receive) does.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Datagrams.
+//! UDP sockets.
 
 use std::io;
 use std::net::{self, SocketAddr, ToSocketAddrs};
@@ -12,7 +12,7 @@ use super::timed::timed;
 use super::{Async, Timeout, first};
 use crate::cancel::Token;
 
-/// A UDP socket, like [`std::net::UdpSocket`]; a fiber that waits is suspended.
+/// A UDP socket, like [`std::net::UdpSocket`]. A waiting fiber is suspended.
 #[derive(Debug)]
 pub struct UdpSocket {
     socket: Async<net::UdpSocket>,
@@ -25,28 +25,28 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// The error of the system for the last address, or that there is no address.
+    /// The error of the system for the last address; or an error if there is no address.
     pub fn bind(addresses: impl ToSocketAddrs) -> io::Result<Self> {
         net::UdpSocket::bind(addresses)?.try_into()
     }
 
-    /// Connects: from now on the socket sends to this address, and receives from it only. The first
-    /// of the addresses that works is used.
+    /// Connects to the first of the addresses that works: from now on the socket sends to this
+    /// address, and receives only from it.
     ///
     /// # Errors
     ///
-    /// The error of the system for the last address, or that there is no address.
+    /// The error of the system for the last address; or an error if there is no address.
     pub fn connect(&self, addresses: impl ToSocketAddrs) -> io::Result<()> {
         self.socket.get_ref().connect(addresses)
     }
 
-    /// Sends a datagram to the [connected](Self::connect) address; returns how many bytes were
+    /// Sends a datagram to the [connected](Self::connect) address; returns the number of bytes
     /// sent.
     ///
     /// # Errors
     ///
-    /// The error of the system: for example, that the datagram is too long, or that an earlier one
-    /// had no receiver.
+    /// The error of the system: for example, that the datagram is too long, or that an earlier
+    /// datagram had no receiver.
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         self.socket.within(self.write_timeout.get(), |until| {
             #[cfg(feature = "io_uring")]
@@ -61,7 +61,7 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// As for [`send`](Self::send); or that there is no address.
+    /// As for [`send`](Self::send); or an error if there is no address.
     pub fn send_to(&self, bytes: &[u8], addresses: impl ToSocketAddrs) -> io::Result<usize> {
         let send = |address| {
             let timeout = self.write_timeout.get();
@@ -92,7 +92,7 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// As for that method.
+    /// As for [`recv`](Self::recv).
     pub fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.reads(|socket| socket.recv_from(buffer))
     }
@@ -101,7 +101,7 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// As for that method.
+    /// As for [`recv`](Self::recv).
     pub fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.reads(|socket| socket.peek_from(buffer))
     }
@@ -110,15 +110,15 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// As for that method.
+    /// As for [`recv`](Self::recv).
     pub fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.reads(|socket| socket.peek(buffer))
     }
 
     options! {
-        /// The local address.
+        /// Returns the local address.
         fn local_addr() -> SocketAddr;
-        /// The address to which it is [connected](Self::connect).
+        /// Returns the address to which it is [connected](Self::connect).
         fn peer_addr() -> SocketAddr;
     }
 
@@ -131,7 +131,7 @@ timed! {
     UdpSocket:
     /// Like [`Async::set_token`].
     fn set_token;
-    /// The socket itself, for its other options:
+    /// Returns the socket itself, for its other options:
     ///
     /// ```
     /// use antiphon::net::UdpSocket;
@@ -142,13 +142,13 @@ timed! {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
-    /// Its own calls don't wait: where they would, they fail with `WouldBlock`.
+    /// Its own calls don't wait, but fail with `WouldBlock` instead.
     fn get_ref;
     /// Makes another handle of the socket, with the present timeouts and token. Each datagram goes
-    /// to one handle.
+    /// to one of the handles.
     fn try_clone;
-    /// Sets the timeout of receives; a receive then fails with `WouldBlock`, as in `std`. `None`
-    /// means none.
+    /// Sets the timeout of receives, after which a receive fails with `WouldBlock`, as in `std`.
+    /// `None` means no timeout.
     fn set_read_timeout;
     /// Sets the timeout of sends, as for [receives](Self::set_read_timeout).
     fn set_write_timeout;

@@ -1,5 +1,4 @@
-//! The account of a task that is timed: in which part of its time it is, and what the parts sum up
-//! to.
+//! The account of a timed task: the part of its time that it is in, and the totals of all parts.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -8,40 +7,40 @@ use super::cycles::Parts;
 use super::timed::{Part, Span, Spans, Timed};
 use crate::unpoisoned::lock;
 
-/// The time of one task, as its thread has it: written by that thread, and read by any.
+/// The times of one task. Written by its thread, read by any thread.
 pub(crate) struct Account(Mutex<Open>);
 
 struct Open {
     timed: Timed,
     part: Part,
     since_ns: u64,
-    /// Whether that is the fault of another.
+    /// Whether another task causes that.
     is_hogged: bool,
     spans: VecDeque<Span>,
 }
 
-/// How many spans of a task are kept.
+/// Number of spans of a task that are kept.
 const SPANS: usize = 64;
 
 impl Account {
-    /// The account of a task that begins.
+    /// Opens the account of a task that begins.
     pub(crate) fn open(timed: Timed) -> Self {
         let (part, since_ns, spans) = (Part::Running, timed.began_ns, VecDeque::new());
         Self(Mutex::new(Open { timed, part, since_ns, is_hogged: false, spans }))
     }
 
-    /// Notes that the task is a fiber.
+    /// Records that the task is a fiber.
     pub(crate) fn is_fiber(&self) {
         lock(&self.0).timed.is_fiber = true;
     }
 
-    /// The beginning of the part that the task is in.
+    /// Returns the beginning of the part that the task is in, in nanoseconds.
     pub(crate) fn since_ns(&self) -> u64 {
         lock(&self.0).since_ns
     }
 
-    /// Notes that the task is suspended: because it waits, or yields. `parts` has the suspensions
-    /// that were not timed, of the time since it went on.
+    /// Records that the task is suspended, because it waits or yields. `parts` has the times of
+    /// untimed suspensions since it continued.
     pub(crate) fn stops(&self, now_ns: u64, waits: bool, parts: Parts) {
         let mut open = lock(&self.0);
         let passed_ns = now_ns.saturating_sub(open.since_ns);
@@ -55,8 +54,8 @@ impl Account {
         open.since_ns = now_ns;
     }
 
-    /// Notes that the task may go on, from `at_ns` on; for `hogged_ns` of the time others did not
-    /// let its thread go.
+    /// Records that the task may continue from `at_ns` on. Others have occupied its thread for
+    /// `hogged_ns` of the time.
     pub(crate) fn wakes(&self, at_ns: u64, hogged_ns: u64) {
         let mut open = lock(&self.0);
         let at_ns = at_ns.max(open.since_ns);
@@ -65,8 +64,8 @@ impl Account {
         open.timed.late_ns += hogged_ns;
     }
 
-    /// Notes that the task goes on, with `hogged_ns` as in `wakes`. Returns for how long it could
-    /// go on before.
+    /// Records that the task continues, with `hogged_ns` as in `wakes`. Returns how long it was
+    /// runnable before, in nanoseconds.
     pub(crate) fn goes_on(&self, now_ns: u64, hogged_ns: u64) -> u64 {
         let mut open = lock(&self.0);
         let runnable_ns = now_ns.saturating_sub(open.since_ns);
@@ -78,7 +77,7 @@ impl Account {
         runnable_ns
     }
 
-    /// The record of the task as it is now.
+    /// Returns the record of the task as it is at `now_ns`.
     pub(crate) fn read(&self, now_ns: u64, spans: Spans) -> Timed {
         let open = lock(&self.0);
         let kept = if spans == Spans::Kept { open.spans.clone() } else { VecDeque::new() };
@@ -91,7 +90,7 @@ impl Account {
 }
 
 impl Open {
-    /// The part that it is in ends.
+    /// Ends the part that the task is in.
     fn passes(&mut self, now_ns: u64) {
         let passed_ns = now_ns.saturating_sub(self.since_ns);
         match self.part {

@@ -10,15 +10,15 @@ use super::timed::{Part, Timed};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spawned {
-    /// The line. `None` if the tasks are of several lines, or closures, whose records have no room
-    /// for it.
+    /// The line. `None` if the tasks are from several lines, or closures, whose records have no
+    /// room for it.
     pub at: Option<&'static Location<'static>>,
     /// The number of lines.
     pub places: usize,
     /// The number of recorded tasks that have not ended.
     pub live: usize,
-    /// Time in which the tasks, and those for which they stand, could run and did not, in
-    /// nanoseconds, all together.
+    /// Total time in which the tasks, and those that they stand for, could run and did not, in
+    /// nanoseconds.
     pub delayed_ns: u64,
     /// The parts of their time; for tasks that have not ended, so far. `hogged` uses the bound of
     /// [`Timed::hogged_ns`].
@@ -26,10 +26,11 @@ pub struct Spawned {
 }
 
 impl Recording {
-    /// The parts of the time of tasks, by the line that [spawned](crate::pool::Pool::spawn) them.
-    /// Returns at most `most` lines, sorted by the total time in which their tasks could run and
-    /// did not, and one more entry for all other lines; so 0 returns all tasks in one entry. Tasks
-    /// that have not ended count too, unlike in [`latency`](Self::latency).
+    /// Returns the parts of the time of tasks, by the line that
+    /// [spawned](crate::pool::Pool::spawn) them: at most `most` lines, sorted by the total time in
+    /// which their tasks could run and did not, and one more entry for all other lines. So 0
+    /// returns all tasks in one entry. Tasks that have not ended count too, unlike in
+    /// [`latency`](Self::latency).
     ///
     /// ```
     /// use antiphon::{Event, fiber, pool::Pool};
@@ -55,7 +56,7 @@ impl Recording {
         }
         let delayed = |(at, tasks): (_, Vec<_>)| (delayed_ns(&tasks), at, tasks);
         let mut places: Vec<_> = places.into_iter().map(delayed).collect();
-        // The order of equal times does not depend on the table.
+        // The order of equal times does not depend on the hash table.
         places.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
         let rest = places.split_off(most.min(places.len()));
         let each = places.into_iter().map(|(_, at, tasks)| Spawned::of(at, 1, &tasks));
@@ -66,7 +67,8 @@ impl Recording {
     }
 }
 
-/// The time in which all these tasks, and those that they stand for, could run and did not.
+/// Returns the total time in which these tasks, and those that they stand for, could run and did
+/// not.
 fn delayed_ns(tasks: &[&Timed]) -> u64 {
     let of = |task: &&Timed| task.delayed_ns().saturating_mul(task.sample.of.into());
     tasks.iter().map(of).fold(0, u64::saturating_add)
@@ -94,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    /// One task that stands for `of`, made ready at `at`, with these times in the queue, runnable
+    /// Returns a task spawned at `at` that stands for `of`, with these times in the queue, runnable
     /// and waiting.
     fn timed(at: Option<&'static Location<'static>>, of: u32, times: [u64; 3]) -> Timed {
         let sample = Sample { ready_ns: 1_000, maker: None, of };
@@ -116,7 +118,7 @@ mod tests {
         let [one, two, three] = here();
         let tasks = vec![
             timed(Some(one), 1, [10, 20, 900]),
-            // A few that stand for many.
+            // A task that stands for many.
             timed(Some(two), 100, [1, 2, 0]),
             Timed { is_over: true, ..timed(Some(one), 1, [30, 0, 5]) },
             timed(Some(three), 1, [1, 0, 70]),
@@ -144,7 +146,7 @@ mod tests {
         assert_eq!((places[1].at, places[1].places, places[1].live), (None, 2, 2));
         assert_eq!(places[1].latency.waiting.tasks, 4);
         assert_eq!(places.len(), 2);
-        // A single line that is left stands for itself.
+        // A single line that remains is reported with its place.
         assert_eq!(recording.by_place(2), recording.by_place(3));
         let all = recording.by_place(0);
         assert_eq!((all.len(), all[0].places, all[0].latency.queued.recorded), (1, 3, 3));

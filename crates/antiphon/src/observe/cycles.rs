@@ -1,4 +1,4 @@
-//! How long the timed cycles of a fiber took. From these the cycles in between are estimated.
+//! Mean times of a fiber's timed cycles, from which the cycles in between are estimated.
 //!
 //! ```text
 //!   goes on    waits       may go on      goes on
@@ -11,14 +11,14 @@
 
 use antiphon_runtime::flight::LONG_NS;
 
-/// Cycles that are timed are so far apart, in nanoseconds: longer ones are timed each.
+/// Time between two timed cycles, in nanoseconds. Cycles longer than this are all timed.
 pub(crate) const PERIOD_NS: u64 = 32_000;
 
-/// Running mean of the time of one part of the cycles, in nanoseconds; 0: it is not known.
+/// Running mean of the time of one part of the cycles, in nanoseconds; 0 if it is not known.
 #[derive(Clone, Copy, Default)]
 struct Mean(u64);
 
-/// The means of the parts of those cycles that were timed.
+/// The mean times of the parts of the timed cycles.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Cycles {
     ran: Mean,
@@ -27,24 +27,24 @@ pub(crate) struct Cycles {
     yielded: Mean,
 }
 
-/// How many suspensions of a stretch were not timed.
+/// The number of suspensions of a stretch that were not timed.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Skipped {
     pub(crate) waits: u32,
     pub(crate) yields: u32,
 }
 
-/// The times of a fiber in a stretch, beside running, in nanoseconds.
+/// The times of a fiber in a stretch other than running, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
     pub(crate) waiting_ns: u64,
     pub(crate) runnable_ns: u64,
-    /// The part of these times in which one other task had the thread.
+    /// The part of these times in which one other task occupied the thread.
     pub(crate) hogged_ns: u64,
 }
 
 impl Mean {
-    /// Adds one more time; the mean follows it by an eighth.
+    /// Adds a time, with a weight of one eighth.
     fn add(&mut self, ns: u64) {
         let before = if self.0 == 0 { ns } else { self.0 };
         self.0 = ((7 * before + ns) / 8).max(1);
@@ -52,19 +52,19 @@ impl Mean {
 }
 
 impl Cycles {
-    /// Whether one was timed in which it was suspended that way.
+    /// Returns whether a cycle with that kind of suspension (`waits`, otherwise a yield) was timed.
     pub(crate) fn knows(&self, waits: bool) -> bool {
         (if waits { self.waited } else { self.yielded }).0 > 0
     }
 
-    /// Notes a run of `ns` between two suspensions.
+    /// Records a run of `ns` between two suspensions.
     pub(crate) fn ran(&mut self, ns: u64) {
         if ns <= PERIOD_NS {
             self.ran.add(ns);
         }
     }
 
-    /// Notes a suspension of `away_ns`; at its end the fiber could go on for `runnable_ns`.
+    /// Records a suspension of `away_ns`; at its end the fiber was runnable for `runnable_ns`.
     pub(crate) fn away(&mut self, waits: bool, away_ns: u64, runnable_ns: u64) {
         if away_ns > PERIOD_NS {
             return;
@@ -77,12 +77,12 @@ impl Cycles {
         }
     }
 
-    /// The parts of a stretch that had `runs` runs, and these suspensions.
+    /// Splits the time of a stretch that had `runs` runs and these suspensions.
     ///
-    /// The suspensions count as long as those that were timed, and the rest is the fiber's own. If
-    /// there is too little time for that, all of them were shorter, in proportion: a look takes
-    /// time. The split is also in proportion where the stretch is long, because no look has told
-    /// how its time was spent.
+    /// Each suspension counts as long as the timed ones, and the rest is running time. If there is
+    /// too little time for that, all parts were shorter, and are scaled in proportion: a look takes
+    /// time. The split is also in proportion if the stretch is long, because no look has shown how
+    /// its time was spent.
     pub(crate) fn split(&self, passed_ns: u64, runs: u32, skipped: Skipped) -> Parts {
         let (waits, yields) = (u64::from(skipped.waits), u64::from(skipped.yields));
         let waited_ns = waits * self.waited.0;
@@ -105,7 +105,7 @@ impl Skipped {
         *(if waits { &mut self.waits } else { &mut self.yields }) += 1;
     }
 
-    /// The number of suspensions.
+    /// Returns the number of suspensions.
     pub(crate) fn all(&self) -> u32 {
         self.waits + self.yields
     }
@@ -129,7 +129,7 @@ mod tests {
         let parts = cycles().split(1_600 + 5_000, 16, skipped);
         let as_timed = Parts { waiting_ns: 2_000, runnable_ns: 3_000, hogged_ns: 0 };
         assert_eq!(parts, as_timed);
-        // The rest is time that it ran.
+        // The rest is running time.
         assert_eq!(cycles().split(66_000, 16, skipped), as_timed);
         let half = Parts { waiting_ns: 1_000, runnable_ns: 1_500, hogged_ns: 0 };
         assert_eq!(cycles().split(3_300, 16, skipped), half);

@@ -1,4 +1,4 @@
-//! Places where fibers wait, by the names in their backtraces.
+//! Backtraces of fibers and threads: parsing, filtering, and the places where fibers wait.
 
 use std::backtrace::Backtrace;
 use std::collections::HashMap;
@@ -14,12 +14,12 @@ pub struct Place {
     pub count: usize,
     /// Whether their waits have a deadline.
     pub has_deadline: bool,
-    /// The calls from the wait down to the closure that they run. Empty if too little of their
-    /// stacks is left for a backtrace.
+    /// The calls from the wait down to the closure that the fibers run. Empty if too little of
+    /// their stacks is left for a backtrace.
     pub frames: Vec<Frame>,
 }
 
-/// A frame of a backtrace: a function that has called the one above it.
+/// A frame of a backtrace: a function that has called the function above it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Frame {
@@ -29,8 +29,8 @@ pub struct Frame {
     pub place: Option<String>,
 }
 
-/// Where a thread was: its functions, the innermost first. The `Display` lists those of the task
-/// that it was in.
+/// The backtrace of a thread: its functions, the innermost first. The `Display` lists those of the
+/// task that the thread was in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// The frames, from the innermost to the first of the thread or fiber.
@@ -38,14 +38,15 @@ pub struct Trace {
 }
 
 impl Place {
-    /// The first function that belongs neither to this crate nor to a lock's wrapper: the user's
-    /// own.
+    /// Returns the first function that belongs neither to this crate nor to a lock's wrapper: the
+    /// user's function.
     #[must_use]
     pub fn user(&self) -> Option<&Frame> {
         users(&self.frames)
     }
 
-    /// The function of this crate, or of `lock_api`, by which that function waits.
+    /// Returns the function of this crate, or of `lock_api`, through which the user's function
+    /// waits.
     #[must_use]
     pub fn by(&self) -> Option<&Frame> {
         self.frames.iter().take_while(|frame| frame.is_of_library()).last()
@@ -60,7 +61,7 @@ impl fmt::Display for Place {
 }
 
 impl Trace {
-    /// The frames of the task, as far as they say something to users.
+    /// Returns the frames of the task that are meaningful to users.
     pub(crate) fn telling(&self) -> Vec<Frame> {
         telling(self.frames.clone())
     }
@@ -72,17 +73,17 @@ impl fmt::Display for Trace {
     }
 }
 
-/// The words by which a wait is said to have a deadline.
+/// Returns the text that describes whether a wait has a deadline.
 pub(crate) fn until(has_deadline: bool) -> &'static str {
     if has_deadline { ", until a time at the latest" } else { "" }
 }
 
-/// The first frame that is not of this crate, nor a lock's wrapper.
+/// Returns the first frame that belongs neither to this crate nor to a lock's wrapper.
 pub(crate) fn users(frames: &[Frame]) -> Option<&Frame> {
     frames.iter().find(|frame| !frame.is_of_library())
 }
 
-/// Writes where a fiber waits.
+/// Writes the frames of a waiting fiber.
 pub(crate) fn write(f: &mut fmt::Formatter<'_>, frames: &[Frame]) -> fmt::Result {
     if frames.is_empty() {
         return writeln!(f, "  too deep on its stack to say where");
@@ -90,7 +91,7 @@ pub(crate) fn write(f: &mut fmt::Formatter<'_>, frames: &[Frame]) -> fmt::Result
     write_frames(f, frames)
 }
 
-/// Writes them on lines of their own.
+/// Writes each frame and its place on separate lines.
 fn write_frames(f: &mut fmt::Formatter<'_>, frames: &[Frame]) -> fmt::Result {
     frames.iter().try_for_each(|frame| {
         writeln!(f, "  {}", frame.name)?;
@@ -98,8 +99,8 @@ fn write_frames(f: &mut fmt::Formatter<'_>, frames: &[Frame]) -> fmt::Result {
     })
 }
 
-/// The places of waits, the most frequent place first. Of each wait, its backtrace and whether it
-/// has a deadline.
+/// Returns the places of waits, the most frequent place first. Each wait is given by its backtrace
+/// and whether it has a deadline.
 pub(crate) fn places<'a>(waits: impl Iterator<Item = (Option<&'a Backtrace>, bool)>) -> Vec<Place> {
     let mut counts: HashMap<_, usize> = HashMap::new();
     for (backtrace, has_deadline) in waits {
@@ -111,13 +112,14 @@ pub(crate) fn places<'a>(waits: impl Iterator<Item = (Option<&'a Backtrace>, boo
     places
 }
 
-/// The frames of a fiber's backtrace that say something to users.
+/// Returns the frames of a fiber's backtrace that are meaningful to users.
 pub(crate) fn of(backtrace: Option<&Backtrace>) -> Vec<Frame> {
     let Some(backtrace) = backtrace else { return Vec::new() };
     telling(parsed(&backtrace.to_string()))
 }
 
-/// Each has a number and a name, and on the next line its place.
+/// Parses the text of a backtrace: each frame has a number and a name, and its place on the next
+/// line.
 pub(crate) fn parsed(text: &str) -> Vec<Frame> {
     let mut frames: Vec<Frame> = Vec::new();
     for line in text.lines().map(str::trim) {
@@ -133,7 +135,7 @@ pub(crate) fn parsed(text: &str) -> Vec<Frame> {
     frames
 }
 
-/// The frames that say something to users, of the fiber or of the thread.
+/// Returns the frames of the fiber or thread that are meaningful to users.
 fn telling(frames: Vec<Frame>) -> Vec<Frame> {
     telling_by(Sources::get(), frames)
 }
@@ -149,10 +151,10 @@ fn telling_by(sources: &Sources, mut frames: Vec<Frame>) -> Vec<Frame> {
     frames
 }
 
-/// The number of frames of the closure that the fiber runs, and above: the frames below call it.
+/// Returns the number of frames down to the closure that the fiber runs; the frames below call it.
 fn end_of_fiber(frames: &[Frame]) -> usize {
     let below = |frames: &[Frame], what| frames.iter().rposition(|frame| frame.is(what));
-    // The thread's are below the fiber's.
+    // The thread's frames are below those of the fiber.
     let end = frames.iter().position(|frame| frame.is(BEGINS)).unwrap_or(frames.len());
     // The code that runs a task catches panics, and so does the task.
     let task = below(&frames[..end], CATCHES).unwrap_or(end);
@@ -165,29 +167,29 @@ const BEGINS: &str = "fiber_begins_here";
 const CATCHES: &str = "do_call";
 
 impl Frame {
-    /// Whether it is of the function of that name, in whatever module: of a program that has only
-    /// tables of lines, this is all that is known.
+    /// Returns whether it is a function of that name, in any module. In a program with only line
+    /// tables, no more is known.
     pub(crate) fn is(&self, name: &str) -> bool {
         self.own().rsplit("::").next() == Some(name)
     }
 
-    /// The function's name, without the types that it is for.
+    /// Returns the function's name, without its type arguments.
     pub(crate) fn own(&self) -> &str {
         self.name.split('<').next().unwrap_or_default()
     }
 
-    /// Whether its name has no module: tables of lines have no more.
+    /// Returns whether its name has no module, as in a program with only line tables.
     pub(crate) fn is_bare(&self) -> bool {
         !self.name.starts_with('<') && !self.own().contains("::")
     }
 
-    /// Whether it says nothing to users: it shows how a wait goes, or what has called their
-    /// closure.
+    /// Returns whether it means nothing to users: it is part of the implementation of a wait, or
+    /// has called their closure.
     fn is_ours(&self) -> bool {
         self.begins_with(&OURS) || self.place.as_deref().is_some_and(is_of_rust)
     }
 
-    /// Whether it is of the code by which users wait, and not their own.
+    /// Returns whether it belongs to the library code through which users wait, not to their own.
     fn is_of_library(&self) -> bool {
         self.begins_with(&LIBRARY)
     }
@@ -195,15 +197,15 @@ impl Frame {
     fn begins_with(&self, prefixes: &[&str]) -> bool {
         let is = |name: &str, all: &[&str]| all.iter().any(|prefix| name.starts_with(prefix));
         let name = self.name.trim_start_matches('<');
-        // A trait of theirs that they have implemented for something of the library.
+        // A user's trait that is implemented for a type of the library.
         let is_theirs = name.len() < self.name.len()
             && name.split_once(" as ").is_some_and(|(_, of)| !is(of, &OURS) && !is(of, &LIBRARY));
         !is_theirs && is(name, prefixes)
     }
 }
 
-/// Whether a file is of the library of Rust: `/rustc/HASH/library/…`, or the path that `rust-src`
-/// or a distribution has it at.
+/// Returns whether a file belongs to Rust's library: `/rustc/HASH/library/…`, or its path in
+/// `rust-src` or in a distribution.
 fn is_of_rust(place: &str) -> bool {
     let of_rustc =
         || place.split_once("/rustc").is_some_and(|(_, rest)| rest.contains("/library/"));

@@ -1,17 +1,17 @@
-//! Records of tasks and fibers for people, and names of places in the program.
+//! Observability: records of tasks and fibers for people, and names of places in the program.
 //!
-//! Fibers and pools write here. This folder knows neither.
+//! Fibers and pools write here. This folder depends on neither.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`timed`] | the record of a task that was timed, and the parts of its time |
-//! | [`account`] | the same of a task that has not ended |
-//! | [`recording`] | what a pool has recorded, and how long its tasks took |
-//! | [`by_place`] | the same by the line that has spawned the tasks |
-//! | [`trace`] | the same as a timeline for Perfetto |
-//! | [`cycles`] | how the time of a fiber is split that did not look at the clock |
-//! | [`frames`] | backtraces, as far as they say something to users |
-//! | [`sources`] | which files are the library's |
+//! | [`timed`] | the record of a timed task, and the parts of its time |
+//! | [`account`] | the record of a timed task that has not ended |
+//! | [`recording`] | the recording of a pool, and the latencies of its tasks |
+//! | [`by_place`] | latencies by the line that has spawned the tasks |
+//! | [`trace`] | a recording as a timeline for Perfetto |
+//! | [`cycles`] | how the time of a fiber between two looks at the clock is split |
+//! | [`frames`] | backtraces, with the frames that are meaningful to users |
+//! | [`sources`] | which files belong to the library |
 
 mod account;
 mod by_place;

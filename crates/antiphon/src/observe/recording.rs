@@ -30,18 +30,18 @@ pub struct Recorded {
     pub events: Vec<Event>,
 }
 
-/// How long tasks took, split by what their time went to: see [`Recording::latency`].
+/// How long tasks took, split into the parts of their time: see [`Recording::latency`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Latency {
     /// Time from when a task was made ready until it began.
     pub queued: Times,
-    /// Time that a task ran. Of a closure: from its beginning to its end, including other tasks
+    /// Time that a task ran. For a closure: from its beginning to its end, including other tasks
     /// that its worker ran while it waited.
     pub running: Times,
-    /// Time that a fiber was suspended, until it could go on.
+    /// Time that a fiber was suspended, until it could continue.
     pub waiting: Times,
-    /// Time that a fiber could go on while others ran.
+    /// Time that a fiber could continue while others ran.
     pub runnable: Times,
     /// The part of `queued` in which the worker that had made the task ready was kept from its
     /// queue (for a task from outside: all workers were), and the part of `runnable` that
@@ -55,7 +55,7 @@ pub struct Latency {
 pub struct Times {
     /// The number of tasks that were recorded.
     pub recorded: u64,
-    /// The number of tasks for which they stand.
+    /// The number of tasks that the recorded tasks stand for.
     pub tasks: u64,
     /// The median: half of the tasks took no longer.
     pub p50_ns: u64,
@@ -72,13 +72,13 @@ pub struct Times {
 /// The spans in which workers were kept from their queues.
 struct Away {
     each: Vec<Vec<Span>>,
-    /// The spans in which all of them were.
+    /// The spans in which all workers were kept.
     all: Vec<Span>,
 }
 
 impl Recording {
-    /// Quantiles of how long recorded tasks that have ended waited and ran, and of how long they
-    /// waited because a worker was kept from its queue for longer than `kept`, at least 250 µs
+    /// Returns quantiles of how long recorded tasks that have ended waited and ran, and of how long
+    /// they waited because a worker was kept from its queue for longer than `kept`, at least 250 µs
     /// ([`LONG_NS`](antiphon_runtime::flight::LONG_NS)). The `Display` of the result is a table.
     #[must_use]
     pub fn latency(&self, kept: Duration) -> Latency {
@@ -96,8 +96,8 @@ impl Recording {
         }
     }
 
-    /// The timed tasks that spent the most time in `part`, the worst first, including fibers that
-    /// have not ended.
+    /// Returns the `most` timed tasks that spent the most time in `part`, the worst first,
+    /// including fibers that have not ended.
     ///
     /// ```
     /// use antiphon::{fiber, pool::{Pool, recording::Part}};
@@ -119,12 +119,12 @@ impl Recording {
         tasks
     }
 
-    /// The recording of a pool whose workers have these events, and whose ledger these tasks.
+    /// Makes the recording of a pool from the events of its workers and the tasks of its ledger.
     pub(crate) fn of(workers: Vec<Recorded>, ledger: Vec<Timed>, hog_ns: u64) -> Self {
         let closures = workers.iter().flat_map(|worker| {
             worker.events.iter().filter_map(|event| Timed::closure(&worker.name, event))
         });
-        // A pool has the one or the other: a ledger, with numbers of its own, or closures.
+        // A pool has either a ledger, whose tasks have numbers, or closures.
         let closures = (0..).zip(closures).map(|(number, task)| Timed { number, ..task });
         let mut tasks: Vec<_> = ledger.into_iter().chain(closures).collect();
         let away = Away::of(&workers, hog_ns);
@@ -136,7 +136,7 @@ impl Recording {
 }
 
 impl Away {
-    /// Spans in which workers were away for longer than `longer_ns` nanoseconds.
+    /// Finds the spans in which workers were away for longer than `longer_ns` nanoseconds.
     fn of(workers: &[Recorded], longer_ns: u64) -> Self {
         let each: Vec<_> = workers.iter().map(|worker| worker.kept(longer_ns)).collect();
         let first = each.first().cloned().unwrap_or_default();
@@ -144,7 +144,7 @@ impl Away {
         Self { each, all }
     }
 
-    /// The part of a task's time in the queue in which the worker that had it was away.
+    /// Returns the part of a task's time in the queue in which the worker of that queue was away.
     fn queued_ns(&self, task: &Timed) -> u64 {
         let maker = task.sample.maker;
         let spans = maker.map_or(Some(&self.all), |seat| self.each.get(seat as usize));
@@ -179,7 +179,7 @@ impl fmt::Display for Times {
 }
 
 impl Recorded {
-    /// The spans of more than `longer_ns` in which it was kept from its queue.
+    /// Returns the spans of more than `longer_ns` in which the worker was kept from its queue.
     fn kept(&self, longer_ns: u64) -> Vec<Span> {
         let is_kept = |event: &&Event| matches!(event.what, What::Kept { .. });
         let span = |event: &Event| Span { from_ns: event.began_ns, to_ns: event.ended_ns };
@@ -188,7 +188,7 @@ impl Recorded {
     }
 }
 
-/// A span from one time to another; empty if that is not later.
+/// A span from one time to another; empty if `to_ns` is not later.
 #[derive(Clone, Copy)]
 struct Span {
     from_ns: u64,
@@ -206,7 +206,7 @@ impl Span {
     }
 }
 
-/// The parts that are in both, of spans in order that are apart from each other.
+/// Returns the intersection of two sorted lists of disjoint spans.
 fn both(some: &[Span], others: &[Span]) -> Vec<Span> {
     let (mut both, mut at, mut at_others) = (Vec::new(), 0, 0);
     while let (Some(one), Some(other)) = (some.get(at), others.get(at_others)) {
@@ -214,14 +214,14 @@ fn both(some: &[Span], others: &[Span]) -> Vec<Span> {
         if span.ns() > 0 {
             both.push(span);
         }
-        // The span that ends first has nothing in common with those to come.
+        // The span that ends first does not overlap with later spans.
         if one.to_ns < other.to_ns { at += 1 } else { at_others += 1 }
     }
     both
 }
 
 impl Times {
-    /// Quantiles of times, each with the number of tasks that it stands for.
+    /// Computes quantiles of times, each with the number of tasks that it stands for.
     pub(crate) fn of(mut times: Vec<(u64, u32)>) -> Self {
         times.sort_unstable();
         let tasks = times.iter().map(|&(_, tasks)| u64::from(tasks)).sum();
@@ -281,20 +281,20 @@ mod tests {
         ];
         let recording = recording(workers);
         let hogged = recording.latency(Duration::from_nanos(1_000)).hogged;
-        // 2000 to 3000 of the first; of one from outside, what both have: 2500 to 3000.
+        // First worker: 2000 to 3000. For the task from outside, both workers: 2500 to 3000.
         assert_eq!((hogged.recorded, hogged.p50_ns, hogged.max_ns), (3, 500, 1_000));
-        // The short one, too.
+        // The short span counts, too.
         let hogged = recording.latency(Duration::from_nanos(400)).hogged;
         assert_eq!(hogged.max_ns, 1_500);
         let latency = recording.latency(Duration::from_nanos(1_000));
         assert_eq!((latency.queued.p99_ns, latency.running.p99_ns), (4_000, 5));
         assert_eq!(recording.latency(Duration::MAX).hogged.max_ns, 0);
-        // The same as by the pool's own bound.
+        // The result is the same with the pool's own bound.
         let worst = recording.worst(Part::Hogged, 2);
         assert_eq!(worst.iter().map(|task| task.hogged_ns).collect::<Vec<_>>(), [1_000, 500]);
     }
 
-    /// This also holds where a task of a pool of fibers was run by no fiber.
+    /// This also holds if a task of a pool of fibers did not run on a fiber.
     #[test]
     fn each_task_has_a_number_of_its_own() {
         let numbers = |recording: &Recording| {

@@ -1,15 +1,15 @@
-//! Finds which frames are the library's where a program has no more than tables of lines: a
-//! function's name is bare there (`wait`), and only its file tells.
+//! Finds the frames that belong to the library in a program that has only line tables: function
+//! names have no module there (`wait`), and only the file shows whose function it is.
 //!
-//! Where the library's files are, in the words of the program's own debug information, is asked of
-//! a backtrace of ours. So it holds for paths that were remapped, and for any place that the
-//! sources were built in; and a user's `src/fiber.rs` is the user's.
+//! The paths of the library's files, as the program's debug information has them, are taken from a
+//! backtrace of our own. So this works for remapped paths, and for sources built in any directory;
+//! and a user's `src/fiber.rs` is recognized as the user's.
 //!
 //! | | |
 //! |---|---|
-//! | a crate's file, as its compiler had it | `crates/antiphon/src/observe/sources.rs` |
-//! | the same in a backtrace | `/srv/build/crates/antiphon/src/observe/sources.rs` |
-//! | what that is more is before those of all | `/srv/build/` |
+//! | a crate's file, as its compiler saw it | `crates/antiphon/src/observe/sources.rs` |
+//! | the same file in a backtrace | `/srv/build/crates/antiphon/src/observe/sources.rs` |
+//! | the difference is the prefix of all files | `/srv/build/` |
 
 use std::backtrace::Backtrace;
 use std::env;
@@ -22,7 +22,7 @@ use lock_api::{GuardSend, RawMutex};
 use super::frames::{Frame, parsed};
 use crate::unpoisoned::lock;
 
-/// A file of each crate whose functions fibers wait in.
+/// One file of each crate in whose functions fibers wait.
 const FILES: [(&str, &str); 5] = [
     ("antiphon", file!()),
     ("antiphon_linux", antiphon_linux::FILE),
@@ -31,12 +31,12 @@ const FILES: [(&str, &str); 5] = [
     ("antiphon_sync", antiphon_sync::FILE),
 ];
 
-/// Directories of sources, and whose they are.
+/// Directories of sources, and the names of their crates.
 #[derive(Debug)]
 pub(crate) struct Sources(Vec<(String, &'static str)>);
 
 impl Sources {
-    /// The directories of the running program.
+    /// Returns the directories in the running program.
     pub(crate) fn get() -> &'static Self {
         static SOURCES: OnceLock<Sources> = OnceLock::new();
         SOURCES.get_or_init(|| {
@@ -48,11 +48,11 @@ impl Sources {
         })
     }
 
-    /// `ours` is the place of a function of this file, `locks` of one of lock_api's `mutex.rs`; if
-    /// they are known.
+    /// `ours` is the place of a function of this file, `locks` the place of a function of
+    /// lock_api's `mutex.rs`, if they are known.
     fn told(ours: Option<&str>, locks: Option<&str>, files: &[(&'static str, &str)]) -> Self {
         let before = ours.and_then(|place| file_of(place).strip_suffix(file!()).map(str::to_owned));
-        // Paths that begin at the root need nothing before them.
+        // Absolute paths need no prefix.
         let before = before.or_else(|| file!().starts_with('/').then(String::new));
         let known = before.iter().flat_map(|before| {
             files.iter().map(move |(name, file)| (format!("{before}{}", directory(file)), *name))
@@ -67,7 +67,8 @@ impl Sources {
         Self::told(Some(&format!("at {before}{}:1:1", file!())), None, &FILES)
     }
 
-    /// The name with its module, if it is bare, and the library's.
+    /// Returns the name with its module, if the name has none and the function belongs to the
+    /// library.
     pub(crate) fn full_name(&self, frame: &Frame) -> Option<String> {
         if !frame.is_bare() {
             return None;
@@ -85,13 +86,13 @@ impl Sources {
     }
 }
 
-/// Whether it is of a function of this file.
+/// Returns whether the frame belongs to a function of this file.
 fn is_here(frame: &Frame) -> bool {
     frame.place.as_deref().is_some_and(|place| file_of(place).ends_with(file!()))
 }
 
-/// The file of a place, which is `at FILE:LINE:COLUMN`. Backtraces cut off the directory that the
-/// program is in.
+/// Returns the file of a place, which is `at FILE:LINE:COLUMN`. Backtraces cut off the program's
+/// working directory.
 fn file_of(place: &str) -> String {
     let mut file = place.strip_prefix("at ").unwrap_or(place);
     for _ in 0..2 {
@@ -106,18 +107,18 @@ fn file_of(place: &str) -> String {
     }
 }
 
-/// Up to the `src` that it is in.
+/// Returns the path up to the `src` directory that contains the file.
 pub(crate) fn directory(file: &str) -> &str {
     &file[..file.rfind("src/").map_or(0, |begin| begin + "src/".len())]
 }
 
-/// A lock that records where it is locked, as a backtrace.
+/// A lock that records a backtrace where it is locked.
 struct Asks;
 
 static TOLD: Mutex<Option<Backtrace>> = Mutex::new(None);
 
-// SAFETY: it has no state, and excludes no thread: the one lock that is made of it guards `()`, on
-// the stack of the function below.
+// SAFETY: it has no state, and excludes no thread: the only lock made of it guards `()`, on the
+// stack of `of_a_lock_of_ours`.
 unsafe impl RawMutex for Asks {
     const INIT: Self = Self;
     type Guard = GuardSend;
@@ -139,7 +140,7 @@ unsafe impl RawMutex for Asks {
     }
 }
 
-/// lock_api calls this function, and the caller calls lock_api.
+/// Returns a backtrace in which lock_api is called by this function, and calls a lock of this file.
 fn of_a_lock_of_ours() -> Backtrace {
     drop(black_box(lock_api::Mutex::<Asks, ()>::new(())).lock());
     lock(&TOLD).take().unwrap_or_else(Backtrace::disabled)

@@ -15,7 +15,7 @@ use std::panic::Location;
 
 use antiphon_runtime::flight::{Event, LONG_NS, Sample, What};
 
-/// The line that has made a task.
+/// The line that has spawned a task.
 pub(crate) type Caller = &'static Location<'static>;
 
 /// A task that was timed: see [`Recording::tasks`](crate::pool::recording::Recording).
@@ -26,7 +26,7 @@ pub struct Timed {
     pub number: u64,
     /// The name of the thread that ran the task.
     pub thread: String,
-    /// When the task was made ready, by which worker, and for how many tasks it stands.
+    /// When the task was made ready, by which worker, and how many tasks it stands for.
     pub sample: Sample,
     /// When the task began, in nanoseconds of the monotonic clock, like all times here.
     pub began_ns: u64,
@@ -41,7 +41,7 @@ pub struct Timed {
     /// Time that the task waited: from its suspension until it was woken or its deadline had
     /// passed.
     pub waiting_ns: u64,
-    /// Time that the task could go on while others ran.
+    /// Time that the task could continue while others ran.
     pub runnable_ns: u64,
     /// The part of the time in the queue, and of `runnable_ns`, in which one other task occupied
     /// the thread for longer than the pool's patience, or a millisecond if the pool has none.
@@ -71,7 +71,7 @@ pub struct Span {
     /// When the span ended.
     pub to_ns: u64,
     /// [`Waiting`](Part::Waiting), [`Runnable`](Part::Runnable), or [`Hogged`](Part::Hogged): the
-    /// task could go on, and one other task occupied the thread for at least a part of the span.
+    /// task could continue, and one other task occupied the thread for at least a part of the span.
     pub part: Part,
 }
 
@@ -84,9 +84,9 @@ pub enum Part {
     Running,
     /// The task is suspended and waits.
     Waiting,
-    /// The task could go on, and others run.
+    /// The task could continue, and others run.
     Runnable,
-    /// The task could begin or go on, and one other task occupies its thread.
+    /// The task could begin or continue, and one other task occupies its thread.
     Hogged,
 }
 
@@ -95,7 +95,7 @@ impl Part {
     pub const ALL: [Self; 5] =
         [Self::Queued, Self::Running, Self::Waiting, Self::Runnable, Self::Hogged];
 
-    /// The name of the part in tables and traces.
+    /// Returns the name of the part in tables and traces.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -109,7 +109,7 @@ impl Part {
 }
 
 impl Timed {
-    /// The times of a task that begins.
+    /// Creates the record of a task that begins.
     pub(crate) fn begin(number: u64, thread: String, sample: Sample, began_ns: u64) -> Self {
         Self {
             number,
@@ -129,7 +129,8 @@ impl Timed {
         }
     }
 
-    /// A closure that a worker has recorded; it has no number of its own yet.
+    /// Creates the record of a closure that a worker has recorded, with the number 0. Returns
+    /// `None` for other events.
     pub(crate) fn closure(thread: &str, event: &Event) -> Option<Self> {
         let What::Task(sample) = event.what else { return None };
         Some(Self {
@@ -140,13 +141,14 @@ impl Timed {
         })
     }
 
-    /// Time from when the task was ready until it began, in nanoseconds.
+    /// Returns the time from when the task was ready until it began, in nanoseconds.
     #[must_use]
     pub fn queued_ns(&self) -> u64 {
         self.began_ns.saturating_sub(self.sample.ready_ns)
     }
 
-    /// Time in which the task could run and did not, in the queue and afterwards, in nanoseconds.
+    /// Returns the time in which the task could run and did not, in the queue and afterwards, in
+    /// nanoseconds.
     #[must_use]
     pub fn delayed_ns(&self) -> u64 {
         self.queued_ns().saturating_add(self.runnable_ns)
@@ -157,7 +159,7 @@ impl Timed {
         Self { thread: self.thread.clone(), spans, ..*self }
     }
 
-    /// Time that went to `part`, in nanoseconds.
+    /// Returns the time that the task spent in `part`, in nanoseconds.
     #[must_use]
     pub fn spent_ns(&self, part: Part) -> u64 {
         match part {
@@ -171,7 +173,7 @@ impl Timed {
 }
 
 impl Span {
-    /// Whether it is long enough to be kept.
+    /// Returns whether it is long enough to be kept.
     pub(crate) fn is_long(&self) -> bool {
         self.to_ns.saturating_sub(self.from_ns) > LONG_NS
     }

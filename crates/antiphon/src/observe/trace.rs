@@ -1,7 +1,7 @@
 //! A recording as a timeline: the trace event format of Chrome ("Trace Event Format", Google), that
-//! Perfetto reads. A worker has two tracks, as slices of one must lie within each other: what it
-//! did, and below it the tasks that were recorded. An arrow leads to a task from where it was made
-//! ready. A fiber has a track of its own, from when it was made ready, with what it waited for.
+//! Perfetto reads. A worker has two tracks, because slices of one track must be nested: its own
+//! activity, and below it the recorded tasks. An arrow leads to a task from where it was made
+//! ready. A fiber has its own track, from when it was made ready, with its waits.
 
 use std::io::{self, Write};
 
@@ -11,8 +11,8 @@ use super::recording::Recording;
 use super::timed::{Part, Span, Timed};
 
 impl Recording {
-    /// Writes it for <https://ui.perfetto.dev>, or any other reader of Chrome's trace events, as
-    /// JSON. Times are since the first event.
+    /// Writes the recording as JSON for <https://ui.perfetto.dev>, or any other reader of Chrome's
+    /// trace events. Times are relative to the first event.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl Recording {
     }
 }
 
-/// The track of a worker; behind it is the track of its tasks.
+/// Returns the track of a worker. The next track is that of its tasks.
 fn track(seat: usize) -> usize {
     2 * seat + 1
 }
@@ -77,7 +77,7 @@ fn slice(
     write!(out, ",\n{{{head},\"ts\":{at},\"dur\":{took},\"args\":{{{more}}}}}")
 }
 
-/// A fiber: all of it, and within that the parts in which it did not run.
+/// Writes a fiber: a slice for its whole life, and within it the parts in which it did not run.
 fn fiber(task: &Timed, since: impl Fn(u64) -> Micros, mut out: impl Write) -> io::Result<()> {
     let Timed { number, sample, .. } = task;
     let mut part = |name: &str, (from_ns, to_ns): (u64, u64), args: &str| {
@@ -98,13 +98,13 @@ fn fiber(task: &Timed, since: impl Fn(u64) -> Micros, mut out: impl Write) -> io
     })
 }
 
-/// The beginning (`s`) or the end (`f`) of an arrow, in the slice that is there.
+/// Writes the beginning (`s`) or the end (`f`) of an arrow, in the slice at that time.
 fn arrow(ph: &str, number: u64, track: usize, at: Micros, mut out: impl Write) -> io::Result<()> {
     let head = format!(r#""ph":"{ph}","bp":"e","name":"ready","cat":"ready","id":{number}"#);
     write!(out, ",\n{{{head},\"pid\":1,\"tid\":{track},\"ts\":{at}}}")
 }
 
-/// The name of a slice, and its further arguments.
+/// Returns the name of a slice, and its further arguments.
 fn described(event: &Event) -> (&'static str, String) {
     match event.what {
         What::Ran { tasks } => ("tasks", format!(r#""tasks":{tasks}"#)),
@@ -121,7 +121,7 @@ fn described(event: &Event) -> (&'static str, String) {
     }
 }
 
-/// Nanoseconds as microseconds: the format's unit.
+/// Nanoseconds, displayed as microseconds, the format's unit.
 struct Micros(u64);
 
 impl std::fmt::Display for Micros {
@@ -130,7 +130,7 @@ impl std::fmt::Display for Micros {
     }
 }
 
-/// The text as it stands in a string of JSON.
+/// Text, displayed with the escapes of a JSON string.
 struct Escaped<'a>(&'a str);
 
 impl std::fmt::Display for Escaped<'_> {

@@ -1,8 +1,8 @@
-//! Memory of tasks that have ended, for those to come.
+//! Free lists that reuse the memory of ended tasks for new ones.
 //!
-//! A task takes a block of the thread that makes it, and leaves it to the thread that frees it.
-//! Where these are two, blocks come to be where none is needed: so they move back in chains, by a
-//! depot of the process.
+//! A task takes a block from the thread that makes it, and returns it to the thread that frees it.
+//! If these are two threads, blocks collect where none is needed: they move back in chains, through
+//! a depot of the process.
 //!
 //! ```text
 //!          a block                  a chain of 128              a chain
@@ -10,8 +10,8 @@
 //!                     of a thread                   of the same
 //! ```
 //!
-//! A thread has less than two chains, and none after its end. What the depot has no room for is
-//! freed. After the magazines of Bonwick and Adams (USENIX ATC 2001, §3).
+//! A thread has less than two chains, and none after its end. Chains that the depot has no room for
+//! are freed. After the magazines of Bonwick and Adams (USENIX ATC 2001, §3).
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -21,49 +21,50 @@ use antiphon_runtime::task::{Heap, Memory};
 use crate::SpinMutex;
 use crate::local::{self, Lists};
 
-/// The lists.
+/// The allocator of tasks: takes blocks from the free lists, and falls back on the heap.
 #[derive(Clone, Copy)]
 pub(super) struct Blocks;
 
-/// Room for a closure of four words that returns nothing, with a handle; in an allocator that has
-/// 8 bytes of its own at each block, 64.
+/// Bytes of a block: room for a closure of four words that returns nothing, with a handle. With an
+/// allocator that adds 8 bytes of its own to each block, 64.
 const SIZE: usize = 56;
-/// The blocks of a chain, which are 8 KiB.
+/// Number of blocks in a chain: 8 KiB.
 const CHAIN: u32 = 128;
-/// The most chains of the depot, which are 4 MiB.
+/// Maximum number of chains in the depot: 4 MiB.
 const MOST: u32 = 512;
 const BLOCK: Layout = match Layout::from_size_align(SIZE, align_of::<u64>()) {
     Ok(layout) => layout,
     Err(_) => panic!("a power of two"),
 };
 
-/// A block that is free, as it begins.
+/// The first words of a free block.
 struct Free {
-    /// The next of its list.
+    /// The next block of its list.
     next: Option<NonNull<u8>>,
-    /// In the depot, the next chain; of the first block of a chain only.
+    /// The next chain of the depot. Only set in the first block of a chain.
     next_chain: Option<NonNull<u8>>,
 }
 
-/// Chains of blocks that no thread has.
+/// The chains of blocks that no thread holds.
 struct Depot {
     first: Option<NonNull<u8>>,
     chains: u32,
 }
 
-// SAFETY: blocks are memory of the heap, and those of the depot are its own.
+// SAFETY: blocks are heap memory, and the depot owns those that are in it.
 unsafe impl Send for Depot {}
 
-/// Only ever tried: a child of a fork may have it locked for ever, and goes without.
+/// Only ever tried, never waited for: in a child of a fork it may stay locked for ever, and the
+/// child then goes without it.
 static DEPOT: SpinMutex<Depot> = SpinMutex::new(Depot { first: None, chains: 0 });
 
 impl Depot {
-    /// `false`: there are enough.
+    /// Returns `false` if the depot is full.
     fn push(&mut self, chain: NonNull<u8>) -> bool {
         if self.chains == MOST {
             return false;
         }
-        // SAFETY: a block that is ours, and has room for that.
+        // SAFETY: the block is ours, and has room for a `Free`.
         unsafe { (*chain.cast::<Free>().as_ptr()).next_chain = self.first };
         self.first = Some(chain);
         self.chains += 1;
@@ -90,25 +91,25 @@ impl Lists {
     #[inline]
     fn pop(&self) -> Option<NonNull<u8>> {
         let first = self.loaded.get()?;
-        // SAFETY: blocks on the list are ours, and begin with this.
+        // SAFETY: blocks on the list are ours, and begin with a `Free`.
         self.loaded.set(unsafe { (*first.cast::<Free>().as_ptr()).next });
         self.room.set(self.room.get() + 1);
         Some(first)
     }
 
-    /// `false`: there is no room.
+    /// Returns `false` if there is no room.
     #[inline]
     fn push(&self, block: NonNull<u8>) -> bool {
         let Some(room) = self.room.get().checked_sub(1) else { return false };
         let free = Free { next: self.loaded.get(), next_chain: None };
-        // SAFETY: the block is ours, and has room for that.
+        // SAFETY: the block is ours, and has room for a `Free`.
         unsafe { block.cast::<Free>().write(free) };
         self.loaded.set(Some(block));
         self.room.set(room);
         true
     }
 
-    /// Loads a full chain, the thread's own or one of the depot. Called with nothing loaded.
+    /// Loads a full chain, from the thread or the depot. Called with nothing loaded.
     fn load(&self) {
         if !self.is_open.get() {
             return;
@@ -120,8 +121,8 @@ impl Lists {
         }
     }
 
-    /// Makes room where there is none; returns whether there is. Not before [`Ends`] sees to what
-    /// is kept, nor after.
+    /// Makes room for blocks; returns whether it did. It does so only while [`Ends`] is going to
+    /// free the lists: not before it is registered, nor after it has run.
     fn make_room(&self) -> bool {
         if !self.is_open.get() {
             return false;
@@ -139,8 +140,8 @@ impl Lists {
 /// Frees a list of blocks.
 fn free(mut list: Option<NonNull<u8>>) {
     while let Some(block) = list {
-        // SAFETY: blocks on a list begin with this; they are of `Blocks::allocate`, and on no other
-        // list.
+        // SAFETY: blocks on a list begin with a `Free`; they come from `Blocks::allocate`, and are
+        // on no other list.
         unsafe {
             list = (*block.cast::<Free>().as_ptr()).next;
             Heap::free(block, BLOCK);
@@ -160,7 +161,7 @@ impl Drop for Ends {
     }
 }
 
-/// As [`Lists::load`]; then takes a block. On one thread from its beginning to its end.
+/// Calls [`Lists::load`], then takes a block. Stays on one thread from beginning to end.
 #[cold]
 #[inline(never)]
 fn load_and_pop() -> Option<NonNull<u8>> {
@@ -171,8 +172,8 @@ fn load_and_pop() -> Option<NonNull<u8>> {
     })
 }
 
-/// As [`Lists::make_room`]; then keeps the block. `false`: it is to be freed. On one thread from
-/// its beginning to its end.
+/// Calls [`Lists::make_room`], then keeps the block. Returns `false` if the caller must free it.
+/// Stays on one thread from beginning to end.
 #[cold]
 #[inline(never)]
 fn make_room_and_push(block: NonNull<u8>) -> bool {
@@ -183,7 +184,7 @@ fn make_room_and_push(block: NonNull<u8>) -> bool {
 /// Opens the lists of the calling thread, if it has not ended.
 fn open() {
     if !local::with(|own| own.blocks.is_open.get()) {
-        // It fails where the thread's end has come.
+        // Fails if the thread is ending.
         let _ = ENDS.try_with(|_| {
             local::with(|own| {
                 own.blocks.is_open.set(true);
@@ -197,8 +198,8 @@ const fn fits(layout: Layout) -> bool {
     layout.size() <= BLOCK.size() && layout.align() <= BLOCK.align()
 }
 
-// SAFETY: a block is on one list, or handed out; and a task that does not fit into one is the
-// heap's.
+// SAFETY: a block is either on one list or handed out; a task that does not fit into a block is
+// allocated and freed by the heap.
 unsafe impl Memory for Blocks {
     #[inline]
     fn allocate(layout: Layout) -> NonNull<u8> {
@@ -212,11 +213,11 @@ unsafe impl Memory for Blocks {
     #[inline]
     unsafe fn free(place: NonNull<u8>, layout: Layout) {
         if !fits(layout) {
-            // SAFETY: the caller's.
+            // SAFETY: promised by the caller.
             return unsafe { Heap::free(place, layout) };
         }
         if !local::with(|own| own.blocks.push(place)) && !make_room_and_push(place) {
-            // SAFETY: the caller's, and it was allocated as a block.
+            // SAFETY: promised by the caller, and it was allocated as a block.
             unsafe { Heap::free(place, BLOCK) };
         }
     }
@@ -234,7 +235,7 @@ mod tests {
         let small = Layout::new::<[u64; 4]>();
         let blocks: Vec<_> = (0..count).map(|_| Blocks::allocate(small)).collect();
         let addresses = blocks.iter().map(|block| block.addr().get()).collect();
-        // SAFETY: of `allocate`, and freed once.
+        // SAFETY: each block comes from `allocate`, and is freed once.
         blocks.into_iter().for_each(|block| unsafe { Blocks::free(block, small) });
         addresses
     }
@@ -243,7 +244,7 @@ mod tests {
     fn a_block_is_used_again_and_lists_have_an_end() {
         let (small, large) = (Layout::new::<[u64; 4]>(), Layout::new::<[u64; 8]>());
         let one = Blocks::allocate(small);
-        // SAFETY: all of them are of `allocate`, and freed once.
+        // SAFETY: all of them come from `allocate`, and are freed once.
         unsafe {
             Blocks::free(one, small);
             assert_eq!(Blocks::allocate(Layout::new::<u64>()), one);
@@ -258,7 +259,7 @@ mod tests {
                 let mut blocks = 0;
                 while let Some(block) = list {
                     blocks += 1;
-                    // SAFETY: a block of a list.
+                    // SAFETY: blocks on a list begin with a `Free`.
                     list = unsafe { (*block.cast::<Free>().as_ptr()).next };
                 }
                 blocks
@@ -284,7 +285,7 @@ mod tests {
         assert!(kept[..MOST as usize].iter().all(|&kept| kept) && !kept[MOST as usize]);
         let popped: Vec<_> = std::iter::from_fn(|| depot.pop()).collect();
         assert!(popped.iter().eq(blocks[..MOST as usize].iter().rev()));
-        // SAFETY: of the heap, and freed once.
+        // SAFETY: each block comes from the heap, and is freed once.
         blocks.into_iter().for_each(|block| unsafe { Heap::free(block, BLOCK) });
     }
 }

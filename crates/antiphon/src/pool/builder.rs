@@ -59,8 +59,8 @@ pub fn cpus() -> Vec<Cpu> {
     all
 }
 
-/// Settings of a [`Pool`] that is to be built. By default it has one thread for each CPU that the
-/// caller may run on, and does not pin them.
+/// Settings for building a [`Pool`]. By default it has one thread for each CPU that the caller may
+/// run on, and does not pin them.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder {
@@ -147,7 +147,7 @@ impl Builder {
     /// tasks that wait behind it. As long as there are backup threads, tasks wait for at most one
     /// and a half times this. 10 ms is a good value; less than 100 µs counts as 100 µs.
     ///
-    /// Costs a thread that watches the others while they run tasks. Needs the kernel's
+    /// Costs one more thread, which watches the others while they run tasks. Needs the kernel's
     /// `membarrier`: without it no backup thread takes over.
     ///
     /// Default: off. Queued tasks then wait while every thread is busy. That is best for long
@@ -220,25 +220,25 @@ impl Builder {
     ///
     /// # Safety
     ///
-    /// The code that its tasks run must not wait by this crate, nor yield,
+    /// The code that its tasks run must not wait through this crate, nor yield,
     ///
     /// - in the initializer of a thread-local,
     /// - in a scope that sets a thread-local and restores its former value at the end, as crates
     ///   for scoped thread-locals do.
     ///
-    /// Other fibers of the thread run in between. Code that is sound because calls end in the
-    /// reverse order of their beginning is not sound then: a value would be dropped while another
+    /// Other fibers of the thread run during the wait. Code that is sound because calls end in the
+    /// reverse order of their beginning is then unsound: a value would be dropped while another
     /// fiber borrows it.
     pub unsafe fn fibers(mut self, stack_bytes: usize) -> Self {
         self.stack_bytes = Some(stack_bytes);
         self
     }
 
-    /// Lets [fibers](Self::fibers) move between threads. For experiments with schedulers that do
-    /// so; fibers that stay on their thread cost less.
+    /// Lets [fibers](Self::fibers) move between threads, for experiments with such schedulers.
+    /// Fibers that stay on their thread cost less.
     ///
-    /// A fiber that has waited and may go on becomes a task again. The policy puts it where it puts
-    /// tasks that the thread spawns, and another thread may take it. A fiber that has called
+    /// A fiber that has waited and may continue becomes a task again. The policy puts it where it
+    /// puts tasks that the thread spawns, and another thread may take it. A fiber that has called
     /// [`yield_now`](crate::fiber::yield_now) becomes a task among those from outside.
     ///
     /// ```
@@ -254,17 +254,17 @@ impl Builder {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
-    /// Exceptions: a fiber that waits for a socket or yields softly stays on its thread that once,
-    /// and so does one that waits while it unwinds. The rank of a task counts for its beginning
-    /// only. Waits of fibers are not [recorded](Self::recorder): a fiber counts as a closure does.
-    /// If the policy panics, fibers in queues from which no other worker takes are lost, with all
-    /// that they hold.
+    /// Exceptions: a fiber that waits for a socket or yields softly stays on its thread for that
+    /// wait, and so does a fiber that waits while it unwinds. The rank of a task counts for its
+    /// beginning only. Waits of fibers are not [recorded](Self::recorder): a fiber is recorded as a
+    /// closure is. If the policy panics, fibers in queues from which no other worker takes are
+    /// lost, with all that they hold.
     ///
     /// # Safety
     ///
-    /// Tasks continue on other threads, and neither the language nor the compiler knows of it. So
-    /// across each call of this crate that waits or yields, or may (spawning may, where there is no
-    /// room), the code of a task must not keep
+    /// Tasks continue on other threads, and neither the language nor the compiler knows it. So
+    /// across each call of this crate that may wait or yield (spawning may, if there is no room),
+    /// the code of a task must not keep
     ///
     /// - a value that may not be sent to another thread: `Rc`, a guard of `std::sync::Mutex`, of
     ///   [`OwnedMutex`](crate::policy::OwnedMutex) or of the locks of `antiphon-shared`, a
@@ -272,7 +272,7 @@ impl Builder {
     /// - a reference to a thread-local, or its address. Compilers keep the address in registers in
     ///   any function that uses the thread-local before and after the wait, or in a loop. So a
     ///   function that waits, or into which a waiting function is inlined, may use thread-locals
-    ///   only through functions that are `#[inline(never)]`, keep none across a wait, and return no
+    ///   only through functions that are `#[inline(never)]`, use none across a wait, and return no
     ///   reference to one. The same holds for functions of `std` and of other crates that use
     ///   thread-locals (`HashMap::new`, `println!`, `thread::current`; with link-time optimization
     ///   of `std`, `catch_unwind`).
@@ -298,8 +298,8 @@ impl Builder {
     /// # Errors
     ///
     /// - A thread can't be started, or a CPU can't be used. Threads that were started have ended.
-    /// - Fibers can't be had: stacks of that size can't be made, or another runtime in the process
-    ///   has fibers of its own.
+    /// - Fibers are not available: stacks of that size can't be made, or another runtime in the
+    ///   process has its own fibers.
     /// - `migrating` without [fibers](Self::fibers), or on a machine other than x86-64 and AArch64.
     /// - `name_hogs` without [patience](Self::patience), or without a free signal.
     ///
@@ -330,7 +330,7 @@ impl Builder {
         let hog_ns = self.patience.map_or(HOG_NS, |patience| nanos(patience).max(LONG_NS));
         let desks = Arc::<Desks>::default();
         let shared = Arc::new(Shared {
-            // A fiber stays where it has begun.
+            // A fiber stays on the thread where it has begun.
             crew: if self.stack_bytes.is_some() { crew.in_turn() } else { crew },
             bench: Bench::new(self.name.clone(), threads + spares),
             places: Places(self.cpus),
@@ -347,7 +347,7 @@ impl Builder {
             let (shared, sender) = (shared.clone(), sender.clone());
             pool.shared.bench.start(move || {
                 if let Err(cpu) = shared.places.settle(seat) {
-                    // The receiver listens for the first error only, and may have gone.
+                    // The receiver waits for the first error only, and may be gone.
                     let _: Result<(), _> = sender.send(cpu);
                 }
                 drop(sender);
@@ -367,7 +367,7 @@ impl Builder {
             pool.shared.bench.keep(thread::Builder::new().name(name).spawn(watch)?);
         }
         drop(sender);
-        // Ends when each thread is on its CPU.
+        // Returns when each thread is on its CPU, or at the first error.
         match pinned.into_iter().next() {
             Some(cpu) => Err(io::Error::other(format!(
                 "CPU {cpu} can't be used: it is offline, or not in the control group's set"

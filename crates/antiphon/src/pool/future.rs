@@ -16,7 +16,7 @@ use super::{JoinHandle, Policy, Pool};
 impl<Y: Policy<Linux> + 'static> Pool<Y> {
     /// Runs a future on the workers. It is polled as a task, by whichever worker takes it, when it
     /// is spawned and after each wake-up. It is never polled by the thread that wakes it, and never
-    /// refused: where there is no room, room is made.
+    /// refused: if the queues are full, room is made.
     ///
     /// ```
     /// use antiphon::pool::Pool;
@@ -47,7 +47,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
             poll_fn(poll).await
         };
         JoinHandle(drive(Blocks, caught, move |task| {
-            // Otherwise the pool is gone, and with this the task, and perhaps the future.
+            // Otherwise the pool is gone; the task is dropped here, and perhaps the future with it.
             if let Some(shared) = shared.upgrade() {
                 shared.spawn(task, caller, Put { room: Room::Make, ..Put::PLAIN });
             }

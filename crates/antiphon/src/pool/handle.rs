@@ -1,4 +1,4 @@
-//! The handle of a task: it waits for the result.
+//! The handle of a task, which waits for the task's result.
 
 use std::any::Any;
 use std::fmt;
@@ -31,7 +31,7 @@ impl<T> JoinHandle<T> {
         or_lost(self.0.take())
     }
 
-    /// Whether the task is done, so that [`join`](Self::join) would not block.
+    /// Returns whether the task is done, so that [`join`](Self::join) would not block.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.0.is_done()
@@ -43,8 +43,8 @@ fn or_lost<T>(returned: Option<thread::Result<T>>) -> thread::Result<T> {
     returned.unwrap_or_else(|| Err(Box::new("the task was dropped") as Box<dyn Any + Send>))
 }
 
-/// The result of the task, or the payload of its panic. Unlike [joining](JoinHandle::join),
-/// awaiting does not occupy a worker.
+/// Resolves to the result of the task, or the payload of its panic. Unlike
+/// [joining](JoinHandle::join), awaiting does not occupy a worker.
 impl<T> Future for JoinHandle<T> {
     type Output = thread::Result<T>;
 
@@ -54,8 +54,8 @@ impl<T> Future for JoinHandle<T> {
 }
 
 impl<'a, R, C> Select<'a, R, C> {
-    /// Adds a case that joins a task. If it is chosen, the closure gets the result or the panic of
-    /// the task, and the handle has nothing left.
+    /// Adds a case that joins a task. If it is chosen, the closure receives the task's result or
+    /// panic, and the handle is used up.
     pub fn join<T, F>(
         self,
         handle: &mut JoinHandle<T>,

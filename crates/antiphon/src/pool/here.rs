@@ -1,5 +1,5 @@
-//! The role of the calling thread: a worker of a pool, or none. A pool and its policy have types
-//! here; [`worker`](crate::worker) has what is needed without these.
+//! The calling thread as a worker of a pool. Here the types of the pool and its policy are known;
+//! [`worker`](crate::worker) has the parts that don't need them.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -17,16 +17,16 @@ use crate::fiber::{GoesOn, Host, Next, has_begun, not_here};
 use crate::local;
 use crate::worker::{AnyWorker, Known, known, on_fiber, run, surely};
 
-/// The state of the calling thread while it is a worker: on its stack.
+/// The state of the calling thread while it is a worker, kept on its stack.
 pub(super) struct Here<'a, Y: Policy<Linux>> {
-    /// Borrowed while the policy is asked, and not while a task runs.
+    /// Borrowed while the policy decides, and not while a task runs.
     pub(super) worker: RefCell<Worker<'a, Linux, Y>>,
     shared: &'a Arc<Shared<Y>>,
 }
 
-/// Runs the tasks that a worker has until it has no seat any more, or the crew is closed and there
-/// is nothing to do; with fibers, until these have ended, too, or the thread is to have another
-/// seat: which one.
+/// Runs a worker's tasks until it has lost its seat, or the crew is closed and there is nothing to
+/// do. With fibers, runs until these have ended, too, or the thread gets another seat, which is
+/// returned.
 pub(super) fn work<'a, Y>(
     shared: &'a Arc<Shared<Y>>,
     worker: Worker<'a, Linux, Y>,
@@ -37,7 +37,7 @@ where
 {
     let here = Here { worker: RefCell::new(worker), shared };
     let known = Known { crew: ptr::from_ref(&shared.crew).cast(), worker: &here };
-    // SAFETY: it is dropped at the end of this function, and the worker is the one of that crew.
+    // SAFETY: it is dropped at the end of this function, and the worker belongs to that crew.
     let _shown = unsafe { known.show() };
     if let Some(host) = host {
         return here.host(host);
@@ -54,18 +54,18 @@ pub(super) fn ask<Y: Policy<Linux>, R>(
 ) -> R {
     local::with(|own| {
         let is_ours = |known: &&Known<'_>| ptr::eq(known.crew, ptr::from_ref(crew).cast());
-        // A fiber may go on elsewhere, while the policy waits for a lock.
+        // A fiber might continue on another thread while the policy waits for a lock.
         let ours = known(own).filter(|known| is_ours(known) && !on_fiber(own));
         let ours = ours.map(|known| ptr::from_ref(known.worker).cast::<Here<'_, Y>>());
-        // SAFETY: `work` has set it, of this crew and so of this type, and is on the stack below
-        // us; or below the fiber that we are, which does not wait as one meanwhile.
+        // SAFETY: `work` has set it, for this crew and so with this type, and its frame is on the
+        // stack below us; or below the fiber that we are, which does not wait as a fiber meanwhile.
         let ours = ours.map(|here| unsafe { &*here });
-        // Where the policy waits, the thread does: it has borrowed the worker.
+        // If the policy waits, the whole thread waits: it has borrowed the worker.
         not_here(own, || ask(ours))
     })
 }
 
-/// The seat of the calling thread, if it is a worker of this crew and has one.
+/// Returns the seat of the calling thread, if it is a worker of this crew and has a seat.
 pub(super) fn seat<Y: Policy<Linux>>(crew: &Crew<Linux, Y>) -> Option<usize> {
     let seat = |here: &Here<'_, Y>| {
         here.worker.try_borrow().ok().filter(|it| it.has_seat()).map(|it| it.seat())
@@ -73,8 +73,8 @@ pub(super) fn seat<Y: Policy<Linux>>(crew: &Crew<Linux, Y>) -> Option<usize> {
     ask(crew, |here| here.and_then(seat))
 }
 
-/// Puts the item of a task in, of a worker into its own queue. An item that the policy hands back
-/// is a task, and may be another one.
+/// Queues the item of a task; a worker puts it into its own queue. An item that the policy hands
+/// back is a task, but may not be the one that was passed.
 #[inline]
 pub(super) fn put<Y: Policy<Linux>>(
     crew: &Crew<Linux, Y>,
@@ -84,15 +84,15 @@ pub(super) fn put<Y: Policy<Linux>>(
     ask(crew, |here| {
         let put = match here.map(|here| here.worker.try_borrow_mut()) {
             Some(Ok(mut worker)) => worker.push(item, how),
-            // The task comes from outside, or from the policy itself.
+            // The task comes from outside the pool, or from the policy itself.
             Some(Err(_)) | None => crew.submit(item, how),
         };
         put.or_else(|full| put_back_begun(crew, full))
     })
 }
 
-/// Puts an item in again that the policy has handed back, if it is a fiber that has begun: that
-/// can't be run here.
+/// Queues an item that the policy has handed back again, if it is a fiber that has begun: such a
+/// fiber can't be run here.
 #[cold]
 pub(super) fn put_back_begun<Y: Policy<Linux>>(
     crew: &Crew<Linux, Y>,
@@ -110,13 +110,13 @@ impl<Y: Policy<Linux> + 'static> AnyWorker for Here<'_, Y> {
     }
 
     fn put(&self, item: Item) -> Result<(), Full> {
-        // The policy that is being asked can't be asked.
+        // A policy that is already deciding can't be called again.
         let Ok(mut worker) = self.worker.try_borrow_mut() else { return Err(Full(item)) };
         local::with(|own| {
             not_here(own, || {
                 let put = worker.push(item, Put::PLAIN);
                 put.or_else(|full| put_back_begun(&self.shared.crew, full))?;
-                // The maker of the task goes on with something else.
+                // The task's producer continues with something else.
                 worker.share();
                 Ok(())
             })
@@ -128,7 +128,7 @@ impl<Y: Policy<Linux> + 'static> AnyWorker for Here<'_, Y> {
     }
 
     fn leave(&self) {
-        // Not while the policy is being asked.
+        // Not while the policy decides.
         if let Ok(mut worker) = self.worker.try_borrow_mut()
             && worker.has_seat()
         {
@@ -137,7 +137,7 @@ impl<Y: Policy<Linux> + 'static> AnyWorker for Here<'_, Y> {
     }
 
     fn record(&self, event: Event) {
-        // Events of a policy that runs while it is asked are not recorded.
+        // Events that occur while the policy decides are not recorded.
         if let Ok(mut worker) = self.worker.try_borrow_mut() {
             worker.record(event);
         }
@@ -151,7 +151,8 @@ impl<Y: Policy<Linux> + 'static> AnyWorker for Here<'_, Y> {
 }
 
 impl<'a, Y: Policy<Linux>> Here<'a, Y> {
-    /// Runs the task that `next` has; `false` if it has none, or the policy is being asked.
+    /// Runs the task that `next` returns. Returns `false` if it returns none, or the policy is
+    /// deciding.
     pub(super) fn run_one(
         &self,
         next: impl FnOnce(&mut Worker<'a, Linux, Y>) -> Option<Item>,
@@ -160,17 +161,17 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
         else {
             return false;
         };
-        // A thread that has fibers that have begun runs tasks on stacks only: see
+        // A thread with fibers that have begun runs tasks on fiber stacks only: see
         // `Host::run_or_adopt`.
         debug_assert!(!has_begun(item), "on the thread's stack, it would never be resumed");
-        // SAFETY: all items of the crew are of `Shared::put`, and it hands each out once.
+        // SAFETY: all items of the crew come from `Shared::put`, and it hands each out once.
         run(unsafe { Task::from_item(item) });
         true
     }
 
-    /// Runs fibers until there are none, and nothing else to do; or until the thread, which has
-    /// lost its seat, has another, which is returned. A fiber that has begun stays on its thread:
-    /// so though the policy panics, this stays for them, without a seat.
+    /// Runs fibers until there are none and nothing else to do, or until the thread, having lost
+    /// its seat, gets another, which is returned. A fiber that has begun stays on its thread: so if
+    /// the policy panics, the thread keeps running its fibers, without a seat.
     fn host(&self, host: &Host) -> Option<usize> {
         host.attach();
         let for_seats = || self.shared.bench.wait_beside(host.mail(), || host.wait(None));
@@ -188,7 +189,7 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
         };
         {
             let mut worker = self.worker.borrow_mut();
-            // As where a worker leaves: no thread has the seat after it.
+            // As when a worker leaves: no thread has the seat after it.
             worker.share();
             worker.leave();
         }
@@ -196,14 +197,14 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
             host.wait(None);
             None
         };
-        // A thread without a seat does not ask the policy.
+        // A thread without a seat does not call the policy.
         self.take_turns(host, || host.go_on(), |item| self.begin(host, item), wait);
         resume_unwind(panic);
     }
 
-    /// Lets fibers go on by `go_on`, and begins one by `begin` if there is a task; waits if there
-    /// is neither, without a seat by `wait`. Ends when the thread has no fibers any more, and no
-    /// seat, or the crew is closed and there is nothing to do; or with another seat.
+    /// Resumes fibers with `go_on`, and starts a task with `begin` if there is one. Waits if there
+    /// is neither; a thread without a seat waits with `wait`. Returns when the thread has no fibers
+    /// and no seat, when the crew is closed and there is nothing to do, or with another seat.
     fn take_turns(
         &self,
         host: &Host,
@@ -244,7 +245,7 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
         }
     }
 
-    /// Puts a fiber in that has begun, and may go on.
+    /// Queues a fiber that has begun and may continue.
     fn put_begun(&self, fiber: Item, goes: GoesOn) {
         let outside = goes != GoesOn::Own;
         let how = Put { room: Room::Make, outside, ..Put::PLAIN };
@@ -257,15 +258,16 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
         // SAFETY: as in `run_one`.
         if let Err(task) = host.run(unsafe { Task::from_item(item) }) {
             self.shared.put_or_run(task, Put { room: Room::Make, ..Put::PLAIN });
-            // Others may have stacks.
+            // Other workers may have free stacks.
             self.shared.share();
         }
     }
 
     fn begin_or_adopt(&self, host: &Host, item: Item) {
-        // SAFETY: as in `run_one`; or it is of `put_begun`.
+        // SAFETY: as in `run_one`; or the item comes from `put_begun`.
         if let Err(task) = unsafe { host.run_or_adopt(item) } {
-            // Not where the policy takes it next again: fibers that have begun give stacks back.
+            // Not where the policy would take it again next: fibers that have begun must run first,
+            // because they give stacks back.
             let outside = Put { room: Room::Make, outside: true, ..Put::PLAIN };
             self.shared.put_or_run(task, outside);
         }

@@ -1,4 +1,4 @@
-//! Tasks that were too long: on which thread, and where in the program.
+//! Hogs, tasks that occupied their thread for too long: the thread, and the place in the program.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -27,18 +27,18 @@ pub struct Hog {
     pub seen: Duration,
     /// How long ago that was; zero if the thread is still in that task.
     pub ago: Duration,
-    /// Where the thread was then. `None` if the pool does not [name hogs](super::Builder), the
-    /// thread has not answered, or the task was over.
+    /// The calls that the thread was in. `None` if the pool does not [name hogs](super::Builder),
+    /// the thread has not answered, or the task was over.
     pub trace: Option<Trace>,
 }
 
-/// The functions by which hogs are named.
+/// The functions that find and name the frames of a hog.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Namer {
-    /// Says whether naming is possible, and prepares it.
+    /// Prepares naming; returns an error if it is not possible.
     pub(super) prepare: fn() -> io::Result<()>,
-    /// Where a thread is, in addresses, innermost first. It waits for the thread's answer for this
-    /// time at most, and reads the stack up to the end that `Top` gives.
+    /// Returns where a thread is, as addresses, innermost first. Waits for the thread's answer for
+    /// at most this time, and reads the stack up to the end that `Top` gives.
     pub(super) look: unsafe fn(ThreadId, Top, Duration) -> Option<Vec<u64>>,
     pub(super) name: fn(&[u64]) -> Vec<Frame>,
 }
@@ -56,21 +56,21 @@ struct Seen {
     long: Long,
     thread: ThreadId,
     name: String,
-    /// For how long it was seen in that task, and when that was, in nanoseconds.
+    /// How long the thread was seen in that task, and when it was last seen, in nanoseconds.
     seen_ns: u64,
     at_ns: u64,
-    /// For a thread with fibers, the number of that turn.
+    /// For a thread with fibers, the number of its turn at that time.
     turn: Option<u32>,
-    /// The number of times that it was asked where it is, and has not answered.
+    /// How many times the thread was asked where it is. `TRIES` also if the task is over.
     asked: u32,
     addresses: Option<Vec<u64>>,
 }
 
-/// How many are kept.
+/// Number of hogs that are kept.
 pub(super) const MOST: usize = 64;
-/// The most times that a hog is asked where it is.
+/// Maximum number of times that a hog is asked where it is.
 const TRIES: u32 = 20;
-/// Longest wait for the answer of a thread, where no caller waits meanwhile.
+/// Longest wait for a thread's answer, if no caller waits meanwhile.
 const ANSWER: Duration = Duration::from_millis(200);
 
 impl Hogs {
@@ -78,7 +78,7 @@ impl Hogs {
         Self { namer, desks, workers: Mutex::default(), latest: Mutex::default() }
     }
 
-    /// The calling thread is this worker from now on.
+    /// Registers the calling thread as this worker.
     pub(super) fn sits(&self, worker: usize) {
         let name = thread::current().name().unwrap_or("?").to_owned();
         if self.namer.is_some() {
@@ -87,7 +87,7 @@ impl Hogs {
         lock(&self.workers).insert(worker, (own_id(), name));
     }
 
-    /// Notes a hog that was seen now, and may have been seen before.
+    /// Records a hog that was seen just now, and may have been seen before.
     pub(super) fn note(&self, long: Long) {
         let Some((thread, name)) = lock(&self.workers).get(&long.worker()).cloned() else { return };
         let (seen_ns, at_ns) = (long.age_ns(), Linux::now(Clock::Monotonic));
@@ -104,9 +104,9 @@ impl Hogs {
         latest.push_back(Seen { long, thread, name, seen_ns, at_ns, turn, asked, addresses });
     }
 
-    /// Asks hogs that have not answered, and are in the same task still, where they are; waits for
-    /// each for up to `answer`. `lasts` is for threads without fibers. Returns whether there are
-    /// some still that may answer the next time.
+    /// Asks hogs that have not answered and are still in the same task where they are. Waits up to
+    /// `answer` for each. `lasts` is for threads without fibers. Returns whether there are hogs
+    /// left that may answer the next time.
     pub(super) fn ask(&self, answer: Duration, lasts: impl Fn(&Long) -> bool) -> bool {
         if self.namer.is_none() {
             return false;
@@ -120,7 +120,7 @@ impl Hogs {
         for (long, thread, turn) in open {
             let is_there = || self.is_there(&long, (thread, turn), &lasts);
             let addresses = is_there().then(|| self.look(thread, answer)).flatten();
-            // Addresses from after the end of that task are not kept.
+            // Addresses taken after the end of that task are not kept.
             let lasts = is_there();
             let mut latest = lock(&self.latest);
             if let Some(seen) = latest.iter_mut().find(|seen| seen.long.is_same(&long)) {
@@ -132,8 +132,8 @@ impl Hogs {
         are_open
     }
 
-    /// Whether a worker is in that task still, in that turn of its thread. A worker without a seat
-    /// may be in another task, of which its old seat knows nothing.
+    /// Returns whether a worker is still in that task, in that turn of its thread. A worker without
+    /// a seat may be in another task, which its old seat does not record.
     fn is_there(
         &self,
         long: &Long,
@@ -147,11 +147,11 @@ impl Hogs {
     }
 
     fn look(&self, thread: ThreadId, answer: Duration) -> Option<Vec<u64>> {
-        // SAFETY: it says nothing but the ends of stacks that the thread is on.
+        // SAFETY: `top_of` returns only the ends of stacks that the thread is on.
         unsafe { (self.namer?.look)(thread, top_of, answer) }
     }
 
-    /// The frames that show where that thread is.
+    /// Returns the frames that show where that thread is.
     pub(super) fn trace(&self, thread: ThreadId) -> Option<Trace> {
         self.look(thread, ANSWER).and_then(|addresses| self.named(&addresses))
     }
@@ -160,13 +160,13 @@ impl Hogs {
         Some(Trace { frames: (self.namer?.name)(addresses) })
     }
 
-    /// The latest hogs, up to `most`, the oldest first. `lasts` is as in [`ask`](Self::ask).
+    /// Returns the latest hogs, up to `most`, oldest first. `lasts` is as in [`ask`](Self::ask).
     pub(super) fn read(&self, most: usize, lasts: impl Fn(&Long) -> bool) -> Vec<Hog> {
         let mut latest = lock(&self.latest);
         let older = latest.len().saturating_sub(most);
         let now_ns = Linux::now(Clock::Monotonic);
         let seen = latest.iter_mut().skip(older).map(|seen| {
-            // The thread that looks after hogs does not see those without a seat.
+            // The thread that watches for hogs does not see workers without a seat.
             if self.is_there(&seen.long, (seen.thread, seen.turn), &lasts) {
                 seen.seen_ns += now_ns.saturating_sub(seen.at_ns);
                 seen.at_ns = now_ns;

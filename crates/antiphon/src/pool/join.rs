@@ -33,16 +33,16 @@ use crate::worker::{Forking, wait_for};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// A second closure becomes a task only if a worker has nothing to do, and at most once a beat
-/// (five times the cost of waking a thread). Of the closures that are forked and not begun the
-/// oldest is chosen, which is usually the largest. So work that takes less than a beat runs on its
-/// own worker and wakes no thread. If the caller is not a worker, it runs both closures.
+/// A second closure becomes a task only if a worker is idle, and at most once per beat (five times
+/// the cost of waking a thread). Of the closures that are forked and not begun, the oldest is
+/// chosen, which is usually the largest. So work that takes less than a beat runs on its own worker
+/// and wakes no thread. If the caller is not a worker, it runs both closures.
 ///
 /// While it waits for the second closure, the worker runs other tasks of its pool.
 ///
 /// # Panics
 ///
-/// If a closure panics, with its payload, when both are done; or if the second closure was dropped
+/// If a closure panics, with its payload, once both are done; or if the second closure was dropped
 /// before it began.
 #[inline]
 pub fn join<A, B, RA, RB>(first: A, second: B) -> (RA, RB)
@@ -57,7 +57,7 @@ where
 impl<Y: Policy<Linux> + 'static> Pool<Y> {
     /// Runs `work` on a worker, blocks until it is done, and returns its result. If the caller is a
     /// worker of the pool, or there is no room, the caller runs `work` itself; in the latter case
-    /// what `work` [`join`]s runs there too.
+    /// closures that `work` [`join`]s also run on the caller.
     ///
     /// # Panics
     ///
@@ -71,7 +71,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         if ask(&self.shared.crew, |here| here.is_some()) {
             return work();
         }
-        // SAFETY: it is waited for, whatever happens: nothing here panics before that.
+        // SAFETY: the task is always waited for: nothing here panics before that.
         let (task, mut handle) =
             unsafe { Task::borrowing_new_in(Blocks, move || catch_unwind(AssertUnwindSafe(work))) };
         self.shared.spawn(task, Location::caller(), Put::PLAIN);

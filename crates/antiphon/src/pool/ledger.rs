@@ -1,8 +1,8 @@
-//! The fibers of a pool that are timed: those that have not ended, and the latest that have.
+//! The accounts of a pool's timed fibers: all that have not ended, and the latest that have.
 //!
-//! A fiber's time has more parts than a record of a worker has words, its thread may have no seat
-//! when it ends, and it may live as long as the process: so it has an account, which a reader may
-//! read while it is open.
+//! A fiber's time has more parts than a worker's record has words, its thread may have no seat when
+//! it ends, and it may live as long as the process. So it has an account, which a reader may read
+//! while it is open.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -18,11 +18,10 @@ use crate::fiber::Clocked;
 use crate::observe::{Account, Caller, Spans, Timed};
 use crate::unpoisoned::lock;
 
-/// The accounts of a pool.
 pub(super) struct Ledger {
     next: AtomicU64,
     book: Mutex<Book>,
-    /// How many that have ended are kept.
+    /// Number of ended tasks that are kept.
     most: usize,
 }
 
@@ -33,12 +32,12 @@ struct Book {
 }
 
 impl Ledger {
-    /// A ledger that keeps the last `most` tasks that have ended.
+    /// Creates a ledger that keeps the last `most` tasks that have ended.
     pub(super) fn new(most: usize) -> Self {
         Self { next: AtomicU64::new(0), book: Mutex::default(), most }
     }
 
-    /// Runs the task, which was made there, and times it.
+    /// Runs the task, which `caller` has spawned, and times it.
     pub(super) fn run(&self, task: Task<Linux>, sample: Sample, caller: Caller) {
         let account = self.open(sample, caller);
         let clocked = Clocked::new(account.1.clone());
@@ -49,7 +48,7 @@ impl Ledger {
     }
 
     fn open(&self, sample: Sample, caller: Caller) -> (u64, Arc<Account>) {
-        // Relaxed: each is handed out once.
+        // Relaxed: only uniqueness matters; each number is handed out once.
         let number = self.next.fetch_add(1, Relaxed);
         let thread = thread::current().name().unwrap_or("?").to_owned();
         let began_ns = Linux::now(Clock::Monotonic);
@@ -60,7 +59,7 @@ impl Ledger {
         (number, account)
     }
 
-    /// The times that there are, in the order in which the tasks began: that may be some thousands.
+    /// Returns all times, in the order in which the tasks began; there may be thousands.
     pub(super) fn read(&self, spans: Spans) -> Vec<Timed> {
         let now_ns = Linux::now(Clock::Monotonic);
         let (ended, open) = {
@@ -69,14 +68,14 @@ impl Ledger {
             (book.ended.iter().map(|timed| timed.copy(spans)).collect::<Vec<_>>(), open)
         };
         let open = open.iter().map(|account| account.read(now_ns, spans));
-        // One task may have ended meanwhile: its earlier record is reported.
+        // A task may have ended meanwhile: it is reported as it was before.
         let mut all: Vec<_> = ended.into_iter().chain(open).collect();
         all.sort_by_key(|timed| timed.number);
         all
     }
 }
 
-/// Ends an account.
+/// Closes an account when dropped.
 struct Closes<'a>(&'a Ledger, (u64, Arc<Account>));
 
 impl Drop for Closes<'_> {

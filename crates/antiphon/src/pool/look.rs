@@ -12,12 +12,12 @@ use crate::fiber::census::Census;
 use crate::look::{Looked, Seen};
 use crate::observe::{Recorded, Recording, Spans};
 
-/// How many of the latest hogs are reported.
+/// Number of the latest hogs that are reported.
 const HOGS: usize = 32;
 
 impl<Y: Policy<Linux>> Shared<Y> {
-    /// The answers of the threads about their fibers. For threads that do not answer until then:
-    /// where they are.
+    /// Returns the answers of the threads about their fibers. For a thread that does not answer in
+    /// time, reports where it is.
     pub(super) fn census(&self, most: usize, until: Instant) -> Census {
         self.desks.ask(most, until, |thread| self.hogs.trace(thread))
     }
@@ -47,8 +47,8 @@ impl<Y: Policy<Linux> + 'static> Looked for Shared<Y> {
 }
 
 impl<Y: Policy<Linux> + 'static> Pool<Y> {
-    /// The latest tasks that exceeded the pool's [patience](super::Builder::patience), at most 64,
-    /// the oldest first. Empty without patience. Where they were is known only if the pool names
+    /// Returns the latest tasks that exceeded the pool's [patience](super::Builder::patience), at
+    /// most 64, oldest first. Empty without patience. Their traces are known only if the pool names
     /// hogs (`Builder::name_hogs`, with the feature of that name).
     ///
     /// The first call may take half a second, because tables of the program are read.

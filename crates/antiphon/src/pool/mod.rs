@@ -1,4 +1,4 @@
-//! Pools of threads that run tasks. Which task runs next is decided by a policy, which is a value.
+//! Thread pools that run tasks, in an order that a policy decides.
 //!
 //! ```
 //! use antiphon::pool::Pool;
@@ -16,7 +16,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Which task a worker runs next is decided by a [policy]. Without one it is [`Standard`].
+//! A [policy], which is a value, decides which task a worker runs next. The default is
+//! [`Standard`].
 //!
 //! A closure is run by one thread, from its beginning to its end. A future is polled by any thread,
 //! one at a time ([`Pool::spawn_future`]). A worker that waits for a task, its pool's or another's,
@@ -27,24 +28,24 @@
 //!
 //! # What to know
 //!
-//! - **No room.** A task that a worker makes goes to the worker's own queue or else to the shared
-//!   one; a task from outside goes to the shared one. Where there is no room, the thread that makes
-//!   the task runs it at once. So no task is lost, and a thread that makes tasks faster than they
+//! - **No room.** A task that a worker spawns goes to the worker's own queue or else to the shared
+//!   one; a task from outside goes to the shared one. If there is no room, the thread that spawns
+//!   the task runs it at once. So no task is lost, and a thread that spawns tasks faster than they
 //!   are run is slowed down. Hold no lock that a task takes while you spawn it; or use
 //!   [`Pool::try_spawn`], which hands the task back, or waits for room on request
-//!   ([`Refused::wait`]). At most 64 tasks are run so inside of one another; then room is made.
+//!   ([`Refused::wait`]). At most 64 tasks are nested this way; then room is made.
 //! - **Panics.** A panic stays in its task: [`JoinHandle::join`] returns it, and a scope re-raises
 //!   it when all its tasks are done. The panic of a task whose handle was dropped is lost, except
 //!   for the message of the panic hook.
 //! - **Memory** of small tasks that have ended is kept for later tasks, up to 64 KiB for each
-//!   thread that makes, runs or waits for tasks, until the thread ends.
+//!   thread that spawns, runs or waits for tasks, until the thread ends.
 //! - **Policies that panic.** A policy that panics when it is given a task aborts the process,
-//!   because it is unknown whether the task was queued. One that panics when it is asked for a task
-//!   ends its worker, or the task that waits for another on that worker. Other workers may steal
-//!   what is in that worker's queue, if the policy steals; if not, a thread that waits for such a
-//!   task waits for ever, and so does a thread that drops the pool.
-//! - **Dropping a pool** runs the tasks that are there, and those that these make; then its threads
-//!   end. The drop waits for that, unless one of these threads drops the pool.
+//!   because it is unknown whether the task was queued. A policy that panics when it is asked for a
+//!   task ends its worker, or the task that waits for another on that worker. Other workers may
+//!   steal the tasks in that worker's queue, if the policy steals; if not, a thread that waits for
+//!   such a task waits for ever, and so does a thread that drops the pool.
+//! - **Dropping a pool** runs the tasks that are queued, and those that they spawn; then its
+//!   threads end. The drop waits for that, unless one of these threads drops the pool.
 
 mod blocks;
 mod builder;
@@ -96,12 +97,12 @@ use policy::{Lifo, Policy, Scheme, Steal, Swap};
 use shared::Shared;
 
 /// The default policy of a [`Pool`]: a worker runs its newest task first, whose data is in the
-/// cache, and thieves take half of a worker's tasks, the oldest ones.
+/// cache, and thieves take the older half of a worker's tasks.
 pub type Standard = Scheme<Lifo, Steal>;
 
 /// A pool of threads that run tasks.
 ///
-/// Dropping it runs all tasks that are there, and waits for the threads to end.
+/// Dropping it runs all queued tasks, and waits for the threads to end.
 pub struct Pool<Y: Policy<Linux> + 'static = Standard> {
     shared: Arc<Shared<Y>>,
 }
@@ -144,9 +145,9 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         Pool::builder().threads(threads).build_with(policy)
     }
 
-    /// Queues `work` for a worker. Does not block, except where there is no room: then the caller
-    /// runs `work` at once. In a pool of [fibers](Builder::fibers) room is made instead; a caller
-    /// that is a fiber waits until there is some.
+    /// Queues `work` for a worker. Does not block, except if there is no room: then the caller runs
+    /// `work` at once. In a pool of [fibers](Builder::fibers) room is made instead; a caller that
+    /// is a fiber waits until there is room.
     #[track_caller]
     pub fn spawn<F, T>(&self, work: F) -> JoinHandle<T>
     where
@@ -215,13 +216,13 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         self.shared.spawn(Task::detached_in(Blocks, work), caller, how);
     }
 
-    /// Reports what the pool's fibers do, and where up to `most` waiting fibers of each thread
-    /// wait. Print it when a program makes no progress. A thread that does not answer within
+    /// Reports the states of the pool's fibers, and where up to `most` waiting fibers of each
+    /// thread wait. Print it when a program makes no progress. A thread that does not answer within
     /// `patience` has been in one task for that long. Empty if tasks are not
     /// [fibers](Builder::fibers).
     ///
-    /// Blocks until all threads have answered or `patience` is over. A waiting fiber says where it
-    /// waits by its own backtrace, which takes 10 to 100 µs and keeps its thread busy meanwhile.
+    /// Blocks until all threads have answered or `patience` is over. A waiting fiber takes its own
+    /// backtrace, which takes 10 to 100 µs and keeps its thread busy meanwhile.
     ///
     /// ```
     /// use antiphon::{Event, fiber, pool::Pool};
@@ -251,12 +252,12 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     #[must_use]
     pub fn fibers(&self, most: usize, patience: Duration) -> Census {
         let now = Instant::now();
-        // A time that can't be represented is never.
+        // A time that can't be represented counts as never.
         let until = now.checked_add(patience).unwrap_or(now + Duration::from_secs(1 << 30));
         self.shared.census(most, until)
     }
 
-    /// Whether the pool runs its tasks as [fibers](Builder::fibers).
+    /// Returns whether the pool runs its tasks as [fibers](Builder::fibers).
     #[must_use]
     pub fn has_fibers(&self) -> bool {
         self.shared.stacks.is_some()
@@ -269,13 +270,13 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     }
 
     /// Makes all tasks that the calling task has spawned visible to other workers. Some policies,
-    /// as [`InBlocks`](policy::InBlocks), keep some of them for the worker itself. Call it before
-    /// something that takes long.
+    /// such as [`InBlocks`](policy::InBlocks), keep some of them for the worker itself. Call it
+    /// before a long computation.
     pub fn share(&self) {
         self.shared.share();
     }
 
-    /// The number of threads that run tasks at a time, without those that are in long tasks.
+    /// Returns the number of threads that run tasks at a time, not counting those in long tasks.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.shared.crew.workers()
@@ -283,7 +284,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
 }
 
 impl Pool<Swap<Linux>> {
-    /// Puts the policy of this number in charge, from each worker's next decision on. Returns
+    /// Puts the policy with this number in charge, from each worker's next decision on. Returns
     /// `false` if there is no such policy. Does not block. See [`Swap`].
     ///
     /// ```
@@ -301,7 +302,7 @@ impl Pool<Swap<Linux>> {
         self.shared.crew.policy().put_in_charge(policy)
     }
 
-    /// The number of the policy in charge.
+    /// Returns the number of the policy in charge.
     #[must_use]
     pub fn in_charge(&self) -> usize {
         self.shared.crew.policy().in_charge()

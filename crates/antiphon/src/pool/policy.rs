@@ -1,9 +1,9 @@
 //! Policies of a [`Pool`](super::Pool): which task a worker runs next, and from which worker it
 //! steals.
 //!
-//! The policies that come with the crate are a [`Scheme`] of an order and a way to steal, or stand
-//! beside it. A policy of your own is a type; its parts are in the crates that the policies are
-//! from:
+//! Most of the crate's policies are a [`Scheme`] of an order and a way to steal; others are types
+//! of their own. Your own policy is a type that implements [`Policy`], built from parts of the
+//! crates `antiphon-runtime` and `antiphon-sync`:
 //!
 //! ```
 //! use antiphon::pool::{Pool, policy::Policy};

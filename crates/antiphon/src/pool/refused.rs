@@ -1,4 +1,4 @@
-//! Back-pressure on request: a task for which the pool has no room.
+//! Back-pressure on request: tasks for which the pool has no room are handed back.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
@@ -11,7 +11,7 @@ use antiphon_runtime::task::Task;
 use super::blocks::Blocks;
 use super::{JoinHandle, Policy, Pool};
 
-/// A task that was refused. If it is dropped, it is not run.
+/// A task that a pool has refused because it has no room. If it is dropped, the task is not run.
 pub struct Refused<T> {
     task: Task<Linux>,
     handle: JoinHandle<T>,
@@ -69,8 +69,8 @@ impl<T> Refused<T> {
     }
 
     /// Blocks until `pool` has room for the task, and queues it. A worker of that pool runs other
-    /// tasks while it waits, and this one if it has none; any other thread sleeps. So workers of
-    /// two pools that wait for room in each other's pool may wait for ever.
+    /// tasks while it waits, and this task if there are none; any other thread sleeps. So workers
+    /// of two pools that wait for room in each other's pool may wait for ever.
     ///
     /// ```
     /// use antiphon::pool::Pool;

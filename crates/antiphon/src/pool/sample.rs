@@ -1,7 +1,7 @@
-//! Tasks that record how long they have waited and run: one for several.
+//! Sampled tasks: one task of several records how long it has waited and run.
 //!
-//! Such a task is one of its own that has the other in it. So all others are as they were: what a
-//! task costs that is not recorded is a count where it is made ready.
+//! A sampled task is a separate task that contains the original one. Other tasks are unchanged: a
+//! task that is not recorded costs one count when it is made ready.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::local;
 use crate::observe::Caller;
 use crate::worker::note;
 
-/// Time between two recorded tasks that a thread makes ready, in nanoseconds, about.
+/// Approximate time between two recorded tasks that a thread makes ready, in nanoseconds.
 const PERIOD_NS: u64 = 256_000;
-/// The most tasks for which one is recorded.
+/// Maximum number of tasks that one recorded task stands for.
 const MOST: u32 = 1024;
 
-/// The recording of tasks that the calling thread makes, for all pools.
+/// Which of the tasks that the calling thread makes ready are recorded, for all pools.
 struct Makes {
     /// The number of tasks that the next recorded one stands for.
     of: Cell<u32>,
@@ -37,8 +37,8 @@ thread_local! {
     };
 }
 
-/// The task, which is about to be made ready, or one that runs and records it: in the ledger, if
-/// tasks of that pool are fibers. `seat` is asked for the caller's seat in the crew.
+/// Returns `task`, which is about to be made ready, or a task that runs and records it: in the
+/// ledger, if tasks of that pool are fibers. `seat` returns the caller's seat in the crew.
 #[inline]
 pub(super) fn sampled<Y: Policy<Linux>>(
     (crew, ledger): (&Crew<Linux, Y>, Option<&Arc<Ledger>>),
@@ -54,7 +54,7 @@ pub(super) fn sampled<Y: Policy<Linux>>(
     if left.is_some() { task } else { sample((crew, ledger), task, caller, seat) }
 }
 
-/// Not inlined, so that it runs on one thread from its beginning to its end.
+/// Not inlined, so that it runs on one thread from beginning to end.
 #[cold]
 #[inline(never)]
 fn sample<Y: Policy<Linux>>(
@@ -94,7 +94,8 @@ impl Makes {
     }
 }
 
-/// Runs and records the task, on a worker of the crew that is there.
+/// Runs and records the task. If the caller is no worker of the crew at that address, the event is
+/// not recorded.
 fn run(task: Task<Linux>, sample: Sample, crew: *const ()) {
     let began_ns = Linux::now(Clock::Monotonic);
     task.run();

@@ -1,4 +1,4 @@
-//! Tasks that borrow. A scope ends when all of its tasks have ended.
+//! Scopes of tasks that borrow. A scope ends when all of its tasks have ended.
 
 use std::any::Any;
 use std::fmt;
@@ -20,12 +20,12 @@ use crate::worker::wait_for;
 
 type Panic = Box<dyn Any + Send>;
 
-/// Spawns tasks that may borrow data which outlives the scope: see [`Pool::scope`].
+/// Spawns tasks that may borrow data that outlives the scope: see [`Pool::scope`].
 pub struct Scope<'scope, 'env: 'scope, Y: Policy<Linux> + 'static = Standard> {
     shared: &'scope Shared<Y>,
     left: BiasedCountdown<Linux>,
     panic: Mutex<Option<Panic>>,
-    /// Invariant, as the lifetimes of [`std::thread::scope`].
+    /// Invariant, like the lifetimes of [`std::thread::scope`].
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -59,8 +59,8 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
 }
 
 impl<'scope, Y: Policy<Linux> + 'static> Scope<'scope, '_, Y> {
-    /// Queues `work` for a worker; it is done before the scope ends. Without room it behaves as
-    /// [`Pool::spawn`](super::Pool::spawn).
+    /// Queues `work` for a worker; it is done before the scope ends. If there is no room, it
+    /// behaves like [`Pool::spawn`](super::Pool::spawn).
     #[track_caller]
     pub fn spawn<F>(&'scope self, work: F)
     where
@@ -68,30 +68,30 @@ impl<'scope, Y: Policy<Linux> + 'static> Scope<'scope, '_, Y> {
     {
         self.left.add();
         let run = move || {
-            // Dropped last, and whatever happens.
+            // Dropped last, even if the task panics.
             let _done = Done(&self.left);
             if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-                // A panic that is not the first is dropped, and values in it may wait: not under
-                // the lock.
+                // A later panic is dropped. Values in it may wait, so it is not dropped under the
+                // lock.
                 let _other = self.keep(panic);
             }
         };
-        // SAFETY: `Pool::scope` waits for it, whatever happens.
+        // SAFETY: `Pool::scope` waits for it, even if the closure panics.
         let task = unsafe { Task::borrowing_in(Blocks, run) };
         self.shared.spawn(task, Location::caller(), Put::PLAIN);
     }
 }
 
 impl<Y: Policy<Linux> + 'static> Scope<'_, '_, Y> {
-    /// Keeps the payload of the first panic, and hands back those of others.
+    /// Keeps the payload of the first panic, and hands back later ones.
     fn keep(&self, panic: Panic) -> Option<Panic> {
         let mut first = lock(&self.panic);
         if first.is_some() { Some(panic) } else { first.replace(panic) }
     }
 }
 
-/// Blocks until all tasks of a countdown are done; for the maker of the countdown, see
-/// [`Countdown::wait`]. A worker, of whichever pool, runs other tasks of its pool while it waits.
+/// Blocks until all tasks of a countdown are done. Only for the owner of the countdown: see
+/// [`Countdown::wait`]. A worker of any pool runs other tasks of its pool while it waits.
 ///
 /// ```
 /// use antiphon::pool::{Pool, wait_all};
@@ -112,7 +112,7 @@ pub fn wait_all(left: &Countdown<Linux>) {
     wait_then(left.close(), || left.leave());
 }
 
-/// Blocks until all is over that a countdown awaits, and leaves it then.
+/// Blocks until a countdown is done, then leaves it.
 fn wait_then(awaited: Option<Awaited<'_, Linux>>, leave: impl Fn()) {
     if let Some(awaited) = awaited {
         let _leaves = Leaves(leave);
@@ -120,7 +120,7 @@ fn wait_then(awaited: Option<Awaited<'_, Linux>>, leave: impl Fn()) {
     }
 }
 
-/// The maker of the tasks goes on when this is dropped, though its policy panics.
+/// Waits on drop until the tasks are done, even if the policy panics.
 struct Leaves<F: Fn()>(F);
 
 impl<F: Fn()> Drop for Leaves<F> {
@@ -129,7 +129,7 @@ impl<F: Fn()> Drop for Leaves<F> {
     }
 }
 
-/// A task is done when this is dropped.
+/// Counts a task as done when dropped.
 struct Done<'a>(&'a BiasedCountdown<Linux>);
 
 impl Drop for Done<'_> {

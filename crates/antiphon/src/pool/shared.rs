@@ -1,4 +1,4 @@
-//! The state that the threads of a pool share: its crew, and the tasks in that.
+//! The state that the threads of a pool share: its crew, and the tasks in the crew's queues.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -25,24 +25,24 @@ pub(super) struct Shared<Y: Policy<Linux>> {
     pub(super) crew: Crew<Linux, Y>,
     pub(super) bench: Bench,
     pub(super) places: Places,
-    /// The stacks on which tasks run as fibers; `None`: tasks are no fibers.
+    /// The stacks on which tasks run as fibers; `None` if tasks are not fibers.
     pub(super) stacks: Option<Stacks>,
     /// Whether fibers that have begun move to other threads.
     pub(super) moves: bool,
-    /// The desks at which threads are asked about their fibers.
+    /// The desks where questions about fibers are posted to the threads.
     pub(super) desks: Arc<Desks>,
-    /// The ledger in which fibers are recorded, if they are.
+    /// The ledger, if fibers are recorded.
     pub(super) ledger: Option<Arc<Ledger>>,
     pub(super) hogs: Hogs,
-    /// The time for which a task may have its thread while others wait for that, in nanoseconds.
+    /// How long a task may occupy its thread while other tasks wait, in nanoseconds.
     pub(super) hog_ns: u64,
 }
 
 impl<Y: Policy<Linux> + 'static> Shared<Y> {
-    /// Makes the calling thread the worker of a seat, and then of each that there is for it, until
+    /// Makes the calling thread the worker of a seat, and of each later seat that it gets, until
     /// the pool is closed and there is nothing to do.
     pub(super) fn serve(self: &Arc<Self>, seat: Option<usize>) {
-        // Though the policy panics.
+        // Dropped even if the policy panics.
         let _goes = Goes(self);
         let host = self
             .stacks
@@ -50,7 +50,7 @@ impl<Y: Policy<Linux> + 'static> Shared<Y> {
             .map(|stacks| Host::new(stacks, self.moves, self.desks.clone(), self.hog_ns));
         let mut seat = seat.or_else(|| self.bench.wait());
         while let Some(number) = seat {
-            // If the CPU is gone meanwhile, the tasks of that seat are run where the thread is.
+            // If the CPU is gone by now, the tasks of that seat run where the thread is.
             let _: Result<(), u32> = self.places.settle(number);
             let worker = self.worker(number);
             self.hogs.sits(worker.number());
@@ -61,7 +61,7 @@ impl<Y: Policy<Linux> + 'static> Shared<Y> {
         }
     }
 
-    /// Gives a thread without a seat the one that `give` has: see [`Bench::lend`].
+    /// Gives a thread without a seat the seat that `give` returns: see [`Bench::lend`].
     pub(super) fn lend(self: &Arc<Self>, give: impl FnOnce() -> Option<usize>) {
         let spare = || {
             let shared = self.clone();
@@ -70,11 +70,11 @@ impl<Y: Policy<Linux> + 'static> Shared<Y> {
         self.bench.lend(spare, give);
     }
 
-    /// The worker of a seat that is the caller's.
+    /// Returns the worker of a seat that the caller has.
     fn worker(&self, seat: usize) -> Worker<'_, Linux, Y> {
         loop {
-            // Each thread is one worker at the most: where all places for these were seen taken,
-            // some have come and gone meanwhile.
+            // Each thread is at most one worker: if all worker places were seen taken, some threads
+            // have come and gone meanwhile.
             if let Some(worker) = self.crew.worker(seat) {
                 return worker;
             }
@@ -83,7 +83,7 @@ impl<Y: Policy<Linux> + 'static> Shared<Y> {
     }
 }
 
-/// A thread of a pool goes.
+/// Reports on drop that a thread of the pool has ended.
 struct Goes<'a, Y: Policy<Linux>>(&'a Shared<Y>);
 
 impl<Y: Policy<Linux>> Drop for Goes<'_, Y> {
@@ -106,20 +106,19 @@ impl<Y: Policy<Linux>> Shared<Y> {
         }
     }
 
-    /// The task, or one that has it recorded.
+    /// Returns the task, or a task that runs and records it.
     pub(super) fn sampled(&self, task: Task<Linux>, caller: Caller) -> Task<Linux> {
         let recorder = (&self.crew, self.ledger.as_ref());
         sampled(recorder, task, caller, || here::seat(&self.crew))
     }
 
-    /// Puts a task in that the caller has made: [`put_or_run`](Self::put_or_run).
+    /// Queues a new task: see [`put_or_run`](Self::put_or_run).
     #[inline]
     pub(super) fn spawn(&self, task: Task<Linux>, caller: Caller, how: Put<'_>) {
         self.put_or_run(self.sampled(task, caller), how);
     }
 
-    /// Puts tasks in that the caller has made, runs those that have no room, and tells others of
-    /// all others together.
+    /// Queues new tasks, runs those that have no room, and wakes workers once for all queued tasks.
     pub(super) fn spawn_many(&self, tasks: Vec<Task<Linux>>, caller: Caller) {
         let found = Cell::new(0);
         let later = Put { wake: Wake::Later(&found), ..Put::PLAIN };
@@ -134,8 +133,8 @@ impl<Y: Policy<Linux>> Shared<Y> {
         }
     }
 
-    /// Puts a [sampled](Self::sampled) task in; if it is refused, does what
-    /// [`run_or_wait`](Self::run_or_wait) says.
+    /// Queues a [sampled](Self::sampled) task; if it is refused, calls
+    /// [`run_or_wait`](Self::run_or_wait).
     #[inline]
     pub(super) fn put_or_run(&self, task: Task<Linux>, how: Put<'_>) {
         if let Err(task) = self.put(task, how) {
@@ -143,9 +142,9 @@ impl<Y: Policy<Linux>> Shared<Y> {
         }
     }
 
-    /// Puts a [sampled](Self::sampled) task in, of a worker into its own queue. Hands it back if
-    /// there is no room and it may be [refused](Room::Refuse).
-    // Out of line: the layers below it are inlined here, and not into each of its callers.
+    /// Queues a [sampled](Self::sampled) task; a worker puts it into its own queue. Hands it back
+    /// if there is no room and it may be [refused](Room::Refuse).
+    // Out of line: the layers below are inlined here, and not into each of its callers.
     #[inline(never)]
     pub(super) fn put(&self, task: Task<Linux>, how: Put<'_>) -> Result<(), Task<Linux>> {
         if how.room == Room::Wait {
@@ -156,8 +155,8 @@ impl<Y: Policy<Linux>> Shared<Y> {
         refused(item, surely(|| here::put(&self.crew, item, how)))
     }
 
-    /// Deals with a task for which there is no room: the caller runs it; on a fiber, it waits for
-    /// some. A task that is to be a fiber may wait for what the caller does next, so a thread can
+    /// Handles a task for which there is no room: a thread runs it; a fiber waits for room. In a
+    /// pool of fibers the task may wait for something that the caller does next, so a thread can
     /// neither run it nor wait for room: room is made.
     #[cold]
     fn run_or_wait(&self, task: Task<Linux>, how: Put<'_>) {
@@ -170,7 +169,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
         }
     }
 
-    /// Runs a task for which there was no room; unless it is made in too many that are run so.
+    /// Runs a task for which there was no room. If too many such tasks are nested, makes room.
     fn run(&self, task: Task<Linux>, how: Put<'_>) {
         match Nested::new() {
             Some(_nested) => task.run(),
@@ -178,8 +177,8 @@ impl<Y: Policy<Linux>> Shared<Y> {
         }
     }
 
-    /// Puts a task in when there is room; until then, the caller does what
-    /// [`meanwhile`](Self::meanwhile) says.
+    /// Queues a task when there is room; until then, the caller does what
+    /// [`meanwhile`](Self::meanwhile) returns.
     #[cold]
     fn put_waiting(&self, mut task: Task<Linux>, how: Put<'_>) {
         loop {
@@ -203,9 +202,9 @@ impl<Y: Policy<Linux>> Shared<Y> {
         }
     }
 
-    /// Does something useful while the caller's task waits for room, or says what the caller is to
-    /// do: a worker of the pool runs a task of its own, or the waiting task if it has none; a fiber
-    /// of the pool lets others run; other threads and fibers sleep.
+    /// Does something useful while the caller's task waits for room, or returns what the caller
+    /// must do: a worker of the pool runs a task of its own, or the waiting task if it has none; a
+    /// fiber of the pool lets others run; other threads and fibers sleep.
     fn meanwhile(&self) -> Meanwhile {
         if fiber::is_fiber() {
             // A fiber that unwinds can't let others run.
@@ -215,11 +214,11 @@ impl<Y: Policy<Linux>> Shared<Y> {
             if !ask(&self.crew, |here| here.is_some()) {
                 return Meanwhile::Sleep;
             }
-            // Now and then that begins a task, if there is one: so there is room, in the end.
+            // A yield begins a task now and then, if there is one: so there will be room.
             fiber::yield_now();
             return Meanwhile::Worked;
         }
-        // A worker whose policy is being asked has a seat.
+        // A worker whose policy is deciding has a seat.
         let is_away = |here: &Here<'_, Y>| here.worker.try_borrow().is_ok_and(|it| !it.has_seat());
         ask(&self.crew, |here| match (here, Nested::new()) {
             (Some(here), _) if is_away(here) => Meanwhile::Sleep,
@@ -241,19 +240,19 @@ impl<Y: Policy<Linux>> Shared<Y> {
 
 /// See [`Shared::meanwhile`].
 enum Meanwhile {
-    /// It has run another task, or let other fibers run: there may be room now.
+    /// The caller has run another task, or let other fibers run: there may be room now.
     Worked,
-    /// It is to sleep until there is room.
+    /// The caller must sleep until there is room.
     Sleep,
-    /// It is to run the task.
+    /// The caller must run the task.
     Run,
-    /// Room is to be made for the task.
+    /// The caller must make room for the task.
     Make,
 }
 
 impl<Y: Policy<Linux>> Drop for Shared<Y> {
-    /// Drops tasks that were not run: there are some only where workers ended early, by a panic of
-    /// the policy's.
+    /// Drops tasks that were not run. There are some only if workers ended early because the policy
+    /// panicked.
     fn drop(&mut self) {
         look::leave(std::ptr::from_ref(self).cast());
         while let Some(item) = self.crew.take_left() {

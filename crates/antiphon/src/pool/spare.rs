@@ -1,8 +1,8 @@
-//! Threads that have no seat: they wait for one that a worker leaves, or that is taken from it.
+//! The idle-thread list: threads without a seat wait for one that a worker leaves, or that is taken
+//! from it.
 //!
-//! Seats stay, with the tasks in their queues; threads come and go. A thread that was in a long
-//! task, and is back, waits here in its turn; and so does one whose fibers wait, until these may go
-//! on.
+//! Seats stay, with the tasks in their queues; threads come and go. A thread that returns from a
+//! long task also waits here; and so does a thread whose fibers wait, until these may continue.
 
 use std::io;
 use std::mem;
@@ -23,26 +23,26 @@ use crate::worker;
 pub(super) struct Bench {
     state: Mutex<State>,
     called: Condvar,
-    /// Opened when all threads are gone, and no more come.
+    /// Opened when all threads are gone and no more will start.
     over: Latch,
     name: String,
-    /// How many threads there may be.
+    /// Maximum number of threads.
     most: usize,
 }
 
 #[derive(Default)]
 struct State {
-    /// The number of threads that wait, or are about to, beyond those that are called.
+    /// The number of threads that wait or are about to, less those for which a seat is in `seats`.
     free: usize,
-    /// The mails of waiting threads that have fibers, which wait, too.
+    /// The mailboxes of waiting threads whose fibers all wait, too.
     hosts: Vec<&'static Ready<Linux>>,
-    /// The number of these, with those that were woken and are not back.
+    /// The number of such threads, including those that were woken and are not back.
     hosting: usize,
-    /// Whose worker is called.
+    /// The seats that are free for a waiting thread.
     seats: Vec<usize>,
     threads: Vec<JoinHandle<()>>,
-    /// The number of threads that were started; of these, the number that are not at their end; and
-    /// the number that are gone.
+    /// The number of threads that were started; of these, the number that are not ending, and the
+    /// number that are gone.
     started: usize,
     serving: usize,
     gone: usize,
@@ -50,7 +50,7 @@ struct State {
 }
 
 impl Bench {
-    /// A list for up to `most` threads, called by this name.
+    /// Creates a list for up to `most` threads, whose names begin with `name`.
     pub(super) fn new(name: String, most: usize) -> Self {
         let (state, called, over) = (Mutex::default(), Condvar::new(), Latch::new(1));
         Self { state, called, over, name, most }
@@ -60,17 +60,17 @@ impl Bench {
         lock(&self.state)
     }
 
-    /// The name of its threads, before their numbers.
+    /// Returns the prefix of the threads' names.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many threads there may be.
+    /// Returns the maximum number of threads.
     pub(super) fn most(&self) -> usize {
         self.most
     }
 
-    /// The name of the thread that was started after `number` others.
+    /// Returns the name of the thread that was started after `number` others.
     pub(super) fn thread_name(&self, number: usize) -> String {
         format!("{}-{number}", self.name)
     }
@@ -82,16 +82,16 @@ impl Bench {
         state.start(name, work)
     }
 
-    /// Keeps a thread that [`join_all`](Self::join_all) waits for.
+    /// Adds a thread that [`join_all`](Self::join_all) waits for.
     pub(super) fn keep(&self, thread: JoinHandle<()>) {
         self.state().threads.push(thread);
     }
 
-    /// Gives a thread the seat that `give` has, unless there is no thread to be had. Starts one if
-    /// none waits. Does not wait for it. It does so also when the pool is closed: the tasks in the
-    /// seat's queue are run, and the thread that has had the seat may wait for that.
+    /// Gives a thread the seat that `give` returns, unless no thread is available. Starts a thread
+    /// if none waits, and does not wait for it. Works also when the pool is closed: the tasks in
+    /// the seat's queue must run, and the thread that has had the seat may wait for them.
     ///
-    /// `spare` makes what a new thread runs: it waits for a seat, and serves it.
+    /// `spare` makes the closure of a new thread, which waits for a seat and serves it.
     pub(super) fn lend<W: FnOnce() + Send + 'static>(
         &self,
         spare: impl FnOnce() -> W,
@@ -104,7 +104,7 @@ impl Bench {
         if let Some(seat) = give() {
             state.free -= 1;
             state.seats.push(seat);
-            // The first thread to come takes it.
+            // The first thread that arrives takes it.
             match state.hosts.pop() {
                 Some(host) => host.tell(),
                 None => self.called.notify_one(),
@@ -117,14 +117,14 @@ impl Bench {
         state: &mut State,
         spare: impl FnOnce() -> W,
     ) -> bool {
-        // If no thread is to be had, the worker keeps its seat.
+        // If no thread is available, the worker keeps its seat.
         let started = state.serving < self.most
             && state.start(self.thread_name(state.started), spare()).is_ok();
         state.free += usize::from(started);
         started
     }
 
-    /// Waits for a seat; `None` when the pool is closed, and all wait here.
+    /// Waits for a seat. Returns `None` when the pool is closed and all threads wait here.
     pub(super) fn wait(&self) -> Option<usize> {
         let lasts = |state: &mut State| state.seats.is_empty() && !state.is_over();
         let state = self.called.wait_while(self.state(), lasts);
@@ -137,7 +137,7 @@ impl Bench {
         seat
     }
 
-    /// Waits for a seat, or until `sleep` ends for another reason, such as a notification of the
+    /// Waits for a seat, or until `sleep` ends for another reason, such as a notification to the
     /// host.
     pub(super) fn wait_beside(
         &self,
@@ -160,15 +160,15 @@ impl Bench {
         seat
     }
 
-    /// A thread that had a seat is about to wait for one.
+    /// Registers a thread that had a seat and is about to wait for one.
     pub(super) fn come(&self) {
         let mut state = self.state();
         state.free += 1;
         self.call(&state);
     }
 
-    /// Closes the list: its threads wait no more once all of them wait. Returns whether all have
-    /// gone.
+    /// Closes the list: once all its threads wait, they stop waiting and end. Returns whether all
+    /// have ended.
     pub(super) fn close(&self) -> bool {
         let mut state = self.state();
         state.closed = true;
@@ -176,10 +176,10 @@ impl Bench {
         self.all_gone(&state)
     }
 
-    /// A thread goes: whether it was the last of a pool that is closed.
+    /// Registers that the calling thread ends. Returns whether it was the last of a closed pool.
     pub(super) fn go(&self) -> bool {
         let mut state = self.state();
-        // A thread in which the policy has panicked has not waited for its end.
+        // A thread in which the policy panicked did not end in `wait`, so it is uncounted here.
         if thread::panicking() {
             state.serving -= 1;
             self.call(&state);
@@ -188,7 +188,7 @@ impl Bench {
         self.all_gone(&state)
     }
 
-    /// Whether all are gone from a pool that is closed; if so, tells its waiter.
+    /// Returns whether the pool is closed and all its threads are gone; if so, wakes the waiter.
     fn all_gone(&self, state: &State) -> bool {
         let over = state.closed && state.gone == state.started;
         if over {
@@ -203,16 +203,18 @@ impl Bench {
         }
     }
 
-    /// Waits for up to `time`. Returns, at once then, whether all are gone from a pool that is
-    /// closed.
+    /// Waits for up to `time` until the pool is closed and all its threads are gone. Returns
+    /// whether that is so.
     pub(super) fn is_over_after(&self, time: Duration) -> bool {
         self.over.wait_for(time)
     }
 
-    /// Waits for all threads to end, unless one of them calls this: others may wait for that.
+    /// Waits for all threads to end, unless one of them calls this: other threads may wait for the
+    /// caller.
     pub(super) fn join_all(&self) {
         let me = thread::current().id();
-        // Other fibers of the thread may have to do what the caller waits for: so it is suspended.
+        // The caller may wait for something that other fibers of the thread must do: so the caller
+        // is suspended.
         let mut suspends = is_fiber() && !thread::panicking();
         loop {
             let threads = mem::take(&mut self.state().threads);
@@ -227,7 +229,7 @@ impl Bench {
                 worker::leave();
             }
             for thread in threads {
-                // If the policy has panicked there, the panic hook has said so.
+                // If the policy has panicked there, the panic hook has reported it.
                 let _: thread::Result<()> = thread.join();
             }
         }
@@ -235,7 +237,7 @@ impl Bench {
 }
 
 impl State {
-    /// Whether no thread has a seat, and none will: threads that wait are at their end.
+    /// Returns whether no thread has a seat, and none will: waiting threads must end.
     fn is_over(&self) -> bool {
         let waits_for_good = self.hosting == 0 && self.free == self.serving;
         self.closed && self.seats.is_empty() && waits_for_good

@@ -1,16 +1,17 @@
-//! The thread that checks whether all fibers of a pool wait, and none can wake another.
+//! Stuck-pool detection: a thread checks whether all fibers of a pool wait and none can wake
+//! another.
 //!
-//! If two checks see the same counts, nothing has gone on in the pool in between:
+//! If two checks see the same counts, no task or fiber of the pool has run in between:
 //!
 //! | | changes when |
 //! |---|---|
 //! | `tasks` | a task begins |
-//! | `moved` | a fiber goes on |
+//! | `moved` | a fiber continues |
 //! | `waiting` | a fiber ends |
 //!
-//! So the pool need not report anything to it, and pays nothing for being watched. There is one
-//! exception: while all threads rest and fibers wait, the threads are woken to say so, each half of
-//! the time.
+//! So the pool does not report anything to the thread, and pays nothing for being watched. There is
+//! one exception: while all threads rest and fibers wait, the threads are woken to report that, at
+//! each half of the time `after`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,14 +24,14 @@ use super::{Builder, Policy};
 use crate::fiber::Waits;
 use crate::fiber::census::Census;
 
-/// A pool in which nothing goes on, and its fibers. Its `Display` is the report that
+/// A pool that makes no progress, and its fibers. Its `Display` is the report that
 /// [`report_stuck`](super::Builder::report_stuck) writes.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Stuck {
     /// The prefix of the names of the pool's threads.
     pub pool: String,
-    /// The least time for which nothing has gone on.
+    /// The pool has made no progress for at least this time.
     pub still_for: Duration,
     /// Where the fibers wait.
     pub census: Census,
@@ -41,14 +42,14 @@ pub struct Stuck {
 #[derive(Clone)]
 pub(super) struct Teller(pub(super) Arc<dyn Fn(&Stuck) + Send + Sync>);
 
-/// When to tell, and the closure to tell.
+/// The time after which a pool is reported, and the closure to call.
 #[derive(Clone, Debug)]
 pub(super) struct Watch {
     pub(super) after: Duration,
     pub(super) teller: Teller,
 }
 
-/// The events of a pool, by counts.
+/// Counters by which two checks are compared: see the module's table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Moves {
     tasks: u64,
@@ -60,18 +61,18 @@ impl Builder {
     /// Writes the places where the pool's [fibers](Builder::fibers) wait to stderr, if for the time
     /// `after` all threads of the pool have rested and all fibers have waited, none with a deadline
     /// or for a file. Reports once each time the pool gets into that state. Costs a thread, which
-    /// checks each half of that time until the pool has ended, also while the pool is dropped.
+    /// checks at each half of that time until the pool has ended, also while the pool is dropped.
     ///
-    /// Does not report a pool without fibers, nor one with a fiber that has a deadline or waits for
-    /// a socket, because it is unknown what that fiber does next. A report may be wrong: a thread
-    /// outside the pool may wake a fiber at any time.
+    /// Does not report a pool without fibers, nor a pool with a fiber that has a deadline or waits
+    /// for a socket, because it is unknown what that fiber does next. A report may be wrong: a
+    /// thread outside the pool may wake a fiber at any time.
     pub fn report_stuck(self, after: Duration) -> Self {
         self.on_stuck(after, |stuck| eprintln!("{stuck}"))
     }
 
-    /// Passes such a report to `tell` instead of writing it: see
-    /// [`report_stuck`](Self::report_stuck). `tell` runs on a thread of its own and may block;
-    /// dropping the pool then blocks, too. In a test it may end the process.
+    /// Passes a report that the pool is stuck to `tell` instead of writing it: see
+    /// [`report_stuck`](Self::report_stuck). `tell` runs on its own thread and may block; dropping
+    /// the pool then blocks, too. In a test it may end the process.
     ///
     /// ```
     /// use antiphon::{Mutex, fiber, pool::Pool};
@@ -104,15 +105,15 @@ impl Builder {
     }
 }
 
-/// The number of fibers of a thread of which it is said where they wait.
+/// Maximum number of fibers per thread whose waits are reported.
 const MOST: usize = 1_000;
-/// Longest wait for the answer of a thread that rests: otherwise it does something.
+/// Longest wait for the answer of a resting thread: a thread that does not answer is busy.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Least time between two looks.
+/// Least time between two checks.
 const LEAST: Duration = Duration::from_millis(1);
 
 impl Watch {
-    /// Looks again and again, until the pool's threads have ended.
+    /// Checks periodically, until the pool's threads have ended.
     pub(super) fn run<Y: Policy<Linux> + 'static>(&self, shared: &Shared<Y>) {
         let (mut still, mut told) = (None, None);
         while !shared.bench.is_over_after((self.after / 2).max(LEAST)) {
@@ -123,7 +124,7 @@ impl Watch {
             let (_, since) =
                 still.filter(|(seen, _)| *seen == moves).unwrap_or_else(|| (moves, Instant::now()));
             still = Some((moves, since));
-            // Once for each time that they come to that.
+            // Report once each time that the pool gets into that state.
             if since.elapsed() < self.after || told == Some(moves) {
                 continue;
             }
@@ -139,17 +140,17 @@ impl Watch {
 }
 
 impl<Y: Policy<Linux> + 'static> Shared<Y> {
-    /// The report of its fibers if all threads rest, or have no stack for the next task, and all
-    /// fibers wait: each without a deadline, and for no file.
+    /// Returns the report of the pool's fibers if all threads rest, or have no stack for the next
+    /// task, and all fibers wait without a deadline and not for a file.
     fn wait_for_each_other(&self, most: usize) -> Option<(Moves, Census)> {
-        // A thread that has no stack for its tasks does not rest, as it has tasks.
+        // A thread that has no stack for its tasks does not count as resting, because it has tasks.
         if !self.crew.is_at_rest() && !self.desks.is_any_dry() {
             return None;
         }
         let census = self.census(most, Instant::now() + PATIENCE);
         let (mut moved, mut waiting) = (0_u32, 0);
         for thread in &census.threads {
-            // A thread that does not answer does something.
+            // A thread that does not answer is busy.
             let answer = thread.answer.as_ref()?;
             if answer.ready + answer.with_deadline + answer.for_files > 0 {
                 return None;

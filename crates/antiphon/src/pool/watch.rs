@@ -1,5 +1,5 @@
-//! The thread that watches for workers in long tasks, and the call of a task that is about to
-//! block.
+//! The thread that watches for workers in long tasks; and `blocking`, the call for a task that is
+//! about to block.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::worker;
 /// With less patience the watching thread would take the CPU from the workers that it watches.
 pub(super) const LEAST: Duration = Duration::from_micros(100);
 
-/// How long to wait for the answer of a hog's thread; other tasks wait for that, too.
+/// Longest wait for the answer of a hog's thread. Other tasks wait meanwhile, too.
 const MOST: Duration = Duration::from_millis(20);
 
 /// Lets backup threads take the seats of workers that are in a task for longer than `patience`,
@@ -31,8 +31,8 @@ pub(super) fn watch<Y: Policy<Linux> + 'static>(shared: &Arc<Shared<Y>>, patienc
                 shared.hogs.note(hog.long());
                 shared.lend(|| hog.take());
             });
-            // While a hog has not answered, the watching thread does not sleep: all others may
-            // rest.
+            // While a hog has not answered, the watching thread does not sleep: all other workers
+            // may rest.
             if !shared.hogs.ask(answer, |long| shared.crew.lasts(long)) {
                 break;
             }
@@ -57,8 +57,8 @@ pub(super) fn watch<Y: Policy<Linux> + 'static>(shared: &Arc<Shared<Y>>, patienc
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// Until it ends, the task is then not a worker's: tasks that it spawns count as tasks from
-/// outside, and while it waits for a task, other threads run it.
+/// Until the task ends, its thread then no longer counts as a worker: tasks that it spawns count as
+/// tasks from outside, and a task that it waits for is run by other threads.
 pub fn blocking<R>(work: impl FnOnce() -> R) -> R {
     worker::leave();
     work()

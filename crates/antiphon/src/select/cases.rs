@@ -1,19 +1,19 @@
 //! The cases of a select, as a type: one source after another, each with its closure.
 //!
-//! This module knows no source but a point in time. Each other type that a select waits for, such
-//! as a channel or a promise, implements [`Then`] in its own module, beside the method of
+//! The only source in this module is a point in time. Each other type that a select waits for, such
+//! as a channel or a promise, implements [`Then`] in its own module, next to the method of
 //! [`Select`](super::Select) that adds such a case.
 
 use antiphon_linux::Linux;
 use antiphon_platform::Deadline;
 use antiphon_runtime::select::Source;
 
-/// Things to wait for, and what is done then: made by the methods of [`Select`](super::Select).
+/// Sources to wait for, each with its closure; made by the methods of [`Select`](super::Select).
 pub trait Cases<R>: sealed::Cases<R> {}
 
 impl<R, C: sealed::Cases<R>> Cases<R> for C {}
 
-/// These, and one more.
+/// The cases `before`, and one more.
 #[derive(Debug)]
 pub struct And<C, S, F> {
     pub(super) before: C,
@@ -21,7 +21,7 @@ pub struct And<C, S, F> {
     pub(super) then: F,
 }
 
-/// These, and several more of one kind.
+/// The cases `before`, and several more with the same closure.
 #[derive(Debug)]
 pub struct Each<C, S, F> {
     pub(super) before: C,
@@ -34,22 +34,22 @@ pub(super) mod sealed {
     use antiphon_runtime::select::Source;
 
     pub trait Cases<R> {
-        /// How many there are.
+        /// Returns the number of cases.
         fn count(&self) -> usize;
 
-        /// The one of this number.
+        /// Returns the source of the case with this number.
         fn source(&self, number: usize) -> &dyn Source<Linux>;
 
-        /// Runs the closure of the one that was chosen.
+        /// Runs the closure of the chosen case.
         fn end(self, number: usize) -> R;
     }
 
-    /// Of a source that was chosen, what its closure has.
+    /// A source that, when it is chosen, calls its closure with its result.
     pub trait Then<R, F> {
         fn then(self, then: F) -> R;
     }
 
-    /// The same, of several.
+    /// As [`Then`], for one of several sources with the same closure.
     pub trait ThenOf<R, F> {
         fn then_of(self, number: usize, then: F) -> R;
     }
@@ -57,7 +57,7 @@ pub(super) mod sealed {
 
 pub(crate) use sealed::{Then, ThenOf};
 
-/// No cases.
+/// A select without cases.
 impl<R> sealed::Cases<R> for () {
     fn count(&self) -> usize {
         0
@@ -124,8 +124,8 @@ impl<R, F: FnOnce() -> R> Then<R, F> for Deadline {
     }
 }
 
-/// Makes references to types of this crate sources that hold one of the runtime crate's, and
-/// nothing else. The module that uses it imports [`Then`].
+/// Implements sources for references to types of this crate, through the type of the runtime crate
+/// that they wrap (`inner`). The module that uses it must import [`Then`].
 macro_rules! as_inner {
     ($($name:ty),*) => {$(
         const _: () = {

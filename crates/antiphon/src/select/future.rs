@@ -1,4 +1,4 @@
-//! Selects that a future waits by.
+//! Selects as futures.
 
 use std::future::Future;
 
@@ -10,13 +10,13 @@ use super::Select;
 use super::cases::{Cases, sealed};
 use crate::alarm::Alarm;
 
-/// Up to this number of cases, a wait allocates nothing but its waker; it is the same for threads.
+/// Up to this number of cases, a wait allocates only its waker. The number is the same for threads.
 const FEW: usize = 8;
 
 impl<R, C: Cases<R>> Select<'_, R, C> {
     /// Waits like [`wait`](Self::wait), as a future: its waker stands in the same queues as threads
-    /// and fibers. If it is dropped before it is ready, it has taken nothing, and a signal that it
-    /// got is passed on. It can be sent to other threads if all its closures can.
+    /// and fibers. If it is dropped before it is ready, it has taken nothing, and passes on a
+    /// signal that it has received. It can be sent to other threads if all its closures can.
     ///
     /// ```
     /// use antiphon::{Event, channel, fiber, select::Select};
@@ -32,9 +32,9 @@ impl<R, C: Cases<R>> Select<'_, R, C> {
     /// assert_eq!(fiber::block_on(next()), None);
     /// ```
     ///
-    /// A future that was signalled but is not polled keeps the signal from others: poll it, or drop
-    /// it. Its waker is called within the call that sends, sets or cancels; there it must neither
-    /// poll nor drop the future (executors do not).
+    /// A future that was signalled but is not polled keeps the signal from other waiters: poll it,
+    /// or drop it. Its waker is called within the call that sends, sets or cancels; the waker must
+    /// neither poll nor drop the future there (executors do not).
     ///
     /// # Panics
     ///
@@ -50,7 +50,7 @@ impl<R, C: Cases<R>> Select<'_, R, C> {
     }
 }
 
-/// The cases of one waiter, by number.
+/// The cases of a future, by number.
 struct Owned<R, C>(C, std::marker::PhantomData<fn() -> R>);
 
 impl<R, C: sealed::Cases<R>> Sources<Linux> for Owned<R, C> {
@@ -63,7 +63,7 @@ impl<R, C: sealed::Cases<R>> Sources<Linux> for Owned<R, C> {
     }
 }
 
-/// Waits for one source, and returns it when it has something.
+/// Waits for one source, and returns it when it was taken.
 pub(crate) async fn polled<S: Source<Linux>>(source: S) -> S {
     let lot = Lot::new(0);
     select::select_polled::<Linux, _, Alarm, 1>(One(source), lot).await.0.0

@@ -1,4 +1,5 @@
-//! Waits for the first of several things: a value, room for one, an event, a task.
+//! Select: waits for the first of several sources, such as a value, room for a value, an event, or
+//! a task.
 //!
 //! ```
 //! use antiphon::{Event, channel, select::Select};
@@ -26,16 +27,16 @@
 //! Each case has a closure. The closure of the case that is chosen runs; all closures return the
 //! same type, and the wait returns the result. The closure runs after the wait has ended for all
 //! cases, so it may wait itself. The closures of one select may not borrow the same variable
-//! mutably; they may return what is to be done instead of doing it.
+//! mutably; they may return a description of the action instead of performing it.
 //!
-//! | | is ready when | its closure has |
+//! | case | is ready when | argument of its closure |
 //! |---|---|---|
 //! | [`recv`](Select::recv) | there is a value, or no sender any more | the value, or an error |
-//! | [`recv_each`](Select::recv_each) | that of any channel | also the number of the channel |
+//! | [`recv_each`](Select::recv_each) | any of the channels is | its number, and the same |
 //! | [`send`](Select::send) | there is room, or no receiver any more | whether it was sent |
 //! | [`event`](Select::event), [`latch`](Select::latch) | it is set, or open | |
 //! | [`when`](Select::when) | its condition is true | |
-//! | [`join`](Select::join) | the task is done | what it has returned, or its panic |
+//! | [`join`](Select::join) | the task is done | its result, or its panic |
 //! | [`promise`](Select::promise) | it is fulfilled, or dropped | the value, or an error |
 //! | [`cancelled`](Select::cancelled) | the token is cancelled | |
 //! | [`timer`](Select::timer) | its time has come | |
@@ -45,13 +46,13 @@
 //! - **If several are ready, one is chosen at random**, each with the same probability, so that no
 //!   case starves. [`Select::seeded`] makes the same choice each time.
 //! - **It blocks** as each case would alone: a thread sleeps, a [fiber](crate::fiber) is suspended.
-//!   A fiber whose waits are always ready at once (a closed channel is) lets others run after a
-//!   while. A worker of a pool without fibers does not run other tasks meanwhile.
-//! - **It costs** an entry in the queue of each case while it waits; if a case is ready, it looks
-//!   at some of the cases only. Up to eight cases need no allocation.
+//!   A fiber whose waits are always ready at once (for example, on a closed channel) lets others
+//!   run after a while. A worker of a pool without fibers does not run other tasks meanwhile.
+//! - **It costs** an entry in the queue of each case while it waits; if a case is ready, it checks
+//!   only some of the cases. Up to eight cases need no allocation.
 //!
-//! While a select waits, it may be handed an event that it does not take, because another case came
-//! at the same time. The event is set again then; in between,
+//! While a select waits, it may be handed an event that it does not take, because another case
+//! became ready at the same time. Then the event is set again; in between,
 //! [`Event::try_wait`](crate::Event::try_wait) in other threads returns `false`.
 
 mod cases;
@@ -83,15 +84,15 @@ pub struct Select<'a, R, C = ()> {
 }
 
 impl<R> Select<'_, R> {
-    /// A select without cases.
+    /// Creates a select without cases.
     pub const fn new() -> Self {
         Self { cases: (), lot: None, returns: PhantomData }
     }
 }
 
 impl<'a, R> Select<'a, R> {
-    /// Like [`new`](Self::new), but `lot` decides which of several ready cases is chosen. Two lots
-    /// of the same seed make the same choices.
+    /// Creates a select without cases, in which `lot` decides which of several ready cases is
+    /// chosen. Two lots with the same seed make the same choices.
     ///
     /// ```
     /// use antiphon::{channel, select::{Lot, Select}};
@@ -110,21 +111,21 @@ impl<'a, R> Select<'a, R> {
 }
 
 impl<'a, R, C> Select<'a, R, C> {
-    /// Adds a case. The method with the name of the case stands beside the type that it waits for.
+    /// Adds a case. The public method for each kind of case is in the module of its source.
     pub(crate) fn and<S, F>(self, source: S, then: F) -> Select<'a, R, And<C, S, F>> {
         let Self { cases, lot, returns } = self;
         Select { cases: And { before: cases, source, then }, lot, returns }
     }
 
-    /// Adds several cases of one kind.
+    /// Adds several cases with the same closure.
     pub(crate) fn and_each<S, F>(self, sources: Vec<S>, then: F) -> Select<'a, R, Each<C, S, F>> {
         let Self { cases, lot, returns } = self;
         Select { cases: Each { before: cases, sources, then }, lot, returns }
     }
 
     /// Adds a case for a point in time. If the time has come and other cases are ready, the choice
-    /// is random as among any others; with [`wait_until`](Self::wait_until), in contrast, cases
-    /// that are ready go before the time.
+    /// among them is random; with [`wait_until`](Self::wait_until), in contrast, ready cases take
+    /// precedence over the time.
     ///
     /// ```
     /// use antiphon::{channel, select::Select};
@@ -183,7 +184,7 @@ impl<'a, R, C> Select<'a, R, C> {
         self.wait_for(deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Runs the closure of a case that is ready; `None` if there is none. Does not block.
+    /// Runs the closure of a case that is ready; returns `None` if no case is. Does not block.
     pub fn try_wait(self) -> Option<R>
     where
         C: Cases<R>,
@@ -211,7 +212,7 @@ impl<'a, R, C> Select<'a, R, C> {
     }
 }
 
-/// Cases, by number.
+/// The cases of a blocking select, by number.
 struct Of<'a, R, C>(&'a C, PhantomData<fn() -> R>);
 
 impl<R, C: sealed::Cases<R>> Sources<Linux> for Of<'_, R, C> {

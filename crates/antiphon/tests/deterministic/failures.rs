@@ -1,4 +1,4 @@
-//! Failures: found by some seed, told, and had again.
+//! Failures: found by some seed, reported, and reproduced.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,10 +14,10 @@ use antiphon_platform::Platform;
 use antiphon_runtime::sched::{Others, Own};
 use antiphon_sync::queue::{Deque, Full, Item, Stolen};
 
-/// Seeds within which a defect is found that shows in a good part of the schedules.
+/// Enough seeds to find a defect that shows in a good part of the schedules.
 const SEEDS: std::ops::Range<u64> = 0..200;
 
-/// Reads, lets others go on, and writes.
+/// Reads, lets others run, and writes.
 fn lost_update(pool: Pool) {
     let count = Arc::new(AtomicU32::new(0));
     let tasks: Vec<_> = (0..2)
@@ -34,7 +34,7 @@ fn lost_update(pool: Pool) {
     assert_eq!(count.load(Relaxed), 2, "an update is lost");
 }
 
-/// Relies on the first that was spawned being done first.
+/// Relies on the first spawned task being done first.
 fn order(pool: Pool) {
     let last = Arc::new(AtomicU32::new(0));
     let tasks: Vec<_> = (1..4)
@@ -92,7 +92,7 @@ pub fn fails<T: 'static>(closure: fn(Pool) -> T) -> Failure {
 fn a_deadlock_is_told_with_who_waits() {
     let failure = fails(|pool| {
         pool.spawn(|| ()).join().expect("it does not panic");
-        // It keeps its waker, and no other code has it.
+        // The future itself keeps its waker, and no other code has it.
         let never = pool.spawn_future(async {
             let mut kept = None;
             poll_fn(|context| {
@@ -128,7 +128,7 @@ fn what_takes_longer_than_the_limit_is_a_failure() {
     assert_eq!(sleeps.why, Why::Overrun);
 }
 
-/// The act of a policy on its tenth task.
+/// What a faulty policy does with its tenth task.
 #[derive(Clone, Copy)]
 enum Tenth {
     Forgets,
@@ -194,7 +194,7 @@ fn a_policy_that_forgets_or_panics_is_told() {
 pub const CHILD: &str = "ANTIPHON_TEST_CHILD";
 const SEED: &str = "ANTIPHON_SEED";
 
-/// Runs this test alone in a child, which fails; returns what it says.
+/// Runs this test alone in a child process, which fails; returns its output.
 pub fn said(name: &str, seed: Option<&str>) -> String {
     let program = std::env::current_exe().expect("this program's path");
     let mut child = Command::new(program);

@@ -1,5 +1,5 @@
-//! The deterministic mode: a seed is a schedule, failures are found, told and had again; and, with
-//! it, whole runs of the scheduler.
+//! The deterministic mode: one seed gives one schedule; failures are found, reported and
+//! reproduced; and, using it, whole runs of the scheduler.
 #![cfg(feature = "deterministic")]
 
 mod failures;

@@ -1,4 +1,4 @@
-//! Panics of tasks: which caller learns of them, and the work of destructors meanwhile.
+//! Panics of tasks: which caller receives them, and the work of destructors meanwhile.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ use antiphon::pool::policy::{Aging, Fifo, Ranked, Scheme, Share, Steal};
 
 use crate::failures::{CHILD, fails, said};
 
-/// Does it when it is dropped.
+/// Calls the closure when dropped.
 struct Drops<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for Drops<F> {
@@ -29,7 +29,7 @@ fn a_panic_that_nobody_asks_for_is_a_failure() {
     });
     let expected = Why::TaskPanicked { task: 2, message: "that was not".to_owned() };
     assert_eq!(failure.why, expected);
-    // The task's handle is gone when it ends.
+    // The task's handle is gone when the task ends.
     let failure = fails(|pool| {
         drop(pool.spawn(|| {
             work(Duration::from_micros(100));
@@ -48,7 +48,7 @@ fn a_panic_whose_handle_leaves_the_run_is_a_failure() {
     assert_eq!(fails(|pool| std::mem::forget(pool.spawn(|| panic!("kept")))).why, expected);
 }
 
-/// Spawns when it is dropped, and wakes; what it spawns waits.
+/// Spawns a task that waits, and wakes, when dropped.
 fn spawns(pool: Pool, ran: &Arc<AtomicU32>, waker: Option<Waker>) -> Drops<impl FnMut() + use<>> {
     let ran = ran.clone();
     Drops(move || {
@@ -68,7 +68,7 @@ fn spawns(pool: Pool, ran: &Arc<AtomicU32>, waker: Option<Waker>) -> Drops<impl 
 const MADE: u32 = 20;
 const TASKS: u32 = 8;
 
-/// Tasks that panic at a time; one wakes a future.
+/// Several tasks panic at the same time; one wakes a future.
 fn panic_together(pool: Pool, ran: &Arc<AtomicU32>) {
     let waker = Arc::new(Mutex::new(None));
     let told = waker.clone();
@@ -93,7 +93,7 @@ fn panic_together(pool: Pool, ran: &Arc<AtomicU32>) {
     woken.join().expect("it does not panic");
 }
 
-/// This holds also for queues that have locks, and where there is no room.
+/// This also holds for queues with locks, and if there is no room.
 #[test]
 fn destructors_spawn_and_wake_while_their_task_panics() {
     let ranked = || Ranked::new(Aging { level_ns: 1_000, usual: 1 }, 1, 1 << 14);
@@ -128,7 +128,7 @@ fn what_was_spawned_in_a_panic_that_was_caught_is_run() {
     assert_eq!(run.expect("nobody fails").returned, (7, 7));
 }
 
-/// A scope whose wait fails can't be left: its tasks are there.
+/// A scope whose wait fails can't be left, because its tasks still exist.
 #[test]
 fn a_destructor_that_waits_while_its_task_panics_ends_the_process_with_the_seed() {
     let name =

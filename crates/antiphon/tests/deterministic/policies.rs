@@ -1,5 +1,5 @@
-//! Whole runs of the scheduler: by each policy, with few workers and many, no task is lost or run
-//! twice, and a worker that has nothing to do rests.
+//! Whole runs of the scheduler: with each policy, and few or many workers, no task is lost or run
+//! twice, and idle workers rest.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -21,7 +21,7 @@ fn fifo() -> Scheme<Fifo, Steal> {
 /// The time of a task: as long as it takes to wake a worker.
 const TASK: Duration = Duration::from_micros(5);
 
-/// A task makes two others, down to the leaves.
+/// Each task spawns two others, down to the leaves.
 fn tree(pool: Pool, run: Arc<AtomicU32>, depth: u32) {
     run.fetch_add(1, Relaxed);
     work(TASK);
@@ -33,13 +33,13 @@ fn tree(pool: Pool, run: Arc<AtomicU32>, depth: u32) {
     }
 }
 
-/// The number of tasks of a tree of this depth, from the root on.
+/// Returns the number of tasks of a tree of this depth, including the root.
 fn tasks(depth: u32) -> u32 {
     (1 << (depth + 1)) - 1
 }
 
-/// Grows the tree, and waits for it; or returns at once: then tasks that have not begun are run
-/// before the workers end.
+/// Runs a tree. If `waits`, waits for it; otherwise returns at once, and tasks that have not begun
+/// must run before the workers end.
 fn grown(runner: &Runner, seed: u64, depth: u32, waits: bool) -> Run<()> {
     let run = Arc::new(AtomicU32::new(0));
     let counts = run.clone();
@@ -65,7 +65,7 @@ fn grown(runner: &Runner, seed: u64, depth: u32, waits: bool) -> Run<()> {
     told
 }
 
-/// How many workers have run tasks.
+/// Returns the number of workers that have run tasks.
 fn busy(run: &Run<()>) -> usize {
     let mut by: Vec<_> = run.schedule.steps().iter().map(|step| step.by.to_string()).collect();
     by.retain(|by| by.starts_with("worker"));
@@ -124,7 +124,7 @@ fn stages() {
     each(|| Staged::new(2, 1 << 14));
 }
 
-/// Most have no room with their worker.
+/// Most tasks have no room in their worker's queue.
 #[test]
 fn what_spills() {
     each(|| Spill::new(fifo(), 1, 1 << 14));
@@ -134,7 +134,7 @@ fn what_spills() {
     each(|| Requests::sticky(fifo(), 2));
 }
 
-/// Nor with any other thread: then the thread that makes a task runs it.
+/// Most tasks have no room in any queue: then the thread that spawns a task runs it.
 #[test]
 fn what_is_refused_is_run() {
     each(|| Scheme::new(Fifo, Steal { share: Share::Half }).capacity(2, 2));
@@ -148,8 +148,8 @@ fn sixteen_thousand_tasks() {
     }
 }
 
-/// A run is over when no thread has anything to do, however long a timer has kept it: so a worker
-/// that rests does not look around meanwhile.
+/// A run is over when no thread has work, however long a timer has kept it: so a resting worker
+/// must not search meanwhile.
 #[test]
 fn who_has_nothing_to_do_rests() {
     for workers in [1, 5, 20] {

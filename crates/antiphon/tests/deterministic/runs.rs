@@ -40,7 +40,7 @@ fn time_is_virtual() {
 fn sleepers_are_woken_in_the_order_of_time() {
     let woken = run(|pool| {
         let woken = Arc::new(Mutex::new(Vec::new()));
-        // One worker at a time: between two there is time enough for a poll.
+        // The sleepers wake one at a time: between two there is enough time for a poll.
         let sleepers: Vec<_> = [5, 1, 4, 2, 3]
             .map(|ms| {
                 let woken = woken.clone();
@@ -79,7 +79,7 @@ fn a_sleep_that_is_given_up_wakes_nobody() {
     assert!(time < 2 * MS, "{time:?}");
 }
 
-/// As when a pool is dropped.
+/// The end of the closure drops sleeping tasks, as the drop of a pool does.
 #[test]
 fn who_sleeps_when_the_closure_has_returned_is_dropped() {
     struct Told(Arc<Mutex<Vec<&'static str>>>, &'static str);
@@ -157,7 +157,7 @@ fn what_is_of_a_run_is_of_no_use_outside() {
         let waker = waker.lock().expect("no panic").take();
         let waker = waker.expect("it was polled");
         let foreign = waker.clone();
-        // Another thread of the system.
+        // A thread of the operating system, outside the run.
         thread::scope(|scope| {
             assert!(scope.spawn(move || foreign.wake()).join().is_err());
             assert!(scope.spawn(move || pool.spawn(|| ())).join().is_err());
@@ -169,7 +169,7 @@ fn what_is_of_a_run_is_of_no_use_outside() {
     assert!(catch_unwind(|| pool.threads()).is_err());
     assert!(catch_unwind(AssertUnwindSafe(|| waits.is_finished())).is_err());
     assert!(catch_unwind(AssertUnwindSafe(|| waker.wake_by_ref())).is_err());
-    // The value may be of another run, too.
+    // The value may also come from another run.
     let other = run(move |_| {
         let joined = catch_unwind(AssertUnwindSafe(|| waits.join().is_err()));
         (joined.is_err(), catch_unwind(AssertUnwindSafe(|| waker.wake())).is_err())
@@ -187,7 +187,7 @@ fn a_run_inside_of_a_run_is_refused_and_the_outer_one_goes_on() {
     assert_eq!(refused, (true, true));
 }
 
-/// Though the closure returns while the timers wake it.
+/// This holds even if the closure returns while the timers wake the task.
 #[test]
 fn who_is_being_woken_when_the_closure_returns_is_run() {
     struct Slow(Waker);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use antiphon::deterministic::{Pool, Runner, Schedule, sleep, work};
 
-/// Something of everything: closures and futures that make others, scopes, timers, panics.
+/// Uses every feature: closures and futures that spawn others, scopes, timers, panics.
 fn busy(pool: Pool) -> u32 {
     let sum = Arc::new(AtomicU32::new(0));
     let tasks: Vec<_> = (0..20)
@@ -55,7 +55,7 @@ fn a_seed_is_a_schedule() {
     }
 }
 
-/// Not only the times differ: so do the workers of tasks, and their order.
+/// Not only the times differ, but also the workers of tasks, and their order.
 #[test]
 fn seeds_differ_in_who_runs_what() {
     let order = |seed| {

@@ -33,7 +33,7 @@ pub fn a_try_fails_on_a_locked_lock_alone<R: RawMutex + Send + Sync>() {
 pub fn a_forgotten_guard_leaves_it_locked<R: RawMutex + Send + Sync>() {
     let mutex = Mutex::<R, _>::new(3);
     mem::forget(mutex.lock());
-    // Another place for the same lock.
+    // Moves the locked mutex.
     let mutex = Box::new(mutex);
     assert!(mutex.is_locked());
     assert!(elsewhere(|| mutex.try_lock().is_none()));

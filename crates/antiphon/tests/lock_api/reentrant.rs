@@ -43,7 +43,7 @@ fn a_thread_stays_the_same_and_differs_from_others() {
     assert_eq!(here, identity.nonzero_thread_id());
 }
 
-/// The thread that survives a fork has another id in the kernel, and is the same owner.
+/// The thread that survives a fork has another kernel id, but is the same owner.
 #[test]
 fn who_owns_it_owns_it_in_a_forked_child() {
     let mutex = ReentrantMutex::new(());

@@ -91,7 +91,7 @@ pub fn one_upgradable_reader_at_a_time<R: RawRwLockUpgrade + Send + Sync>() {
     assert!(lock.try_upgradable_read().is_some());
 }
 
-/// A value that an upgradable reader has read still stands when it is the writer.
+/// A value that an upgradable reader has read is unchanged when it becomes the writer.
 pub fn an_upgrade_sees_what_was_written_before<R: RawRwLockUpgrade + Send + Sync>() {
     const EACH: u64 = 1_000;
     let count = RwLock::<R, u64>::new(0);

@@ -1,4 +1,4 @@
-//! Calls that a token ends.
+//! Calls on sockets that a token ends.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use super::{SHORT, fibers, in_fiber, listen, pair, pool};
 
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Checks the error of a call that waits, in a fiber and on a thread, after another fiber, or
-/// thread, has cancelled its token.
+/// Checks the error of a waiting call, in a fiber and on a thread, after another fiber or thread
+/// has cancelled its token.
 fn is_cancelled<F>(what: &str, prepared: impl Fn(&Token) -> F)
 where
     F: FnOnce() -> io::Error + Send + 'static,
@@ -128,7 +128,7 @@ fn who_is_cancelled_before_does_not_begin_to_connect() {
     assert_eq!(listener.accept().expect_err("nobody").kind(), io::ErrorKind::WouldBlock);
 }
 
-/// With a cancelled token nothing is read, whatever there is; without, all of it is.
+/// With a cancelled token nothing is read, even if there is data; without, all of it is.
 #[test]
 fn what_was_not_read_is_there() {
     let reads = || {
@@ -150,7 +150,7 @@ fn what_was_not_read_is_there() {
     reads();
 }
 
-/// Reads are cancelled as bytes come, and while others are about to: each is read once.
+/// Reads are cancelled while bytes arrive: each byte is read once.
 #[test]
 fn a_read_that_is_cancelled_loses_no_bytes() {
     const BYTES: usize = 2_000;

@@ -9,7 +9,7 @@ use std::net::Shutdown;
 use super::{SHORT, in_fiber, pair, pool};
 use requests::MOST_BODY;
 
-/// The first lines of the answers to these bytes, and the bodies.
+/// Returns the first lines of the answers to these bytes, and the bodies.
 fn answers(sent: impl Into<Vec<u8>>) -> (Vec<String>, String) {
     let sent = sent.into();
     in_fiber(move || {
@@ -43,8 +43,8 @@ fn a_body_is_no_request() {
     assert!(all.contains("\n/b\n") && all.contains("\n/c\n") && !all.contains("stolen"), "{all}");
 }
 
-/// The body is longer than what is read with the headers; a client that waits to be asked for it is
-/// asked.
+/// The body is longer than the part that is read with the headers; a client that waits to be asked
+/// for it is asked.
 #[test]
 fn a_long_body_is_read_to_its_end() {
     let body = "x".repeat(MOST_BODY as usize);
@@ -70,7 +70,7 @@ fn a_body_without_a_clear_end_is_the_last() {
     }
     assert_eq!(with("Transfer-Encoding: chunked\r\n"), ["501"]);
     assert_eq!(with("Content-Length: 0\r\nTransfer-Encoding: chunked\r\n"), ["501"]);
-    // Nor is one that ends early answered.
+    // A request that ends early gets no answer.
     assert_eq!(statuses("GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\nfour"), [""; 0]);
     assert_eq!(statuses("no request\r\n\r\n"), ["400"]);
 }

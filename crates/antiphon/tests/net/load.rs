@@ -13,7 +13,7 @@ use antiphon::net::{Async, TcpStream};
 
 use super::{echo, fibers, listen, pair, pool};
 
-/// Many connections, one fiber for each end.
+/// Echoes on many connections, with one fiber for each end.
 fn echo_among_fibers(threads: usize, connections: usize, messages: usize) {
     let pool = fibers(threads).room(2 * connections + 2).build().expect("fibers");
     let (listener, address) = listen();
@@ -66,21 +66,21 @@ fn fibers_of_two_threads_talk_to_each_other() {
 /// Lets this process open as many files as it may, and returns that number.
 fn more_files() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit is ours to write.
+    // SAFETY: `limit` is writable.
     assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) }, 0);
     limit.rlim_cur = limit.rlim_max;
-    // SAFETY: it is there to read.
+    // SAFETY: `limit` is readable.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
     usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
 }
 
 #[test]
 fn thousands_of_connections_are_open_at_once() {
-    // Both ends of each are files, and other tests have some.
+    // Both ends of each are files, and other tests have files open, too.
     echo_among_fibers(2, (more_files() / 3).min(2_000), 3);
 }
 
-/// Fibers at one end, threads at the other.
+/// Fibers are at one end, threads at the other.
 #[test]
 fn threads_and_fibers_talk_to_each_other() {
     let (pool, (listener, address)) = (pool(2), listen());
@@ -109,7 +109,8 @@ fn threads_and_fibers_talk_to_each_other() {
     });
 }
 
-/// Each writes faster than the other reads: so each waits for both ways, by fibers of two threads.
+/// Each side writes faster than the other reads: so both sides of a file are waited for, by fibers
+/// of two threads.
 #[test]
 fn one_reads_while_another_writes() {
     const BYTES: usize = 6 << 20;
@@ -146,7 +147,7 @@ fn one_reads_while_another_writes() {
     });
 }
 
-/// No readiness is lost: many small messages, both ends in a hurry or late.
+/// No readiness is lost: there are many small messages, and both ends are early or late.
 #[test]
 fn many_small_messages_arrive() {
     const MESSAGES: u32 = 20_000;
@@ -175,7 +176,7 @@ fn many_small_messages_arrive() {
     });
 }
 
-/// Both the waits of threads and those of fibers, each of which gets some.
+/// Threads and fibers wait, and each gets some of the bytes.
 #[test]
 fn several_wait_for_one_file() {
     let pool = pool(2);

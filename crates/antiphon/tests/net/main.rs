@@ -1,4 +1,4 @@
-//! Sockets, which fibers and threads wait for.
+//! Sockets that fibers and threads wait for.
 
 mod cancel;
 mod http;
@@ -33,14 +33,14 @@ fn listen() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// Both ends of a connection, made on this thread.
+/// Returns both ends of a new connection, made on this thread.
 fn pair() -> (TcpStream, TcpStream) {
     let (listener, address) = listen();
     let one = TcpStream::connect(address).expect("it listens");
     (one, listener.accept().expect("a connection").0)
 }
 
-/// Sends back what it reads, until there is no more: how much that was.
+/// Sends back all that it reads until the end, and returns the number of bytes.
 fn echo(stream: &TcpStream) -> io::Result<usize> {
     let (mut buffer, mut all) = ([0; 512], 0);
     loop {
@@ -53,7 +53,7 @@ fn echo(stream: &TcpStream) -> io::Result<usize> {
     }
 }
 
-/// Runs in a fiber of a pool of one thread.
+/// Runs `work` in a fiber of a pool with one thread.
 fn in_fiber<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     pool(1).spawn(work).join().unwrap_or_else(|panic| resume_unwind(panic))
 }

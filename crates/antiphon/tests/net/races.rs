@@ -1,5 +1,4 @@
-//! Waits that end early, as others come to their end: a wait that is given up takes nothing with
-//! it.
+//! Waits that end early, while others end normally: a wait that is given up loses no data.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -13,10 +12,10 @@ use antiphon::net::{Async, UdpSocket};
 
 use super::{SHORT, echo, in_fiber, pair, pool};
 
-/// About as long as a message takes.
+/// The approximate time of a message.
 const SOON: Duration = Duration::from_micros(40);
 
-/// The result of `attempt`, and how often it returned first that the time was over.
+/// Repeats `attempt` until its time is not over. Returns its result, and the number of timeouts.
 fn patiently<R>(mut attempt: impl FnMut() -> io::Result<R>) -> (R, u32) {
     let mut late = 0;
     loop {
@@ -59,8 +58,8 @@ fn a_read_that_is_late_loses_no_bytes() {
     }
 }
 
-/// One of two waiters gets the byte. The other was notified, too, and has tried in vain: if its
-/// time began anew, the task that is due between would see it.
+/// One of two waiters gets the byte. The other was notified, too, and has tried without success: if
+/// its timeout started anew, the task that is due in between would see it.
 #[test]
 fn who_tries_again_waits_no_longer_for_that() {
     const TIME: Duration = Duration::from_secs(2);
@@ -89,7 +88,7 @@ fn who_tries_again_waits_no_longer_for_that() {
 
 #[test]
 fn a_write_that_is_late_has_sent_nothing() {
-    // More than the system keeps for a reader that is late.
+    // More than the system buffers for a late reader.
     const BYTES: usize = 24 << 20;
     let pool = pool(2);
     let (one, other) = pair();
@@ -99,7 +98,7 @@ fn a_write_that_is_late_has_sent_nothing() {
         scope.spawn(|| {
             let (mut sent, mut late) = (0, 0);
             while sent < BYTES {
-                // The bytes from where the last write has ended.
+                // The bytes after the end of the last write.
                 let bytes = &block[sent % 251..][..(BYTES - sent).min(300_000)];
                 let (written, waits) = patiently(|| (&one).write(bytes));
                 (sent, late) = (sent + written, late + waits);
@@ -147,14 +146,14 @@ fn datagrams_that_are_waited_for_in_vain_come_later() {
                 let mut read = [0; 4];
                 patiently(|| other.recv(&mut read));
                 assert_eq!(u32::from_ne_bytes(read), number);
-                // Pairs with the acquire above.
+                // Pairs with the acquire of the other fiber's `swap`.
                 got.store(true, Release);
             }
         });
     });
 }
 
-/// The fiber is gone, its thread too, and the stack is another's.
+/// The fiber and its thread are gone, and the stack is used by another.
 #[test]
 fn what_was_given_up_takes_no_bytes() {
     for threads in [1, 2] {
@@ -182,7 +181,7 @@ fn what_was_given_up_takes_no_bytes() {
     }
 }
 
-/// Handles of a socket are dropped, and waits of it end, while a fiber waits for it.
+/// Handles of a socket are dropped, and waits for it end, while a fiber waits for it.
 #[test]
 fn a_handle_that_is_dropped_leaves_who_waits_by_another() {
     let (pool, (one, other)) = (pool(1), pair());
@@ -211,7 +210,7 @@ fn who_waits_is_told_that_another_has_ended_it() {
     let (pool, (one, other)) = (pool(1), pair());
     let ends = other.try_clone().expect("a file");
     let reader = pool.spawn(move || (&other).read(&mut [0; 4]));
-    // The other fiber waits by then.
+    // Time for the other fiber to begin its wait.
     pool.spawn(|| fiber::sleep(SHORT)).join().expect("no panic");
     ends.shutdown(Shutdown::Read).expect("connected");
     assert_eq!(reader.join().expect("no panic").expect("the end"), 0);
@@ -244,7 +243,7 @@ fn a_pool_that_is_dropped_waits_until_its_waits_are_over() {
     }
 }
 
-/// As many fibers wait for files as for sockets, and some for ever.
+/// Equally many fibers wait for files and for sockets, and some wait for ever.
 #[test]
 fn pipes_and_sockets_are_waited_for_side_by_side() {
     in_fiber(|| {

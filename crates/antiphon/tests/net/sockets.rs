@@ -30,7 +30,7 @@ fn a_half_that_is_closed_is_the_end_of_reading_and_not_of_writing() {
     });
 }
 
-/// A read that is short has waited once: the end comes later, or was there before.
+/// A short read has waited once: the end arrives later, or had arrived before.
 #[test]
 fn the_end_is_found_behind_a_short_read() {
     let (one, other) = pair();
@@ -52,7 +52,7 @@ fn the_end_is_found_behind_a_short_read() {
     assert_eq!(reader.join().expect("no panic"), (3, 0));
 }
 
-/// A read stops at urgent data, though there are more bytes behind it.
+/// A read stops at urgent data, although there are more bytes behind it.
 #[test]
 fn what_is_behind_urgent_data_is_read() {
     let (mut one, other) = pair();
@@ -218,7 +218,7 @@ fn clones_of_a_datagram_socket_share_what_comes() {
         assert_eq!(clone.peek(&mut buffer).expect_err("none").kind(), ErrorKind::WouldBlock);
         one.send(b"first").expect("room");
         one.send(b"next").expect("room");
-        // The byte is there still, for either of them.
+        // The datagram is still there, for either handle.
         assert_eq!((clone.peek(&mut buffer[..2]), &buffer[..2]).0.expect("cut"), 2);
         assert_eq!(other.peek(&mut buffer).expect("a datagram"), 5);
         assert_eq!(clone.recv(&mut buffer).expect("a datagram"), 5);
@@ -230,7 +230,7 @@ fn clones_of_a_datagram_socket_share_what_comes() {
     talks();
 }
 
-/// The options that are set are the system's: a socket of `std` that is the same one shows them.
+/// Options are set in the system: a `std` handle of the same socket shows them.
 #[test]
 fn options_are_those_of_the_socket() {
     let (listener, address) = listen();
@@ -259,7 +259,7 @@ fn any_file_that_can_be_waited_for_is() {
         let (mut reads, mut writes) =
             (Async::new(reads).expect("a pipe"), Async::new(writes).expect("a pipe"));
         writes.writable().expect("room");
-        // As many bytes at a time as go in whole, or not at all.
+        // This many bytes are written completely, or not at all.
         let full = loop {
             if let Err(error) = writes.get_ref().write_all(&[0; 4096]) {
                 break error;
@@ -276,7 +276,7 @@ fn any_file_that_can_be_waited_for_is() {
         let file = Async::new(std::fs::File::open("/proc/self/exe").expect("a file"));
         let file = file.expect("it takes the flag");
         file.readable().expect("always");
-        // In vain: only in this test the file says that it would block.
+        // The wait fails: only this test makes the file return that it would block.
         let refused = file.read_with(|_| Err::<(), _>(ErrorKind::WouldBlock.into()));
         assert_eq!(refused.expect_err("it can't wait").kind(), ErrorKind::PermissionDenied);
     });

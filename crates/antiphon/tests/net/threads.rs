@@ -1,4 +1,4 @@
-//! Threads whose fibers wait for sockets: the other tasks that they do, and when they end.
+//! Threads whose fibers wait for sockets: their other tasks, and their end.
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
@@ -16,7 +16,8 @@ use antiphon::{Event, channel};
 
 use super::{SHORT, echo, listen, pair, pool};
 
-/// The threads that have registered it are gone, and the next have their reactors; or others.
+/// The threads that have registered the socket are gone, and later threads have their reactors or
+/// new ones.
 #[test]
 fn a_socket_outlives_its_pool() {
     let (one, other) = pair();
@@ -78,7 +79,7 @@ fn a_socket_that_is_always_ready_leaves_others_their_turns() {
     let (full, mut writes) = pair();
     let reader = pool.spawn(move || {
         let mut all = 0;
-        // Few at a time: there are always more.
+        // Few bytes at a time, so there are always more.
         loop {
             match (&full).read(&mut [0; 64]).expect("bytes") {
                 0 => return all,
@@ -109,7 +110,7 @@ fn a_socket_that_is_always_ready_leaves_others_their_turns() {
     assert_eq!(writer.join().expect("no panic"), reader.join().expect("no panic"));
 }
 
-/// The same as where accepting fails because too many files are open.
+/// As when accepting fails repeatedly because too many files are open.
 #[test]
 fn one_that_fails_all_the_time_leaves_others_their_turns() {
     const MOST: usize = 10_000_000;
@@ -125,7 +126,7 @@ fn one_that_fails_all_the_time_leaves_others_their_turns() {
         let fail = || file.read_with(|_| Err::<(), _>(io::Error::other("it failed")));
         (0..MOST).any(|_| fail().is_err() && stopped.load(Relaxed))
     });
-    // The byte is written when the fiber waits.
+    // The byte is written after the fiber has begun to wait.
     pool.spawn(move || (&one).write_all(b"x").expect("room")).join().expect("no panic");
     while !fails.load(Relaxed) {
         thread::yield_now();
@@ -148,7 +149,7 @@ fn a_thread_that_rests_for_sockets_wakes_for_all_else() {
         assert_eq!(pool.spawn(|| 7).join().expect("no panic"), 7);
         // a deadline,
         pool.spawn(|| fiber::sleep(Duration::from_micros(300))).join().expect("no panic");
-        // a fiber that another thread lets go on.
+        // a fiber that another thread wakes.
         let (here, set) = (Arc::new(Event::new()), event.clone());
         let waiter = {
             let here = here.clone();
@@ -168,7 +169,7 @@ fn a_thread_that_rests_for_sockets_wakes_for_all_else() {
     waits.join().expect("no panic");
 }
 
-/// Fibers stay where they have begun.
+/// Fibers stay on the thread where they have begun.
 #[test]
 fn connections_that_come_one_by_one_are_spread() {
     let (pool, (listener, address)) = (pool(2), listen());
@@ -217,7 +218,7 @@ fn a_pool_that_is_dropped_waits_for_its_sockets() {
     assert!(ended.load(Relaxed));
 }
 
-/// The fiber blocks its thread, and is no fiber for that time.
+/// The fiber blocks its thread meanwhile, as a thread would.
 #[test]
 fn a_fiber_that_unwinds_waits_for_sockets_too() {
     struct Reads(TcpStream);

@@ -1,7 +1,7 @@
-//! Runs examples, as their users do.
+//! Runs examples, as users do.
 //!
-//! `cargo test` builds them beside the tests. Where it was told to build one test alone they may
-//! not be there, or be of another time.
+//! `cargo test` builds them with the tests. If it builds a single test, they may be missing, or
+//! outdated.
 
 #![allow(dead_code, reason = "each test file is a program of its own and uses a part")]
 
@@ -9,10 +9,10 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Longer than any of them takes, on a busy machine too.
+/// Longer than any example takes, even on a busy machine.
 const LONG_S: &str = "300";
 
-/// Its file, if it is there.
+/// Returns the file of the example, if it exists.
 pub fn program(name: &str) -> Option<PathBuf> {
     let here = env::current_exe().expect("a test has a file");
     // Beside `deps`.
@@ -25,7 +25,7 @@ pub fn program(name: &str) -> Option<PathBuf> {
     Some(program)
 }
 
-/// The command that runs it, if it is there.
+/// Returns a command that runs the example, if it exists.
 pub fn example(name: &str) -> Option<Command> {
     let mut command = Command::new("timeout");
     command.arg(LONG_S).arg(program(name)?).stdin(Stdio::null());
@@ -36,7 +36,7 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("it is UTF-8")
 }
 
-/// The example's output on stdout, when it has ended well; `None`, if the example is not there.
+/// Runs the example, which must succeed, and returns its stdout; `None` if it does not exist.
 pub fn succeeds(name: &str, arguments: &[&str]) -> Option<String> {
     let done = example(name)?.args(arguments).output().expect("timeout runs it");
     let Output { status, stdout, stderr } = done;
@@ -44,7 +44,7 @@ pub fn succeeds(name: &str, arguments: &[&str]) -> Option<String> {
     Some(text(&stdout))
 }
 
-/// It ends with that code, and one line that has these words.
+/// Checks that the example ends with that exit code, and one line that contains the hint.
 pub fn refuses(name: &str, arguments: &[&str], code: i32, hint: &str) {
     let Some(mut command) = example(name) else { return };
     let done = command.args(arguments).output().expect("timeout runs it");

@@ -22,7 +22,7 @@ fn sendable<T: Send>(sendable: T) -> T {
     sendable
 }
 
-/// Polls it once, by a waker that wakes no task.
+/// Polls the future once, with a waker that wakes no task.
 fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
@@ -70,7 +70,8 @@ fn a_fiber_is_cancelled_when_what_awaits_it_is_dropped() {
     assert!(tells.recv().unwrap().is_err());
 }
 
-/// Senders and receivers: fibers, threads and tasks of Tokio, each of each.
+/// Sums values that pass between senders and receivers of each kind: fibers, threads and Tokio
+/// tasks.
 fn sum_of(room: usize, each: u64) -> u64 {
     let (pool, runtime) = (fibers(2), tokio(2));
     let (sender, receiver) = bounded::<u64>(room);
@@ -152,7 +153,7 @@ fn a_wait_that_is_given_up_loses_nothing() {
     assert_eq!(sum, VALUES * (VALUES + 1) / 2);
 }
 
-/// A future that was notified, and is dropped, passes the notification on to another.
+/// A future that was notified, and is dropped, passes the notification on to another waiter.
 #[test]
 fn what_a_future_was_told_is_passed_on() {
     let (sender, receiver) = bounded(1);
@@ -224,7 +225,7 @@ fn a_token_ends_a_wait_at_its_deadline() {
         })
         .into();
     tasks.into_iter().for_each(|task| runtime.block_on(task).unwrap());
-    // A future that is dropped before leaves nothing.
+    // A future that is dropped before that leaves no waiter behind.
     let token = Token::new().child_for(Duration::from_secs(3600));
     let mut waits = pin!(token.wait_async());
     assert!(poll(waits.as_mut()).is_pending());
@@ -242,7 +243,7 @@ fn a_select_is_awaited() {
         drop(pool.spawn(move || {
             (1..=EACH).for_each(|number| sender.send(number).unwrap());
             stop.count_down(1);
-            // The receiver sees the latch, and not that the channel is closed.
+            // The receiver must see the latch, not that the channel is closed.
             std::mem::forget(sender);
         }));
     }
@@ -265,7 +266,7 @@ fn a_select_is_awaited() {
         }))
     });
     let sum: u64 = sums.map(|sum| runtime.block_on(sum).unwrap()).iter().sum();
-    // The last values may be in their channels still: the latch was chosen first.
+    // The last values may still be in their channels if the latch was chosen first.
     let left: u64 = receivers.iter().filter_map(|receiver| receiver.try_recv().ok()).sum();
     assert_eq!(sum + left, 12 * EACH * (EACH + 1) / 2);
 }

@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::{fibers, tokio};
 
-/// Polls the future within the runtime, and keeps nothing of that where it waits.
+/// Polls the future within the runtime, and keeps no guard of the runtime while it waits.
 async fn within<F: Future>(handle: &Handle, future: F) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|context| {
@@ -71,8 +71,8 @@ fn a_fiber_waits_for_what_it_has_spawned_there() {
     assert_eq!(sum, 4950);
 }
 
-/// Why a guard is not kept while a fiber waits: the thread has the other one's, and Tokio panics
-/// where they go in another order than they came.
+/// Shows why a fiber must not keep a guard while it waits: the thread then has another fiber's
+/// guard, and Tokio panics if guards are not dropped in reverse order.
 #[test]
 fn guards_that_are_kept_are_those_of_other_fibers_too() {
     let (pool, runtime) = (fibers(1), tokio(1));
@@ -88,7 +88,7 @@ fn guards_that_are_kept_are_those_of_other_fibers_too() {
             found
         })
     };
-    // Each waits for the next, which has begun then, and the last one for us.
+    // Each fiber waits for the next, which has begun by then, and the last fiber for this thread.
     let last = Arc::new(Latch::new(1));
     let begins_first = entered(second.clone(), first.clone());
     first.wait();
@@ -107,7 +107,7 @@ fn a_future_is_polled_within_the_runtime_by_several_fibers_of_a_thread() {
             pool.spawn(move || {
                 let time = Duration::from_micros(number * 100);
                 let begun = Instant::now();
-                // The timer is looked for when the future is made and polled.
+                // The future looks for the runtime's timer when it is made and polled.
                 block_on(within(&handle, async move { tokio::time::sleep(time).await }));
                 assert!(begun.elapsed() >= time);
                 assert!(Handle::try_current().is_err());
@@ -134,7 +134,7 @@ fn a_future_that_wakes_itself_lets_others_run() {
     waits.join().unwrap();
 }
 
-/// A waker that outlives its wait wakes no task, or one for no reason.
+/// A waker that outlives its wait wakes no task, or wakes one spuriously.
 #[test]
 fn wakers_may_come_late_and_be_the_same() {
     let kept = Cell::new(None::<Waker>);
@@ -156,7 +156,7 @@ fn wakers_may_come_late_and_be_the_same() {
     }
 }
 
-/// Fibers and threads take permits of one semaphore of Tokio's, as futures.
+/// Fibers and threads acquire permits of one Tokio semaphore, as futures.
 #[test]
 fn no_wake_is_lost_between_threads() {
     const EACH: u32 = 2_000;
@@ -179,7 +179,7 @@ fn no_wake_is_lost_between_threads() {
     fibers.into_iter().for_each(|fiber| fiber.join().unwrap());
 }
 
-/// The fiber unwinds, and the future goes with it.
+/// The fiber unwinds, and the future is dropped with it.
 #[test]
 fn a_future_that_panics_is_a_panic_of_the_caller() {
     let pool = fibers(1);

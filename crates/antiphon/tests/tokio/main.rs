@@ -1,5 +1,5 @@
 //! Fibers beside Tokio: futures that fibers wait for, fibers that futures wait for, and sources
-//! that both wait by.
+//! that both wait for.
 
 mod awaited;
 mod block_on;

@@ -1,9 +1,9 @@
-//! `antiphon_coop_member_t`: a loop of the caller's own as a member of a domain; and the tiers that
-//! are available.
+//! `antiphon_coop_member_t`: the caller's own loop as a member of a domain; and the available
+//! tiers.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `seat` | a caller's wishes for a tier, and the tier of one of our loops |
+//! | `seat` | a caller's options for a tier, and the tier of one of our loops |
 
 pub(crate) mod seat;
 
@@ -27,7 +27,7 @@ pub struct Member {
     thread: ThreadId,
     /// The epoch of the process.
     epoch: u32,
-    /// Used by that thread only.
+    /// Used only by that thread.
     turns: RefCell<Turns>,
 }
 
@@ -51,7 +51,7 @@ const NEVER: u64 = u64::MAX;
 impl Member {
     /// Runs `does` on the turns, for the member's thread; `EPERM` for others.
     fn with(&self, does: impl FnOnce(&mut Turns) -> c_int) -> c_int {
-        // The forked child has another number.
+        // The forked child's thread has another number.
         if self.thread != Linux::thread() {
             return EPERM;
         }
@@ -74,7 +74,7 @@ fn ask(release_ns: u64, importance: u64) -> Ask {
 }
 
 fn sleep_until(until_ns: Option<u64>) {
-    // Without a time to wake at, no member sleeps here.
+    // Without a wake-up time, no member sleeps here.
     let left_ns = until_ns.map_or(0, |at| at.saturating_sub(now_ns()));
     if left_ns > 0 {
         thread::sleep(Duration::from_nanos(left_ns));
@@ -82,13 +82,14 @@ fn sleep_until(until_ns: Option<u64>) {
 }
 
 exports! {
-    /// Writes which tiers there are here, and why not the others.
+    /// Writes which tiers are available, and why the others are not.
     fn antiphon_coop_available(report: *mut c_char, bytes: usize) -> c_int {
         let here = uncancelled(available);
         if !report.is_null() && bytes > 0 {
             let text = here.to_string();
             let cut = text.floor_char_boundary(bytes - 1);
-            // SAFETY: the caller's memory for `bytes` bytes, of which this is one less at most.
+            // SAFETY: the caller's memory for `bytes` bytes, of which at most all but one are
+            // written.
             unsafe {
                 report.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), cut);
                 report.add(cut).write(0);
@@ -105,13 +106,13 @@ exports! {
         there.fold(0, |bits, (_, bit)| bits | bit)
     }
 
-    /// The calling thread joins a domain.
+    /// Joins the calling thread to a domain.
     fn antiphon_coop_join(member: &mut *mut Member, part: Option<&Part>) -> c_int {
-        // SAFETY: the caller's name.
+        // SAFETY: the caller passes a name or null.
         let wish = unsafe { Wish::of(part) };
         match uncancelled(|| wish.and_then(|wish| wish.join(|| ()))) {
             Ok(seat) => {
-                // Where that is refused, the member is late by as much as all threads are.
+                // If that is refused, the member is as late as all other threads.
                 let _ = set_timer_slack(1);
                 *member = Box::into_raw(Box::new(Member {
                     thread: Linux::thread(),
@@ -124,7 +125,7 @@ exports! {
         }
     }
 
-    /// Lets others run.
+    /// Polls: lets other members run.
     fn antiphon_coop_poll(
         member: &Member,
         release_ns: u64,
@@ -141,7 +142,7 @@ exports! {
         })
     }
 
-    /// The half of a poll before a wait.
+    /// First half of a poll, before the caller's wait.
     fn antiphon_coop_before(
         member: &Member,
         release_ns: u64,
@@ -159,7 +160,7 @@ exports! {
         })
     }
 
-    /// The half of a poll after it.
+    /// Second half of a poll, after the caller's wait.
     fn antiphon_coop_after(member: &Member, answer: &mut CoopAnswer) -> c_int {
         member.with(|turns| {
             let Some(pause) = turns.pause.take() else { return EINVAL };
@@ -176,14 +177,15 @@ exports! {
         })
     }
 
-    /// Leaves.
+    /// Leaves the domain, and frees the member.
     fn antiphon_coop_leave(member: *mut Member) -> c_int {
-        // SAFETY: made above, and there.
+        // SAFETY: created by this library, and still alive.
         let Member { thread, epoch, .. } = *unsafe { &*member };
         if thread != Linux::thread() && epoch == Linux::epoch() && !Linux::ended(thread) {
             return EPERM;
         }
-        // SAFETY: its thread's, or of one that uses it no more; and not used from now on.
+        // SAFETY: the member belongs to the caller, or to a thread that no longer uses it; it is
+        // not used after this call.
         let member = unsafe { Box::from_raw(member) };
         uncancelled(|| drop(member));
         0

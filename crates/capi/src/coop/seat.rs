@@ -1,4 +1,4 @@
-//! `antiphon_coop_t`, `antiphon_coop_status_t`: a thread's wishes for a tier, and its state in it.
+//! `antiphon_coop_t`, `antiphon_coop_status_t`: a thread's options for a tier, and its state there.
 
 use core::cell::RefCell;
 use core::ffi::{CStr, c_char, c_int};
@@ -11,7 +11,7 @@ use antiphon_coop::{
 };
 use libc::{EACCES, EAGAIN, EBUSY, EINVAL, EIO, ENOSPC, EPERM, EPROTO};
 
-/// `antiphon_coop_t`. Zero: as the Rust default has it.
+/// `antiphon_coop_t`. Zero fields mean the Rust defaults.
 #[repr(C)]
 pub struct Part {
     domain: *const c_char,
@@ -19,7 +19,7 @@ pub struct Part {
     group: u32,
     weight: u32,
     priority: u32,
-    /// The four of [`Options`].
+    /// The four times of [`Options`].
     times_ns: [u64; 4],
     kept: u64,
 }
@@ -35,7 +35,7 @@ pub struct CoopStatus {
     refusals: u64,
     borrowed_ns: u64,
     owed_ns: u64,
-    /// The four of [`Options`].
+    /// The four times of [`Options`].
     times_ns: [u64; 4],
 }
 
@@ -46,13 +46,13 @@ pub(super) const BOOST: c_int = 4;
 pub(crate) const SPLIT: c_int = 8;
 pub(crate) const RT_SPLIT: c_int = 16;
 
-/// The most that a time may be.
+/// Maximum of each time.
 pub(crate) const MOST_NS: u64 = 10_000_000_000;
 
-/// The domain of a member that names none: that of `antiphon run --coop`.
+/// Domain of a member that names none: that of `antiphon run --coop`.
 const DOMAIN: &str = "default";
 
-/// The wishes of a caller for a tier.
+/// The caller's options for a tier.
 pub(crate) struct Wish {
     domain: String,
     options: DomainOptions,
@@ -62,11 +62,11 @@ pub(crate) struct Wish {
 }
 
 impl Wish {
-    /// Reads the wishes of a caller; null: nothing in particular.
+    /// Reads the caller's options; null means the defaults.
     ///
     /// # Errors
     ///
-    /// `EINVAL`: it is not as the header has it.
+    /// `EINVAL`: a field has an invalid value.
     ///
     /// # Safety
     ///
@@ -84,7 +84,7 @@ impl Wish {
             return Err(EINVAL);
         }
         if !part.domain.is_null() {
-            // SAFETY: the caller's.
+            // SAFETY: the caller's promise.
             let name = unsafe { CStr::from_ptr(part.domain) };
             let name = name.to_str().ok().filter(|name| Domain::is_name(name));
             wish.domain = name.ok_or(EINVAL)?.to_owned();
@@ -122,14 +122,14 @@ impl Wish {
         })
     }
 
-    /// T3. `leave` is called before: what the thread was elsewhere it is no longer.
+    /// Joins T3. Calls `leave` before, because the thread's former membership ends.
     pub(super) fn join(&self, leave: impl FnOnce()) -> Result<Membership, c_int> {
         let domain = self.open()?;
         leave();
         domain.join(self.group, self.weight).map_err(refusal)
     }
 
-    /// T1; in a group, over a membership by weights.
+    /// Joins T1; in a group, on top of a membership by weights.
     fn boost(&self, leave: impl FnOnce()) -> Result<Seat, c_int> {
         let options = self.options.schedule;
         let boost = BoostOptions { priority: self.priority, loops: 1, options };
@@ -147,7 +147,7 @@ impl Wish {
     }
 }
 
-/// Why a thread is no member.
+/// Returns the error number of a failure to join.
 fn refusal(error: JoinError) -> c_int {
     match error {
         JoinError::Full => ENOSPC,
@@ -170,12 +170,12 @@ pub(crate) enum Seat {
 }
 
 impl Seat {
-    /// Takes a seat in a tier. `leave` leaves the seat from before, and is called when little can
-    /// go wrong any more.
+    /// Takes a seat in a tier. `leave` leaves the former seat, and is called late, when most errors
+    /// are excluded.
     pub(crate) fn take(tier: c_int, wish: &Wish, leave: impl Fn()) -> Result<Self, c_int> {
         let baton = || wish.join(&leave).map(Self::Baton);
         match tier {
-            // Whatever keeps it from that.
+            // Whatever the reason of the failure.
             0 => wish.boost(&leave).or_else(|_| baton()),
             ALONE => {
                 leave();
@@ -229,8 +229,8 @@ fn times(options: &Options) -> [u64; 4] {
     [period_ns, min_slice_ns, slack_ns, threshold_ns]
 }
 
-/// The seat of a loop, which others look at between polls. All on one thread; a poll calls nothing
-/// of the caller's.
+/// The seat of a loop, which other code reads between polls. All of that is on one thread; a poll
+/// calls none of the caller's functions.
 pub(crate) struct Seated(pub(crate) Rc<RefCell<Seat>>);
 
 impl Cooperate for Seated {

@@ -1,10 +1,11 @@
-//! `antiphon_loop_t`, `antiphon_loop_handle_t`.
+//! The C interface of `antiphon_loop_t` and `antiphon_loop_handle_t`.
 //!
-//! In a callback the loop is its context's: what C calls on the loop goes by that then.
+//! During a callback the loop is borrowed by the callback's context: C calls on the loop use that
+//! context.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `watch` | how late, how long, and what a loop is at |
+//! | `watch` | tardiness, durations, and which callback a loop is in |
 
 pub(crate) mod watch;
 
@@ -26,9 +27,9 @@ use crate::export::exports;
 /// `antiphon_loop_t`.
 pub struct Loop {
     events: UnsafeCell<rust::Loop>,
-    /// The context of the callback that is being called, or null.
+    /// The context of the running callback, or null.
     inside: Cell<*mut Context<'static>>,
-    /// The way in which it shares its CPU; the loop's tier is the same.
+    /// The way in which the loop shares its CPU; the loop's tier is the same.
     seat: Rc<RefCell<Seat>>,
 }
 
@@ -62,7 +63,7 @@ pub struct LoopTurn {
     end: c_int,
 }
 
-/// `antiphon_loop_options_t`. Zero: as the Rust default has it.
+/// `antiphon_loop_options_t`. Zero fields mean the Rust defaults.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct LoopOptions {
@@ -85,7 +86,7 @@ pub struct LoopTrouble {
     kept: c_int,
 }
 
-/// The functions of an event, which are the caller's.
+/// The caller's functions of an event.
 struct Called {
     events: *const Loop,
     call: Call,
@@ -100,10 +101,10 @@ unsafe impl Send for Called {}
 impl Called {
     fn step(&mut self, context: &mut Context<'_>) -> Step {
         let mut when = context.release_ns().unwrap_or(self.importance);
-        // SAFETY: the loop is there while it calls.
+        // SAFETY: the loop exists while it calls.
         let inside = unsafe { &(*self.events).inside };
         inside.set(ptr::from_mut(context).cast());
-        // SAFETY: the caller's function, with the arguments that it is to have.
+        // SAFETY: the caller's function, with the arguments that the header defines.
         let next = unsafe { (self.call)(self.events, self.data, &mut when) };
         inside.set(ptr::null_mut());
         match next {
@@ -121,18 +122,18 @@ impl Called {
 impl Drop for Called {
     fn drop(&mut self) {
         if let Some(end) = self.end {
-            // SAFETY: the caller's function, with the argument that it is to have.
+            // SAFETY: the caller's function, with the argument that the header defines.
             unsafe { end(self.data) }
         }
     }
 }
 
 impl LoopEvent {
-    /// `None`: it is not as the header has it.
+    /// Returns `None` if a field has an invalid value.
     ///
     /// # Safety
     ///
-    /// The name is null, or a string that stays.
+    /// The name is null, or a string that is never freed.
     unsafe fn event(
         &self,
         events: *const Loop,
@@ -144,7 +145,7 @@ impl LoopEvent {
         let name = if name.is_null() {
             c"event"
         } else {
-            // SAFETY: the caller's, for good.
+            // SAFETY: the caller passes a string that is never freed.
             unsafe { CStr::from_ptr::<'static>(name) }
         };
         let name = name.to_str().ok()?;
@@ -155,14 +156,14 @@ impl LoopEvent {
             2 => Event::when_woken,
             _ => return None,
         };
-        // Last: its `end` is called from now on.
+        // Last, because dropping it calls `end` from now on.
         let mut called = Called { events, call, end, data, importance };
         Some(make(when, move |context: &mut Context<'_>| called.step(context)).named(name))
     }
 }
 
 impl LoopOptions {
-    /// `None`: they are not as the header has them.
+    /// Returns `None` if a field has an invalid value.
     fn options(&self) -> Option<Options> {
         let mut options = Options::default();
         let Options { look_ns, poll_ns, long_ns, behind_ns } = &mut options;
@@ -192,7 +193,7 @@ impl LoopTrouble {
     }
 }
 
-/// The name of an event as it was given, up to its 0; null: there is none.
+/// Returns the name of an event as it was given, up to its 0; null if it has none.
 fn string(name: Option<Name>) -> *const c_char {
     match name {
         Some(Name::Given(given)) => given.as_ptr().cast(),
@@ -200,7 +201,7 @@ fn string(name: Option<Name>) -> *const c_char {
     }
 }
 
-/// Does something to the loop, or by the context of the callback that it is in.
+/// Evaluates an expression on the loop, or on the context of the callback that it is in.
 macro_rules! with {
     ($events:expr, $name:ident => $result:expr) => {
         if $events.inside.get().is_null() {
@@ -209,7 +210,8 @@ macro_rules! with {
             let $name = unsafe { &mut *$events.events.get() };
             $result
         } else {
-            // SAFETY: of the callback that the caller is in, which does not use it meanwhile.
+            // SAFETY: the context belongs to the callback that the caller is in, which does not use
+            // it meanwhile.
             let $name = unsafe { &mut *$events.inside.get() };
             $result
         }
@@ -263,27 +265,27 @@ exports! {
         create(events, &options, |made| {
             let Some(tell) = trouble else { return };
             made.on_trouble(move |trouble| {
-                // SAFETY: the caller's function, with the arguments that it is to have.
+                // SAFETY: the caller's function, with the arguments that the header defines.
                 unsafe { tell(data, &LoopTrouble::of(trouble)) }
             });
         })
     }
 
-    /// Lets go of the loop and its events.
+    /// Frees the loop and its events.
     fn antiphon_loop_destroy(events: *mut Loop) {
-        // SAFETY: made above, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         let events = unsafe { Box::from_raw(events) };
         uncancelled(|| drop(events));
     }
 
     /// Makes the loop share its CPU.
     fn antiphon_loop_cooperate(events: &Loop, tier: c_int, part: Option<&Part>) -> c_int {
-        // SAFETY: the caller's name.
+        // SAFETY: the caller passes a name or null.
         let wish = match unsafe { Wish::of(part) } {
             Ok(wish) => wish,
             Err(code) => return code,
         };
-        // A thread has one membership, and one weight: the seat from before is left first.
+        // A thread has one membership, and one weight: the former seat is left first.
         let leave = || drop(events.seat.take());
         match uncancelled(|| Seat::take(tier, &wish, leave)) {
             Ok(seat) => {
@@ -303,11 +305,11 @@ exports! {
 
     /// Submits an event to the loop.
     fn antiphon_loop_submit(events: &Loop, event: &LoopEvent, id: *mut u64) -> c_int {
-        // SAFETY: the caller's name.
+        // SAFETY: the caller passes a name or null.
         let Some(event) = (unsafe { event.event(events) }) else { return EINVAL };
         let number = with!(events, events => events.submit(event)).number();
         if !id.is_null() {
-            // SAFETY: the caller's memory for one.
+            // SAFETY: the caller passes memory for one value.
             unsafe { id.write(number) }
         }
         0
@@ -324,7 +326,7 @@ exports! {
         if fd < 0 || !(1..=7).contains(&ways) || ways == 4 {
             return EINVAL;
         }
-        // SAFETY: the caller has it open until the event is over.
+        // SAFETY: the caller keeps the file open until the event is over.
         let file = Borrowed(unsafe { BorrowedFd::borrow_raw(fd) });
         let source = match ways & 3 {
             1 => Source::readable(file),
@@ -332,12 +334,12 @@ exports! {
             _ => Source::both(file),
         };
         let source = if ways & 4 == 0 { source } else { source.edge_triggered() };
-        // SAFETY: the caller's name.
+        // SAFETY: the caller passes a name or null.
         let Some(event) = (unsafe { event.event(events) }) else { return EINVAL };
         match uncancelled(|| with!(events, events => events.watch(source, event))) {
             Ok(number) => {
                 if !id.is_null() {
-                    // SAFETY: the caller's memory for one.
+                    // SAFETY: the caller passes memory for one value.
                     unsafe { id.write(number.number()) }
                 }
                 0
@@ -346,7 +348,7 @@ exports! {
         }
     }
 
-    /// Forgets about an event.
+    /// Cancels an event.
     fn antiphon_loop_cancel(events: &Loop, id: u64) -> c_int {
         let is_there = || with!(events, events => events.cancel(EventId::of(id)));
         unless(uncancelled(is_there), ENOENT)
@@ -367,7 +369,7 @@ exports! {
         if !events.inside.get().is_null() {
             return EDEADLK;
         }
-        // SAFETY: of the caller's thread, which is in no callback of it.
+        // SAFETY: the caller is on the loop's thread, and in no callback of the loop.
         let events = unsafe { &mut *events.events.get() };
         uncancelled(|| end(events.run()))
     }
@@ -377,7 +379,7 @@ exports! {
         if !events.inside.get().is_null() {
             return EDEADLK;
         }
-        // SAFETY: as above.
+        // SAFETY: the caller is on the loop's thread, and in no callback of the loop.
         let events = unsafe { &mut *events.events.get() };
         let did = uncancelled(|| events.turn(most as usize));
         turn.next_ns = did.next_ns.unwrap_or(u64::MAX);
@@ -386,35 +388,35 @@ exports! {
         0
     }
 
-    /// A file that is readable when there is something to do.
+    /// Returns a file that is readable when the loop has something to do.
     fn antiphon_loop_fd(events: &Loop) -> c_int {
         if !events.inside.get().is_null() {
             return -1;
         }
-        // SAFETY: as above.
+        // SAFETY: the caller is on the loop's thread, and in no callback of the loop.
         unsafe { &*events.events.get() }.as_fd().as_raw_fd()
     }
 
-    /// The readiness of the file of the callback's event.
+    /// Returns the readiness of the file of the callback's event.
     fn antiphon_loop_ready(events: &Loop) -> c_int {
-        // SAFETY: null, or of the callback that the caller is in.
+        // SAFETY: null, or the context of the callback that the caller is in.
         let ready = unsafe { events.inside.get().as_ref() }.map(Context::ready).unwrap_or_default();
         c_int::from(ready.read) | c_int::from(ready.write) << 1
     }
 
-    /// The time until which the callback may go on.
+    /// Returns the time until which the callback may go on.
     fn antiphon_loop_until_ns(events: &Loop) -> u64 {
-        // SAFETY: as above.
+        // SAFETY: null, or the context of the callback that the caller is in.
         unsafe { events.inside.get().as_ref() }.map_or(0, Context::until_ns)
     }
 
-    /// Whether the callback is to return soon.
+    /// Returns whether the callback should return soon.
     fn antiphon_loop_is_over(events: &Loop) -> c_int {
-        // SAFETY: as above.
+        // SAFETY: null, or the context of the callback that the caller is in.
         c_int::from(unsafe { events.inside.get().as_mut() }.is_none_or(Context::is_over))
     }
 
-    /// The time that releases are given in.
+    /// Returns the current time on the clock of releases.
     fn antiphon_loop_now_ns() -> u64 {
         rust::now_ns()
     }
@@ -425,22 +427,22 @@ exports! {
         Box::into_raw(Box::new(Handle { handle, events }))
     }
 
-    /// Lets go of a handle, which is not used any more.
+    /// Frees a handle.
     fn antiphon_loop_handle_destroy(handle: *mut Handle) {
-        // SAFETY: made above, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         let handle = unsafe { Box::from_raw(handle) };
         uncancelled(|| drop(handle));
     }
 
     /// Submits an event to the loop.
     fn antiphon_loop_handle_submit(handle: &Handle, event: &LoopEvent, id: *mut u64) -> c_int {
-        // SAFETY: the caller's name.
+        // SAFETY: the caller passes a name or null.
         let Some(event) = (unsafe { event.event(handle.events) }) else { return EINVAL };
-        // An event that the loop can no longer have is dropped.
+        // If the loop no longer exists, the event is dropped.
         let submitted = uncancelled(|| handle.handle.submit(event));
         let Ok(number) = submitted else { return ESRCH };
         if !id.is_null() {
-            // SAFETY: the caller's memory for one.
+            // SAFETY: the caller passes memory for one value.
             unsafe { id.write(number.number()) }
         }
         0

@@ -39,13 +39,13 @@ pub struct LoopSighting {
     for_ns: u64,
 }
 
-/// The counts of the events of that name.
+/// Returns the counts of the events of that name.
 ///
 /// # Safety
 ///
 /// `name` is a string.
 unsafe fn find(all: &[Stats], name: *const c_char) -> Option<&Stats> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) };
     all.iter().find(|stats| match stats.name {
         Name::Given(given) => given.as_bytes() == name.to_bytes(),
@@ -57,7 +57,7 @@ exports! {
     /// Writes the counts of the events of a name.
     fn antiphon_loop_stats(events: &Loop, name: *const c_char, stats: *mut LoopStats) -> c_int {
         let all = with!(events, events => events.stats());
-        // SAFETY: the caller's string.
+        // SAFETY: the caller passes a string.
         let Some(found) = (unsafe { find(all, name) }) else { return ENOENT };
         let late = |share| found.tardiness.percentile_ns(share);
         let found = LoopStats {
@@ -70,7 +70,7 @@ exports! {
             ran_p99_ns: found.run.percentile_ns(99_000),
             ran_max_ns: found.run.max_ns(),
         };
-        // SAFETY: the caller's memory for one.
+        // SAFETY: the caller passes memory for one value.
         unsafe { stats.write(found) }
         0
     }
@@ -85,7 +85,7 @@ exports! {
         count: &mut usize,
     ) -> c_int {
         let all = with!(events, events => events.stats());
-        // SAFETY: the caller's string.
+        // SAFETY: the caller passes a string.
         let Some(found) = (unsafe { find(all, name) }) else { return ENOENT };
         let counted = match of {
             0 => &found.tardiness,
@@ -103,7 +103,7 @@ exports! {
         0
     }
 
-    /// Begins to count anew.
+    /// Resets all counts.
     fn antiphon_loop_reset_stats(events: &Loop) {
         with!(events, events => events.reset_stats());
     }
@@ -113,14 +113,14 @@ exports! {
         Box::into_raw(Box::new(Looks(with!(events, events => events.lookout()))))
     }
 
-    /// Lets go of a lookout, which is not used any more.
+    /// Frees a lookout.
     fn antiphon_loop_lookout_destroy(lookout: *mut Looks) {
-        // SAFETY: made above, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         let lookout = unsafe { Box::from_raw(lookout) };
         uncancelled(|| drop(lookout));
     }
 
-    /// Writes the event that the loop is calling, and for how long.
+    /// Writes the event that the loop is calling, and for how long it has run.
     fn antiphon_loop_lookout_look(lookout: &Looks, sighting: &mut LoopSighting) -> c_int {
         let Some(Sighting { name, for_ns, .. }) = lookout.0.sight() else { return ENOENT };
         *sighting = LoopSighting { name: string(name), for_ns };

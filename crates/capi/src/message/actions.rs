@@ -11,7 +11,7 @@ use crate::export::exports;
 /// `antiphon_actions_t`.
 pub struct Actions(pub(super) message::Actions<Linux>);
 
-// As `antiphon_message.h` says.
+// The same numbers as in `antiphon_message.h`.
 const _: () = assert!(message::Actions::<Linux>::MOST == 961 && message::SIGNALS == 63);
 
 type Run = unsafe extern "C" fn(*mut c_void, *const u64);
@@ -21,10 +21,10 @@ type RunSignal = unsafe extern "C" fn(*mut c_void);
 #[derive(Clone, Copy)]
 struct Context(*mut c_void);
 
-// SAFETY: it is passed on, and not followed here. That the function may be called by any thread,
-// and by several at a time, is what the header asks for.
+// SAFETY: it is passed on, and not dereferenced here. The header requires that any thread may call
+// the function, and several at a time.
 unsafe impl Send for Context {}
-// SAFETY: as above.
+// SAFETY: the pointer is passed on, and not dereferenced here.
 unsafe impl Sync for Context {}
 
 impl Context {
@@ -33,7 +33,7 @@ impl Context {
     }
 }
 
-/// Writes the number of the action that was registered; `ENOSPC` if none was.
+/// Writes the number of the action that was registered; returns `ENOSPC` if none was.
 fn name(made: Option<ActionId>, id: &mut u32) -> c_int {
     match made {
         Some(made) => {
@@ -54,9 +54,9 @@ exports! {
         0
     }
 
-    /// Lets go of a table.
+    /// Frees a table.
     fn antiphon_actions_destroy(actions: *mut Actions) {
-        // SAFETY: made above, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         drop(unsafe { Box::from_raw(actions) });
     }
 
@@ -68,7 +68,7 @@ exports! {
         id: &mut u32,
     ) -> c_int {
         let context = Context(context);
-        // SAFETY: the caller's function, with the context that it is to have and three words.
+        // SAFETY: the caller's function, with the context of its registration and three words.
         let action = move |payload: message::Payload| unsafe {
             run(context.get(), payload.as_ptr());
         };
@@ -83,12 +83,12 @@ exports! {
         id: &mut u32,
     ) -> c_int {
         let context = Context(context);
-        // SAFETY: as above.
+        // SAFETY: the caller's function, with the context of its registration.
         let action = move || unsafe { run(context.get()) };
         name(actions.0.register_signal(action).ok().map(message::SignalId::action), id)
     }
 
-    /// Unregisters a function: it is not run any more.
+    /// Unregisters a function: it is not run afterwards.
     fn antiphon_actions_unregister(actions: &Actions, id: u32) -> c_int {
         match actions.0.unregister(ActionId::from_bits(id)) {
             Ok(()) => 0,

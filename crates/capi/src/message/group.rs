@@ -16,7 +16,7 @@ pub struct Group(message::Group<Linux, Sleep>);
 
 type Tell = Option<unsafe extern "C" fn(*mut c_void, usize, c_int)>;
 
-/// Tells which members were missed, and returns their number.
+/// Reports which members were missed, and returns their number.
 ///
 /// # Safety
 ///
@@ -38,9 +38,9 @@ exports! {
         Box::into_raw(Box::new(Group(message::Group::new())))
     }
 
-    /// Lets go of a group.
+    /// Frees a group.
     fn antiphon_group_destroy(group: *mut Group) {
-        // SAFETY: made above, and not used from now on.
+        // SAFETY: created by this library, and not used after this call.
         drop(unsafe { Box::from_raw(group) });
     }
 
@@ -49,18 +49,18 @@ exports! {
         group.0.add(SocketId(socket), sender.0.clone());
     }
 
-    /// Posts a message to all.
+    /// Posts a message to all members.
     fn antiphon_group_broadcast(
         group: &Group,
         message: &Message,
         tell: Tell,
         context: *mut c_void,
     ) -> usize {
-        // SAFETY: the caller's function, with the context that it is to have.
+        // SAFETY: the caller's function, with the context that it was registered with.
         unsafe { missed(group.0.broadcast(message.get()), tell, context) }
     }
 
-    /// Posts a message to all on a socket.
+    /// Posts a message to all members on a socket.
     fn antiphon_group_multicast(
         group: &Group,
         socket: u32,
@@ -68,11 +68,11 @@ exports! {
         tell: Tell,
         context: *mut c_void,
     ) -> usize {
-        // SAFETY: as above.
+        // SAFETY: the caller's function, with its context.
         unsafe { missed(group.0.multicast(SocketId(socket), message.get()), tell, context) }
     }
 
-    /// The socket of the CPU under the caller.
+    /// Returns the socket of the caller's CPU.
     fn antiphon_current_socket() -> u32 {
         Linux::socket().0
     }

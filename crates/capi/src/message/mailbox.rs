@@ -1,4 +1,4 @@
-//! `antiphon_mailbox_t`: the owner's end.
+//! The C interface of `antiphon_mailbox_t`, the owner's end.
 
 use core::ffi::{c_int, c_void};
 use core::ptr;
@@ -26,7 +26,7 @@ pub struct Mailbox {
     file: c_int,
 }
 
-/// The part that only the owner touches.
+/// The part that only the owner accesses.
 struct Owner {
     dozing: Option<Doze<'static, Linux, Sleep>>,
     mailbox: message::Mailbox<Linux, Sleep>,
@@ -43,7 +43,7 @@ pub(super) enum Sleep {
 }
 
 impl Sleep {
-    /// The one of that number, or an error number.
+    /// Returns the way with that number, or an error number.
     fn of(kind: c_int) -> Result<Self, c_int> {
         match kind {
             0 => Ok(Self::Parks(Park::NEW)),
@@ -83,7 +83,7 @@ impl Notify for Sleep {
     }
 
     unsafe fn end(&self, ticket: Ticket) {
-        // SAFETY: as above.
+        // SAFETY: the caller's promise; the way of a mailbox stays the same.
         by_its_way!(self, way => unsafe { way.end(ticket) });
     }
 
@@ -102,15 +102,15 @@ pub struct Delivered {
 }
 
 impl Owner {
-    /// The mailbox, of an owner that is awake.
+    /// The mailbox of an owner that is awake.
     fn awake(&mut self) -> &mut message::Mailbox<Linux, Sleep> {
         self.dozing = None;
         &mut self.mailbox
     }
 
     fn doze(&mut self) -> c_int {
-        // SAFETY: the borrowed part is shared with the senders, stays where it is while the mailbox
-        // is there, and is let go of before anything is done to the mailbox.
+        // SAFETY: the borrowed part is shared with the senders, does not move while the mailbox
+        // exists, and is dropped before the mailbox changes.
         let mailbox: &'static mut message::Mailbox<_, _> =
             unsafe { &mut *ptr::from_mut(self.awake()) };
         self.dozing = mailbox.doze();
@@ -119,12 +119,12 @@ impl Owner {
 }
 
 impl Mailbox {
-    /// Does something as the owner; `EBUSY` if another thread does already.
+    /// Runs `act` as the owner; returns `EBUSY` if another thread is the owner now.
     fn own(&self, act: impl FnOnce(&mut Owner) -> c_int) -> c_int {
         self.owner.try_lock().map_or(EBUSY, |mut owner| act(&mut owner))
     }
 
-    /// Delivers; `nothing` is the code if there was none.
+    /// Delivers messages; `nothing` is the code if there were none.
     fn deliver(
         &self,
         delivered: &mut Delivered,
@@ -169,11 +169,11 @@ exports! {
         left: Option<unsafe extern "C" fn(*mut c_void, *const Message)>,
         context: *mut c_void,
     ) -> c_int {
-        // SAFETY: made above, and not closed yet.
+        // SAFETY: created by this library, and not closed yet.
         if unsafe { (*mailbox).owner.is_locked() } {
             return EBUSY;
         }
-        // SAFETY: as above, and no thread uses it from now on.
+        // SAFETY: created by this library, and no thread uses it after this call.
         let closed = *unsafe { Box::from_raw(mailbox) };
         uncancelled(|| {
             let Mailbox { owner, .. } = closed;
@@ -182,7 +182,7 @@ exports! {
             let messages = mailbox.close();
             if let Some(left) = left {
                 for message in messages {
-                    // SAFETY: the caller's function, with the context that it is to have.
+                    // SAFETY: the caller's function, with the context that it was registered with.
                     unsafe { left(context, &Message::of(message)) }
                 }
             }
@@ -195,17 +195,17 @@ exports! {
         Box::into_raw(Box::new(Sender(mailbox.sender.0.clone())))
     }
 
-    /// Delivers the messages that are there.
+    /// Delivers the pending messages.
     fn antiphon_mailbox_poll(mailbox: &Mailbox, delivered: &mut Delivered) -> c_int {
         mailbox.deliver(delivered, EAGAIN, |owned| owned.poll())
     }
 
-    /// Delivers the messages that are there, or waits for one.
+    /// Delivers the pending messages, or waits for one.
     fn antiphon_mailbox_wait(mailbox: &Mailbox, delivered: &mut Delivered) -> c_int {
         mailbox.deliver(delivered, EAGAIN, |owned| owned.wait(None))
     }
 
-    /// Delivers the messages that are there, or waits for one, or gives up.
+    /// Delivers the pending messages, or waits for one until the deadline.
     fn antiphon_mailbox_timedwait(
         mailbox: &Mailbox,
         delivered: &mut Delivered,
@@ -217,12 +217,12 @@ exports! {
         })
     }
 
-    /// The file that is readable when the owner was notified.
+    /// Returns the file that is readable when the owner was notified.
     fn antiphon_mailbox_fd(mailbox: &Mailbox) -> c_int {
         mailbox.file
     }
 
-    /// Makes the file tell of messages that are posted from now on.
+    /// Makes the file report messages that are posted from now on.
     fn antiphon_mailbox_doze(mailbox: &Mailbox) -> c_int {
         if mailbox.file == -1 {
             return EINVAL;

@@ -2,9 +2,9 @@
 //!
 //! | file | type | behind the pointer |
 //! |---|---|---|
-//! | `actions` | `antiphon_actions_t` | the table; it stays while a mailbox has it |
+//! | `actions` | `antiphon_actions_t` | the table; it lives while a mailbox uses it |
 //! | `mailbox` | `antiphon_mailbox_t` | the owner's end, behind a mutex that no thread waits for |
-//! | `sender` | `antiphon_sender_t` | the others' end; it outlives the mailbox |
+//! | `sender` | `antiphon_sender_t` | the senders' end; it outlives the mailbox |
 //! | `group` | `antiphon_group_t` | senders, by socket |
 //!
 //! Calls that Rust's borrows would refuse get an error code: two threads that poll one mailbox, and
@@ -39,7 +39,7 @@ impl Message {
     }
 }
 
-/// The code of a message that was not posted: `full` if there was no room.
+/// Returns the code of a message that was not posted: `full` if there was no room.
 fn refused(why: NotPosted, full: core::ffi::c_int) -> core::ffi::c_int {
     match why {
         NotPosted::Full(_) => full,
@@ -48,7 +48,7 @@ fn refused(why: NotPosted, full: core::ffi::c_int) -> core::ffi::c_int {
     }
 }
 
-/// The code of a post that does not wait.
+/// Returns the code of a post that does not wait.
 fn posted(posted: Result<(), NotPosted>) -> core::ffi::c_int {
     posted.map_or_else(|why| refused(why, EAGAIN), |()| 0)
 }

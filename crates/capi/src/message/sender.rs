@@ -1,4 +1,4 @@
-//! `antiphon_sender_t`: the end that others have.
+//! The C interface of `antiphon_sender_t`, the senders' end.
 
 use core::ffi::c_int;
 
@@ -16,9 +16,9 @@ use crate::export::exports;
 pub struct Sender(pub(super) message::Sender<Linux, Sleep>);
 
 exports! {
-    /// Lets go of a sender.
+    /// Frees a sender.
     fn antiphon_sender_destroy(sender: *mut Sender) {
-        // SAFETY: a mailbox has made it, and it is not used from now on.
+        // SAFETY: created by this library for a mailbox, and not used after this call.
         let sender = unsafe { Box::from_raw(sender) };
         uncancelled(|| drop(sender));
     }
@@ -33,7 +33,7 @@ exports! {
         posted(sender.0.post_wait(message.get(), None))
     }
 
-    /// Posts a message, and waits for room, or gives up.
+    /// Posts a message, and waits for room, or gives up at the deadline.
     fn antiphon_sender_post_timedwait(
         sender: &Sender,
         message: &Message,

@@ -1,11 +1,11 @@
-//! The examples, built as their users would build them.
+//! Tests of the examples, built as their users would build them.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::support::{Linked, compile, here, pkg_config, prefix, run, scratch, succeeds};
 
-/// The text that each example prints.
+/// The expected output of each example.
 const EXAMPLES: [(&str, &str); 12] = [
     ("counter.c", "400000\n"),
     ("queue.c", "500500, then nothing\n"),

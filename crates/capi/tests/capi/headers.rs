@@ -1,10 +1,10 @@
-//! The headers in every dialect that they are for, alone in a file, without a warning.
+//! Compiles each header alone, in every supported dialect, without a warning.
 
 use std::process::Command;
 
 use crate::support::{headers, here, succeeds};
 
-/// Compiles each header of that extension.
+/// Compiles each header with that extension.
 fn check(extension: &str, compiler: &str, dialects: &[&str], language: &str) {
     let headers = headers(extension);
     assert!(!headers.is_empty());

@@ -1,4 +1,4 @@
-//! `cargo xtask install`, as packagers call it.
+//! Tests `cargo xtask install`, as packagers call it.
 
 use std::process::{Command, Output};
 
@@ -24,7 +24,7 @@ fn a_package_is_staged_and_names_the_place_that_it_is_for() {
     command.env("PKG_CONFIG_PATH", &config).args(["--cflags", "--libs", "antiphon"]);
     let flags = String::from_utf8_lossy(&succeeds(&mut command).stdout).into_owned();
     assert_eq!(flags.trim(), format!("-I{named}/include -L{named}/lib -lantiphon"));
-    // Installs once more, over the files that are there.
+    // Installs once more, over the existing files.
     install();
     let left = std::fs::read_dir(lib).expect("a directory");
     let names: Vec<_> = left.map(|entry| entry.expect("an entry").file_name()).collect();

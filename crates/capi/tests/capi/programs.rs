@@ -1,4 +1,5 @@
-//! The programs in `tests/c`: each says what it expects, and exits with 0 if all held.
+//! Runs the programs in `tests/c`: each prints what it expects, and exits with 0 if all checks
+//! held.
 
 use std::path::Path;
 use std::process::Command;
@@ -137,7 +138,8 @@ fn the_types_of_the_cpp_header_are_the_standards() {
     check("std.cpp");
 }
 
-/// The archive in a plugin: its thread-local state must fit into what the C library keeps to spare.
+/// The archive in a plugin: its thread-local state must fit into the spare space that the C library
+/// keeps.
 #[test]
 fn a_plugin_with_the_archive_in_it_is_loaded_late() {
     let directory = scratch("plugin");

@@ -1,10 +1,10 @@
-//! Common parts of the tests: an installed library, compiling with it, running with a limit.
+//! Helpers of the tests: an installed library, compiling with it, running with a time limit.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// Ends what hangs.
+/// Time limit of a program, in seconds.
 const LIMIT_S: &str = "300";
 
 /// How a program gets the library.
@@ -14,16 +14,16 @@ pub enum Linked {
     Shared,
     /// The archive, in a program that loads the C library at run time.
     Archive,
-    /// The archive, and the C library's.
+    /// The archive, and the archive of the C library.
     Static,
 }
 
-/// The tree of this crate.
+/// Returns the directory of this crate.
 pub fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The names of the headers that end so.
+/// Returns the names of the headers with this extension.
 pub fn headers(extension: &str) -> Vec<String> {
     let files = std::fs::read_dir(here().join("include")).expect("a directory");
     let names =
@@ -31,7 +31,7 @@ pub fn headers(extension: &str) -> Vec<String> {
     names.filter(|name| name.rsplit('.').next() == Some(extension)).collect()
 }
 
-/// The prefix under which the library is installed for these tests.
+/// Returns the prefix under which the library is installed for these tests.
 pub fn prefix() -> &'static Path {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     PREFIX.get_or_init(|| {
@@ -41,7 +41,7 @@ pub fn prefix() -> &'static Path {
     })
 }
 
-/// `cargo xtask install`, which builds where these tests were built.
+/// Returns the command `cargo xtask install`, which builds where these tests were built.
 pub fn xtask_install() -> Command {
     let mut install = Command::new(env!("CARGO"));
     install.args(["run", "--quiet", "-p", "xtask", "--", "install"]);
@@ -49,7 +49,7 @@ pub fn xtask_install() -> Command {
     install
 }
 
-/// An empty directory for the files of a test.
+/// Creates an empty directory for the files of a test.
 pub fn scratch(name: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("capi-{name}"));
     if directory.exists() {
@@ -59,7 +59,7 @@ pub fn scratch(name: &str) -> PathBuf {
     directory
 }
 
-/// The answer of pkg-config to the arguments.
+/// Returns the output of pkg-config for the arguments.
 pub fn pkg_config(arguments: &[&str]) -> Vec<String> {
     let mut command = Command::new("pkg-config");
     command.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));
@@ -68,7 +68,7 @@ pub fn pkg_config(arguments: &[&str]) -> Vec<String> {
     answer.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Compiles a file of this crate to `program`, strictly.
+/// Compiles a file of this crate to `program`, with strict warnings.
 pub fn compile(file: &Path, linked: Linked, program: &Path) {
     let cpp = file.extension().is_some_and(|extension| extension == "cpp");
     let mut command = Command::new(if cpp { "g++" } else { "gcc" });
@@ -93,14 +93,14 @@ pub fn compile(file: &Path, linked: Linked, program: &Path) {
     succeeds(command.arg("-o").arg(program));
 }
 
-/// Runs a program with a limit; it must end with 0.
+/// Runs a program with a time limit; it must exit with 0.
 #[track_caller]
 pub fn run(program: &Path, arguments: &[&Path]) -> Output {
     let mut command = Command::new("timeout");
     succeeds(command.args(["-k", "5", LIMIT_S]).arg(program).args(arguments))
 }
 
-/// Runs the command; it must end with 0.
+/// Runs the command; it must exit with 0.
 #[track_caller]
 pub fn succeeds(command: &mut Command) -> Output {
     let output = match command.output() {

@@ -1,5 +1,4 @@
-//! The symbols that the library offers to programs that link to it, and those that it takes from no
-//! other library.
+//! Tests the symbols that the library exports to programs, and those that it must not import.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -7,12 +6,12 @@ use std::process::Command;
 use crate::elf;
 use crate::support::{headers, here, prefix, succeeds};
 
-/// The functions that the C headers declare.
+/// Returns the functions that the C headers declare.
 fn declared() -> BTreeSet<String> {
     headers("h").iter().flat_map(|header| declared_in(header)).collect()
 }
 
-/// Names before a bracket, in declarations.
+/// Returns the names before a parenthesis in declarations.
 fn declared_in(header: &str) -> BTreeSet<String> {
     let file = here().join("include").join(header);
     let header = std::fs::read_to_string(file).expect("the header");
@@ -38,7 +37,7 @@ fn the_shared_library_offers_what_the_headers_declare_and_nothing_else() {
     assert_eq!(offered, declared);
 }
 
-/// A panic aborts: what would unwind into C is not even linked.
+/// A panic aborts: code that would unwind into C is not even linked.
 #[test]
 fn nothing_is_raised() {
     let file = std::fs::read(prefix().join("lib/libantiphon.so")).expect("the library");
@@ -66,7 +65,7 @@ fn the_archive_offers_the_same_and_no_name_of_the_c_library() {
     assert!(theirs.is_empty(), "{theirs:?}");
 }
 
-/// The version of the ABI is what programs are bound to.
+/// Programs are bound to the version of the ABI.
 #[test]
 fn the_shared_library_is_known_by_its_soname() {
     let library = prefix().join("lib/libantiphon.so");

@@ -1,19 +1,20 @@
-//! Linearizability: whether the calls of all threads on an object can be explained by one thread
-//! that makes them one after the other.
+//! Linearizability: whether a single thread that makes the calls one after the other could get the
+//! same answers.
 //!
-//! A history is a set of operations, each with its answer and with those that had returned before
-//! it was called. It is linearizable if its operations can be put in one order that keeps that one
-//! and in which a [`Sequential`] object gives the same answers.
+//! A history is a set of operations, each with its answer and with the set of operations that had
+//! returned before it was called. It is linearizable if its operations have a total order that
+//! extends this one and in which a [`Sequential`] object gives the same answers.
 //!
 //! The search is that of Wing and Gong ("Testing and verifying concurrent objects", 1993) with the
-//! memory that Lowe has given it ("Testing for linearizability", 2017): take any operation that
-//! nothing untaken precedes, if the object allows it; go back when stuck; never look twice at the
-//! same object with the same operations taken. It is exponential at worst, and meant for a dozen
-//! operations or two.
+//! memory that Lowe added ("Testing for linearizability", 2017): take any operation without an
+//! untaken predecessor, if the object allows it; backtrack when stuck; never visit the same object
+//! with the same operations taken twice. It is exponential in the worst case, and meant for one or
+//! two dozen operations.
 //!
 //! [`History`](crate::History) records the operations of a model, where the order is
-//! happens-before; [`Tape`] those of real threads, where it is time. [`objects`], [`queues`] and
-//! [`waits`] have what locks, queues, and what else is waited for, look like to one thread.
+//! happens-before; [`Tape`] records those of real threads, where the order is time. [`objects`],
+//! [`queues`] and [`waits`] have the sequential models of locks, of queues, and of semaphores and
+//! barriers.
 
 mod tape;
 
@@ -26,18 +27,18 @@ use std::hash::Hash;
 
 pub use tape::Tape;
 
-/// How many operations a history has at most.
+/// The largest number of operations of a history.
 pub const MOST: usize = 64;
 
-/// An object as one thread sees it.
+/// A sequential object: its behaviour when used by one thread.
 pub trait Sequential: Clone + Eq + Hash {
     /// A call with its arguments.
     type Operation;
     /// A return value.
     type Answer;
 
-    /// Does `operation` if it is possible now and may return `answer`; returns whether it did. An
-    /// operation that would wait is not possible. After `false`, the state of the object is
+    /// Performs `operation` if it is possible now and may return `answer`; returns whether it did.
+    /// An operation that would wait is not possible. After `false`, the state of the object is
     /// undefined.
     fn step(&mut self, operation: &Self::Operation, answer: &Self::Answer) -> bool;
 }
@@ -49,12 +50,13 @@ pub struct Call<O, A> {
     pub operation: O,
     /// The value that it returned.
     pub answer: A,
-    /// The calls that had returned when this one began: a bit each, by their place in the history.
+    /// The calls that had returned when this call began: one bit each, by their index in the
+    /// history.
     pub after: u64,
 }
 
-/// An order of `calls` that explains their answers, beginning with the object as it is in
-/// `initial`: their places in the history, or `None` if there is no such order.
+/// An order of `calls` that explains their answers, starting from `initial`, as indices in the
+/// history. `None` if there is no such order.
 ///
 /// # Panics
 ///
@@ -70,13 +72,13 @@ pub fn explain<S: Sequential>(
 
 struct Search<'a, S: Sequential> {
     calls: &'a [Call<S::Operation, S::Answer>],
-    /// Where the search has been in vain, or is: the calls taken, and the object then.
+    /// The states that the search has visited: the calls taken, and the object after them.
     seen: HashSet<(u64, S)>,
     order: Vec<usize>,
 }
 
 impl<S: Sequential> Search<'_, S> {
-    /// Whether the calls that are not in `taken` can follow.
+    /// Returns whether the calls that are not in `taken` can follow.
     fn goes_on(&mut self, object: &S, taken: u64) -> bool {
         if taken.count_ones() as usize == self.calls.len() {
             return true;

@@ -1,14 +1,14 @@
-//! Locks and the condition variable as one thread sees them.
+//! Sequential models of locks and of the condition variable.
 //!
-//! Threads are numbered from 0; an operation says which thread does it. Whether a thread waits is
-//! not part of an object: which thread is preferred is another question than which may be in.
+//! Threads are numbered from 0; an operation names its thread. Waiting is not part of an object:
+//! the model says which thread may own the lock, and not which waiter is preferred.
 
 use super::{Call, MOST, Sequential};
 
-/// How many threads there are at most.
+/// The largest number of threads.
 const THREADS: usize = 8;
 
-/// A lock that one has at a time. Free at first.
+/// A lock with at most one owner. Free at first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Mutex {
     owner: Option<usize>,
@@ -17,9 +17,10 @@ pub struct Mutex {
 /// The operations on a [`Mutex`], by thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MutexCall {
-    /// Waits until the lock is had; answers `true`.
+    /// Waits for the lock; answers `true`.
     Lock(usize),
-    /// Tries, or waits until a deadline; answers whether it was had. Fails on a held lock only.
+    /// Tries, or waits until a deadline; answers whether it got the lock. Fails only on a held
+    /// lock.
     Try(usize),
     /// Releases the lock; answers `true`.
     Unlock(usize),
@@ -39,7 +40,7 @@ impl Sequential for Mutex {
     }
 }
 
-/// A lock that many read, or one writes. Free at first.
+/// A lock with many readers or one writer. Free at first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RwLock {
     readers: [u8; THREADS],
@@ -50,30 +51,30 @@ pub struct RwLock {
 /// The operations on a [`RwLock`], by thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RwLockCall {
-    /// Waits until it is had for reading; answers `true`.
+    /// Waits for the lock for reading; answers `true`.
     Read(usize),
-    /// Tries to read, or waits until a deadline. Fails only while another is in: not merely
-    /// because a writer waits.
+    /// Tries to read, or waits until a deadline. Fails only while another thread has the lock, not
+    /// merely because a writer waits.
     TryRead(usize),
     /// Ends reading; answers `true`, as do the other releases.
     UnlockRead(usize),
-    /// Waits until it is had for writing; answers `true`.
+    /// Waits for the lock for writing; answers `true`.
     Write(usize),
-    /// Tries to write, or waits until a deadline. Fails only while another is in.
+    /// Tries to write, or waits until a deadline. Fails only while another thread has the lock.
     TryWrite(usize),
     /// Ends writing.
     UnlockWrite(usize),
     /// The writer becomes a reader; answers `true`.
     Downgrade(usize),
-    /// Waits until it is had for reading with the right to upgrade; answers `true`.
+    /// Waits for the lock for reading with the right to upgrade; answers `true`.
     Upgradable(usize),
-    /// Tries to read with the right to upgrade. Fails only while another is in.
+    /// Tries to read with the right to upgrade. Fails only while another thread has the lock.
     TryUpgradable(usize),
     /// Ends reading with the right to upgrade.
     UnlockUpgradable(usize),
     /// Waits until the thread that may upgrade is the writer; answers `true`.
     Upgrade(usize),
-    /// Tries to upgrade. Fails only while others read.
+    /// Tries to upgrade. Fails only while other threads read.
     TryUpgrade(usize),
     /// An addition of [`with_glimpses`]: for a moment, a thread that will wait is a reader.
     Glimpse(usize),
@@ -81,14 +82,14 @@ pub enum RwLockCall {
     EndGlimpse(usize),
 }
 
-/// The history of a lock whose readers may be in for a moment before they wait: beside each call
-/// that waits to read there is a glimpse, somewhere between its beginning and the reading.
+/// The history of a lock whose readers may own it for a moment before they wait: adds to each call
+/// that waits to read a glimpse, somewhere between the beginning of the call and the reading.
 ///
-/// So a try to write may fail although the only one in is a thread that looks.
+/// So a try to write may fail although the only owner is such a reader.
 ///
 /// # Panics
 ///
-/// If there are more than [`MOST`] calls then.
+/// If the result has more than [`MOST`] calls.
 #[must_use]
 pub fn with_glimpses(mut calls: Vec<Call<RwLockCall, bool>>) -> Vec<Call<RwLockCall, bool>> {
     for reading in 0..calls.len() {
@@ -175,8 +176,8 @@ impl Sequential for RwLock {
     }
 }
 
-/// Waiters that are notified one by one, in the order of their coming, or all at once. No thread
-/// waits at first.
+/// Waiters that are notified one by one, in the order of arrival, or all at once. No thread waits
+/// at first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Condvar {
     waiting: Vec<usize>,
@@ -188,11 +189,11 @@ pub struct Condvar {
 pub enum CondvarCall {
     /// A thread begins to wait; answers `true`.
     Begin(usize),
-    /// It ends its wait; answers whether it was notified.
+    /// A thread ends its wait; answers whether it was notified.
     End(usize),
     /// Notifies the thread that has waited longest; answers whether any thread waited.
     NotifyOne,
-    /// Notifies all that wait; answers `true`.
+    /// Notifies all waiters; answers `true`.
     NotifyAll,
 }
 

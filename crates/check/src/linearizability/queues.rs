@@ -1,10 +1,10 @@
-//! Queues as one thread sees them.
+//! Sequential models of queues.
 
 use std::collections::VecDeque;
 
 use super::Sequential;
 
-/// A queue with two ends, of words.
+/// A double-ended queue of words.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Queue {
     items: VecDeque<Waiting>,
@@ -12,48 +12,48 @@ pub struct Queue {
     room: usize,
 }
 
-/// An item, and how many later ones were taken before it.
+/// An item, and the number of later items that were taken before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Waiting {
     item: u64,
     overtaken: usize,
 }
 
-/// The order in which a [`Queue`] gives out its items.
+/// The order in which a [`Queue`] hands out its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// In that of its ends.
+    /// Exact: from its two ends.
     Exact,
-    /// At the front: one of the `k` oldest, so that no item is overtaken by more than `k - 1`. It
-    /// has no back.
+    /// At the front, one of the `k` oldest items, so that no item is overtaken by more than `k - 1`
+    /// others. There is no back.
     Within(usize),
-    /// In any.
+    /// Any order.
     None,
 }
 
 /// The operations on a [`Queue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueCall {
-    /// Puts an item in at the back.
+    /// Adds an item at the back.
     Push(u64),
-    /// Takes that at the front.
+    /// Takes the item at the front.
     Front,
-    /// Takes that at the back.
+    /// Takes the item at the back.
     Back,
 }
 
 /// The answers of a [`Queue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueAnswer {
-    /// It is in.
+    /// The item was added.
     Pushed,
     /// There is no room.
     Full,
-    /// This was there.
+    /// This item was taken.
     Got(u64),
-    /// There is nothing.
+    /// The queue is empty.
     Empty,
-    /// It says nothing: another was in the way. Always right.
+    /// The operation failed because of another thread, and tells nothing. Always allowed.
     Nothing,
 }
 
@@ -64,7 +64,7 @@ impl Queue {
         Self { items: VecDeque::new(), order, room }
     }
 
-    /// Takes that item, if it is there to be taken at that end.
+    /// Takes `item`, if it may be taken at that end; returns whether it did.
     fn take(&mut self, call: QueueCall, item: u64) -> bool {
         let Some(place) = self.items.iter().position(|waiting| waiting.item == item) else {
             return false;
@@ -86,7 +86,7 @@ impl Queue {
     fn push(&mut self, item: u64) {
         self.items.push_back(Waiting { item, overtaken: 0 });
         if self.order == Order::None {
-            // Equal states are to look equal.
+            // Equal states must compare equal.
             self.items.make_contiguous().sort_unstable();
         }
     }

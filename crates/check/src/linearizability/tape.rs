@@ -1,4 +1,4 @@
-//! A recording of the calls of real threads, in the order of time.
+//! Recording of the calls of real threads, in the order of time.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +8,8 @@ use super::{Call, MOST, Sequential, explain};
 
 /// A history of real threads, which record their calls themselves.
 ///
-/// A call is before another if it had returned when the other began, by a counter that all share.
-/// The counter orders the threads' memory besides: for missing orderings there is the checker.
+/// A call is before another if it had returned when the other began, by a shared counter. The
+/// counter also orders the threads' memory accesses: use the checker to find missing orderings.
 #[derive(Debug)]
 pub struct Tape<O, A> {
     time: AtomicU64,
@@ -25,15 +25,15 @@ struct Timed<O, A> {
 }
 
 impl<O: Clone + Debug, A: Clone + Debug> Tape<O, A> {
-    /// A tape with nothing on it.
+    /// Creates an empty tape.
     #[must_use]
     pub const fn new() -> Self {
         Self { time: AtomicU64::new(0), calls: Mutex::new(Vec::new()) }
     }
 
-    /// Runs `call`, which does `operation` to the object, and records it with its answer.
+    /// Runs `call`, which performs `operation` on the object, and records it with its answer.
     pub fn record(&self, operation: O, call: impl FnOnce() -> A) -> A {
-        // AcqRel, both: what is counted earlier has happened before.
+        // AcqRel, both: everything before an earlier count happens before a later one.
         let begin = self.time.fetch_add(1, Ordering::AcqRel);
         let answer = call();
         let end = self.time.fetch_add(1, Ordering::AcqRel);
@@ -59,11 +59,11 @@ impl<O: Clone + Debug, A: Clone + Debug> Tape<O, A> {
         timed.iter().map(call).collect()
     }
 
-    /// Checks the history.
+    /// Checks the history against a sequential object.
     ///
     /// # Panics
     ///
-    /// If there is no order of its operations with these answers, or there are too many.
+    /// If no order of the operations explains these answers, or there are too many operations.
     #[track_caller]
     pub fn assert_linearizable<S>(&self, initial: &S)
     where

@@ -1,24 +1,25 @@
-//! The semaphore and the barrier as one thread sees them.
+//! Sequential models of the semaphore and the barrier.
 
 use super::{Call, MOST, Sequential};
 
-/// Permits, as many as are there.
+/// A semaphore with a number of permits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Semaphore {
-    /// How many there are.
+    /// Number of available permits.
     pub permits: u32,
 }
 
 /// The operations on a [`Semaphore`], with a number of permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SemaphoreCall {
-    /// Waits until they are had, all together; answers `true`.
+    /// Waits for all the permits at once; answers `true`.
     Acquire(u32),
-    /// Tries; answers whether they were had. Fails only if there are fewer.
+    /// Tries; answers whether it got the permits. Fails only if there are fewer.
     ///
-    /// Waiting until a deadline is the same, as long as no permits are kept for other waiters.
+    /// A wait until a deadline is the same operation, as long as no permits are reserved for other
+    /// waiters.
     Try(u32),
-    /// Gives them; answers `true`.
+    /// Releases the permits; answers `true`.
     Release(u32),
 }
 
@@ -39,7 +40,8 @@ impl Sequential for Semaphore {
     }
 }
 
-/// A barrier: the threads that have come, and those of each complete round that have not gone yet.
+/// A barrier: the threads that have arrived, and those of each complete round that have not left
+/// yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Barrier {
     parties: usize,
@@ -47,24 +49,24 @@ pub struct Barrier {
     rounds: Vec<Round>,
 }
 
-/// A round for which all have come.
+/// A round for which all threads have arrived.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Round {
     members: Vec<usize>,
     has_leader: bool,
 }
 
-/// The two halves of a wait at a [`Barrier`], by a thread: another may come in between.
+/// The two halves of a thread's wait at a [`Barrier`]: other threads may arrive in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BarrierCall {
-    /// Comes; answers `true`.
+    /// Arrives; answers `true`.
     Come(usize),
-    /// Goes on; answers whether the thread is the leader of its round, which has one.
+    /// Leaves; answers whether the thread is the leader of its round. A round has one leader.
     Go(usize),
 }
 
 impl Barrier {
-    /// A barrier for `parties` threads, none of which has come.
+    /// Creates a barrier for `parties` threads, none of which has arrived.
     #[must_use]
     pub fn new(parties: usize) -> Self {
         Self { parties, here: Vec::new(), rounds: Vec::new() }
@@ -78,7 +80,8 @@ impl Barrier {
         }
     }
 
-    /// Goes on; `false` if its round isn't complete, or would have two leaders or none.
+    /// Lets a thread leave; returns `false` if its round isn't complete, or would have two leaders
+    /// or none.
     fn go(&mut self, me: usize, leads: bool) -> bool {
         let has_me = |round: &Round| round.members.contains(&me);
         let Some(place) = self.rounds.iter().position(has_me) else { return false };
@@ -109,8 +112,8 @@ impl Sequential for Barrier {
     }
 }
 
-/// The history of a [`Barrier`] from that of its waits, each of which is known by its thread and
-/// has answered whether it leads.
+/// Converts a history of waits into one for [`Barrier`]. The operation of a wait is its thread; its
+/// answer, whether the thread is the leader.
 ///
 /// # Panics
 ///

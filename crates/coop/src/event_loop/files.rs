@@ -1,4 +1,4 @@
-//! The waits of a loop on Linux: for the time, files, and other threads.
+//! The waits of a loop on Linux: for time, files, and other threads.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,11 +18,11 @@ use antiphon_runtime::event_loop::{Ring as Bell, Wait};
 #[cfg(feature = "io_uring")]
 use super::ring::Ring;
 
-/// Files, by `epoll(7)` or `io_uring(7)`. A child of a fork must not use that of its parent.
+/// Waits for files, by `epoll(7)` or `io_uring(7)`. A child of a fork must not use its parent's.
 pub struct Files {
     waits: Waits,
     sources: BTreeMap<u64, Source>,
-    /// Used if other code waits for the loop by its file, and where the kernel's waits are coarse.
+    /// Used if other code waits for the loop by its file, and if the kernel's waits are coarse.
     timer: TimerFd,
     is_coarse: bool,
 }
@@ -63,14 +63,13 @@ impl BitOr for Ready {
     }
 }
 
-/// Files that a wait takes at the most.
+/// Maximum number of files that one wait returns.
 const ROOM: usize = 256;
-/// The timer's; those of events are less than 2⁶³.
+/// Key of the timer; those of events are less than 2⁶³.
 pub(super) const TIMER: u64 = 1 << 63;
 
 impl Source {
-    /// Ready when there is something to read. `file` may also be a clone of the `Arc` of what is
-    /// read.
+    /// Ready when there is something to read. `file` may also be a clone of the reader's `Arc`.
     pub fn readable(file: impl AsFd + 'static) -> Self {
         Self { file: Box::new(file), read: true, write: false, trigger: Trigger::Level }
     }
@@ -80,7 +79,7 @@ impl Source {
         Self { file: Box::new(file), read: false, write: true, trigger: Trigger::Level }
     }
 
-    /// Ready for either.
+    /// Ready for reading or writing.
     pub fn both(file: impl AsFd + 'static) -> Self {
         Self { file: Box::new(file), read: true, write: true, trigger: Trigger::Level }
     }
@@ -94,11 +93,12 @@ impl Source {
 }
 
 impl Files {
-    /// No files: by `io_uring`, with that feature and where the kernel has it, or else by `epoll`.
+    /// Creates a value without files: by `io_uring`, with that feature and if the kernel has it,
+    /// otherwise by `epoll`.
     ///
     /// # Errors
     ///
-    /// Too many files are open.
+    /// If too many files are open.
     pub fn new() -> io::Result<Self> {
         #[cfg(feature = "io_uring")]
         if backend() == Backend::IoUring
@@ -109,11 +109,11 @@ impl Files {
         Self::by_epoll()
     }
 
-    /// No files, by `epoll`.
+    /// Creates a value without files, by `epoll`.
     ///
     /// # Errors
     ///
-    /// Too many files are open.
+    /// If too many files are open.
     pub fn by_epoll() -> io::Result<Self> {
         Self::with(Waits::Epoll { epoll: Arc::new(Epoll::new()?), events: Events::new(ROOM) })
     }
@@ -126,7 +126,7 @@ impl Files {
         Ok(files)
     }
 
-    /// By what it waits.
+    /// Returns the interface by which it waits.
     #[must_use]
     pub fn backend(&self) -> Backend {
         match self.waits {
@@ -136,7 +136,7 @@ impl Files {
         }
     }
 
-    /// Waits as where the kernel's waits end at whole milliseconds.
+    /// Behaves as if the kernel's waits ended at whole milliseconds.
     #[cfg(test)]
     pub(super) fn coarse() -> io::Result<Self> {
         Ok(Self { is_coarse: true, ..Self::new()? })
@@ -174,7 +174,7 @@ impl Wait for Files {
 
     /// # Panics
     ///
-    /// If the program has closed the file under it.
+    /// If the program has closed the file that the loop waits for.
     fn wait(&mut self, until_ns: Option<u64>, tell: &mut dyn FnMut(u64, Ready)) {
         let mut deadline = until_ns.map(|ns| Deadline { clock: Clock::Monotonic, ns });
         if self.is_coarse && until_ns.is_some_and(|at| at > Self::now_ns()) {
@@ -241,7 +241,7 @@ impl Wait for Files {
     }
 }
 
-/// Readable when the loop has something to do, after a turn of it.
+/// Readable when the loop has something to do after a turn.
 impl AsFd for Files {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.waits {

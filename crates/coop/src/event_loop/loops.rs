@@ -68,7 +68,7 @@ impl Loops {
                 let mut events = match made {
                     Ok(events) => events,
                     Err(error) => {
-                        // The caller that started this thread waits for that.
+                        // The caller that started this thread waits for that message.
                         let _ = tell.send(Err(error));
                         return Vec::new();
                     }
@@ -102,13 +102,14 @@ impl Loops {
         self.colours.submit_in_steps(colour, importance, event);
     }
 
-    /// A handle that submits coloured events, for other threads and for events that submit more.
+    /// Returns a handle that submits coloured events, for other threads and for events that submit
+    /// more.
     #[must_use]
     pub fn colours(&self) -> Colours {
         self.colours.clone()
     }
 
-    /// A handle to loop `number`, for its timers and events that are not coloured.
+    /// Returns a handle to loop `number`, for its timers and events that are not coloured.
     ///
     /// # Panics
     ///
@@ -130,7 +131,7 @@ impl Loops {
 
     fn end(&mut self) -> Vec<thread::Result<Vec<Stats>>> {
         for handle in &self.handles {
-            // A loop that is gone has stopped.
+            // A loop that no longer exists has stopped.
             let _ = handle.stop();
         }
         self.threads.drain(..).map(JoinHandle::join).collect()
@@ -139,7 +140,7 @@ impl Loops {
 
 impl Drop for Loops {
     fn drop(&mut self) {
-        // A panic of a callback was said by its thread.
+        // The thread of a panicked callback has printed the panic.
         drop(self.end());
     }
 }

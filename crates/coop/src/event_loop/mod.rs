@@ -1,5 +1,5 @@
-//! An event loop for programs that must be on time and compute all the time: a player, a game, an
-//! instrument, a controller.
+//! An event loop for programs that must meet deadlines and compute all the time: a player, a game,
+//! an instrument, a controller.
 //!
 //! ```
 //! use antiphon_coop::event_loop::{Event, Loop, Step, now_ns};
@@ -88,20 +88,20 @@ pub use files::{Files, Ready, Source};
 pub use loops::{Colours, Loops};
 pub use watch::Watchdog;
 
-/// The examples of the guide.
+/// The examples of the guide, as doc tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../../docs/event-loop.md")]
 struct Guide;
 
 /// An event of a loop; see [`GenericEvent`].
 pub type Event<C = ()> = generic::Event<Files, C>;
-/// The loop, as a callback sees it.
+/// The loop, as seen by a callback.
 pub type Context<'a> = generic::Context<'a, Files>;
 /// The handle by which other threads submit events to a loop.
 pub type Handle = generic::Handle<Files>;
 
-/// An event loop that waits for files. It belongs to the thread that has made it. Its methods are
-/// those of [`EventLoop`].
+/// An event loop that waits for files. It belongs to the thread that has created it. Its methods
+/// are those of [`EventLoop`].
 #[derive(Debug)]
 pub struct Loop(EventLoop<Files>);
 
@@ -121,7 +121,7 @@ impl Loop {
     ///
     /// If too many files are open.
     pub fn with(options: Options) -> io::Result<Self> {
-        // If that is refused, the loop is late by as much as all threads are.
+        // If that is refused, the loop is as late as all other threads.
         let _ = set_timer_slack(1);
         Ok(Self(EventLoop::new(Files::new()?, options)))
     }
@@ -142,7 +142,7 @@ impl DerefMut for Loop {
 }
 
 /// Readable when there is something to do after a [`turn`](EventLoop::turn) of the loop. A poller
-/// that reports this once only (edge-triggered, as Tokio is) must take turns until one has called
+/// that reports this only once (edge-triggered, as Tokio is) must take turns until one has called
 /// nothing.
 impl AsFd for Loop {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -150,7 +150,7 @@ impl AsFd for Loop {
     }
 }
 
-/// The current time, in the unit of release times: nanoseconds of the monotonic clock.
+/// Returns the current time, in the unit of release times: nanoseconds of the monotonic clock.
 #[must_use]
 pub fn now_ns() -> u64 {
     Files::now_ns()

@@ -1,16 +1,17 @@
-//! The waits of a loop by `io_uring(7)`: for each file by a request that the kernel ends when it is
-//! ready.
+//! The waits of a loop by `io_uring(7)`, with a request for each file that the kernel completes
+//! when the file is ready.
 //!
-//! | trigger | request | after it was told of |
+//! | trigger | request | after a report |
 //! |---|---|---|
-//! | level | one poll | asked for again, by the next call: one that is ready is told of again |
-//! | edge | one that goes on | asked for again if the kernel has ended it |
+//! | level | one poll | requested again by the next call: a file that is still ready is reported
+//! again |
+//! | edge | a multishot poll | requested again if the kernel has ended it |
 //!
-//! The difference is the cost of a look: where nothing is done and nothing to be asked for, it
-//! reads memory, and makes no system call. To ask for a file makes none either, beyond those by
-//! which it is found out whether it can be waited for.
+//! Compared with `epoll`, a check is cheaper: if nothing is done and nothing must be requested, it
+//! reads memory and makes no system call. Requesting a file makes none either, except those that
+//! find out whether it can be waited for.
 //!
-//! In the child of a fork the ring's memory is not there, or is another's: it is not dropped.
+//! In the child of a fork the ring's memory is not mapped, or is another's: it is not dropped.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -28,26 +29,26 @@ use antiphon_platform::{Deadline, Notify as _, Platform as _, Ticket};
 use super::Ready;
 use super::files::{Source, TIMER};
 
-/// A ring, and the bell of its loop.
+/// A ring, and the handle by which other threads wake its loop.
 pub(super) struct Ring {
     ring: ManuallyDrop<files::Ring>,
     bell: Arc<Bell>,
-    /// An `epoll` without files: it says whether a file can be waited for. Of a file that cannot, a
-    /// ring says that it is ready.
+    /// An `epoll` without files, which tells whether a file can be waited for. A ring reports a
+    /// file that cannot as ready.
     says: Epoll,
-    /// The epoch of the process that has made it.
+    /// Epoch of the process that has created it.
     epoch: u32,
-    /// Files that are to be asked for again.
+    /// Keys of the files that must be requested again.
     again: Vec<u64>,
 }
 
 /// The handle by which other threads end a wait.
 pub(super) struct Bell {
-    /// The ring's.
+    /// The `eventfd` of the ring.
     file: EventFd,
-    /// Readable when there is something, for other code that waits for the loop by its file.
+    /// Readable when there is something to do, for other code that waits for the loop by its file.
     told: EventFd,
-    /// Whether such code waits, and the kernel writes to `told`.
+    /// Whether such code waits, so that the kernel writes to `told`.
     is_told: AtomicBool,
 }
 
@@ -55,14 +56,14 @@ impl Bell {
     pub(super) fn ring(&self) {
         self.file.notify(Ticket::MIN);
         // The kernel writes to one `eventfd` for another, but not at once. SeqCst: either this load
-        // sees it set, or the thread that has set it sees after that what was written above.
+        // sees it set, or the thread that has set it afterwards sees what was written above.
         if self.is_told.load(SeqCst) {
             self.told.notify(Ticket::MIN);
         }
     }
 }
 
-/// The ring has two keys of its own, before those of events.
+/// The ring has two keys of its own, below those of events.
 const FIRST: u64 = 2;
 
 impl Ring {
@@ -78,7 +79,7 @@ impl Ring {
         self.bell.clone()
     }
 
-    /// Tells of the file from now on, by that key.
+    /// Reports the file from now on, by that key.
     pub(super) fn watch(
         &mut self,
         file: BorrowedFd<'_>,
@@ -89,7 +90,7 @@ impl Ring {
         self.ring.watch(file, ways, trigger, key + FIRST);
     }
 
-    /// Whether a file can be waited for.
+    /// Returns an error if a file cannot be waited for.
     pub(super) fn takes(&self, file: BorrowedFd<'_>) -> io::Result<()> {
         self.says.add(file, 0)?;
         self.says.remove(file);
@@ -101,17 +102,17 @@ impl Ring {
         self.ring.cancel(key + FIRST);
     }
 
-    /// Other code waits for the loop, and is notified if there is something, or as soon as there
-    /// is.
+    /// Prepares for other code that waits for the loop: it is notified at once if there is
+    /// something to do, otherwise as soon as there is.
     pub(super) fn arm(&mut self) -> io::Result<()> {
         let told = &self.bell.told;
-        // Relaxed: set here only.
+        // Relaxed: only this function sets it.
         if !self.bell.is_told.load(Relaxed) {
             self.ring.notify(told)?;
             self.bell.is_told.store(true, SeqCst);
         }
-        // Events from here on cause a notification; earlier ones are found below. SAFETY: of
-        // `begin`, and no thread sleeps there.
+        // Events from here on cause a notification; earlier ones are found below. SAFETY: the
+        // ticket is from `begin`, and no thread sleeps there.
         unsafe { told.end(told.begin()) };
         if self.ring.begin()? {
             told.notify(Ticket::MIN);
@@ -119,7 +120,7 @@ impl Ring {
         Ok(())
     }
 
-    /// As of [`Wait::wait`](antiphon_runtime::event_loop::Wait::wait).
+    /// Implements [`Wait::wait`](antiphon_runtime::event_loop::Wait::wait).
     pub(super) fn wait(
         &mut self,
         deadline: Option<Deadline>,
@@ -135,7 +136,7 @@ impl Ring {
                     let (read, write) = ways_of(bits as u32);
                     tell(key, Ready { read, write });
                 }
-                // A file that fails is for its callback to find out.
+                // A file that fails is reported as ready, so that its callback finds the error.
                 Done::Failed(_) if key != TIMER => tell(key, Ready { read: true, write: true }),
                 _ => {}
             }
@@ -164,7 +165,7 @@ impl AsFd for Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         if self.epoch == Linux::epoch() {
-            // SAFETY: it is not used any more.
+            // SAFETY: the ring is not used any more.
             unsafe { ManuallyDrop::drop(&mut self.ring) }
         }
     }

@@ -1,4 +1,4 @@
-//! The loop on Linux: order and liveness, and nothing of how long something takes.
+//! Tests of the loop on Linux: order and liveness, but no durations.
 
 use std::cell::{Cell, RefCell};
 use std::io::{Read as _, Write as _};
@@ -58,7 +58,7 @@ fn timers_go_before_work_that_never_ends() {
         Step::At(release_ns + MS)
     }));
     events.submit(Event::best_effort_in_steps(0, |context| {
-        // Only the loop ends it.
+        // Only the loop ends this step.
         while !context.is_over() {}
         Step::More(0)
     }));
@@ -82,7 +82,7 @@ fn a_file_is_told_of_as_long_as_it_is_ready_or_once() {
             assert!(context.ready().read && !context.ready().write);
             count.set(count.get() + 1);
             if edge {
-                // Time enough to be notified again.
+                // Time enough for another notification.
                 let id = context.id();
                 let cancels = Event::timer(now_ns() + 5 * MS, move |context| {
                     assert!(context.cancel(id));
@@ -121,11 +121,11 @@ fn files_come_and_go_by_either_backend() {
                 Step::Done
             });
             let id = events.watch(Source::readable(other), watched).expect("a socket");
-            // Some are cancelled while they are ready, and before the loop has looked.
+            // Some events are cancelled while they are ready, before the loop has looked.
             if round % 3 == 0 {
                 assert!(events.cancel(id));
             }
-            // Some stay, together with others that have their numbers later.
+            // Some stay, together with later events that reuse their numbers.
             if round % 5 == 0 {
                 assert_eq!(events.run(), End::Done);
             }
@@ -158,7 +158,7 @@ fn signals_are_events() {
     });
     events.watch(source, said).expect("a file");
     events.submit(Event::timer(now_ns() + MS, |_| {
-        // SAFETY: to this thread, where it is blocked.
+        // SAFETY: raised on this thread, where the signal is blocked.
         assert_eq!(unsafe { libc::raise(libc::SIGUSR1) }, 0);
     }));
     assert_eq!(events.run(), End::Done);
@@ -185,7 +185,7 @@ fn other_threads_wake_a_loop_that_sleeps() {
         .collect();
     drop(handle);
     events.submit(Event::timer(now_ns() + MS, move |_| open.count_down(1)));
-    // Until the last of them has gone.
+    // Runs until the last of the threads has ended.
     assert_eq!(events.run(), End::Done);
     assert!(others.into_iter().all(|other| other.join().is_ok()));
     assert_eq!(events.stats().iter().map(|stats| stats.run.count()).sum::<u64>(), 401);
@@ -223,18 +223,18 @@ fn a_loop_is_a_file_that_is_readable_when_there_is_something_to_do() {
     let handle = events.handle();
     assert_eq!(events.turn(9), Turn { called: 0, next_ns: None, end: None });
     assert!(!is_readable(events.as_fd(), 0));
-    // As another thread would submit it.
+    // As if another thread submitted it.
     handle.submit(Event::best_effort(0, |_| {})).expect("a loop");
     assert!(is_readable(events.as_fd(), 0));
     assert_eq!(events.turn(9).called, 1);
     assert!(!is_readable(events.as_fd(), 0));
-    // Ended by the time, of an event that was submitted between turns.
+    // Ended by the release of an event that was submitted between turns.
     let release_ns = now_ns() + 2 * MS;
     events.submit(Event::timer(release_ns, |_| {}));
     assert!(is_readable(events.as_fd(), u64::MAX) && now_ns() >= release_ns);
     assert_eq!(events.turn(9).called, 1);
     assert!(!is_readable(events.as_fd(), 0));
-    // Ended by events that are left, and by files.
+    // Ended by remaining events, and by files.
     (0..3).for_each(|_| _ = events.submit(Event::best_effort(0, |_| {})));
     assert_eq!(events.turn(2).next_ns, Some(0));
     assert!(is_readable(events.as_fd(), 0));
@@ -257,7 +257,7 @@ fn a_turn_that_panics_is_followed_by_another() {
     events.submit(Event::timer(0, move |_| calls.set(true)));
     let turn = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| events.turn(9)));
     assert!(turn.is_err() && !called.get());
-    // Otherwise code that waits for the loop would never hear of it again.
+    // Otherwise code that waits for the loop would never be notified again.
     assert!(is_readable(events.as_fd(), now_ns() + 20_000 * MS));
     assert_eq!((events.turn(9).called, called.get()), (1, true));
     assert_eq!(events.turn(9).end, Some(End::Done));
@@ -272,7 +272,7 @@ fn a_watchdog_names_who_still_runs() {
     });
     let watchdog = watchdog.expect("a thread");
     let stuck = move |context: &mut Context<'_>| {
-        // The callback is not over before it was found.
+        // The callback does not end before it was found.
         let seen: Sighting = finds.recv().expect("the watchdog");
         assert_eq!(seen.name, Some(Name::Given("stuck")));
         assert!(seen.for_ns > MS);
@@ -280,7 +280,7 @@ fn a_watchdog_names_who_still_runs() {
     };
     events.submit(Event::best_effort(0, stuck).named("stuck"));
     assert_eq!(events.run(), End::Stopped);
-    // The watchdog keeps no loop waiting.
+    // The watchdog does not keep a loop waiting.
     assert_eq!(events.run(), End::Done);
     drop(watchdog);
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use super::{EventLoop, Files, Sighting};
 
-/// Watches a loop until it is dropped.
+/// Watches a loop until dropped.
 #[derive(Debug)]
 pub struct Watchdog {
-    /// Dropped first: that ends the thread.
+    /// Dropped first, which ends the thread.
     alive: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -32,7 +32,7 @@ impl Watchdog {
         let pause = (limit / 4).max(Duration::from_micros(100));
         let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         let watch = move || {
-            // The beginning of the call that was reported last.
+            // Start of the call that was reported last.
             let mut told = None;
             while gone.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 if let Some(seen) = lookout.sight()

@@ -1,4 +1,4 @@
-//! The letters to the thread of the timers, and the memory that comes back, without a lock.
+//! The mailbox of the timer thread, and the return of memory to submitters, both without a lock.
 //!
 //! ```text
 //!   submit ──post──► posted ──take──► Due (a heap, the thread's own) ──run──► spend ──► spent
@@ -8,8 +8,8 @@
 //!
 //! - MAIL-1: a letter is in one place: the thread that has put it in does not touch it, and the
 //!   thread that has taken it out owns it.
-//! - MAIL-2: `posted` has one owner, the thread; `spent` has one owner at a time, the thread that
-//!   has set `sweeping`.
+//! - MAIL-2: `posted` has one owner, the timer thread; `spent` has one owner at a time, the thread
+//!   that has set `sweeping`.
 
 use std::cmp::Ordering as Order;
 use std::collections::BinaryHeap;
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 use antiphon_linux::Linux;
 use antiphon_sync::queue::{Inbox, Item, Link};
 
-/// A timer on its way.
+/// A submitted timer in a mailbox.
 #[repr(C)]
 struct Node {
     link: Link<Linux>,
@@ -30,7 +30,7 @@ struct Node {
     run: Box<dyn FnMut(u64) + Send>,
 }
 
-/// A timer that one thread has.
+/// A timer that one thread owns.
 pub(super) struct Letter(Box<Node>);
 
 impl Letter {
@@ -53,10 +53,10 @@ impl Letter {
 
     /// # Safety
     ///
-    /// The item is of a letter's `into_item`, and no other code has it.
+    /// The item is from a letter's `into_item`, and no other code has it.
     unsafe fn from_item(item: Item) -> Self {
         let node = std::ptr::with_exposed_provenance_mut(item.word() as usize);
-        // SAFETY: made by `Box::into_raw`, and the caller's alone.
+        // SAFETY: made by `Box::into_raw`, and only the caller has it.
         Self(unsafe { Box::from_raw(node) })
     }
 }
@@ -79,8 +79,8 @@ impl Mail {
         run: impl FnOnce(u64) + Send + 'static,
     ) {
         let mut run = Some(run);
-        // The closure stays when it was called, so that the thread of the timers, which calls it,
-        // does not free it.
+        // The outer closure stays after its call, so that the timer thread, which calls it, does
+        // not free it.
         let run = Box::new(move |late_ns| {
             if let Some(run) = run.take() {
                 run(late_ns);
@@ -91,28 +91,28 @@ impl Mail {
 
     /// # Safety
     ///
-    /// Called by the thread of the timers only (MAIL-2).
+    /// Called only by the timer thread (MAIL-2).
     pub(super) unsafe fn take(&self) -> Option<Letter> {
         // SAFETY: the caller is the owner.
         let item = unsafe { self.posted.pop() }?;
-        // SAFETY: MAIL-1, all that is put in there is a letter.
+        // SAFETY: MAIL-1, every item in `posted` is a letter.
         Some(unsafe { Letter::from_item(item) })
     }
 
-    /// The letter is done with, and is kept for the next `sweep`, which frees it.
+    /// Keeps a letter that is done for the next `sweep`, which frees it.
     pub(super) fn spend(&self, letter: Letter) {
         put(&self.spent, letter);
     }
 
-    /// Frees the letters that were spent, unless another thread does. Does not block.
+    /// Frees the letters that were spent, unless another thread is doing so. Does not block.
     pub(super) fn sweep(&self) {
-        // Acquire: what the one before did to the inbox; pairs with the release below.
+        // Acquire: what the previous sweeper did to the inbox; pairs with the release below.
         if self.spent.is_empty() || self.sweeping.swap(true, Acquire) {
             return;
         }
-        // SAFETY: MAIL-2, we are the owner till `sweeping` is off; MAIL-1.
+        // SAFETY: MAIL-2, we are the owner until `sweeping` is cleared; MAIL-1.
         while let Some(item) = unsafe { self.spent.pop() } {
-            // SAFETY: MAIL-1, as above.
+            // SAFETY: MAIL-1, every item in `spent` is a letter.
             drop(unsafe { Letter::from_item(item) });
         }
         self.sweeping.store(false, Release);
@@ -121,24 +121,24 @@ impl Mail {
 
 fn put(inbox: &Inbox<Linux>, letter: Letter) {
     if let Some(item) = letter.into_item() {
-        // SAFETY: MAIL-1: a letter begins with its link, and we had it alone.
+        // SAFETY: MAIL-1: a letter begins with its link, and only we had it.
         unsafe { inbox.push(item) };
     }
 }
 
 impl Drop for Mail {
     fn drop(&mut self) {
-        // Relaxed: no other thread has it.
+        // Relaxed: no other thread uses this mailbox.
         self.sweeping.store(false, Relaxed);
         self.sweep();
-        // SAFETY: as no other thread has it, we are the owner.
+        // SAFETY: no other thread uses this mailbox, so we are the owner.
         while let Some(letter) = unsafe { self.take() } {
             drop(letter);
         }
     }
 }
 
-/// Letters by release, and of one release as they came.
+/// Letters in order of release, and those of one release in order of arrival.
 pub(super) struct Due {
     heap: BinaryHeap<At>,
     next: u64,
@@ -150,7 +150,8 @@ struct At {
 }
 
 impl Due {
-    /// An empty heap, with room for as many timers as the thread may have without allocating.
+    /// Creates an empty heap, with room for as many timers as the thread may have without
+    /// allocating.
     pub(super) fn new() -> Self {
         Self { heap: BinaryHeap::with_capacity(1024), next: 0 }
     }
@@ -177,7 +178,7 @@ impl At {
 
 impl Ord for At {
     fn cmp(&self, other: &Self) -> Order {
-        // The earliest is the greatest.
+        // The earliest release compares as the greatest.
         other.key().cmp(&self.key())
     }
 }

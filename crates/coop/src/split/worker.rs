@@ -1,4 +1,4 @@
-//! A thread that works, with a long slice.
+//! A worker thread, with a long slice.
 
 use std::marker::PhantomData;
 

@@ -1,17 +1,17 @@
-//! Files that the processes of one user have in common, and map.
+//! Files that the processes of one user share by mapping them.
 //!
-//! They are in a directory of the user's own, in memory: `$XDG_RUNTIME_DIR/antiphon` where that is
-//! the user's (XDG Base Directory Specification), else `/dev/shm/antiphon-UID`. No other user may
-//! enter it, so none can put a link or a file of theirs in the way of what is opened there; a
-//! directory that is another's, or open to others, is refused.
+//! They are in a private directory of the user, in memory: `$XDG_RUNTIME_DIR/antiphon` where that
+//! belongs to the user (XDG Base Directory Specification), else `/dev/shm/antiphon-UID`. No other
+//! user may enter it, so no other user can plant a link or a file under a name that is opened
+//! there. A directory that belongs to another user, or is open to others, is refused.
 //!
-//! A file without a name is of a process and of what it starts, which inherit it; it ends with the
-//! last of them, however that ends.
+//! A file without a name belongs to a process and the programs that it starts, which inherit it; it
+//! ends with the last of them, however that process ends.
 //!
-//! A process that may write to the file can cut it, and then any process that touches what is gone
-//! has a `SIGBUS`. A file with a name can't be sealed against that (`fcntl(2)`, `F_ADD_SEALS`:
-//! `memfd_create` only). Its mode keeps it to its user, and that user can end those processes
-//! without it.
+//! A process that may write to the file can truncate it, and then any process that accesses the
+//! missing part gets a `SIGBUS`. A file with a name can't be sealed against that (`fcntl(2)`,
+//! `F_ADD_SEALS`: `memfd_create` only). But its mode restricts it to its user, and that user can
+//! end those processes anyway.
 
 use std::ffi::{CStr, CString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -25,11 +25,12 @@ use std::ptr::{NonNull, null_mut};
 
 use super::user;
 
-/// The directory of the user's files, which is made if there is none, and its path.
+/// The directory of the user's files, created if it does not exist, and its path.
 ///
 /// # Errors
 ///
-/// The kernel's error; `PermissionDenied` where the directory is another's, or open to others.
+/// The kernel's error; `PermissionDenied` where the directory belongs to another user, or is open
+/// to others.
 pub fn own_directory() -> io::Result<(File, PathBuf)> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let owned = |path: &PathBuf| {
@@ -55,13 +56,13 @@ fn directory(path: &Path) -> io::Result<File> {
     Ok(directory)
 }
 
-/// Opens a file of that directory, or makes it, for its owner only. Its descriptor is none of the
-/// standard streams', also where these were closed.
+/// Opens or creates a file of that directory, for its owner only. Its descriptor is never that of a
+/// standard stream, even where these were closed.
 ///
 /// # Errors
 ///
-/// The kernel's error; `PermissionDenied` where the file is another's, open to others, has another
-/// name beside this one, or is none.
+/// The kernel's error; `PermissionDenied` where the file belongs to another user, is open to
+/// others, has a second name, or is not a regular file.
 pub fn open_own(directory: &File, name: &str) -> io::Result<File> {
     if name.is_empty() || name.contains('/') || name.starts_with('.') {
         return Err(Error::new(ErrorKind::InvalidInput, "not the name of a file"));
@@ -69,12 +70,12 @@ pub fn open_own(directory: &File, name: &str) -> io::Result<File> {
     let name = CString::new(name)?;
     let flags =
         libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
-    // SAFETY: the directory is open, and the name a string that ends in zero.
+    // SAFETY: the directory is open, and the name is a zero-terminated string.
     let file = unsafe { libc::openat(directory.as_raw_fd(), name.as_ptr(), flags, 0o600) };
     if file == -1 {
         return Err(Error::last_os_error());
     }
-    // SAFETY: opened above, and owned by no other.
+    // SAFETY: opened above, and nothing else owns it.
     let file = unsafe { File::from_raw_fd(file) };
     let file = beyond_standard(file, libc::F_DUPFD_CLOEXEC)?;
     let found = file.metadata()?;
@@ -88,21 +89,22 @@ pub fn open_own(directory: &File, name: &str) -> io::Result<File> {
     Ok(file)
 }
 
-/// A file in memory without a name, of `bytes` bytes for good, all zero, for its owner and for the
-/// programs that this process executes: all of them inherit it, whichever user they belong to.
-/// `title` is what `/proc` shows. Its descriptor is none of the standard streams'.
+/// Creates a file in memory without a name, with a fixed size of `bytes` zero bytes, for its owner
+/// and for the programs that this process executes: all of them inherit it, whichever user they
+/// belong to. `/proc` shows it as `title`. Its descriptor is never that of a standard stream.
 ///
 /// # Errors
 ///
 /// The kernel's error.
 pub fn nameless(title: &CStr, bytes: u64) -> io::Result<File> {
-    // SAFETY: a string that ends in zero.
+    // SAFETY: the title is a zero-terminated string.
     let made = |flags| match unsafe { libc::memfd_create(title.as_ptr(), flags) } {
         -1 => Err(Error::last_os_error()),
-        // SAFETY: a new descriptor, owned by no other.
+        // SAFETY: a new descriptor that nothing else owns.
         file => Ok(unsafe { File::from_raw_fd(file) }),
     };
-    // A system may insist that it can't be executed; one before Linux 6.3 does not know of that.
+    // A system may require that the file can't be executed; Linux before 6.3 does not know the
+    // flag.
     let file = made(libc::MFD_ALLOW_SEALING | libc::MFD_NOEXEC_SEAL).or_else(|why| {
         let is_unknown = why.raw_os_error() == Some(libc::EINVAL);
         if is_unknown { made(libc::MFD_ALLOW_SEALING) } else { Err(why) }
@@ -111,20 +113,21 @@ pub fn nameless(title: &CStr, bytes: u64) -> io::Result<File> {
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     file.set_len(bytes)?;
     let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-    // SAFETY: a file that is open, and numbers.
+    // SAFETY: the file is open, and the other arguments are numbers.
     if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } == -1 {
         return Err(Error::last_os_error());
     }
     Ok(file)
 }
 
-/// Opens once more the [nameless] file of that title that this process has, or has inherited, under
-/// that number: with locks of its own. What this process executes does not inherit it once more.
+/// Opens again the [nameless] file with that title that this process has, or has inherited, as
+/// descriptor `number`. The new descriptor has separate locks, and programs that this process
+/// executes do not inherit it.
 ///
 /// # Errors
 ///
-/// The kernel's error; `PermissionDenied` where it is another's, or open to others; `InvalidInput`
-/// where it is another file by now.
+/// The kernel's error; `PermissionDenied` where the file belongs to another user, or is open to
+/// others; `InvalidInput` where the descriptor is now another file.
 pub fn reopen_nameless(number: u32, title: &CStr) -> io::Result<File> {
     let name = format!("/memfd:{} (deleted)", title.to_string_lossy());
     let is_that = |number| match fs::read_link(nameless_path(number)) {
@@ -132,7 +135,8 @@ pub fn reopen_nameless(number: u32, title: &CStr) -> io::Result<File> {
         Ok(_) => Err(Error::new(ErrorKind::InvalidInput, "it is another file")),
         Err(why) => Err(why),
     };
-    // Before: to open something else may do something. After: that is what was opened.
+    // Checked before, because opening another file may have side effects; and after, because the
+    // descriptor may have changed.
     is_that(number)?;
     let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
     let mut options = OpenOptions::new();
@@ -144,25 +148,26 @@ pub fn reopen_nameless(number: u32, title: &CStr) -> io::Result<File> {
     Ok(file)
 }
 
-/// Where a process finds a file that it has open.
+/// The path by which a process finds its open descriptor `number`.
 #[must_use]
 pub fn nameless_path(number: u32) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{number}"))
 }
 
-/// The same file under a number that is not that of a standard stream. A program that has closed
-/// those, as daemons do, gets their numbers for what is opened next, and still writes to them.
+/// Moves the file to a descriptor that is not that of a standard stream. A program that has closed
+/// these, as daemons do, gets their numbers for the next files it opens, and may still write to
+/// them.
 fn beyond_standard(file: File, duplicate: libc::c_int) -> io::Result<File> {
     if file.as_raw_fd() > libc::STDERR_FILENO {
         return Ok(file);
     }
     let least = libc::STDERR_FILENO + 1;
-    // SAFETY: a file that is open, and numbers.
+    // SAFETY: the file is open, and the other arguments are numbers.
     let moved = unsafe { libc::fcntl(file.as_raw_fd(), duplicate, least) };
     if moved == -1 {
         return Err(Error::last_os_error());
     }
-    // SAFETY: a new descriptor, known to no other.
+    // SAFETY: a new descriptor that nothing else owns.
     Ok(unsafe { File::from_raw_fd(moved) })
 }
 
@@ -177,21 +182,21 @@ fn own(owner: u32, mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// The beginning of a file, mapped to read and write, in common with all that map it.
+/// A file mapped for reading and writing, shared with all processes that map it.
 #[derive(Debug)]
 pub struct Mapping {
     at: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: what is mapped is reached by raw pointers only, whose users answer for it; the mapping
-// itself is the process's.
+// SAFETY: the mapped memory is accessed by raw pointers only, for which their users are
+// responsible; the mapping itself belongs to the whole process.
 unsafe impl Send for Mapping {}
-// SAFETY: as above.
+// SAFETY: as for `Send`: accesses are by raw pointers only.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `bytes` bytes of a file, at a page's beginning.
+    /// Maps `bytes` bytes of a file, page-aligned.
     ///
     /// # Errors
     ///
@@ -202,7 +207,7 @@ impl Mapping {
         }
         let rights = libc::PROT_READ | libc::PROT_WRITE;
         let file = file.as_raw_fd();
-        // SAFETY: a new mapping, wherever the kernel likes.
+        // SAFETY: a new mapping, at an address of the kernel's choice.
         let at = unsafe { libc::mmap(null_mut(), bytes, rights, libc::MAP_SHARED, file, 0) };
         match NonNull::new(at.cast()) {
             Some(mapped) if at != libc::MAP_FAILED => Ok(Self { at: mapped, bytes }),
@@ -210,13 +215,13 @@ impl Mapping {
         }
     }
 
-    /// Where it is.
+    /// The address of the mapping, aligned to a page.
     #[must_use]
     pub fn as_ptr(&self) -> *mut u8 {
         self.at.as_ptr()
     }
 
-    /// How many bytes it has.
+    /// The length of the mapping, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -225,8 +230,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new`, and as long; each holder of a pointer has promised not to use
-        // it.
+        // SAFETY: mapped by `new` with this length; each holder of a pointer has promised not to
+        // use it any more.
         unsafe { libc::munmap(self.at.as_ptr().cast(), self.bytes) };
     }
 }

@@ -1,12 +1,12 @@
-//! `connect(2)`, without a wait for the other end.
+//! A non-blocking `connect(2)`.
 
 use std::io;
 use std::mem::size_of_val;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// Begins a connection: the socket does not block, and is ready to be written to when it is
-/// connected, or that has failed ([`TcpStream::take_error`]).
+/// Begins a connection. The socket is non-blocking, and becomes writable when it is connected or
+/// the connection has failed ([`TcpStream::take_error`]).
 ///
 /// # Errors
 ///
@@ -14,12 +14,12 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 pub fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: takes numbers.
+    // SAFETY: takes only numbers.
     let socket = unsafe { libc::socket(family, kind, 0) };
     if socket == -1 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: opened above, and owned by no other.
+    // SAFETY: opened above, and nothing else owns it.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
     let begun = match address {
         SocketAddr::V4(address) => connect_to(
@@ -43,7 +43,7 @@ pub fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
         ),
     };
     match begun {
-        // After a signal it goes on, as it does anyway.
+        // After a signal, the connection attempt goes on, as after `EINPROGRESS`.
         Err(error) if !matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) => {
             Err(error)
         }
@@ -53,7 +53,7 @@ pub fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
 
 fn connect_to<A>(socket: &OwnedFd, address: &A) -> io::Result<()> {
     let (at, size) = (core::ptr::from_ref(address).cast(), size_of_val(address));
-    // SAFETY: an open socket, and an address of that size, of the family that it says.
+    // SAFETY: the socket is open, and the address has that size and its stated family.
     match unsafe { libc::connect(socket.as_raw_fd(), at, size as libc::socklen_t) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

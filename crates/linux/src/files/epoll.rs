@@ -1,11 +1,12 @@
-//! `epoll(7)`: for a thread that waits for many files at a time, and for other threads.
+//! `epoll(7)`: waiting for many files and for notifications by other threads.
 //!
-//! Each file is registered once, for both ways, and edge-triggered: what becomes ready is said
-//! once, to the next wait. So a wait changes no registration. Nor does a notification, which is a
-//! write to an [`EventFd`] that is registered the same way, and never read: each write is an edge.
+//! Each file is registered once, for both ways, and edge-triggered: the next wait reports each file
+//! that becomes ready, once. So a wait changes no registration. Nor does a notification, which is a
+//! write to an [`EventFd`] that is registered in the same way and never read: each write is an
+//! edge.
 //!
-//! The crate `polling` does the same for more systems; there, of version 3.11, each wait costs four
-//! further system calls, for the files of its timer and its notifier (`Poller::wait_deadline` in
+//! The crate `polling` does the same for more systems. In its version 3.11, each wait costs four
+//! more system calls, for the files of its timer and its notifier (`Poller::wait_deadline` in
 //! `src/epoll.rs`).
 
 use std::io;
@@ -17,52 +18,52 @@ use antiphon_platform::Deadline;
 use crate::notify::{EventFd, left};
 use crate::sys;
 
-/// An `epoll` file, and one by which it is notified.
+/// An `epoll` file, and the `eventfd` by which it is notified.
 #[derive(Debug)]
 pub struct Epoll {
     file: OwnedFd,
     bell: EventFd,
 }
 
-/// When waits tell of a file.
+/// The condition under which a wait reports a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// When it becomes ready: once, until there is more.
+    /// The file has become ready: reported once, until there is more.
     Edge,
-    /// As long as it is ready.
+    /// The file is ready: reported by each wait.
     Level,
 }
 
-/// Where a wait puts what is ready.
+/// The buffer for the events of a wait.
 pub struct Events {
     all: Vec<libc::epoll_event>,
     ready: usize,
 }
 
-/// The state that a file has come to.
+/// The readiness of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The key of its registration.
+    /// The key of the file's registration.
     pub key: u64,
-    /// There may be something to read, or the end, or an error.
+    /// There may be data to read, or end of file, or an error.
     pub read: bool,
     /// There may be room to write, or an error.
     pub write: bool,
-    /// The other end was closed, or there is an error, or urgent data: a read that is short says
-    /// nothing of what is behind it.
+    /// The other end was closed, or there is an error, or urgent data: a short read then does not
+    /// mean that there is nothing more.
     pub odd: bool,
 }
 
-/// Set where the kernel knows whole milliseconds only.
+/// Set where the kernel supports only whole milliseconds.
 static COARSE: AtomicBool = AtomicBool::new(false);
 
-/// The bell's.
+/// The key of the bell.
 const BELL: u64 = u64::MAX;
 pub(super) const READ: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLPRI) as u32;
 pub(super) const WRITE: u32 = libc::EPOLLOUT as u32;
 const ENDS: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
-/// The ways in which a file may be ready, by its `EPOLL*` or `POLL*` bits: whether there may be
-/// something to read, and room to write.
+/// Decodes the `EPOLL*` or `POLL*` bits of a file: returns whether it may be readable, and whether
+/// it may be writable.
 #[must_use]
 pub const fn ways_of(bits: u32) -> (bool, bool) {
     (bits & (READ | ENDS) != 0, bits & (WRITE | ENDS) != 0)
@@ -71,31 +72,31 @@ pub const fn ways_of(bits: u32) -> (bool, bool) {
 const ODD: u32 = ENDS | (libc::EPOLLRDHUP | libc::EPOLLPRI) as u32;
 
 impl Epoll {
-    /// Creates one without files.
+    /// Creates an `epoll` file without registrations.
     ///
     /// # Errors
     ///
     /// The kernel's error: too many files are open.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: takes a number.
+        // SAFETY: takes only a number.
         let file = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
         if file == -1 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: opened above, and owned by no other.
+        // SAFETY: opened above, and nothing else owns it.
         let file = unsafe { OwnedFd::from_raw_fd(file) };
         let epoll = Self { file, bell: EventFd::new()? };
         epoll.register(epoll.bell.as_fd(), libc::EPOLLIN as u32, BELL)?;
         Ok(epoll)
     }
 
-    /// Registers a file: waits tell of it by the key from now on, and the next does if it is ready
-    /// already.
+    /// Registers a file: from now on waits report it by the key. If it is ready already, the next
+    /// wait does.
     ///
     /// # Errors
     ///
-    /// The kernel's error: it is a file that is always ready, and can't be waited for; or there is
-    /// no memory, or no room (`fs.epoll.max_user_watches`).
+    /// The kernel's error: the file is always ready, and can't be waited for; or there is no
+    /// memory, or no room (`fs.epoll.max_user_watches`).
     ///
     /// # Panics
     ///
@@ -105,7 +106,7 @@ impl Epoll {
         self.register(file, READ | WRITE, key)
     }
 
-    /// Like [`add`](Self::add), for one way or both, and by level, if the caller likes.
+    /// Like [`add`](Self::add), for reading, writing or both, edge- or level-triggered.
     ///
     /// # Errors
     ///
@@ -136,27 +137,27 @@ impl Epoll {
     fn control(&self, file: BorrowedFd<'_>, events: u32, key: u64) -> io::Result<()> {
         let mut event = libc::epoll_event { events, u64: key };
         let (epoll, file) = (self.file.as_raw_fd(), file.as_raw_fd());
-        // SAFETY: two open files, and an event that is there to read.
+        // SAFETY: both files are open, and the event is valid to read.
         match unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, file, &raw mut event) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
     }
 
-    /// Takes a registration back, before the file is closed: a clone of it would keep that. No wait
-    /// that begins after this tells of it.
+    /// Removes a registration. Must be called before the file is closed, because a clone of the
+    /// descriptor would keep the registration. No wait that begins after this reports the file.
     pub fn remove(&self, file: BorrowedFd<'_>) {
         let (epoll, file) = (self.file.as_raw_fd(), file.as_raw_fd());
-        // SAFETY: two open files. That it is refused says that there is no registration.
+        // SAFETY: both files are open. An error means that there is no registration.
         let _ = unsafe {
             let remove = libc::EPOLL_CTL_DEL as usize;
             sys::call(libc::SYS_epoll_ctl, [epoll as usize, remove, file as usize, 0])
         };
     }
 
-    /// Waits until a file is ready, or another thread notifies, or until the deadline; a deadline
-    /// in the past means a poll. May return early, with nothing. Use it from one thread at a time:
-    /// otherwise it is undefined which thread gets which event.
+    /// Waits until a file is ready, another thread notifies, or the deadline has passed; a deadline
+    /// in the past means a poll. May return early, without events. Use it from one thread at a
+    /// time: otherwise it is undefined which thread gets which event.
     ///
     /// # Errors
     ///
@@ -173,8 +174,9 @@ impl Epoll {
         Ok(())
     }
 
-    /// Whether the kernel, before 5.11, was found to know whole milliseconds only: then waits end
-    /// up to one late, and a caller that minds has a [`TimerFd`](super::TimerFd) beside its files.
+    /// Returns whether the kernel (before 5.11) was found to support only whole milliseconds. Waits
+    /// then end up to 1 ms late; a caller that needs better adds a [`TimerFd`](super::TimerFd) to
+    /// its files.
     #[must_use]
     pub fn is_coarse() -> bool {
         // Relaxed: as in `wait_for`.
@@ -188,37 +190,38 @@ impl Epoll {
     ) -> Result<usize, sys::Errno> {
         let file = self.file.as_raw_fd() as usize;
         let (room, most) = (events.all.as_mut_ptr() as usize, events.all.len());
-        // Relaxed: a fact of the machine, found again if it is not seen.
+        // Relaxed: a property of the machine, detected again by a thread that does not see it.
         if !COARSE.load(Relaxed) {
             let time = left.map_or(0, |left| core::ptr::from_ref(left) as usize);
-            // SAFETY: `most` events are ours to write; a time is there to read, or none; no mask.
+            // SAFETY: `most` events are writable; the time is readable or null; there is no mask.
             let got = unsafe { sys::call(libc::SYS_epoll_pwait2, [file, room, most, time, 0, 0]) };
-            // Not there, or refused by a filter that does not know it.
+            // The call is missing, or refused by a filter that does not know it.
             if !matches!(got, Err(sys::Errno(libc::ENOSYS | libc::EPERM))) {
                 return got;
             }
             COARSE.store(true, Relaxed);
         }
-        // SAFETY: as above.
+        // SAFETY: as for `epoll_pwait2`; the time is a number.
         unsafe { sys::call(libc::SYS_epoll_pwait, [file, room, most, millis(left) as usize, 0, 0]) }
     }
 
-    /// The bell by which others end a wait, or the next if no thread waits, with any ticket.
+    /// The bell by which other threads end the present wait, or the next one if no thread waits,
+    /// with any ticket.
     #[must_use]
     pub fn bell(&self) -> &EventFd {
         &self.bell
     }
 }
 
-/// Readable when there is a ready file, or a notification, that no wait has told of: for threads
-/// that wait for this, too.
+/// Readable when there is a ready file or a notification that no wait has reported, so that threads
+/// can wait for this file, too.
 impl AsFd for Epoll {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 }
 
-/// As `epoll_wait` takes it: rounded up, -1 for ever.
+/// The timeout for `epoll_wait`, in milliseconds: rounded up, -1 for none.
 fn millis(left: Option<&libc::timespec>) -> isize {
     let Some(left) = left else { return -1 };
     let millis = left.tv_sec.saturating_mul(1000);
@@ -279,7 +282,7 @@ mod tests {
         assert_eq!(look(&epoll, &mut events), [Event { read: true, ..room }]);
         other.read_exact(&mut [0]).expect("a byte");
         assert_eq!(look(&epoll, &mut events), []);
-        // Not by closing it: the child of a fork in another test may have it open until its `exec`.
+        // Not by `close`: the child of a fork in another test may have it open until its `exec`.
         one.shutdown(Shutdown::Both).expect("a connected socket");
         assert_eq!(look(&epoll, &mut events), [Event { read: true, odd: true, ..room }]);
         epoll.remove(other.as_fd());

@@ -1,16 +1,16 @@
-//! Files that a thread waits for: sockets, pipes, whatever `poll(2)` takes.
+//! Waiting for files: sockets, pipes, and all others that `poll(2)` takes.
 //!
-//! | what | is for |
+//! | item | purpose |
 //! |---|---|
-//! | [`wait`] | a thread that waits for one file; [`wait_beside`], or for another |
-//! | [`Epoll`] | a wait for many files, and for others that ring its [bell](Epoll::bell) |
-//! | `Ring` | to let the kernel receive and send for many; with the feature `io_uring` |
-//! | [`TimerFd`] | a wait for a time, beside files |
-//! | [`Signals`] | a wait for signals, beside files |
-//! | [`connect`] | a connection that its maker need not wait for |
+//! | [`wait`] | a wait for one file; [`wait_beside`], or for a second |
+//! | [`Epoll`] | a wait for many files, and for threads that ring its [bell](Epoll::bell) |
+//! | `Ring` | receiving and sending by the kernel for many files; feature `io_uring` |
+//! | [`TimerFd`] | a wait for a time, together with files |
+//! | [`Signals`] | a wait for signals, together with files |
+//! | [`connect`] | a connection without blocking |
 //! | [`peer`] | the process at the other end of a Unix socket |
 //! | [`own_directory`], [`open_own`], [`Mapping`] | memory that the processes of a user share |
-//! | [`nameless`], [`reopen_nameless`] | memory that a process shares with what it starts |
+//! | [`nameless`], [`reopen_nameless`] | memory that a process shares with its children |
 //!
 //! Each wait is one system call.
 
@@ -40,17 +40,17 @@ pub use ring::{Done, Ring};
 pub use signals::{Signalled, Signals};
 pub use timer::TimerFd;
 
-/// The way in which a file is to be ready.
+/// The direction in which a file must be ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// There is something to read, or to accept; or the end, or an error.
+    /// There is data to read, or a connection to accept, or end of file, or an error.
     Read,
     /// There is room to write; or an error.
     Write,
 }
 
-/// Blocks until the file is ready, or until the deadline; returns whether it is ready. A deadline
-/// in the past is a look. May return early, for example where a signal comes: `false`.
+/// Blocks until the file is ready or the deadline has passed; returns whether the file is ready. A
+/// deadline in the past means a poll. May return `false` early, for example when a signal comes.
 ///
 /// # Errors
 ///
@@ -59,8 +59,8 @@ pub fn wait(file: BorrowedFd<'_>, way: Way, deadline: Option<Deadline>) -> io::R
     wait_for(&mut [asks(file, way)], deadline)
 }
 
-/// Like [`wait`], but no longer than until the other file can be read: `false`, if the first is not
-/// ready then.
+/// Like [`wait`], but ends when `other` becomes readable: returns `false` if `file` is not ready
+/// then.
 ///
 /// # Errors
 ///
@@ -82,12 +82,12 @@ fn asks(file: BorrowedFd<'_>, way: Way) -> libc::pollfd {
     libc::pollfd { fd: file.as_raw_fd(), events, revents: 0 }
 }
 
-/// Whether the first of them is ready.
+/// Waits for the files; returns whether the first one is ready.
 fn wait_for(files: &mut [libc::pollfd], deadline: Option<Deadline>) -> io::Result<bool> {
     let mut left = left(deadline);
     let left = left.as_mut().map_or(0, |left| core::ptr::from_mut(left) as usize);
     let polls = files.as_mut_ptr() as usize;
-    // SAFETY: `files.len()` `pollfd` and a time, all ours to write; no mask.
+    // SAFETY: `files.len()` `pollfd` and a time, all writable; there is no mask.
     match unsafe { sys::call(libc::SYS_ppoll, [polls, files.len(), left, 0, 0]) } {
         Ok(_) => Ok(files[0].revents != 0),
         Err(sys::Errno(libc::EINTR)) => Ok(false),
@@ -95,34 +95,34 @@ fn wait_for(files: &mut [libc::pollfd], deadline: Option<Deadline>) -> io::Resul
     }
 }
 
-/// Makes calls that would block say so (`O_NONBLOCK`), or block.
+/// Sets or clears `O_NONBLOCK`: whether calls fail that would block.
 ///
 /// # Errors
 ///
 /// The kernel's error.
 pub fn set_nonblocking(file: BorrowedFd<'_>, nonblocking: bool) -> io::Result<()> {
     let file = file.as_raw_fd();
-    // SAFETY: a file that is open, and no pointers.
+    // SAFETY: the file is open, and there are no pointers.
     let flags = unsafe { libc::fcntl(file, libc::F_GETFL) };
     if flags == -1 {
         return Err(io::Error::last_os_error());
     }
     let set = if nonblocking { flags | libc::O_NONBLOCK } else { flags & !libc::O_NONBLOCK };
-    // SAFETY: as above.
+    // SAFETY: the file is open, and there are no pointers.
     if set != flags && unsafe { libc::fcntl(file, libc::F_SETFL, set) } == -1 {
         return Err(io::Error::last_os_error());
     }
     Ok(())
 }
 
-/// Lets up to `most` connections wait to be accepted, as far as the system allows
-/// (`net.core.somaxconn`). On a socket that listens already, too.
+/// Sets the number of connections that may wait to be accepted, as far as the system allows
+/// (`net.core.somaxconn`). Also works on a socket that already listens.
 ///
 /// # Errors
 ///
 /// The kernel's error.
 pub fn set_backlog(listener: BorrowedFd<'_>, most: i32) -> io::Result<()> {
-    // SAFETY: a file that is open, and no pointers.
+    // SAFETY: the file is open, and there are no pointers.
     match unsafe { libc::listen(listener.as_raw_fd(), most) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

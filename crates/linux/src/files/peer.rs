@@ -1,14 +1,14 @@
-//! The process at the other end of a Unix socket, by the kernel's word.
+//! The process at the other end of a Unix socket, as the kernel reports it.
 
 use core::mem::MaybeUninit;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// The process that has connected or, for a socket that has connected, the one that listens: as of
-/// when that was done.
+/// The process that connected or, for a socket that has connected, the listening process, as of
+/// that call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// The process, as the caller's PID namespace has it; 0 if it is not in there.
+    /// Process id in the caller's PID namespace; 0 if the process is not in it.
     pub pid: u32,
     /// The effective user of the process.
     pub user: u32,
@@ -18,13 +18,13 @@ pub struct Peer {
 ///
 /// # Errors
 ///
-/// If it is no such socket.
+/// The kernel's error if `socket` is not a Unix socket.
 pub fn peer(socket: BorrowedFd<'_>) -> io::Result<Peer> {
     let mut known = MaybeUninit::<libc::ucred>::zeroed();
     let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
     let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
     let to = known.as_mut_ptr().cast();
-    // SAFETY: as much memory of ours as we say, and its length.
+    // SAFETY: a local of the given size, and its length.
     let code = unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, to, &raw mut bytes) };
     if code != 0 {
         return Err(io::Error::last_os_error());
@@ -37,7 +37,7 @@ pub fn peer(socket: BorrowedFd<'_>) -> io::Result<Peer> {
 /// The effective user of this process.
 #[must_use]
 pub fn user() -> u32 {
-    // SAFETY: takes nothing, and never fails.
+    // SAFETY: takes no arguments, and never fails.
     unsafe { libc::geteuid() }
 }
 

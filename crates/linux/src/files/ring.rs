@@ -1,20 +1,20 @@
-//! `io_uring(7)`: for a thread that lets the kernel receive and send, for many files at a time, and
-//! waits.
+//! `io_uring(7)`: a thread lets the kernel receive and send for many files at a time, and waits for
+//! the results.
 //!
 //! ```text
-//!   receive, send, ready ──► entries, in memory that is shared with the kernel
-//!   wait ──────────────────► one system call: begins them all, and waits until one is done
-//!        ◄────────────────── of each that is done: its key, and what came of it
+//!   receive, send, ready ──► entries, in memory that the kernel shares
+//!   wait ──────────────────► one system call: begins them all, waits until one is done
+//!        ◄────────────────── for each completed entry: its key and its result
 //! ```
 //!
-//! - RING-1: a ring belongs to the thread that has made it (`IORING_SETUP_SINGLE_ISSUER`), and the
-//!   kernel does its work while that thread waits (`IORING_SETUP_DEFER_TASKRUN`): nothing
-//!   interrupts it.
-//! - RING-2: the kernel takes entries in the order in which they were put in: an entry that takes
-//!   back another comes after it, and before whatever has the same key later.
+//! - RING-1: a ring belongs to the thread that made it (`IORING_SETUP_SINGLE_ISSUER`), and the
+//!   kernel does its work while that thread waits (`IORING_SETUP_DEFER_TASKRUN`), without
+//!   interrupting it.
+//! - RING-2: the kernel takes entries in the order in which they were queued: a cancellation comes
+//!   after the entry that it cancels, and before any later entry with the same key.
 //!
-//! Other threads end a wait by an [`EventFd`]: the ring polls it for writes, and no thread reads
-//! it.
+//! Other threads end a wait through an [`EventFd`]: the ring polls it for writes, and no thread
+//! reads it.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd};
@@ -29,28 +29,28 @@ use super::{Trigger, Way};
 use crate::notify::{EventFd, left};
 use crate::sys::errno_kept;
 
-/// The requests to the kernel, and those of them that are done.
+/// The queues of requests to the kernel and of completed requests.
 pub struct Ring {
     ring: IoUring,
-    /// The flags of each call.
+    /// The flags of each `io_uring_enter` call.
     flags: EnterFlags,
     bell: Fd,
-    /// Whether the kernel tells of the bell.
+    /// Whether the kernel polls the bell.
     listens: bool,
-    /// An entry that may be done at once is not begun yet.
+    /// Whether an entry that may complete at once is not begun yet.
     hurries: bool,
 }
 
 /// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
-    /// The number of bytes; or, of [`Ring::ready`], that it is ready.
+    /// The number of bytes; or, for [`Ring::ready`], that the file is ready.
     Bytes(usize),
-    /// Nothing: it was [taken back](Ring::cancel).
+    /// Nothing was done: the request was [cancelled](Ring::cancel).
     TakenBack,
-    /// Nothing, and it is to be asked for again.
+    /// Nothing was done: the caller must make the request again.
     Again,
-    /// An error, by its number.
+    /// The request failed with this `errno`.
     Failed(i32),
 }
 
@@ -58,20 +58,20 @@ pub enum Done {
 const BELL: u64 = 0;
 /// The key of entries whose results no caller waits for.
 const NOBODY: u64 = 1;
-/// The number of entries that are begun together, at most.
+/// The largest number of entries that are begun together.
 const ENTRIES: u32 = 256;
-/// The room for entries that are done; of more the kernel keeps a list.
+/// The room for completed entries; the kernel keeps a list of those beyond it.
 const DONE: u32 = 2048;
-/// A flag of a receive: not to be tried before it is to be ready (`IORING_RECVSEND_POLL_FIRST`).
+/// A flag of a receive: wait for readiness before the first try (`IORING_RECVSEND_POLL_FIRST`).
 const POLL_FIRST: u16 = 1;
 
 impl Ring {
-    /// A ring of the calling thread. A write to the bell ends a wait, or the next if it does not
-    /// wait; the bell is to be open as long as the ring.
+    /// Creates a ring for the calling thread. A write to the bell ends the present wait, or the
+    /// next one; the bell must stay open as long as the ring.
     ///
     /// # Errors
     ///
-    /// The kernel's error: it has no rings, or none of this kind (before Linux 6.1); they are not
+    /// The kernel's error: it has no rings, or none of this kind (before Linux 6.1); rings are not
     /// allowed (`kernel.io_uring_disabled`, a filter); too many files are open.
     pub fn new(bell: &EventFd) -> io::Result<Self> {
         let mut builder = IoUring::builder();
@@ -79,59 +79,63 @@ impl Ring {
         builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
         let ring = builder.build(ENTRIES)?;
         let mut flags = EnterFlags::GETEVENTS | EnterFlags::EXT_ARG;
-        // A thread that waits is idle, and does not wait for a disk.
+        // A waiting thread is idle, and must not count as waiting for a disk.
         flags.set(EnterFlags::NO_IOWAIT, ring.params().is_feature_no_iowait());
         let bell = Fd(bell.as_fd().as_raw_fd());
         let mut ring = Self { ring, flags, bell, listens: false, hurries: false };
-        // A filter may let a ring be made, and no call of it.
+        // A filter may allow making a ring, but refuse its calls.
         ring.enter(0, Some(&Timespec::new()))?;
         Ok(ring)
     }
 
-    /// Receives what there is, or will be: the result is how many bytes. It is not tried before the
-    /// file is to be ready: for callers that have tried, or know that there was no more.
+    /// Receives available or future data: the result is the number of bytes. The kernel waits for
+    /// readiness before the first try, so this is for callers that have tried, or know that there
+    /// is no data yet.
     ///
     /// # Safety
     ///
-    /// `room` bytes are there to be written, and belong to no other, until a [`wait`](Self::wait)
-    /// has told of the key.
+    /// The `room` bytes must be writable, and not used otherwise, until a [`wait`](Self::wait) has
+    /// reported the key.
     ///
     /// # Panics
     ///
-    /// If the key is 0 or 1, or the program has closed the ring's file; here and below.
+    /// If the key is 0 or 1, or the program has closed the ring's file; this also holds for the
+    /// functions below.
     pub unsafe fn receive(&mut self, file: BorrowedFd<'_>, (at, room): (*mut u8, usize), key: u64) {
         let entry = opcode::Recv::new(Fd(file.as_raw_fd()), at, length(room)).ioprio(POLL_FIRST);
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.put(entry.build(), key) }
     }
 
-    /// Sends as much as there is room for, once there is some: the result is how many bytes.
+    /// Sends as many bytes as there is room for, once there is some: the result is the number of
+    /// bytes.
     ///
     /// # Safety
     ///
-    /// These bytes are there to be read, and no thread writes to them, until a [`wait`](Self::wait)
-    /// has told of the key.
+    /// The bytes must be readable, and no thread may write to them, until a [`wait`](Self::wait)
+    /// has reported the key.
     pub unsafe fn send(&mut self, file: BorrowedFd<'_>, (at, bytes): (*const u8, usize), key: u64) {
         let entry = opcode::Send::new(Fd(file.as_raw_fd()), at, length(bytes));
         self.hurries = true;
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.put(entry.flags(libc::MSG_NOSIGNAL).build(), key) }
     }
 
-    /// Finds out when the file is ready, which one that can't be waited for always is.
+    /// Completes when the file is ready. A file that can't be waited for is always ready.
     pub fn ready(&mut self, file: BorrowedFd<'_>, way: Way, key: u64) {
         let ways = match way {
             Way::Read => libc::POLLIN | libc::POLLRDHUP,
             Way::Write => libc::POLLOUT,
         };
         let entry = opcode::PollAdd::new(Fd(file.as_raw_fd()), ways as u32).build();
-        // SAFETY: it has the kernel write nothing.
+        // SAFETY: the kernel writes no memory for this entry.
         unsafe { self.put(entry, key) }
     }
 
-    /// Tells of the file when it is ready for these ways (reading, writing), by its `POLL*` bits in
-    /// the place of bytes: once; or, edge-triggered, each time that it has become so, for as long
-    /// as there is [more](Self::wait_for_more) to come. One that can't be waited for always is.
+    /// Reports when the file is ready for reading, writing or either, as the flags say; the result
+    /// has its `POLL*` bits in the place of bytes. Reports once; or, edge-triggered, each time that
+    /// the file becomes ready, as long as there is [more](Self::wait_for_more) to come. A file that
+    /// can't be waited for is always ready.
     pub fn watch(
         &mut self,
         file: BorrowedFd<'_>,
@@ -141,40 +145,42 @@ impl Ring {
     ) {
         let ways = if read { READ } else { 0 } | if write { WRITE } else { 0 };
         let entry = opcode::PollAdd::new(Fd(file.as_raw_fd()), ways);
-        // SAFETY: it has the kernel write nothing.
+        // SAFETY: the kernel writes no memory for this entry.
         unsafe { self.put(entry.multi(trigger == Trigger::Edge).build(), key) }
     }
 
-    /// Makes the request with that key end soon: nothing was done, or it is done.
+    /// Makes the request with that key end soon, either completed or cancelled without effect.
     pub fn cancel(&mut self, key: u64) {
         self.hurries = true;
-        // SAFETY: it has the kernel write nothing. RING-2: what it ends is of that key now.
+        // SAFETY: the kernel writes no memory for this entry. RING-2: it ends the request that has
+        // that key now.
         unsafe { self.push(opcode::AsyncCancel::new(key).build().user_data(NOBODY)) }
     }
 
     /// # Safety
     ///
-    /// The contract is that of the entry.
+    /// The contract of the entry holds.
     unsafe fn put(&mut self, entry: Entry, key: u64) {
         assert!(key > NOBODY, "a key that is taken");
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.push(entry.user_data(key)) }
     }
 
     /// # Safety
     ///
-    /// The contract is that of the entry.
+    /// The contract of the entry holds.
     unsafe fn push(&mut self, entry: Entry) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         while unsafe { self.ring.submission().push(&entry) }.is_err() {
-            // It is full.
+            // The queue is full.
             let begun = errno_kept(|| self.ring.submit());
             passing(begun).expect("a ring takes what it has room for");
         }
     }
 
-    /// Makes the kernel write to that file, too, when something is done or is to be done by a wait.
-    /// A thread that waits for the ring's own file misses that: work is done by the ring's thread.
+    /// Makes the kernel also write to `told` when a request has completed or needs a wait to
+    /// complete. A thread that waits for the ring's own file would miss this, because the ring's
+    /// thread does the work.
     ///
     /// # Errors
     ///
@@ -183,12 +189,10 @@ impl Ring {
         self.ring.submitter().register_eventfd(told.as_fd().as_raw_fd())
     }
 
-    /// Begins what was asked for, and does not wait; whether there is something that a wait would
-    /// tell of.
+    /// Begins the queued requests without waiting; returns whether a wait would report any result.
     ///
     /// # Errors
     /// See [`wait`](Self::wait).
-    /// As of [`wait`](Self::wait).
     pub fn begin(&mut self) -> io::Result<bool> {
         if !(self.ring.submission().is_empty() && self.listens) {
             self.enter(0, Some(&Timespec::new()))?;
@@ -196,7 +200,7 @@ impl Ring {
         Ok(self.has_news())
     }
 
-    /// Whether a look is worth it: something is done, or may be done at once.
+    /// Returns whether a poll is worth its cost: a request has completed, or may complete at once.
     #[must_use]
     pub fn is_worth_it(&mut self) -> bool {
         self.hurries || self.has_news()
@@ -207,9 +211,9 @@ impl Ring {
         submission.taskrun() || submission.cq_overflow() || !completion.is_empty()
     }
 
-    /// Begins what was asked for, and waits until something is done, or another thread rings the
-    /// bell, or until the deadline; one in the past is a look. Tells of each request that is done
-    /// the key, and its result. May return early, with nothing.
+    /// Begins the queued requests, and waits until one completes, another thread rings the bell, or
+    /// the deadline has passed; a deadline in the past means a poll. Calls `tell` with the key and
+    /// the result of each completed request. May return early, without results.
     ///
     /// # Errors
     ///
@@ -223,7 +227,7 @@ impl Ring {
         self.wait_for_more(deadline, |key, done, _| tell(key, done))
     }
 
-    /// Like [`wait`](Self::wait), but also says of each whether there is more to come by that key.
+    /// Like [`wait`](Self::wait), but also passes whether more results will come for that key.
     ///
     /// # Errors
     ///
@@ -250,11 +254,11 @@ impl Ring {
         Ok(())
     }
 
-    /// One system call.
+    /// Enters the kernel: one system call.
     fn enter(&mut self, want: u32, left: Option<&Timespec>) -> io::Result<()> {
         if !self.listens {
             let bell = opcode::PollAdd::new(self.bell, libc::POLLIN as u32).multi(true);
-            // SAFETY: it has the kernel write nothing.
+            // SAFETY: the kernel writes no memory for this entry.
             unsafe { self.push(bell.build().user_data(BELL)) }
             self.listens = true;
         }
@@ -262,7 +266,8 @@ impl Ring {
         let (none, begins) = (SubmitArgs::new(), self.ring.submission().len() as u32);
         let arguments = left.map_or(none, |left| none.timespec(left));
         let (submitter, flags) = (self.ring.submitter(), self.flags.bits());
-        // SAFETY: entries that were put in, and arguments that are there for the call.
+        // SAFETY: the entries were queued under their contracts, and the arguments live for the
+        // call.
         let entered =
             errno_kept(|| unsafe { submitter.enter(begins, want, flags, Some(&arguments)) });
         passing(entered)
@@ -280,7 +285,7 @@ impl Done {
     }
 }
 
-/// The result of a call that is repeated in any case: only errors that will not pass are returned.
+/// The result of a call that is repeated in any case: only permanent errors are returned.
 fn passing(said: io::Result<usize>) -> io::Result<()> {
     let passes = |code| matches!(code, libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY);
     match said {
@@ -289,7 +294,7 @@ fn passing(said: io::Result<usize>) -> io::Result<()> {
     }
 }
 
-/// As an entry takes it: what is longer is done in part.
+/// The length for an entry, which is capped: a longer buffer is processed in part.
 fn length(bytes: usize) -> u32 {
     bytes.min(i32::MAX as usize) as u32
 }

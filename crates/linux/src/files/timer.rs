@@ -1,41 +1,41 @@
-//! `timerfd_create(2)`: a file that is readable from a time on.
+//! `timerfd_create(2)`: a file that becomes readable at a given time.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::{clock, sys};
 
-/// A file that is readable from a time of the monotonic clock on, once it was set; exact to the
-/// nanosecond, as far as the kernel is.
+/// A file that becomes readable at a time of the monotonic clock, once it was set. The time is in
+/// nanoseconds; its accuracy is that of the kernel's timers.
 #[derive(Debug)]
 pub struct TimerFd(OwnedFd);
 
 impl TimerFd {
-    /// A new file, that is never readable, and closed on `exec`.
+    /// Creates a file whose timer is not set; it is closed on `exec`.
     ///
     /// # Errors
     ///
     /// The kernel's error: too many files are open.
     pub fn new() -> io::Result<Self> {
         let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
-        // SAFETY: takes two numbers.
+        // SAFETY: takes only two numbers.
         let file = unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) };
         if file == -1 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: opened above, and owned by no other.
+        // SAFETY: opened above, and nothing else owns it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(file) }))
     }
 
-    /// Makes the file readable from that time on, at once if that has passed, and not before;
-    /// `None`: never. A system call.
+    /// Makes the file readable from that time on, at once if it has passed; with `None`, never. A
+    /// system call.
     pub fn set(&self, at_ns: Option<u64>) {
-        // All zero bits would stop it.
+        // A time of zero would disarm the timer.
         let it_value = clock::timespec(at_ns.map_or(0, |at| at.max(1)));
         let time = libc::itimerspec { it_interval: clock::timespec(0), it_value };
         let (file, time) = (self.0.as_raw_fd() as usize, core::ptr::from_ref(&time) as usize);
-        // SAFETY: a time that is there to read; the old one is not wanted. It is refused for times
-        // that are none only.
+        // SAFETY: the time is readable, and the old one is not requested. The call fails only for
+        // invalid times.
         let _ = unsafe {
             let absolute = libc::TFD_TIMER_ABSTIME as usize;
             sys::call(libc::SYS_timerfd_settime, [file, absolute, time, 0])

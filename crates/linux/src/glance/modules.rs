@@ -1,17 +1,16 @@
-//! The program and its libraries, as the loader has them: where the tables are by which frames are
-//! found.
+//! The program and its libraries, from the loader's list: the location of their unwind tables.
 
 use core::ffi::{c_int, c_void};
 use core::slice;
 
-/// A file that is mapped, which can't be unmapped while one has this.
+/// A mapped file. It can't be unmapped while this value exists.
 #[derive(Debug)]
 pub struct Module<'a> {
     base: usize,
     headers: &'a [libc::Elf64_Phdr],
 }
 
-/// The address of some bytes, and the bytes.
+/// An address, and the bytes at it.
 pub type Bytes<'a> = (u64, &'a [u8]);
 
 impl<'a> Module<'a> {
@@ -23,8 +22,8 @@ impl<'a> Module<'a> {
         Some((address, bytes.get(..header.p_memsz as usize)?))
     }
 
-    /// The bytes that are mapped from this address on, to the end of what was mapped with it, in a
-    /// segment that may not be written to.
+    /// The mapped bytes from this address to the end of its segment; `None` if that is not a
+    /// read-only segment.
     #[must_use]
     pub fn from(&self, address: u64) -> Option<Bytes<'a>> {
         let left = |it: &&libc::Elf64_Phdr| {
@@ -35,7 +34,7 @@ impl<'a> Module<'a> {
         };
         let left = self.headers.iter().find_map(|it| left(&it))? as usize;
         let place = core::ptr::with_exposed_provenance(address as usize);
-        // SAFETY: of a segment that may be read, and not written to; it stays mapped.
+        // SAFETY: the segment is readable and not writable, and stays mapped.
         Some((address, unsafe { slice::from_raw_parts(place, left) }))
     }
 
@@ -53,11 +52,11 @@ struct Search<F, R> {
     answer: Option<R>,
 }
 
-/// Asks the module that has this address. While `ask` runs nothing is loaded or unloaded: it must
-/// not wait for a thread that does.
+/// Calls `ask` with the module that contains this address. No module is loaded or unloaded while
+/// `ask` runs, so it must not wait for a thread that does either.
 pub fn with_module<R>(address: u64, ask: impl FnOnce(&Module<'_>) -> R) -> Option<R> {
     let mut search = Search { address, ask: Some(ask), answer: None };
-    // SAFETY: `each` is called with what is behind that pointer, before this is back.
+    // SAFETY: `each` is called with the type behind that pointer, and only during this call.
     unsafe { libc::dl_iterate_phdr(Some(callback(&search)), (&raw mut search).cast()) };
     search.answer
 }
@@ -70,18 +69,18 @@ fn callback<F: FnOnce(&Module<'_>) -> R, R>(_: &Search<F, R>) -> Callback {
 
 /// # Safety
 ///
-/// `search` is a `Search<F, R>`, and `info` the loader's.
+/// `search` is a `Search<F, R>`, and `info` comes from the loader.
 unsafe extern "C" fn each<F: FnOnce(&Module<'_>) -> R, R>(
     info: *mut libc::dl_phdr_info,
     _: usize,
     search: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's contract.
     let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<F, R>>()) };
     if info.dlpi_phdr.is_null() {
         return 0;
     }
-    // SAFETY: the loader's, of that number, until this is back.
+    // SAFETY: the loader gives the number of headers, which stay valid until this returns.
     let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
     let module = Module { base: info.dlpi_addr as usize, headers };
     if !module.contains(search.address) {

@@ -1,4 +1,4 @@
-//! Which signal it is, and its handler.
+//! The choice of the signal for glances, and its handler.
 
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -8,10 +8,10 @@ use std::io;
 
 use super::request::{REGISTERS, REQUEST};
 
-/// The signal, once it was taken; 0 before. Written by one at a time.
+/// The signal once it is reserved; 0 before. One thread writes it at a time.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-/// Takes the signal, with a handler of ours. One caller at a time.
+/// Reserves the signal and installs our handler. At most one caller at a time.
 pub(super) fn take() -> io::Result<i32> {
     if !cfg!(target_arch = "x86_64") {
         return Err(io::ErrorKind::Unsupported.into());
@@ -23,7 +23,7 @@ pub(super) fn take() -> io::Result<i32> {
     }
     let is_free = |number: &c_int| action(*number).is_some_and(|it| it.sa_sigaction == 0);
     let free = (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev().find(is_free).ok_or_else(taken)?;
-    // SAFETY: all zero is one.
+    // SAFETY: all zero bits are a valid `sigaction`.
     let mut ours = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
     ours.sa_sigaction = handler();
     ours.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
@@ -35,7 +35,7 @@ pub(super) fn take() -> io::Result<i32> {
     Ok(free)
 }
 
-/// Whether the signal's handler is still ours.
+/// Returns whether the signal's handler is still ours.
 pub(super) fn is_ours(number: c_int) -> bool {
     action(number).is_some_and(|it| it.sa_sigaction == handler())
 }
@@ -51,26 +51,27 @@ fn handler() -> usize {
 
 fn action(number: c_int) -> Option<libc::sigaction> {
     let mut action = MaybeUninit::zeroed();
-    // SAFETY: asks, and writes `action`.
+    // SAFETY: a query, which writes only `action`.
     let asked = unsafe { libc::sigaction(number, ptr::null(), action.as_mut_ptr()) };
-    // SAFETY: written; all zero is one too.
+    // SAFETY: written by the call; all zero bits are valid, too.
     (asked == 0).then(|| unsafe { action.assume_init() })
 }
 
 extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     crate::sys::errno_kept(|| {
-        // SAFETY: takes nothing.
+        // SAFETY: takes no arguments.
         let thread = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
-        // SAFETY: the kernel's, of this thread, which it has interrupted.
+        // SAFETY: the kernel passes the context of this thread, which it has interrupted.
         unsafe { REQUEST.answer(thread, || registers(context)) };
     });
 }
 
-/// The registers of the context, as DWARF numbers them (System V ABI, AMD64, figure 3.36).
+/// The registers of the context, in the order of their DWARF numbers (System V ABI, AMD64, figure
+/// 3.36).
 ///
 /// # Safety
 ///
-/// It is what the kernel hands to a signal's handler, which still runs.
+/// `context` must come from the kernel, for a signal handler that still runs.
 #[cfg(target_arch = "x86_64")]
 unsafe fn registers(context: *mut c_void) -> [u64; REGISTERS] {
     const ORDER: [c_int; REGISTERS] = [
@@ -92,16 +93,16 @@ unsafe fn registers(context: *mut c_void) -> [u64; REGISTERS] {
         libc::REG_R15,
         libc::REG_RIP,
     ];
-    // SAFETY: the caller's.
+    // SAFETY: the caller's contract.
     let context = unsafe { &*context.cast::<libc::ucontext_t>() };
     ORDER.map(|number| context.uc_mcontext.gregs[number as usize] as u64)
 }
 
-/// No registers: no observer looks at them here.
+/// Zeroes: there are no glances on this architecture.
 ///
 /// # Safety
 ///
-/// See the other one.
+/// None; `unsafe` only to match the function for x86-64.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn registers(_: *mut c_void) -> [u64; REGISTERS] {
     [0; REGISTERS]

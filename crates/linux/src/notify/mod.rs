@@ -1,5 +1,5 @@
-//! Ways to sleep and be notified, other than being parked: for owners of mailboxes that wait in
-//! system calls of their own.
+//! Ways to sleep and be notified other than parking, for owners of mailboxes that wait in their own
+//! system calls.
 //!
 //! | way | a notification is | the owner may wait in |
 //! |---|---|---|
@@ -7,7 +7,7 @@
 //! | [`Signal`] | a signal to its thread | any call that takes a mask, and ends with `EINTR` |
 //! | [`UserInterrupts`] | an instruction | nothing: it keeps its CPU |
 //!
-//! Each is one system call, made when the owner sleeps and not otherwise.
+//! Each notification is one system call, made only when the owner sleeps.
 
 mod eventfd;
 mod signal;
@@ -21,11 +21,11 @@ use antiphon_platform::{Clock, Deadline, Parked};
 
 use crate::clock;
 
-/// The longest sleep until a deadline that is a time of day.
+/// The longest sleep for a deadline that is a time of day.
 const LOOK_NS: u64 = 100_000_000;
 
-/// How long until the deadline, as the kernel takes it: in time that passes. So a sleeper until a
-/// time of day wakes up now and then, for no reason, to see whether the clock was set.
+/// The time until the deadline, for the kernel, which takes relative times. So a sleeper until a
+/// time of day sometimes wakes up spuriously, to check whether the clock was set.
 pub(crate) fn left(deadline: Option<Deadline>) -> Option<libc::timespec> {
     let deadline = deadline?;
     let left = deadline.ns.saturating_sub(clock::now(deadline.clock));
@@ -36,7 +36,8 @@ pub(crate) fn left(deadline: Option<Deadline>) -> Option<libc::timespec> {
     }))
 }
 
-/// The result of a sleep that ended when its time was over: a clock that was set is no deadline.
+/// The result of a sleep whose time is over: if the clock was set meanwhile, the deadline may not
+/// have passed.
 fn timed_out(deadline: Option<Deadline>) -> Parked {
     match deadline {
         Some(deadline) if clock::now(deadline.clock) >= deadline.ns => Parked::TimedOut,

@@ -1,10 +1,10 @@
 //! User interrupts (Intel SDM volume 3, chapter "User Interrupts"): a notification is one
 //! instruction, `senduipi`, and interrupts a thread that runs.
 //!
-//! **Never run by us.** Mainline Linux has no support for them, as of 6.18, and no machine that we
-//! have does: this is compiled, and [`UserInterrupts::new`] is tested to refuse. What registers
-//! receivers and senders differs from one kernel that has them to the next, so it is left to the
-//! caller, and so is the handler.
+//! **Never run by us.** Mainline Linux, as of 6.18, does not support user interrupts, and neither
+//! do our machines: this code is compiled, and [`UserInterrupts::new`] is tested to refuse. The
+//! calls that register receivers and senders differ between the kernels that have them, so they are
+//! left to the caller, as is the handler.
 
 use antiphon_platform::{Atomic, Budget, Deadline, Notify, Parked, Ticket, Unsupported};
 use core::sync::atomic::Ordering::Relaxed;
@@ -12,13 +12,12 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::timed_out;
 use crate::U32;
 
-/// Notifies the owner by a user interrupt. The owner does not sleep: it has to run to be
-/// interrupted.
+/// Notifies the owner by a user interrupt. The owner does not sleep: it must run to be interrupted.
 #[derive(Debug)]
 pub struct UserInterrupts {
     /// The entry of the senders' table (UITT) that names the owner.
     index: u64,
-    /// No thread writes it: the owner looks at what it is interrupted for.
+    /// No thread writes this word: the owner spins on it until it is interrupted.
     idle: U32,
 }
 
@@ -27,12 +26,12 @@ impl UserInterrupts {
     ///
     /// # Errors
     ///
-    /// [`Unsupported`] if the processor or the kernel does not have them.
+    /// [`Unsupported`] if the processor or the kernel does not have user interrupts.
     ///
     /// # Safety
     ///
-    /// Each thread that posts has been given that entry by its kernel, and the owner has a handler
-    /// for the vector that the entry names.
+    /// The kernel has given that entry to each thread that posts, and the owner has a handler for
+    /// the vector that the entry names.
     pub unsafe fn new(index: u64) -> Result<Self, Unsupported> {
         if supported() { Ok(Self { index, idle: U32::ZERO }) } else { Err(Unsupported) }
     }
@@ -45,7 +44,7 @@ impl Notify for UserInterrupts {
 
     unsafe fn sleep(&self, _: Ticket, deadline: Option<Deadline>) -> Parked {
         const PIECE: Budget = Budget::ns(2_000);
-        // Relaxed: a delay, which an interrupt may end before its time only by what it runs.
+        // Relaxed: only a delay; an interrupt affects it only through its handler.
         let _ = self.idle.spin_while(Relaxed, PIECE, |word| word == 0);
         timed_out(deadline)
     }
@@ -57,7 +56,8 @@ impl Notify for UserInterrupts {
     }
 }
 
-/// Whether processor and kernel have them. A kernel that does names them in `/proc/cpuinfo`.
+/// Returns whether processor and kernel support user interrupts. A kernel that does lists them in
+/// `/proc/cpuinfo`.
 #[cfg(target_arch = "x86_64")]
 fn supported() -> bool {
     /// CPUID leaf 7, EDX.
@@ -76,8 +76,8 @@ fn supported() -> bool {
 
 #[cfg(target_arch = "x86_64")]
 fn send(index: u64) {
-    // SAFETY: the promise of `new`, which has also seen that there is such an instruction. It
-    // writes to the owner's descriptor, and nothing of ours.
+    // SAFETY: the promise of `new`, which has also checked that the instruction exists. It writes
+    // to the owner's descriptor, and not to our memory.
     unsafe { core::arch::asm!("senduipi {}", in(reg) index, options(nostack, preserves_flags)) }
 }
 

@@ -1,4 +1,4 @@
-//! The class of a thread, and its slice.
+//! The scheduling class and the time slice of a thread.
 
 use core::fmt;
 use core::ops::RangeInclusive;
@@ -8,9 +8,9 @@ use antiphon_platform::ThreadId;
 use super::permitted::{Asked, Refused};
 use crate::sys;
 
-/// Children of a thread that has this are ordinary (sched(7)).
+/// Children of a thread with this flag are ordinary (sched(7)).
 const RESET_ON_FORK: u32 = 0x4000_0000;
-/// The same flag, as `sched_setattr` has it.
+/// The same flag for `sched_setattr`.
 const FLAG_RESET_ON_FORK: u64 = 1;
 
 /// The slices that the kernel grants (`sched_setattr`, since Linux 6.12): others are rounded.
@@ -21,19 +21,19 @@ pub const SLICES_NS: RangeInclusive<u64> = 100_000..=100_000_000;
 pub enum Policy {
     /// Time-sharing: `SCHED_OTHER`.
     Other,
-    /// Until it sleeps, before all of a lower priority: `SCHED_FIFO`.
+    /// `SCHED_FIFO`: runs until it sleeps, before all threads of lower priority.
     Fifo,
-    /// The same, in turns: `SCHED_RR`.
+    /// `SCHED_RR`: like `SCHED_FIFO`, but threads of one priority take turns.
     RoundRobin,
     /// Time-sharing, never urgent: `SCHED_BATCH`.
     Batch,
-    /// When no other thread would run: `SCHED_IDLE`.
+    /// `SCHED_IDLE`: runs when no other thread would run.
     Idle,
-    /// By deadlines and reservations: `SCHED_DEADLINE`.
+    /// `SCHED_DEADLINE`: scheduled by deadlines and reservations.
     Deadline,
-    /// By a scheduler that was loaded: `SCHED_EXT`.
+    /// `SCHED_EXT`: scheduled by a loaded (BPF) scheduler.
     Extended,
-    /// By something that this library does not know.
+    /// A policy that this library does not know, by its number.
     Unknown(u32),
 }
 
@@ -51,7 +51,7 @@ impl Policy {
         }
     }
 
-    /// The kernel's number of the policy, if it shares time.
+    /// The kernel's number of the policy, if it is a time-sharing one.
     fn timeshared(self) -> Option<u32> {
         match self {
             Self::Other => Some(0),
@@ -78,7 +78,7 @@ impl fmt::Display for Policy {
     }
 }
 
-/// A thread's policy, and whether children of it are ordinary.
+/// A thread's policy, and whether its children are ordinary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
     /// The policy by which the thread is scheduled.
@@ -87,13 +87,13 @@ pub struct Class {
     pub resets_on_fork: bool,
 }
 
-/// The class of a thread.
+/// Returns the class of a thread.
 ///
 /// # Errors
 ///
-/// If there is no such thread, or a filter forbids to ask.
+/// If there is no such thread, or a filter forbids the call.
 pub fn class(thread: ThreadId) -> Result<Class, Refused> {
-    // SAFETY: takes a number.
+    // SAFETY: takes only a number.
     let told = unsafe { sys::call(libc::SYS_sched_getscheduler, [thread.0 as usize]) };
     let told = told.map_err(Refused::by)? as u32;
     let policy = Policy::of(told & !RESET_ON_FORK);
@@ -101,11 +101,11 @@ pub fn class(thread: ThreadId) -> Result<Class, Refused> {
 }
 
 /// Puts a thread into `SCHED_FIFO`, with a priority of 1 to 99; threads that it starts from now on
-/// are ordinary. Its nice value and its slice are kept for when it shares time again.
+/// are ordinary. Its nice value and its slice are kept, and apply when it shares time again.
 ///
 /// # Errors
 ///
-/// If it is not permitted, or there is no such thread.
+/// If the class is not permitted, or there is no such thread.
 pub fn set_fifo(thread: ThreadId, priority: u8) -> Result<(), Refused> {
     set(thread, 1 | RESET_ON_FORK, priority)
 }
@@ -119,15 +119,15 @@ pub fn set_round_robin(thread: ThreadId, priority: u8) -> Result<(), Refused> {
     set(thread, 2 | RESET_ON_FORK, priority)
 }
 
-/// Makes a thread share time again, as it did when it had this class; a real-time class counts as
+/// Puts a thread back into the time-sharing class `class`; a real-time class counts as
 /// `SCHED_OTHER`.
 ///
-/// `SCHED_RESET_ON_FORK` stays set where only a privileged process may take it back: all that this
-/// does to a thread that shares time is that its children have no negative nice value.
+/// `SCHED_RESET_ON_FORK` stays set where only a privileged process may clear it: for a time-sharing
+/// thread its only effect is that children have no negative nice value.
 ///
 /// # Errors
 ///
-/// If there is no such thread, or a filter forbids it: permission to share time is never needed.
+/// If there is no such thread, or a filter forbids the call: sharing time needs no permission.
 pub fn set_timeshared(thread: ThreadId, class: Class) -> Result<(), Refused> {
     let policy = class.policy.timeshared().unwrap_or(0);
     if !class.resets_on_fork && set(thread, policy, 0).is_ok() {
@@ -145,24 +145,24 @@ fn set(thread: ThreadId, policy: u32, priority: u8) -> Result<(), Refused> {
     set.map(drop).map_err(|errno| Refused::by(errno).of(asked))
 }
 
-/// The slice of a thread that shares time, in nanoseconds. 0: the kernel has none to tell.
+/// The slice of a time-sharing thread, in nanoseconds; 0 if the kernel reports none.
 ///
 /// # Errors
 ///
-/// If there is no such thread, or a filter forbids to ask.
+/// If there is no such thread, or a filter forbids the call.
 pub fn slice_ns(thread: ThreadId) -> Result<u64, Refused> {
     let read = attributes(thread)?;
     Ok(if Policy::of(read.sched_policy).timeshared().is_some() { read.sched_runtime } else { 0 })
 }
 
-/// Sets the slice of a thread that shares time; returns the one that it had. The shorter, the
-/// sooner it runs after it has slept, and the sooner others do after it has run: its share stays.
-/// 0 is the kernel's own choice.
+/// Sets the slice of a time-sharing thread; returns its previous slice. With a shorter slice, the
+/// thread runs sooner after it has slept, and other threads run sooner after it; its share of the
+/// CPU stays the same. 0 is the kernel's default.
 ///
 /// # Errors
 ///
-/// If the thread does not share time, there is none, or the kernel knows no slices: before Linux
-/// 6.12.
+/// If the thread does not share time, there is no such thread, or the kernel knows no slices
+/// (before Linux 6.12).
 pub fn set_slice(thread: ThreadId, slice_ns: u64) -> Result<u64, Refused> {
     let mut new = attributes(thread)?;
     let before = new.sched_runtime;
@@ -172,31 +172,31 @@ pub fn set_slice(thread: ThreadId, slice_ns: u64) -> Result<u64, Refused> {
     new.sched_runtime = slice_ns;
     new.sched_flags &= FLAG_RESET_ON_FORK;
     let args = [thread.0 as usize, (&raw mut new) as usize, 0];
-    // SAFETY: the structure is ours, as long as its first word says; the kernel may write that.
+    // SAFETY: the structure is a local of the size in its first word, which the kernel may write.
     unsafe { sys::call(libc::SYS_sched_setattr, args) }.map_err(Refused::by)?;
-    // An older kernel accepts the number and forgets it.
+    // An older kernel accepts the value and ignores it.
     if slice_ns != 0 && attributes(thread)?.sched_runtime == 0 {
         return Err(Refused::by(sys::Errno(libc::EOPNOTSUPP)));
     }
     Ok(before)
 }
 
-/// How much later than it asked for, in nanoseconds, the calling thread may be woken by a timer
-/// while it shares time: 1 at least, where 50 µs is usual. What it starts has that too.
+/// Sets the timer slack of the calling thread, in nanoseconds: how late a timer may wake it while
+/// it shares time. At least 1; the default is 50 µs. Threads that it starts inherit the value.
 pub fn set_timer_slack(slack_ns: u64) {
     let args = [libc::PR_SET_TIMERSLACK as usize, slack_ns.max(1) as usize];
-    // SAFETY: takes numbers. Where it is refused, timers are a little late.
+    // SAFETY: takes only numbers. If the call is refused, timers are a little late.
     let _ = unsafe { sys::call(libc::SYS_prctl, args) };
 }
 
 fn attributes(thread: ThreadId) -> Result<libc::sched_attr, Refused> {
-    // SAFETY: numbers all of it, of which 0 is one.
+    // SAFETY: the structure consists of integers, for which 0 is valid.
     let mut read: libc::sched_attr = unsafe { core::mem::zeroed() };
     let size = size_of_val(&read);
     let args = [thread.0 as usize, (&raw mut read) as usize, size, 0];
-    // SAFETY: the structure is ours to write, and as large as we say.
+    // SAFETY: the structure is a writable local of the given size.
     unsafe { sys::call(libc::SYS_sched_getattr, args) }.map_err(Refused::by)?;
-    // The length that the kernel has filled in, and at most that of our structure.
+    // The length that the kernel has filled in, but at most that of our structure.
     read.size = read.size.min(size as u32);
     Ok(read)
 }

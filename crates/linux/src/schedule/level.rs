@@ -1,29 +1,29 @@
-//! Which threads share the CPU with which: the scheduler's groups.
+//! The scheduler's groups, which determine the threads that share a CPU with each other.
 //!
-//! A CPU is shared out among groups first, and then among the threads of each. A thread with a
-//! short slice goes before others of its own group only; and a group that has had more than its
-//! part waits as a whole, whatever is due in it.
+//! A CPU is divided among groups first, and then among the threads of each group. A thread with a
+//! short slice goes before other threads of its own group only; and a group that has had more than
+//! its share waits as a whole, whatever is due in it.
 
 use core::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process;
 
-/// The group that the caller's threads are in.
+/// The group of the calling process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// No group: they share the CPU with all threads that are in none.
+    /// No group: its threads share the CPU with all threads outside groups.
     Flat,
-    /// The group of their session: threads of other sessions, for example of another terminal, are
-    /// in other groups.
+    /// The group of its session: threads of other sessions, for example of another terminal, are in
+    /// other groups.
     Autogroup(u64),
     /// A control group: threads that are not in it are in others, or none.
     Group(String),
-    /// The kernel does not tell.
+    /// The kernel does not report the group.
     Unknown,
 }
 
-/// The group of the calling process. Reads files of `/proc` and `/sys`.
+/// Returns the group of the calling process. Reads files of `/proc` and `/sys`.
 #[must_use]
 pub fn level() -> Level {
     let Ok(groups) = fs::read_to_string("/proc/self/cgroup") else { return Level::Unknown };
@@ -41,15 +41,15 @@ pub fn level() -> Level {
 }
 
 impl Level {
-    /// Whether this is a group that the calling process has for itself: the threads that it
-    /// competes with are in others. `false` also if that is not known. Reads files of `/proc` and
-    /// `/sys`; of a session, one of each process.
+    /// Returns whether the calling process has this group for itself, so that the threads that it
+    /// competes with are in other groups. Also `false` if that is not known. Reads files of `/proc`
+    /// and `/sys`; for a session, one file of each process.
     #[must_use]
     pub fn is_own(&self) -> bool {
         let me = process::id();
         match self {
             Self::Flat | Self::Unknown => false,
-            // A process that leads no session has come into one that another has made.
+            // A process that does not lead its session is in a session that another process made.
             Self::Autogroup(_) => is_session(me),
             Self::Group(_) => {
                 let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -62,14 +62,14 @@ impl Level {
     }
 }
 
-/// Where the files are of the group of a line of `/proc/self/cgroup`.
+/// The directory of the group in a line of `/proc/self/cgroup`.
 fn folder(line: &str, group: &str) -> Option<PathBuf> {
     let controllers = line.split(':').nth(1)?;
     let slash = if controllers.is_empty() { "" } else { "/" };
     Some(PathBuf::from(format!("/sys/fs/cgroup{slash}{controllers}{group}")))
 }
 
-/// Whether that process leads a session, and is all of it.
+/// Returns whether that process leads a session and is its only member.
 fn is_session(process: u32) -> bool {
     let all = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -79,18 +79,18 @@ fn is_session(process: u32) -> bool {
 
 fn session(process: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // Behind the name, which may have anything in it: state, parent, group, session.
+    // After the name, which may contain any characters: state, parent, group, session.
     let (_, fields) = stat.rsplit_once(") ")?;
     fields.split(' ').nth(3)?.parse().ok()
 }
 
-/// The group of a line of `/proc/self/cgroup`, if it is one that CPUs are shared out by.
+/// The group in a line of `/proc/self/cgroup`, if CPU time is divided by it.
 fn group(line: &str) -> Option<&str> {
     let mut fields = line.splitn(3, ':');
     let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
     let path = (path != "/").then_some(path)?;
     let by_cpu = if controllers.is_empty() {
-        // Version 2: where the controller is on, the group has a weight.
+        // Version 2: where the CPU controller is enabled, the group has a weight.
         Path::new(&format!("/sys/fs/cgroup{path}/cpu.weight")).exists()
     } else {
         controllers.split(',').any(|name| name == "cpu")
@@ -142,7 +142,7 @@ mod tests {
         let Ok(mut other) = process::Command::new("setsid").args(["sleep", "60"]).spawn() else {
             return println!("skipped: no setsid");
         };
-        // It becomes one that leads a session, of this one's.
+        // The child becomes the leader of its own session.
         let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
         while session(other.id()) != Some(other.id()) && std::time::Instant::now() < until {
             std::thread::yield_now();
@@ -150,7 +150,7 @@ mod tests {
         let (leads, child, flat) = (is_session(other.id()), other.id(), Level::Flat.is_own());
         other.kill().and_then(|()| other.wait()).expect("it is ours");
         assert!(leads && !flat && !is_session(child), "{leads} {flat}");
-        // The process that has started this one is in its session, or this one leads none.
+        // The parent of this process is in the same session, or this process leads none.
         let mut below = process::Command::new("sleep").arg("60").spawn().expect("a process");
         let own = Level::Autogroup(1).is_own();
         below.kill().and_then(|()| below.wait()).expect("it is ours");

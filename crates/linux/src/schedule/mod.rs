@@ -1,16 +1,16 @@
-//! How the kernel schedules a thread, and what of that this process may change.
+//! The kernel's scheduling of threads, and the changes that this process may make.
 //!
 //! | module | facility |
 //! |---|---|
 //! | `class` | `sched_setscheduler(2)`, and the slice of `sched_setattr(2)` |
 //! | `nice` | `setpriority(2)`: the weight of a thread |
-//! | `times` | how long a thread ran (its CPU clock), and waited (`/proc/…/schedstat`) |
-//! | `permitted` | whether this process may use real-time priorities and slices, tried out |
-//! | `level` | which threads share the CPU with which: control groups and autogroups |
+//! | `times` | the times that a thread ran (CPU clock) and waited (`/proc/…/schedstat`) |
+//! | `permitted` | whether this process may use real-time priorities and slices, by trial |
+//! | `level` | the groups that share a CPU: control groups and autogroups |
 //!
-//! A [`ThreadId`](antiphon_platform::ThreadId) here is the kernel's, of this process or another;
-//! 0 is the caller. All calls are system calls, none blocks but those of `/proc`, and each keeps
-//! `errno`.
+//! A [`ThreadId`](antiphon_platform::ThreadId) here is the kernel's, of this process or another; 0
+//! is the caller. All functions make system calls, only those that read `/proc` block, and each
+//! preserves `errno`.
 
 mod class;
 mod level;

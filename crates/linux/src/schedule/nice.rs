@@ -1,4 +1,4 @@
-//! The weight of a thread that shares time: its nice value.
+//! The weight of a time-sharing thread: its nice value.
 
 use core::ops::RangeInclusive;
 
@@ -7,33 +7,33 @@ use antiphon_platform::ThreadId;
 use super::permitted::{Asked, Refused};
 use crate::sys;
 
-/// All nice values: from one to the next a thread weighs 1.25 times less.
+/// All nice values: each step up divides the weight of a thread by 1.25.
 pub const NICE: RangeInclusive<i32> = -20..=19;
 
-/// The nice value of a thread.
+/// Returns the nice value of a thread.
 ///
 /// # Errors
 ///
-/// If there is no such thread, or a filter forbids to ask.
+/// If there is no such thread, or a filter forbids the call.
 pub fn nice(thread: ThreadId) -> Result<i32, Refused> {
     let args = [libc::PRIO_PROCESS as usize, thread.0 as usize];
-    // SAFETY: takes numbers.
+    // SAFETY: takes only numbers.
     let told = unsafe { sys::call(libc::SYS_getpriority, args) }.map_err(Refused::by)?;
-    // The system call tells 20 less the value, so that it is never negative.
+    // The system call returns 20 minus the value, so that it is never negative.
     Ok(20 - told as i32)
 }
 
-/// Sets the nice value of a thread; one out of [`NICE`] is the nearest in it. A thread in a
-/// real-time class has it when it shares time again.
+/// Sets the nice value of a thread; a value outside [`NICE`] is clamped. For a thread in a
+/// real-time class it applies when the thread shares time again.
 ///
 /// # Errors
 ///
-/// If there is no such thread, or it would weigh more than is permitted: that needs `CAP_SYS_NICE`
-/// or a limit `RLIMIT_NICE` of 20 less the value.
+/// If there is no such thread, or its weight would exceed the permitted one: that needs
+/// `CAP_SYS_NICE` or a limit `RLIMIT_NICE` of 20 minus the value.
 pub fn set_nice(thread: ThreadId, nice: i32) -> Result<(), Refused> {
     let nice = nice.clamp(*NICE.start(), *NICE.end());
     let args = [libc::PRIO_PROCESS as usize, thread.0 as usize, nice as isize as usize];
-    // SAFETY: takes numbers.
+    // SAFETY: takes only numbers.
     let set = unsafe { sys::call(libc::SYS_setpriority, args) };
     set.map(drop).map_err(|errno| Refused::by(errno).of(Asked::Nice(nice)))
 }

@@ -9,7 +9,7 @@ use antiphon_platform::ThreadId;
 use super::{nice, set_fifo, set_nice, set_slice};
 use crate::sys::{self, Errno};
 
-/// The kernel refused to change, or tell, how a thread is scheduled.
+/// The kernel refused to change or report a thread's scheduling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
     errno: i32,
@@ -19,7 +19,7 @@ pub struct Refused {
 /// The right that was refused. The advice on how to get it depends on this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// Nothing that a limit is for.
+    /// A right for which there is no limit.
     Other,
     /// A real-time priority.
     RealTime(u8),
@@ -28,14 +28,14 @@ pub(super) enum Asked {
 }
 
 impl Refused {
-    /// A thread has ended without an answer.
+    /// The probing thread has ended without an answer.
     pub const FAILED: Self = Self { errno: libc::EAGAIN, asked: Asked::Other };
 
     pub(super) fn by(errno: Errno) -> Self {
         Self { errno: errno.0, asked: Asked::Other }
     }
 
-    /// The same of what was asked for.
+    /// The same refusal, for the right `asked`.
     pub(super) fn of(self, asked: Asked) -> Self {
         Self { asked, ..self }
     }
@@ -46,13 +46,13 @@ impl Refused {
         self.errno
     }
 
-    /// Whether it is a matter of permission.
+    /// Returns whether permission is missing.
     #[must_use]
     pub const fn forbidden(self) -> bool {
         matches!(self.errno, libc::EPERM | libc::EACCES)
     }
 
-    /// Whether there is no such thread.
+    /// Returns whether there is no such thread.
     #[must_use]
     pub const fn gone(self) -> bool {
         self.errno == libc::ESRCH
@@ -105,24 +105,23 @@ impl From<std::io::Error> for Refused {
 /// The scheduling rights of this process over its own threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Permitted {
-    /// Real-time priorities: `SCHED_FIFO` with priority 3, so that there are two below.
+    /// Real-time priorities: `SCHED_FIFO` with priority 3, so that there are two priorities below.
     pub real_time: Result<(), Refused>,
-    /// Slices of its own for threads that share time.
+    /// Custom slices for time-sharing threads.
     pub slices: Result<(), Refused>,
-    /// More weight than they have: a nice value that is lower by what was asked for.
+    /// A higher weight: a nice value that is lower by the requested steps.
     pub weight: Result<(), Refused>,
 }
 
-/// The scheduling rights of this process, and whether its threads may have a nice value that is
-/// lower by `steps`. This is tried on a thread that is started for it; blocks until that thread has
-/// ended.
+/// Determines the scheduling rights of this process, including a nice value that is lower by
+/// `steps`, by trying them on a new thread. Blocks until that thread has ended.
 #[must_use]
 pub fn permitted(steps: i32) -> Permitted {
     let me = ThreadId(0);
     let probe = move || Permitted {
         slices: set_slice(me, *super::SLICES_NS.start()).map(drop),
         weight: nice(me).and_then(|nice| set_nice(me, nice - steps)),
-        // Last: it ends with that.
+        // Last, because it changes the class of the thread.
         real_time: set_fifo(me, 3),
     };
     let failed = Err(Refused::FAILED);
@@ -130,27 +129,27 @@ pub fn permitted(steps: i32) -> Permitted {
     let found = Mutex::new(refused);
     thread::scope(|scope| {
         let run = || *found.lock().unwrap_or_else(PoisonError::into_inner) = probe();
-        // Where no thread can be started, nothing is permitted.
+        // If no thread can be started, nothing counts as permitted.
         let _ = thread::Builder::new().name("antiphon-probe".into()).spawn_scoped(scope, run);
     });
     found.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `start` while the calling thread takes no signals, so that the threads which it starts take
-/// none, ever: a handler must not run with their priority. Excepted are the signals that the C
-/// library has for itself, below `SIGRTMIN`: by one of them each thread becomes another user, and a
-/// caller of `setuid` waits for them all.
+/// Runs `start` while all signals are blocked in the calling thread, so that the threads that it
+/// starts never take any: a handler must not run with their priority. The C library's own signals,
+/// below `SIGRTMIN`, stay unblocked: `setuid` uses one of them to change the user of each thread,
+/// and its caller waits for all threads.
 pub fn without_signals<R>(start: impl FnOnce() -> R) -> R {
-    /// The kernel's set is of 64 signals.
+    /// Size of the kernel's set of 64 signals, in bytes.
     const BYTES: usize = 8;
-    /// The first real-time signal, as the kernel numbers them.
+    /// The kernel's number of the first real-time signal.
     const FIRST: i32 = 32;
     let all = (FIRST..libc::SIGRTMIN()).fold(u64::MAX, |all, own| all & !(1 << (own - 1)));
     let mut before = 0_u64;
     let mask = |how: i32, set: *const u64, old: *mut u64| {
         let args = [how as usize, set as usize, old as usize, BYTES];
-        // SAFETY: sets of 64 signals, of which the first is read, and the second, if any, is ours
-        // to write.
+        // SAFETY: sets of 64 signals: the first is readable, and the second, if any, is a writable
+        // local.
         let _ = unsafe { sys::call(libc::SYS_rt_sigprocmask, args) };
     };
     mask(libc::SIG_SETMASK, &raw const all, &raw mut before);

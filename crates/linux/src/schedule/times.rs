@@ -1,4 +1,4 @@
-//! How long a thread ran, and how long it waited for a CPU.
+//! The times that a thread ran, and that it waited for a CPU.
 
 use antiphon_platform::ThreadId;
 
@@ -7,24 +7,25 @@ use crate::{clock, sys};
 /// The times of a thread since its start, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// How long the thread ran.
+    /// The time that the thread ran.
     pub ran_ns: u64,
-    /// How long the thread was ready while others ran.
+    /// The time that the thread was runnable while others ran.
     pub waited_ns: u64,
 }
 
-/// The CPU time of a thread of this process. `None`: it has none, or is not of this process.
+/// The CPU time of a thread of this process, in nanoseconds. `None` if there is no such thread in
+/// this process.
 #[must_use]
 pub fn cpu_ns(thread: ThreadId) -> Option<u64> {
-    /// `CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED` of the kernel's `posix-timers.h`: a thread's clock is
-    /// named by the complement of its number, and this.
+    /// `CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED` of the kernel's `posix-timers.h`: the id of a thread's
+    /// clock is made of the complement of the thread's number and this.
     const THREAD: i32 = 4 | 2;
-    // No thread has more than 22 bits, and a few more would name another clock.
+    // Thread numbers have at most 22 bits; a larger number would name another clock.
     let number = i32::try_from(thread.0).ok().filter(|number| number >> 22 == 0)?;
     read(!number << 3 | THREAD)
 }
 
-/// The CPU time of the calling thread; 0 if it can't be read.
+/// The CPU time of the calling thread, in nanoseconds; 0 if it can't be read.
 #[must_use]
 pub fn own_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
@@ -33,14 +34,14 @@ pub fn own_cpu_ns() -> u64 {
 fn read(id: libc::clockid_t) -> Option<u64> {
     let mut time = clock::timespec(0);
     let args = [id as usize, (&raw mut time) as usize];
-    // SAFETY: `time` is ours to write.
+    // SAFETY: `time` is a writable local.
     unsafe { sys::call(libc::SYS_clock_gettime, args) }.ok()?;
     let seconds = u64::try_from(time.tv_sec).ok()?;
     Some(seconds.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64))
 }
 
-/// The times of the calling thread, as `/proc/thread-self/schedstat` says. `None`: the kernel does
-/// not count that (`CONFIG_SCHED_INFO`), or there is no `/proc`.
+/// The times of the calling thread, from `/proc/thread-self/schedstat`. `None` if the kernel does
+/// not count them (`CONFIG_SCHED_INFO`), or there is no `/proc`.
 #[must_use]
 pub fn times() -> Option<Times> {
     let mut buffer = [0; 64];
@@ -73,7 +74,7 @@ mod tests {
     #[test]
     fn others_threads_have_no_clock_here() {
         assert_eq!(cpu_ns(antiphon_platform::ThreadId(i32::MAX.cast_unsigned())), None);
-        // Of process 1, unless that is this one.
+        // Process 1 is another process, unless it is this one.
         if std::process::id() != 1 {
             assert_eq!(cpu_ns(antiphon_platform::ThreadId(1)), None);
         }

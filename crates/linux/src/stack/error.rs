@@ -5,12 +5,12 @@ use core::fmt;
 
 use super::LEAST_BYTES;
 
-/// No stack can have that size.
+/// The requested size of a stack is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadSize {
     /// Less than [`LEAST_BYTES`].
     Small(usize),
-    /// With its guard it would be larger than any object may be.
+    /// With its guard, the stack would be larger than the largest object.
     Large(usize),
 }
 
@@ -27,12 +27,12 @@ impl fmt::Display for BadSize {
 
 impl Error for BadSize {}
 
-/// All stacks are taken, and the kernel gives no more.
+/// All stacks are taken, and the kernel gives no more memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoStack {
-    /// There is no address space, or no memory to write stacks down in.
+    /// There is no address space, or no memory for the lists of stacks.
     Memory,
-    /// A guard would be one mapping too many.
+    /// The guard would exceed the limit on mappings.
     Mappings,
 }
 

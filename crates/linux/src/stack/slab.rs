@@ -1,4 +1,4 @@
-//! Slabs: address space for many stacks, made one after the other.
+//! Slabs: address space for many stacks, which are made one after the other.
 
 use core::ffi::c_void;
 use core::num::NonZeroUsize;
@@ -10,34 +10,35 @@ use super::NoStack;
 use super::shape::Shape;
 use crate::pages;
 
-/// How the stacks of a slab are guarded.
+/// The kind of guards in a slab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Guards {
     /// The whole slab is open; a guard is a marker in the page table.
     Marked,
-    /// Stacks are opened one by one, and guards never: each stack is two mappings.
+    /// Stacks are opened one by one, and guards stay shut: each stack is two mappings.
     Shut,
 }
 
-/// Some stacks, side by side. Unmapped when it is dropped.
+/// Adjacent stacks. Unmapped when it is dropped.
 pub(super) struct Slab {
     shape: Shape,
     lowest: *mut c_void,
     stacks: usize,
     guards: Guards,
-    /// Stacks below this number were handed out. Written by the holder of the source's lock.
+    /// Number of stacks made so far, from the lowest address up. Written by the holder of the
+    /// source's lock.
     made: AtomicUsize,
     pub(super) next: OnceLock<Arc<Slab>>,
 }
 
-// SAFETY: the pointer is an address of this slab's own, which is never read or written through.
+// SAFETY: the pointer is only the slab's address, and never dereferenced.
 unsafe impl Send for Slab {}
-// SAFETY: as above; the rest may be shared.
+// SAFETY: as for `Send`: the pointer is never dereferenced; the other fields are `Sync`.
 unsafe impl Sync for Slab {}
 
 impl Slab {
-    /// Address space for as many stacks as there are already, or fewer where that is limited.
-    /// `None`: there is none for a single one.
+    /// Reserves address space for as many stacks as there are already, or fewer where address space
+    /// is limited. Returns `None` if there is not enough for a single stack.
     pub(super) fn reserve(shape: Shape, made: usize, wanted: Guards) -> Option<Self> {
         let sizes = core::iter::successors(Some(shape.next_slab(made)), |&stacks| {
             (stacks > 1).then_some(stacks / 2)
@@ -55,11 +56,11 @@ impl Slab {
         Some(slab)
     }
 
-    /// Opens all of the slab if markers guard it. Where they don't, or so much may not be open at a
-    /// time, it is as it was. `None`: it can't be shut again.
+    /// Opens the whole slab if markers can guard it. Otherwise, or if so much may not be open at a
+    /// time, leaves the slab unchanged. Returns `None` if the slab can't be shut again.
     fn open(&self) -> Option<Guards> {
         let guard = self.shape.guard_bytes();
-        // Asked before it is opened: locked memory takes no markers, and would all be filled.
+        // Tried before opening: locked memory takes no markers, and would be filled completely.
         if !pages::mark(self.lowest, guard) || !pages::open(self.lowest, self.length()) {
             return Some(Guards::Shut);
         }
@@ -70,19 +71,19 @@ impl Slab {
     }
 
     pub(super) fn is_used_up(&self) -> bool {
-        // Relaxed: the lock orders it.
+        // Relaxed: the source's lock orders it.
         self.made.load(Relaxed) == self.stacks
     }
 
-    /// Makes the next stack and says its limit. The caller holds the source's lock, and the slab is
-    /// not used up.
+    /// Makes the next stack and returns its limit. The caller holds the source's lock, and the slab
+    /// is not used up.
     pub(super) fn make(&self) -> Result<NonZeroUsize, NoStack> {
-        // Relaxed, both: the lock orders them.
+        // Relaxed, both: the source's lock orders them.
         let made = self.made.load(Relaxed);
         debug_assert!(made < self.stacks);
         let (stride, guard) = (self.shape.stride(), self.shape.guard_bytes());
         let limit = self.lowest.wrapping_byte_add(made * stride);
-        // STACK-1. If it was locked after the slab was opened, memory takes no marker.
+        // STACK-1. Memory that was locked after the slab was opened takes no marker.
         let guarded = match self.guards {
             Guards::Marked => pages::mark(limit, guard) || pages::shut(limit, guard),
             Guards::Shut => pages::open(limit.wrapping_byte_add(guard), stride - guard),
@@ -94,11 +95,12 @@ impl Slab {
         NonZeroUsize::new(limit.expose_provenance()).ok_or(NoStack::Memory)
     }
 
-    /// Whether the address is in the guard of a stack that was made.
+    /// Returns whether `address` is in the guard of a stack that was made.
     pub(super) fn guards(&self, address: usize) -> bool {
         let Some(offset) = address.checked_sub(self.lowest.addr()) else { return false };
         let stride = self.shape.stride();
-        // Relaxed: a thread that has met a guard was handed the stack, and sees that it was made.
+        // Relaxed: a thread that has hit a guard was handed the stack, and so sees that it was
+        // made.
         offset / stride < self.made.load(Relaxed) && offset % stride < self.shape.guard_bytes()
     }
 

@@ -10,19 +10,19 @@ use super::slab::{Guards, Slab};
 /// The state that all clones and stacks of a source share.
 pub(super) struct Source {
     pub(super) shape: Shape,
-    /// How the next slab is guarded, if that can be had.
+    /// The preferred kind of guards for the next slab.
     guards: Guards,
     /// The oldest slab, which leads to all others.
     slabs: OnceLock<Arc<Slab>>,
     free: Mutex<Free>,
 }
 
-/// The limits of stacks without an owner, and where to make more.
+/// The limits of stacks without an owner, and the slab for new ones.
 #[derive(Default)]
 pub(super) struct Free {
     pub(super) hot: Vec<NonZeroUsize>,
     pub(super) cold: Vec<NonZeroUsize>,
-    /// How many there are, free or not.
+    /// Number of all stacks, free or not.
     pub(super) made: usize,
     newest: Option<Arc<Slab>>,
 }
@@ -33,15 +33,15 @@ impl Source {
     }
 
     pub(super) fn free(&self) -> MutexGuard<'_, Free> {
-        // Nothing unwinds with the lock held; if it did, the lists would be right all the same.
+        // Nothing unwinds with the lock held; if it did, the lists would still be consistent.
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The limit of a new stack.
+    /// Makes a new stack, and returns its limit.
     #[cold]
     pub(super) fn make(&self, free: &mut Free) -> Result<NonZeroUsize, NoStack> {
         let made = free.made + 1;
-        // STACK-3: both are empty here.
+        // STACK-3: both lists are empty here.
         for list in [&mut free.hot, &mut free.cold] {
             list.try_reserve(made).map_err(|_| NoStack::Memory)?;
         }
@@ -57,14 +57,14 @@ impl Source {
         Ok(limit)
     }
 
-    /// Makes one more slab, behind the one that is used up.
+    /// Makes one more slab, after the full one.
     fn grow(&self, full: Option<&Slab>, made: usize) -> Result<Arc<Slab>, NoStack> {
         let slab = Arc::new(Slab::reserve(self.shape, made, self.guards).ok_or(NoStack::Memory)?);
         let next = full.map_or(&self.slabs, |full| &full.next);
         Ok(Arc::clone(next.get_or_init(|| slab)))
     }
 
-    /// Whether the address is in the guard of a stack that was made. Takes no lock.
+    /// Returns whether `address` is in the guard of a stack that was made. Takes no lock.
     pub(super) fn guards(&self, address: usize) -> bool {
         let slabs = core::iter::successors(self.slabs.get(), |slab| slab.next.get());
         slabs.into_iter().any(|slab| slab.guards(address))
@@ -72,9 +72,8 @@ impl Source {
 }
 
 impl Drop for Source {
-    /// Unmaps all slabs: there is no `Stack` any more (STACK-4). One after the other, because each
-    /// dropping the next would need a stack as deep as there are slabs. The newest goes with
-    /// `free`.
+    /// Unmaps all slabs: no `Stack` exists any more (STACK-4). In a loop, because with a recursive
+    /// drop the depth would be the number of slabs. The newest slab is dropped with `free`.
     fn drop(&mut self) {
         let mut first = self.slabs.take();
         while let Some(slab) = first {

@@ -1,4 +1,4 @@
-//! Helpers of several tests: nodes, deadlines, child processes.
+//! Helpers for tests: nodes, deadlines, child processes.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use antiphon_linux::Linux;
@@ -8,7 +8,7 @@ use antiphon_platform::{
 
 /// The nodes.
 pub fn arena() -> &'static Arena<Linux> {
-    // SAFETY: each writes to the nodes that it has taken, and to no others.
+    // SAFETY: each thread writes only to nodes that it has taken.
     unsafe { Linux::arena() }
 }
 
@@ -46,7 +46,7 @@ pub fn after(clock: Clock, ns: u64) -> Deadline {
 /// A way to copy a process.
 pub type Fork = fn() -> libc::pid_t;
 
-/// All of them, with their names.
+/// All ways, with their names.
 pub const FORKS: [(&str, Fork); 3] =
     [("fork", fork), ("_Fork", underscore_fork), ("clone", raw_clone)];
 
@@ -56,7 +56,7 @@ fn fork() -> libc::pid_t {
 }
 
 fn underscore_fork() -> libc::pid_t {
-    // SAFETY: the name is a string that ends in zero. glibc 2.34 and later have the function.
+    // SAFETY: the name is a zero-terminated string. glibc 2.34 and later have the function.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_Fork".as_ptr()) };
     if found.is_null() {
         return raw_clone();
@@ -71,7 +71,7 @@ fn raw_clone() -> libc::pid_t {
     unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) as libc::pid_t }
 }
 
-/// Runs `f` in a child made by `fork`, and says whether it returned `true` there.
+/// Runs `f` in a child made by `fork`; returns whether it returned `true` there.
 pub fn in_child(fork: Fork, f: impl FnOnce() -> bool) -> bool {
     match fork() {
         0 => {
@@ -91,11 +91,11 @@ pub fn in_child(fork: Fork, f: impl FnOnce() -> bool) -> bool {
     }
 }
 
-/// Whether `child` exits with 0.
+/// Waits for `child`; returns whether it exits with 0.
 pub fn wait_for(child: libc::pid_t) -> bool {
     let mut status = 0;
     loop {
-        // SAFETY: the status is ours to write.
+        // SAFETY: the status is a writable local.
         let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
         if waited == child {
             return libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
@@ -122,13 +122,13 @@ pub fn filter(calls: &[libc::c_long], action: u32) -> bool {
     filter_all(calls, action, libc::SECCOMP_RET_ALLOW)
 }
 
-/// The same, and the `other` action for all other calls.
+/// Like [`filter`], with the action `other` for all other calls.
 pub fn filter_all(calls: &[libc::c_long], action: u32, other: u32) -> bool {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
     let step = |code, jt, k| libc::sock_filter { code, jt, jf: 0, k };
-    // The number of the call is the first word of what the filter is given.
+    // The first word of the filter's input is the number of the call.
     let mut program = vec![step(LOAD, 0, 0)];
     for (place, call) in calls.iter().enumerate() {
         let to_action = u8::try_from(calls.len() - place).expect("a few calls");

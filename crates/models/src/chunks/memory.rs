@@ -1,5 +1,5 @@
-//! The checker's words as memory that processes share, in which a thread may be stopped at any
-//! access: to be killed there, or for a signal.
+//! The checker's words as memory that processes share; a thread may be stopped at any access, to be
+//! killed or for a signal.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -9,7 +9,7 @@ use antiphon_check::{Check, U32, U64};
 use antiphon_platform::{Atomic as _, AtomicInteger as _, Atomics as _, Platform as _};
 use antiphon_record::events::{Memory, Word};
 
-/// The memory of threads that may be stopped.
+/// Memory of threads that may be stopped.
 pub enum Stoppable {}
 
 impl Memory for Stoppable {
@@ -21,7 +21,7 @@ impl Memory for Stoppable {
     }
 }
 
-/// A word; before each access to it, its thread may be stopped.
+/// A word; before each access to it, the accessing thread may be stopped.
 #[repr(transparent)]
 pub struct Stopping<W>(W);
 
@@ -64,11 +64,11 @@ words! {
     U64: u64;
 }
 
-/// An event that may happen to a thread, once.
+/// An event that may happen to a thread once.
 type Stop = Box<dyn FnOnce()>;
 
 thread_local! {
-    /// By the number of the thread in the model.
+    /// Indexed by the number of the thread in the model.
     static STOPS: RefCell<[Option<Stop>; 8]> = const { RefCell::new([const { None }; 8]) };
 }
 
@@ -86,16 +86,16 @@ fn may_stop() {
     }
 }
 
-/// Runs `work`; at any access, or never, the calling thread is stopped and does `stop`.
+/// Runs `work`; at any one access, or never, the calling thread is stopped and runs `stop`.
 fn stoppable<R>(stop: Stop, work: impl FnOnce() -> R) -> R {
-    // One of an execution before, that was ended in between, may still be there.
+    // The entry of an earlier execution that was cut short may still be there.
     STOPS.with_borrow_mut(|stops| stops[me()] = Some(stop));
     let result = work();
     STOPS.with_borrow_mut(|stops| stops[me()] = None);
     result
 }
 
-/// Runs `work`, in the middle of which a signal may come that is handled by `handler`.
+/// Runs `work`, during which a signal may arrive that `handler` handles.
 pub fn interrupted(handler: impl FnOnce() + 'static, work: impl FnOnce()) {
     stoppable(Box::new(handler), work);
 }
@@ -103,7 +103,7 @@ pub fn interrupted(handler: impl FnOnce() + 'static, work: impl FnOnce()) {
 /// The panic payload that ends a thread that is killed.
 struct Killed;
 
-/// Runs `work`, in the middle of which the calling thread may be killed; says whether it was.
+/// Runs `work`, during which the calling thread may be killed; returns whether it was.
 pub fn killed(work: impl FnOnce()) -> bool {
     let end = || resume_unwind(Box::new(Killed));
     match catch_unwind(AssertUnwindSafe(|| stoppable(Box::new(end), work))) {

@@ -1,4 +1,4 @@
-//! Servers: one that sleeps leaves no client waiting, and servers come and go.
+//! Models of RCL servers: a sleeping server leaves no client waiting, and servers come and go.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -11,7 +11,7 @@ use crate::arena::arena;
 use crate::entry::Entry;
 use crate::program::Program;
 
-/// The server sleeps when a round finds nothing, and so does each that waits.
+/// The server sleeps when a round finds nothing, and each client sleeps at once.
 type Served<const CPUS: usize> = Rcl<Sum, Check, CPUS, 0>;
 type Watchful = Rcl<Sum, Check, 2, 2>;
 
@@ -21,7 +21,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("rcl/serves-1+1", serves::<Served<2>>(1, 1), PLAIN),
         Entry::new("rcl/serves-2+1", serves::<Served<4>>(2, 1), PLAIN).by_lot(LOTS),
         Entry::new("rcl/serves-3+1", serves::<Served<4>>(3, 2), PLAIN).by_lot(LOTS),
-        // Two clients, and a mailbox for one.
+        // Two clients share one mailbox.
         Entry::new("rcl/shares-a-box-2+1", serves::<Served<1>>(2, 1), PLAIN).by_lot(5_000),
         Entry::new("rcl/reuses-1+1", reuses(), PLAIN),
         Entry::new("rcl/lends-3x1", lends(3), PLAIN).reaches(&["refused"]),
@@ -33,7 +33,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// `clients` clients, whose last stops the server; it may have served them all by then.
+/// `clients` clients, the last of which stops the server.
 fn serves<L: Delegated + Serves>(clients: u32, rounds: u32) -> Program {
     Program::new(clients + 1, clients * rounds + 1, move |scope| {
         let lock = scope.share(L::new());
@@ -42,7 +42,7 @@ fn serves<L: Delegated + Serves>(clients: u32, rounds: u32) -> Program {
     })
 }
 
-/// A box is empty when the server finds it, whatever its node was before.
+/// A box is empty when the server finds it, whatever the node was used for before.
 fn reuses() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(Served::<1>::new(Data::new(0)));
@@ -50,7 +50,7 @@ fn reuses() -> Program {
         scope.spawn(move || {
             let id = arena().take().expect("a node");
             let node = arena().resolve(id).expect("a node of this process");
-            // Relaxed: no section is there, and a server that takes that for one does not come far.
+            // Relaxed: no section has this name, and a server that takes it for one fails.
             node.queue.store(1, Relaxed);
             arena().give(id);
             section(lock, mine);
@@ -60,7 +60,7 @@ fn reuses() -> Program {
     })
 }
 
-/// RCL-1: of `threads` that want to serve, one does at a time. Has to reach `refused`.
+/// RCL-1: of `threads` threads that want to serve, one does at a time. Must reach `refused`.
 fn lends(threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let lock = scope.share(Served::<1>::new(Data::new(0)));
@@ -91,7 +91,7 @@ fn stops() -> Program {
     })
 }
 
-/// A server that sleeps is woken by a client that knows only that it is there.
+/// A sleeping server is woken by a client that knows only that the server exists.
 fn lets_go() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(Served::<1>::new(Data::new(0)));
@@ -103,14 +103,14 @@ fn lets_go() -> Program {
             server.run();
         });
         scope.spawn(move || {
-            // Acquire: as above.
+            // Acquire: pairs with the release above.
             lent.wait_while(Acquire, |lent| lent == 0);
             assert!(Rcl::stop(lock), "it is there");
         });
     })
 }
 
-/// A thread that stops a server that sleeps wakes the one that does, and not the one before it.
+/// A thread that stops a sleeping server wakes that server, and not its predecessor.
 fn succeeds() -> Program {
     Program::new(3, 3, |scope| {
         let lock = scope.share(Served::<1>::new(Data::new(0)));
@@ -123,21 +123,21 @@ fn succeeds() -> Program {
                 server.run();
             };
             serve(1);
-            // The node that the first has slept by is not the second's.
+            // The second server must not get the node on which the first has slept.
             let taken = arena().take().expect("a node");
             serve(2);
             arena().give(taken);
         });
         scope.spawn(move || {
             for time in 1..=2 {
-                // Acquire: as above.
+                // Acquire: pairs with the release above.
                 lent.wait_while(Acquire, |lent| lent < time);
-                // Whether it is there: another thread may have stopped it.
+                // The server may be gone: another thread may have stopped it.
                 let _ = Rcl::stop(lock);
             }
         });
         scope.spawn(move || {
-            // Whichever it meets, if any.
+            // Stops whichever server is there, if any.
             let _ = Rcl::stop(lock);
         });
     })

@@ -1,4 +1,5 @@
-//! Actions of messages: made, withdrawn and replaced while messages for them are under way.
+//! Models of message actions that are registered, unregistered and replaced while messages for them
+//! are under way.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// The context of an action: touched by the thread that runs or drops it.
+/// The context of an action: touched by the thread that runs or drops the action.
 struct Context(Arc<Anywhere<Data<u32>>>);
 
 impl Drop for Context {
@@ -34,7 +35,7 @@ fn first() -> ActionId {
     ActionId::from_bits(1 << 10 | message::SIGNALS as u32)
 }
 
-/// A message is there for an action that is just being registered. Has to reach `ran` and `stray`.
+/// A message arrives for an action that is just being registered. Must reach `ran` and `stray`.
 fn registering() -> Program {
     Program::new(2, 2, |scope| {
         let used = Arc::new(Anywhere(Data::new(0)));
@@ -56,8 +57,8 @@ fn registering() -> Program {
     })
 }
 
-/// An action is unregistered by a thread that knows its name by other means, and its place taken
-/// by the thread that had it registered. Has to reach `took over`.
+/// An action is unregistered by a thread that knows its name by other means, and its place is taken
+/// by the thread that had registered it. Must reach `took over`.
 fn taking_over() -> Program {
     Program::new(2, 3, |scope| {
         let used = Arc::new(Anywhere(Data::new(0)));
@@ -82,7 +83,7 @@ fn taking_over() -> Program {
     })
 }
 
-/// An action can't unregister itself, and the owner can that has run it.
+/// An action cannot unregister itself, but the owner that has run it can.
 fn unregistering_own() -> Program {
     Program::new(2, 2, |scope| {
         let actions = Actions::new(1);
@@ -107,8 +108,9 @@ fn unregistering_own() -> Program {
     })
 }
 
-/// An action is withdrawn, and what it uses is changed, and another takes its entry, while messages
-/// for it are under way: one that is there, and one of each poster. Has to reach `ran` and `stray`.
+/// An action is unregistered, the data that it uses is changed, and another action takes its entry,
+/// while messages for it are under way: one already in the mailbox, and one of each poster. Must
+/// reach `ran` and `stray`.
 fn unregistering(posters: u32) -> Program {
     Program::new(2 + posters, 3, move |scope| {
         let used = Arc::new(Anywhere(Data::new(7)));

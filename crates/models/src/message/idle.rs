@@ -1,4 +1,5 @@
-//! Owners that sleep in ways of their own: told once, and not asleep while others wait for them.
+//! Models of owners with their own way to sleep: notified once, and not asleep while others wait
+//! for them.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -58,8 +59,7 @@ impl Notify for Once {
     }
 }
 
-/// An event loop: it sleeps when there is nothing to do, and then polls once. The poster waits for
-/// room.
+/// An event loop: it sleeps when it is idle, and then polls once. The poster waits for room.
 fn dozing() -> Program {
     Program::new(2, 4, |scope| {
         let log = Log::new(2);

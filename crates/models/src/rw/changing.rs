@@ -1,4 +1,4 @@
-//! A writer becomes a reader, and a reader the writer, with no other in between.
+//! Models of downgrades and upgrades: no other writer comes in between.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -10,8 +10,8 @@ use super::preferred::words;
 use crate::forms::Sleepy;
 use crate::program::{Program, soon};
 
-/// One writes, becomes a reader and still finds what it has written; beside it, others read and
-/// write. Reaches `together` if a reader is in with the one that was the writer.
+/// One thread writes, becomes a reader and still finds what it has written; beside it, others read
+/// and write. Reaches `together` if another reader is in with the former writer.
 pub fn downgrading(readers: u32, writers: u32) -> Program {
     let threads = readers + writers + 1;
     Program::new(threads, threads + 1, move |scope| {
@@ -25,7 +25,7 @@ pub fn downgrading(readers: u32, writers: u32) -> Program {
             // SAFETY: acquired above.
             unsafe { lock.downgrade() };
             assert_eq!(data.get(), mine, "a writer came in between");
-            // Relaxed: a thread that comes after the unlock sees it.
+            // Relaxed: a thread ordered after the unlock sees it.
             left.store(1, Relaxed);
             unlock_read(lock);
         });
@@ -52,8 +52,8 @@ pub fn downgrading(readers: u32, writers: u32) -> Program {
     })
 }
 
-/// A writer that becomes a reader and waits for another to come in: that one is let in, asleep or
-/// not.
+/// A writer that becomes a reader and waits for another reader to come in: that reader is let in,
+/// asleep or not.
 pub fn downgrading_for_a_reader() -> Program {
     Program::new(2, 3, |scope| {
         let lock = scope.share(Lock::<Sleepy>::NEW);
@@ -74,8 +74,8 @@ pub fn downgrading_for_a_reader() -> Program {
     })
 }
 
-/// One gives up becoming the writer, as it has to, and waits for a reader to come in: that one is
-/// let in, though it may have been kept out meanwhile.
+/// One thread must give up its upgrade, and waits for a reader to come in: that reader is let in,
+/// although it may have been kept out meanwhile.
 pub fn upgrading_in_vain() -> Program {
     Program::new(2, 4, |scope| {
         let lock = scope.share(Lock::<Sleepy>::NEW);
@@ -99,8 +99,8 @@ pub fn upgrading_in_vain() -> Program {
     })
 }
 
-/// A writer waits behind a reader, which comes in beside one that was the writer: whichever of the
-/// two leaves last wakes it.
+/// A writer waits behind a reader, which comes in beside the former writer: whichever of these two
+/// readers leaves last wakes the writer.
 pub fn downgrading_in_line() -> Program {
     Program::new(3, 4, |scope| {
         let lock = scope.share(Lock::<Sleepy>::NEW);
@@ -108,7 +108,7 @@ pub fn downgrading_in_line() -> Program {
         let words = words(lock);
         lock.write();
         scope.spawn(move || {
-            // The writer has taken the second node that there is.
+            // The writer has taken the second existing node.
             words.tail.wait_while(Relaxed, |tail| tail as u16 != 2);
             // SAFETY: acquired above.
             unsafe { lock.downgrade() };
@@ -130,8 +130,7 @@ pub fn downgrading_in_line() -> Program {
     })
 }
 
-/// `upgraders` threads read, and then write what follows from that; beside them, others read and
-/// write.
+/// `upgraders` threads read, and then upgrade and write; beside them, others read and write.
 pub fn upgrading(upgraders: u32, readers: u32, writers: u32) -> Program {
     let threads = upgraders + readers + writers;
     Program::new(threads, threads + upgraders, move |scope| {
@@ -156,7 +155,7 @@ pub fn upgrading(upgraders: u32, readers: u32, writers: u32) -> Program {
     })
 }
 
-/// One may give up becoming the writer, and is a reader still. Has to reach `gave up`.
+/// One thread may give up its upgrade, and then is still a reader. Must reach `gave up`.
 pub fn upgrading_in_time(readers: u32, writers: u32) -> Program {
     let threads = readers + writers + 1;
     Program::new(threads, threads + 1, move |scope| {
@@ -180,8 +179,8 @@ pub fn upgrading_in_time(readers: u32, writers: u32) -> Program {
     })
 }
 
-/// A writer becomes an upgradable reader, the writer again if no other is in, and then a plain
-/// reader, beside other readers and one more that is upgradable.
+/// A writer becomes an upgradable reader, the writer again if no other reader is in, and then a
+/// plain reader, beside other readers and one more upgradable reader.
 pub fn downgrading_again(readers: u32) -> Program {
     Program::new(readers + 1, readers + 4, move |scope| {
         let lock = scope.share(Lock::<Sleepy>::NEW);
@@ -189,16 +188,17 @@ pub fn downgrading_again(readers: u32) -> Program {
         scope.spawn(move || {
             lock.write();
             data.set(1);
-            // SAFETY: owned so, here and below.
+            // SAFETY: the caller holds the lock in the mode that each call requires, here and
+            // below.
             unsafe { lock.downgrade_to_upgradable() };
             assert_eq!(data.get(), 1);
-            // SAFETY: as above.
+            // SAFETY: held upgradable.
             if unsafe { lock.try_upgrade() } {
                 data.set(2);
-                // SAFETY: as above.
+                // SAFETY: held for writing.
                 unsafe { lock.downgrade_to_upgradable() };
             }
-            // SAFETY: as above.
+            // SAFETY: held upgradable.
             unsafe { lock.downgrade_upgradable() };
             let _ = data.get();
             unlock_read(lock);
@@ -215,7 +215,7 @@ pub fn downgrading_again(readers: u32) -> Program {
     })
 }
 
-/// RW-5 beside one that upgrades.
+/// RW-5 beside a thread that upgrades.
 pub fn upgrading_recursively() -> Program {
     Program::new(2, 4, |scope| {
         let lock = scope.share(Lock::<Sleepy>::NEW);

@@ -1,4 +1,4 @@
-//! Threads that try, and threads that give up.
+//! Models of tries and of waiters that give up.
 
 use antiphon_check::{Data, probe};
 use antiphon_sync::lock::Refused;
@@ -7,8 +7,8 @@ use super::lock::{Lock, assert_free, others, unlock_read, unlock_write};
 use crate::forms::Sleepy;
 use crate::program::{Program, soon};
 
-/// Readers and writers that wait, beside such that may give up; none hangs, and at the end the lock
-/// is free and reserved for none. Has to reach `gave up`.
+/// Readers and writers that wait, beside others that may give up; no thread hangs, and at the end
+/// the lock is free and not reserved. Must reach `gave up`.
 pub fn giving_up(readers: u32, writers: u32, timed_readers: u32, timed_writers: u32) -> Program {
     let threads = readers + writers + timed_readers + timed_writers;
     Program::new(threads, threads, move |scope| {
@@ -44,8 +44,8 @@ pub fn giving_up(readers: u32, writers: u32, timed_readers: u32, timed_writers: 
     })
 }
 
-/// One asks for the lock as a reader that will wait, and goes away when it would have to: its
-/// count, which it has taken back, has hidden no wake from the others. Has to reach `went`.
+/// One thread asks for the lock as a reader that would wait, but leaves instead of waiting: its
+/// count, which it has taken back, has hidden no wake from the others. Must reach `went`.
 pub fn inquiring(readers: u32, writers: u32) -> Program {
     let threads = readers + writers + 1;
     Program::new(threads, threads, move |scope| {
@@ -70,8 +70,8 @@ pub fn inquiring(readers: u32, writers: u32) -> Program {
     })
 }
 
-/// Tries are honest: a thread that is let in excludes those that it should, and a lock that is free
-/// at the end can be tried. Has to reach `busy`.
+/// Tries are exact: a thread that is let in excludes those that it should, and a try succeeds on
+/// the lock that is free at the end. Must reach `busy`.
 pub fn tries(readers: u32, writers: u32) -> Program {
     let threads = readers + writers + 1;
     Program::new(threads, threads + 1, move |scope| {

@@ -1,4 +1,4 @@
-//! A head that was called and does not come, and the thread that overtakes it.
+//! Models of a head that was signalled and does not come, and of the thread that overtakes it.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -15,8 +15,8 @@ const FAIR: u64 = 1 << 2;
 const WAITING: u64 = 1 << 3;
 const NAME_SHIFT: u32 = 8;
 
-/// A reader overtakes a writer, behind which another reader sleeps: that one may come in too, and
-/// leaves its place, which may have become the head's. Has to reach `beside`.
+/// A reader overtakes a writer, behind which another reader sleeps: that reader may also come in,
+/// and leaves its place, which may have become the head's. Must reach `beside`.
 pub fn beside_late_head() -> Program {
     Program::new(3, 3, |scope| {
         let lock = scope.share(Lock::<Overtaken>::NEW);
@@ -25,7 +25,7 @@ pub fn beside_late_head() -> Program {
         let words = words(lock);
         lock.write();
         scope.spawn(move || {
-            // The second node that there is: the reader waits behind the writer.
+            // The second existing node: the reader waits behind the writer.
             words.tail.wait_while(Relaxed, |tail| tail as u16 != 2);
             unlock_write(lock);
             read(lock);
@@ -41,7 +41,7 @@ pub fn beside_late_head() -> Program {
         scope.spawn(move || {
             words.state.wait_while(Relaxed, |state| (state >> NAME_SHIFT) as u16 == 0);
             read(lock);
-            // Relaxed: of a writer that was in before us, we know by the lock.
+            // Relaxed: the lock orders us after a writer that was in before us.
             if written.load(Relaxed) == 0 {
                 probe("beside");
             }
@@ -55,8 +55,8 @@ pub fn beside_late_head() -> Program {
     })
 }
 
-/// A reader overtakes a writer that is due: the lock is kept, and a thread that comes then comes
-/// after the writer. Has to reach `kept`.
+/// A reader overtakes a writer that is due: the lock is reserved, and a thread that comes then gets
+/// it after the writer. Must reach `kept`.
 pub fn keeping_for_late_head() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(Lock::<Overtaken>::NEW);
@@ -67,7 +67,8 @@ pub fn keeping_for_late_head() -> Program {
             let name = |state| (state >> NAME_SHIFT) as u16;
             // Acquire: its node, as it was when it was named.
             let named = name(words.state.wait_while(Acquire, |state| name(state) == 0));
-            // The clock of a model hardly moves: it was called long ago, and is due.
+            // The clock of a model hardly moves, so pretend that the head was signalled long ago,
+            // and is due.
             let head = arena().resolve_index(named.into()).expect("a node that is in use");
             head.called.store(u32::MAX / 2, Relaxed);
             head.due.store(1, Relaxed);

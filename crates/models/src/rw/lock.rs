@@ -1,4 +1,4 @@
-//! The lock of these models, and what all of them do with it.
+//! The lock type of these models, and the operations that all of them share.
 
 use antiphon_check::{Check, Data, Scope};
 use antiphon_sync::lock::{RwForm, ShflRwLock};
@@ -13,16 +13,16 @@ pub fn read<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
 }
 
 pub fn unlock_read<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
-    // SAFETY: each caller has acquired it for reading.
+    // SAFETY: each caller has acquired the lock for reading.
     unsafe { lock.unlock_read() }
 }
 
 pub fn unlock_write<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
-    // SAFETY: each caller has acquired it for writing.
+    // SAFETY: each caller has acquired the lock for writing.
     unsafe { lock.unlock_write() }
 }
 
-/// At the end no thread is in, and nothing is reserved.
+/// Asserts that at the end no thread is in, and nothing is reserved.
 pub fn assert_free<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
     assert!(lock.write_uncontended(), "free at the end");
 }

@@ -1,4 +1,5 @@
-//! The ShflLock readers-writer lock: exhaustively within the stated bounds, by lot beyond.
+//! Models of the ShflLock readers-writer lock: exhaustively within the stated bounds, by lot
+//! beyond.
 
 mod changing;
 mod impatient;
@@ -30,7 +31,7 @@ pub use sharing::look_around;
 use sharing::{leaving, sharing, sorting_kinds};
 
 const PLAIN: Bounds = Bounds::PLAIN;
-/// One spurious wake, one spin cut short and one answer that the machine is crowded, for each
+/// One spurious wake, one shortened spin and one answer that the machine is crowded, for each
 /// thread.
 const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
 

@@ -1,4 +1,4 @@
-//! The order in which threads are let in.
+//! Models of the order in which threads are let in.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -10,7 +10,7 @@ use super::lock::{Lock, assert_free, read, unlock_read, unlock_write};
 use crate::forms::{Backed, Insistent, Sleepy};
 use crate::program::{Program, soon};
 
-/// The words of a [`Lock`].
+/// Layout of the words of a [`Lock`].
 #[repr(C)]
 pub struct Words {
     pub state: <Check as Atomics>::U64,
@@ -23,27 +23,27 @@ pub struct Words {
 const _: () = assert!(size_of::<Words>() == size_of::<Lock>());
 
 pub fn words<F: RwForm>(lock: &Lock<F>) -> &Words {
-    // SAFETY: the words of the lock, of the sizes and in the places that its file gives them; they
-    // live as long as the borrow.
+    // SAFETY: `Words` has the layout that the lock's file defines; the lock lives as long as the
+    // borrow.
     unsafe { &*std::ptr::from_ref(lock).cast() }
 }
 
 const WAITING: u64 = 1 << 3;
 const NAME_SHIFT: u32 = 8;
 
-/// RW-4, which is that readers that come and go for ever starve no writer: with a reader in and a
-/// writer waiting, a reader that comes has the lock after the writer.
+/// RW-4 (readers that come and go for ever starve no writer): with a reader in and a writer
+/// waiting, an arriving reader gets the lock after the writer.
 pub fn writer_first() -> Program {
     Program::new(3, 4, |scope| {
         let lock = scope.share(Lock::<Sleepy>::NEW);
         let written = scope.share(Data::new(false));
         let words = words(lock);
         read(lock);
-        // Is in, until the other reader waits behind the writer.
+        // Stays in until the other reader waits behind the writer.
         scope.spawn(move || {
             let name = |state| (state >> NAME_SHIFT) as u16;
             let writer = name(words.state.wait_while(Relaxed, |state| name(state) == 0));
-            // Zero is what was there before the writer.
+            // Zero is the value before the writer came.
             words.tail.wait_while(Relaxed, |tail| tail == 0 || tail as u16 == writer);
             unlock_read(lock);
         });
@@ -62,9 +62,9 @@ pub fn writer_first() -> Program {
     })
 }
 
-/// RW-4 of a writer that asks again: it was called, a reader overtakes it, and it has asked anew
-/// before that reader has settled. No other reader comes in beside the first, so the writer's wish
-/// stands, or comes back, while that one is in.
+/// RW-4 of a writer that asks again: it was signalled, a reader overtakes it, and it has asked
+/// again before that reader has settled. No other reader comes in beside the first, so the writer's
+/// request remains, or returns, while that reader is in.
 pub fn asking_again() -> Program {
     Program::new(2, 3, |scope| {
         let lock = scope.share(Lock::<Sleepy>::NEW);
@@ -86,17 +86,17 @@ pub fn asking_again() -> Program {
     })
 }
 
-/// As [`asking_again`], where a reader overtakes by its backstop a writer that seems not to run.
+/// [`asking_again`] in which a reader overtakes, by its backstop, a writer that seems not to run.
 pub fn asking_the_excused() -> Program {
     Program::new(3, 3, |scope| {
         let lock = scope.share(Lock::<Sleepy>::NEW);
-        // The writer's form has no backstop, by which it would notice after all.
+        // The writer's form has no backstop, by which it would eventually notice.
         let backed = lock.in_form::<Backed>();
         let written = scope.share(<Check as Atomics>::U8::ZERO);
         let Words { state, tail, .. } = words(lock);
         read(lock);
         scope.spawn(move || {
-            // The second node that there is: the reader waits behind the writer.
+            // The second existing node: the reader waits behind the writer.
             tail.wait_while(Relaxed, |tail| tail as u16 != 2);
             unlock_read(lock);
         });
@@ -114,8 +114,8 @@ pub fn asking_the_excused() -> Program {
     })
 }
 
-/// Run by a reader that may have overtaken a writer. It stays until the writer has announced that
-/// it waits: so, if that announcement were lost, the model would deadlock.
+/// Run by a reader that may have overtaken a writer. The reader stays until the writer has
+/// announced that it waits: so, if that announcement were lost, the model would deadlock.
 fn overtaking(state: &<Check as Atomics>::U64, written: &<Check as Atomics>::U8) {
     // Relaxed: if a writer was in before us, the lock's own ordering shows it to us.
     if written.load(Relaxed) == 0 {
@@ -124,7 +124,7 @@ fn overtaking(state: &<Check as Atomics>::U64, written: &<Check as Atomics>::U8)
     }
 }
 
-/// RW-5: a reader can read-lock again, though a writer waits. Has to reach that it does.
+/// RW-5: a reader can read-lock again although a writer waits. Must reach that case.
 pub fn recursion<F: RwForm>(writers: u32, explicit: bool) -> Program {
     Program::new(writers + 1, writers + 2, move |scope| {
         let lock = scope.share(Lock::<F>::NEW);
@@ -154,13 +154,13 @@ pub fn recursion<F: RwForm>(writers: u32, explicit: bool) -> Program {
     })
 }
 
-/// As [`recursion`], with a writer that insists on its turn, and with tries and deadlines.
+/// [`recursion`] with a writer that requests a hand-off, and with tries and deadlines.
 pub fn fair_recursion() -> Program {
     Program::new(2, 6, |scope| {
         let lock = scope.share(Lock::<Recursive<Insistent>>::NEW);
         let data = scope.share(Data::new(0));
         scope.spawn(move || {
-            // Calls the writer and overtakes it.
+            // Signals the writer and overtakes it.
             read(lock);
             unlock_read(lock);
             read(lock);

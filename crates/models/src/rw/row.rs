@@ -1,4 +1,4 @@
-//! Readers that stand in a row and sleep: RW-13.
+//! Models of readers that sleep in a row: RW-13.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -13,9 +13,9 @@ use crate::program::Program;
 const READER: u64 = 1 << 40;
 const WRITER: u64 = 1;
 
-/// Readers wait in a row behind a writer. The last of them comes in before one of the others: it
-/// was woken together with the head. `awake`: together with the second, by the head, which was
-/// awake. Has to reach `before another`.
+/// Readers wait in a row behind a writer. The last of them may come in before one of the others: it
+/// was woken together with the head, or, if `awake`, together with the second, by the head, which
+/// was awake. Must reach `before another`.
 pub fn coming_together(readers: u32, awake: bool) -> Program {
     Program::new(readers + 1, readers + 1, move |scope| {
         let lock = scope.share(Lock::<Backed>::NEW);
@@ -38,7 +38,8 @@ pub fn coming_together(readers: u32, awake: bool) -> Program {
                 words.tail.wait_while(Relaxed, |tail| tail as u16 != reader as u16);
                 read(lock);
                 data.get();
-                // Acquire: those that have left, and are counted no longer, have said so before.
+                // Acquire: readers that have left, and are no longer counted, have set `left`
+                // before.
                 let inside = words.state.load(Acquire) / READER;
                 let came = inside + u64::from(left.load(Relaxed));
                 if reader + 1 == readers && came < readers.into() && woken.load(Relaxed) != 0 {

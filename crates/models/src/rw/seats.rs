@@ -1,4 +1,4 @@
-//! Readers that are counted by socket: [`PerSocket`].
+//! Models of readers that are counted by socket: [`PerSocket`].
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,7 +16,7 @@ use crate::program::{Program, destruction, exclusion, soon};
 
 type Lock<F = Sleepy> = PerSocket<Check, None, F, 2>;
 
-/// The words of a [`Lock`].
+/// Layout of the words of a [`Lock`].
 #[repr(C, align(64))]
 struct Words {
     inside: [u64; 2],
@@ -30,9 +30,9 @@ struct Line(<Check as Atomics>::U64);
 
 const _: () = assert!(size_of::<Words>() == size_of::<Lock>());
 
-/// The line of socket 0.
+/// Returns the line of socket 0.
 fn line(lock: &Lock) -> &<Check as Atomics>::U64 {
-    // SAFETY: the word of the lock, in the place and of the size that its file gives it.
+    // SAFETY: `Words` has the layout that the lock's file defines.
     unsafe { &(*std::ptr::from_ref(lock).cast::<Words>()).line.0 }
 }
 
@@ -69,7 +69,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A lock whose line of socket 0 is open, as one that has been read is.
+/// Shares a lock whose line of socket 0 is open, as after a read.
 fn opened<'scope>(scope: &'scope Scope<'scope, '_>) -> &'scope Lock {
     let lock = scope.share(Lock::NEW);
     leave(lock, enter(lock));
@@ -86,12 +86,12 @@ fn enter(lock: &Lock) -> Seat {
 }
 
 fn leave(lock: &Lock, seat: Seat) {
-    // SAFETY: each caller has its seat by a read.
+    // SAFETY: each caller has got its seat from a read.
     unsafe { lock.unlock_read(seat) }
 }
 
 fn unlock_write(lock: &Lock) {
-    // SAFETY: each caller has acquired it for writing.
+    // SAFETY: each caller has acquired the lock for writing.
     unsafe { lock.unlock_write() }
 }
 
@@ -101,7 +101,7 @@ fn write(lock: &Lock, data: &Data<u32>) {
     unlock_write(lock);
 }
 
-/// Readers, on either socket in turn, and writers.
+/// Readers, on the two sockets in turn, and writers.
 fn seats(readers: u32, writers: u32, rounds: u32) -> Program {
     Program::new(readers + writers, (readers + writers) * rounds, move |scope| {
         let lock = opened(scope);
@@ -126,7 +126,7 @@ fn seats(readers: u32, writers: u32, rounds: u32) -> Program {
     })
 }
 
-/// Like [`seats`], but a waiter may spin, find the machine crowded, or wake for no reason.
+/// [`seats`] in which a waiter may spin, find the machine crowded, or wake spuriously.
 fn spinning() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(Lock::<Spinning>::NEW);
@@ -152,15 +152,15 @@ fn spinning() -> Program {
     })
 }
 
-/// Readers that come and go for ever starve no writer: one that comes when the line is closed has
-/// the lock after the writer, though another is still in by the line.
+/// Readers that come and go for ever starve no writer: a reader that comes when the line is closed
+/// gets the lock after the writer, although another is still in by the line.
 fn writer_first() -> Program {
     Program::new(3, 3, |scope| {
         let lock = opened(scope);
         let written = scope.share(Data::new(0));
         let seat = Cell::new(Some(enter(lock)));
         scope.spawn_on(0, move || {
-            // In, until the writer has closed the line.
+            // Stays in until the writer has closed the line.
             line(lock).wait_while(Relaxed, |line| line & 1 == 1);
             leave(lock, seat.take().expect("it was had before"));
         });
@@ -174,8 +174,8 @@ fn writer_first() -> Program {
     })
 }
 
-/// A writer that gives up while a reader is in by a line, and others that come after it. Has to
-/// reach `gave up`.
+/// A writer that gives up while a reader is in by a line, and others that come after it. Must reach
+/// `gave up`.
 fn giving_up(others: u32) -> Program {
     Program::new(2 + others, 2 + others, move |scope| {
         let lock = opened(scope);
@@ -199,7 +199,7 @@ fn giving_up(others: u32) -> Program {
     })
 }
 
-/// As [`giving_up`], with tries. Has to reach `busy`.
+/// [`giving_up`] with tries. Must reach `busy`.
 fn trying() -> Program {
     Program::new(3, 4, |scope| {
         let lock = opened(scope);
@@ -222,7 +222,7 @@ fn trying() -> Program {
     })
 }
 
-/// Readers of one line that don't wait, and a writer that does. Has to reach `together`.
+/// Readers of one line that do not wait, and a writer that does. Must reach `together`.
 fn looking() -> Program {
     Program::new(3, 3, |scope| {
         let lock = opened(scope);
@@ -241,7 +241,7 @@ fn looking() -> Program {
     })
 }
 
-/// A writer becomes a reader, and has its seat inside.
+/// A writer becomes a reader, and gets its seat while inside.
 fn downgrading() -> Program {
     Program::new(2, 2, |scope| {
         let lock = opened(scope);
@@ -260,8 +260,8 @@ fn downgrading() -> Program {
     })
 }
 
-/// RW-3 of a reader by a line: the writer that comes after it may free the lock while that one is
-/// still in `unlock_read`. Has to reach `retired`.
+/// RW-3 of a reader by a line: the writer that comes after it may free the lock while that reader
+/// is still in `unlock_read`. Must reach `retired`.
 fn leaving() -> Program {
     Program::new(2, 2, |scope| {
         let lock = opened(scope);

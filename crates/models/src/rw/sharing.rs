@@ -1,4 +1,5 @@
-//! Readers share the lock, writers have it alone, and the last thread that had it may free it.
+//! Models of sharing: readers share the lock, writers have it alone, and its last holder may free
+//! it.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,14 +16,14 @@ use crate::watched::{Watched, watch};
 
 /// `readers` threads read plain data and `writers` threads write it, `rounds` times each. A lost
 /// wake is a deadlock, a writer that is not alone a data race. Reaches `together` if two readers
-/// are in at a time.
+/// are in at the same time.
 pub fn sharing<F: RwForm>(readers: u32, writers: u32, rounds: u32) -> Program {
     Program::new(readers + writers, (readers + writers) * rounds, move |scope| {
         share::<F, None>(scope, readers, writers, rounds);
     })
 }
 
-/// As [`sharing`], where readers are sorted to readers and writers to writers, watched.
+/// [`sharing`] with a watched policy that groups readers with readers and writers with writers.
 pub fn sorting_kinds(readers: u32, writers: u32) -> Program {
     Program::new(readers + writers, readers + writers, move |scope| {
         watch(scope).begun.store(1, Relaxed);
@@ -63,8 +64,8 @@ fn share<'scope, F: RwForm, Q: Policy>(
     });
 }
 
-/// The work of a reader that is in. `inside` is not part of the model: threads switch at visible
-/// operations, of which the fence is one.
+/// The work of a reader that is in. `inside` is not a word of the model: threads switch only at
+/// visible operations, such as the fence.
 pub fn look_around(inside: &Cell<u32>, data: &Data<u32>) {
     inside.set(inside.get() + 1);
     if inside.get() > 1 {
@@ -75,8 +76,8 @@ pub fn look_around(inside: &Cell<u32>, data: &Data<u32>) {
     inside.set(inside.get() - 1);
 }
 
-/// RW-3 of a reader: the writer that comes after the last reader may free the lock while that one
-/// is still in `unlock_read`. Has to reach `retired`.
+/// RW-3 of a reader: the writer that comes after the last reader may free the lock while that
+/// reader is still in `unlock_read`. Must reach `retired`.
 pub fn leaving() -> Program {
     Program::new(2, 2, |scope| {
         let lock = scope.share(Lock::<Sleepy>::NEW);

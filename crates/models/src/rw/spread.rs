@@ -1,4 +1,5 @@
-//! Readers that a crowd has counted by socket, and back: RW-7 to RW-14, LINE-1 to LINE-6.
+//! Models of switching readers to counting by socket when they are a crowd, and back: RW-7 to
+//! RW-14, LINE-1 to LINE-6.
 
 mod edges;
 mod sleepers;
@@ -20,8 +21,8 @@ use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::program::{Program, soon};
 
-/// A waiter sleeps, or spins for `SPIN` nanoseconds; `CROWD` readers and one more are a crowd.
-/// After `IDLE` writers that few readers have preceded they are counted in the lock's word again.
+/// Waiters sleep, or spin for `SPIN` nanoseconds; more than `CROWD` readers are a crowd. After
+/// `IDLE` writers that few readers have preceded, readers are counted in the lock's word again.
 pub struct Crowd<const SPIN: u32, const IDLE: u32, const CROWD: u32>;
 
 impl<const SPIN: u32, const IDLE: u32, const CROWD: u32> Form for Crowd<SPIN, IDLE, CROWD> {
@@ -44,9 +45,9 @@ impl<const SPIN: u32, const IDLE: u32, const CROWD: u32> RwForm for Crowd<SPIN, 
 
 /// Readers stay counted by socket.
 type Stays = Crowd<0, { u32::MAX }, 0>;
-/// As [`Stays`], of two readers.
+/// [`Stays`] with crowds of two readers.
 type Gathers = Crowd<0, { u32::MAX }, 1>;
-/// The first writer that leaves has readers counted in the lock's word.
+/// The first writer that leaves switches readers to being counted in the lock's word.
 type Returns = Crowd<0, 0, 0>;
 
 pub fn entries() -> Vec<Entry> {
@@ -138,17 +139,17 @@ pub fn entries() -> Vec<Entry> {
     entries
 }
 
-/// Where the lock's readers are counted: 0 for in its word.
+/// Returns where the lock's readers are counted: 0 for in its word.
 fn mode<F: RwForm>(lock: &Lock<F>) -> u64 {
     words(lock).state.load(Relaxed) >> 6 & 3
 }
 
-/// Says how the caller, a reader, is counted.
+/// Passes a probe that tells how the caller, a reader, is counted.
 fn note<F: RwForm>(lock: &Lock<F>) {
     probe(if mode(lock) == 0 { "centrally" } else { "by a line" });
 }
 
-/// A lock whose readers are counted by socket, if it is to be `spread`.
+/// Shares a lock; its readers are counted by socket if it is `spread`.
 fn lock<'scope, F: RwForm>(scope: &'scope Scope<'scope, '_>, spread: bool) -> &'scope Lock<F> {
     let lock = scope.share(Lock::<F>::NEW);
     if spread {
@@ -165,7 +166,7 @@ fn write<F: RwForm>(lock: &Lock<F>, data: &Data<u32>) {
     unlock_write(lock);
 }
 
-/// At the end no thread is in.
+/// Asserts that at the end no thread is in.
 fn assert_free<F: RwForm>(lock: &Lock<F>) {
     assert!(!lock.is_locked(), "somebody is left behind");
     assert!(lock.try_write(), "free at the end");
@@ -175,7 +176,7 @@ fn assert_free<F: RwForm>(lock: &Lock<F>) {
     assert!(lock.write_uncontended(), "as one that was never read");
 }
 
-/// Readers, on either socket in turn, and writers.
+/// Readers, on the two sockets in turn, and writers.
 fn sharing<F: RwForm>(readers: u32, writers: u32, rounds: u32, spread: bool) -> Program {
     Program::new(readers + writers, (readers + writers) * rounds, move |scope| {
         let lock = lock::<F>(scope, spread);
@@ -201,7 +202,8 @@ fn sharing<F: RwForm>(readers: u32, writers: u32, rounds: u32, spread: bool) -> 
     })
 }
 
-/// LINE-2: one unlocks on another socket what another has locked, beside a reader there.
+/// LINE-2: one thread unlocks on another socket what another thread has locked, beside a reader
+/// there.
 fn handing_over() -> Program {
     Program::new(3, 3, |scope| {
         let lock = lock::<Stays>(scope, true);
@@ -224,8 +226,8 @@ fn handing_over() -> Program {
     })
 }
 
-/// A reader that is in leaves, another looks whether it may come in, and a writer tries. Any of
-/// them leads through a switch of the mode if it has to. Has to reach `busy`.
+/// A reader that is in leaves, another checks whether it may come in, and a writer tries. Each of
+/// them completes a switch of the mode if needed. Must reach `busy`.
 fn looking<F: RwForm>(spread: bool, held: bool) -> Program {
     Program::new(2 + u32::from(held), 3, move |scope| {
         let lock = lock::<F>(scope, spread);
@@ -256,7 +258,7 @@ fn looking<F: RwForm>(spread: bool, held: bool) -> Program {
     })
 }
 
-/// RW-11: a reader can read-lock again, though a writer waits. Has to reach that it does.
+/// RW-11: a reader can read-lock again although a writer waits. Must reach that case.
 fn recursion<F: RwForm>(explicit: bool) -> Program {
     Program::new(2, 4, move |scope| {
         let lock = lock::<F>(scope, true);
@@ -302,7 +304,7 @@ fn giving_up() -> Program {
     })
 }
 
-/// One tries beside a reader, and writers. Has to reach `busy`.
+/// One thread tries beside a reader and writers. Must reach `busy`.
 fn trying(writers: u32) -> Program {
     Program::new(2 + writers, 3 + writers, move |scope| {
         let lock = lock::<Stays>(scope, true);
@@ -334,7 +336,7 @@ fn trying(writers: u32) -> Program {
     })
 }
 
-/// A writer becomes a reader, beside another.
+/// A writer becomes a reader, beside another reader.
 fn downgrading() -> Program {
     Program::new(2, 2, |scope| {
         let lock = lock::<Stays>(scope, true);
@@ -356,7 +358,7 @@ fn downgrading() -> Program {
     })
 }
 
-/// A reader becomes the writer, in time or not, beside one that is in by a line. Has to reach
+/// A reader becomes the writer, in time or not, beside a reader that is in by a line. Must reach
 /// `gave up`.
 fn upgrading() -> Program {
     Program::new(2, 3, |scope| {
@@ -373,7 +375,7 @@ fn upgrading() -> Program {
             // SAFETY: acquired above.
             if unsafe { lock.upgrade_until(soon()) } {
                 data.set(mine + 1);
-                // SAFETY: just upgraded.
+                // SAFETY: the upgrade above has succeeded.
                 unsafe { lock.downgrade_to_upgradable() };
             } else {
                 probe("gave up");
@@ -387,8 +389,8 @@ fn upgrading() -> Program {
     })
 }
 
-/// RW-10, LINE-4: a lock gives its indicator back, another has it, and one that comes late counts
-/// itself there for the first.
+/// RW-10, LINE-4: a lock gives its indicator back, another lock takes it, and a late reader of the
+/// first lock counts itself there.
 fn reusing() -> Program {
     Program::new(3, 4, |scope| {
         let (lock, other) = (lock::<Returns>(scope, true), lock::<Stays>(scope, false));
@@ -412,8 +414,8 @@ fn reusing() -> Program {
     })
 }
 
-/// RW-3 of a reader by a line: the writer that comes after it may free the lock while that one is
-/// still in `unlock_read`. Has to reach `retired`.
+/// RW-3 of a reader by a line: the writer that comes after it may free the lock while that reader
+/// is still in `unlock_read`. Must reach `retired`.
 fn leaving() -> Program {
     Program::new(2, 2, |scope| {
         let lock = lock::<Stays>(scope, true);

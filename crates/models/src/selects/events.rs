@@ -1,4 +1,4 @@
-//! Waiting for the first of several events, or latches.
+//! Models of waiting for the first of several events, or latches.
 
 use antiphon_check::{Check, Data};
 use antiphon_runtime::select::Source;
@@ -26,7 +26,7 @@ pub fn events() -> Program {
     })
 }
 
-/// SELECT-2: both are set, and one is taken; the other is set after that, though it was handed
+/// SELECT-2: both are set, and one is taken; the other is set afterwards, although it was handed
 /// over. `turned`: they are tried in the other order.
 pub fn leaving_set(turned: bool) -> Program {
     Program::new(2, 3, move |scope| {
@@ -44,7 +44,7 @@ pub fn leaving_set(turned: bool) -> Program {
     })
 }
 
-/// Two latches, each of which another opens.
+/// Two latches, each of which another thread opens.
 pub fn opened() -> Program {
     Program::new(3, 3, |scope| {
         let latches = scope.share([0, 1].map(|_| Latch::new(1)));

@@ -1,4 +1,4 @@
-//! Ways to yield: what a worker does until it has no tasks.
+//! Ways to yield: how a worker runs its tasks until none is left.
 
 use std::cell::Cell;
 
@@ -14,7 +14,7 @@ pub trait Form {
     fn run(&self, crew: &Crew<Check, Policy>, worker: &mut Worker<'_>, tasks: &Tasks);
 }
 
-/// A task that yields is a task again, the last one.
+/// A task that yields becomes a task again, the last one.
 pub struct Stack;
 
 impl Form for Stack {
@@ -44,7 +44,7 @@ impl Form for Below {
     }
 }
 
-/// A task that yields changes places with one that is drawn. A task that was not drawn
+/// A task that yields changes places with a task that is drawn by lot. A task that was not drawn
 /// `passed_over` times is next: any number is fair.
 pub struct Swap {
     pub passed_over: u32,
@@ -52,7 +52,8 @@ pub struct Swap {
 
 impl Form for Swap {
     fn run(&self, _: &Crew<Check, Policy>, worker: &mut Worker<'_>, tasks: &Tasks) {
-        // Each with how often it was passed over. The deques have no way in the middle.
+        // Each task with the number of times that it was passed over. The deques have no access to
+        // the middle.
         let mut stack: Vec<_> =
             std::iter::from_fn(|| worker.try_next_task()).map(|item| (item, 0)).collect();
         stack.reverse();
@@ -70,7 +71,7 @@ impl Form for Swap {
     }
 }
 
-/// As [`Stack`], but each third yield is by a queue of all workers.
+/// [`Stack`] in which every third yield goes to a queue of all workers.
 pub struct Queue(pub Cell<u32>);
 
 impl Form for Queue {
@@ -89,7 +90,7 @@ impl Form for Queue {
     }
 }
 
-/// As fibers do.
+/// A task that yields takes turns, as fibers do.
 pub struct InTurns<const OWN: u32, const ANY: u32> {
     turns: Turns<OWN, ANY>,
     line: Line<Named>,
@@ -105,7 +106,7 @@ impl<const OWN: u32, const ANY: u32> InTurns<OWN, ANY> {
         Self { soft: true, ..Self::hard() }
     }
 
-    /// Runs a task on, or begins it; it is in the line if it yields.
+    /// Runs or resumes a task; it is in the line afterwards if it has yielded.
     fn turn(&self, tasks: &Tasks, task: &Task) -> Turn {
         if !tasks.yields(task) {
             return Turn::Over;
@@ -118,7 +119,7 @@ impl<const OWN: u32, const ANY: u32> InTurns<OWN, ANY> {
 impl<const OWN: u32, const ANY: u32> Form for InTurns<OWN, ANY> {
     fn run(&self, _: &Crew<Check, Policy>, worker: &mut Worker<'_>, tasks: &Tasks) {
         loop {
-            // SAFETY: one of these tasks, which are borrowed until this is over.
+            // SAFETY: `named` is one of these tasks, which are borrowed until this is over.
             let go_on = |named: Named| self.turn(tasks, unsafe { &*named.0 });
             let next = self.turns.go_on(&self.line, || true, go_on);
             let item = match next {

@@ -1,6 +1,6 @@
-/* Waits with a timeout of 0, of a loop that is late beside one that only wants the CPU: one that
- * was raised for that gives it back meanwhile. Those by `epoll` are never interrupted; those with a
- * mask that lets a signal through always are. */
+/* Waits with a timeout of 0, of a late loop beside one that only wants the CPU: the late loop,
+ * which was raised, repays the time meanwhile. Such waits by `epoll` are never interrupted; those
+ * with a mask that admits a signal always are. */
 #define _GNU_SOURCE
 #include <sys/prctl.h>
 #include <sys/time.h>

@@ -41,7 +41,7 @@ static void forks(int depth)
 		become_loop();
 		exit(0);
 	}
-	/* Both go on at once. */
+	/* Both continue at the same time. */
 	for (int at = 0; at < 20; at++)
 		CHECK(poll(NULL, 0, 1) == 0);
 	ends_well(child);

@@ -1,6 +1,6 @@
 /* A loop that always has work, for a number of milliseconds of the clock from when it is told to
- * begin, by the end of its input: prints its number, and then the CPU time that it had, in
- * microseconds, and how often it waited. It tells its next release, which comes each 5 ms. */
+ * begin, by the end of its input: prints its process id, and then its CPU time in microseconds, and
+ * the number of its waits. It announces its next release time, every 5 ms. */
 #define _GNU_SOURCE
 #include "antiphon_coop.h"
 #include "ways.h"

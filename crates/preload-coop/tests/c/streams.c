@@ -1,5 +1,5 @@
-/* A program without standard streams, as a daemon is: their numbers stay free, so that what it
- * writes there all the same goes nowhere. And one that closes all that it knows nothing of. */
+/* A program without standard streams, like a daemon: their descriptors stay free, so that output to
+ * them goes nowhere. And a program that closes all descriptors that it did not open. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 

@@ -1,5 +1,5 @@
-/* A loop tells its next release before waits of all kinds: none waits beyond it, and one that never
- * comes is none. And the loop becomes another user, as itself. */
+/* A loop announces its next release time before waits of all kinds: no wait lasts longer, and a
+ * time that never comes has no effect. The loop also changes its user, to the same one. */
 #define _GNU_SOURCE
 #include <sys/time.h>
 
@@ -49,7 +49,7 @@ int main(void)
 		has_none(way, empty[0], INT64_MAX);
 		has_none(way, empty[0], 1ULL << 62);
 	}
-	/* The C library has all threads do so, and waits for them. */
+	/* The C library makes all threads do this, and waits for them. */
 	CHECK(setgid(getgid()) == 0 && setuid(getuid()) == 0);
 	return 0;
 }

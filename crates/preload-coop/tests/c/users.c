@@ -1,5 +1,5 @@
-/* A loop of root's that becomes an unprivileged user, and is late beyond its next release each
- * time. Ends with 77 where there is no such user. */
+/* A loop of root that becomes an unprivileged user, and is late for every release time. Exits with
+ * 77 if it can't. */
 #define _GNU_SOURCE
 #include <sys/resource.h>
 

@@ -80,7 +80,7 @@ static void errors(int full)
 	struct timespec bad = { 0, 1000000000 }, negative = { -1, 0 }, huge = { LONG_MAX, 999999999 };
 	struct timeval negative_interval = { -1, 0 };
 	struct pollfd one = { .fd = full, .events = POLLIN };
-	/* The compiler would warn of it. */
+	/* Volatile, because the compiler would warn. */
 	volatile int none = -1;
 	int epoll = epoll_create1(0);
 	CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, full, &event) == 0);
@@ -109,7 +109,7 @@ static void errors(int full)
 		CHECK(poll(many, limit.rlim_cur + 1, 0) == -1 && errno == EINVAL);
 		free(many);
 	}
-	/* An epoll that is closed, and a file that is. */
+	/* A closed epoll descriptor, and a closed file. */
 	close(epoll);
 	CHECK(epoll_wait(epoll, &event, 1, 0) == -1 && errno == EBADF);
 	int gone = dup(full);

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_record::coop::{CPU, DOMAIN, LoopRow, PAGE_BYTES, REPORT, TIER, read};
 
-/// Ends what hangs.
+/// Time limit of a program, in seconds.
 const LIMIT_S: &str = "600";
 
 /// The library, built as it is shipped.
@@ -31,7 +31,7 @@ pub fn library() -> &'static Path {
     })
 }
 
-/// A test's directory, domain and report; gone when it is dropped.
+/// A test's directory, domain and report. The directory is removed when it is dropped.
 pub struct Stage {
     directory: PathBuf,
     domain: String,
@@ -41,7 +41,7 @@ pub struct Stage {
 impl Stage {
     pub fn new(name: &str) -> Self {
         static STAGES: AtomicU32 = AtomicU32::new(0);
-        // Relaxed: a number of its own is all that is wanted.
+        // Relaxed: only a unique number is needed.
         let number = STAGES.fetch_add(1, Relaxed);
         let domain = format!("{name}-{}-{number}", std::process::id());
         let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("coop-{domain}"));
@@ -68,8 +68,8 @@ impl Stage {
         program
     }
 
-    /// A command whose loops are in the stage's domain, by that tier; ended when it takes too long.
-    /// All of it is on the first CPU that there is.
+    /// A command whose loops are in the stage's domain, in that tier; killed when it takes too
+    /// long. It runs on the first available CPU.
     pub fn under(&self, tier: &str, program: impl AsRef<OsStr>) -> Command {
         let cpu = first_cpu().to_string();
         let mut command = Command::new("timeout");
@@ -80,7 +80,7 @@ impl Stage {
         command
     }
 
-    /// The loops that there have been.
+    /// The rows of all loops so far.
     pub fn loops(&self) -> Vec<LoopRow> {
         read(&File::open(&self.page).expect("the page")).expect("a page").0
     }
@@ -88,17 +88,17 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // A directory that stays behind fails no test.
+        // A directory that can't be removed is not an error.
         let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
 
-/// A loop that always has work, for a number of milliseconds from when it is told to begin; it is
-/// there when it is made, and is ended when it is dropped.
+/// A loop that has work for a number of milliseconds after it is told to begin. It runs from the
+/// creation of this object, and is killed when it is dropped.
 pub struct Spins {
     child: Child,
     said: BufReader<ChildStdout>,
-    /// The program, which is below `timeout`; `None` once it has ended.
+    /// The program, a child of `timeout`; `None` once it has ended.
     pid: Option<i32>,
 }
 
@@ -118,7 +118,7 @@ impl Spins {
         drop(self.child.stdin.take());
     }
 
-    /// The CPU time that it had, in microseconds, and how often it waited.
+    /// Waits for the end. Returns the loop's CPU time in microseconds, and the number of its waits.
     pub fn end(mut self) -> (f64, u64) {
         let mut said = String::new();
         self.said.read_to_string(&mut said).expect("it says what it had");
@@ -131,9 +131,9 @@ impl Spins {
 
     pub fn signal(&mut self, signal: i32) {
         let pid = self.pid.expect("it has not ended");
-        // SAFETY: it has not ended: it has more than enough to do.
+        // SAFETY: the process has not ended, because it has work for longer than the test.
         assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
-        // The number may be another's soon.
+        // The process id may be reused soon.
         self.pid = self.pid.filter(|_| signal != libc::SIGKILL);
     }
 }
@@ -143,7 +143,7 @@ impl Drop for Spins {
         if self.pid.is_some() {
             self.signal(libc::SIGKILL);
         }
-        // If it can't be waited for, there is no such child any more.
+        // If waiting fails, the child no longer exists.
         let _ = self.child.wait();
     }
 }
@@ -157,7 +157,7 @@ fn first_cpu() -> u32 {
     digits.parse().expect("a CPU")
 }
 
-/// The same without the library.
+/// A command without the library, which is killed when it takes too long.
 pub fn plain(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("timeout");
     command.args(["-k", "5", LIMIT_S]).arg(program);
@@ -176,7 +176,8 @@ pub fn succeeds(command: &mut Command) -> Output {
     output
 }
 
-/// Whether a program is installed. If it is not, says so, past what the test harness captures.
+/// Returns whether a program is installed. If not, prints that, past the capture of the test
+/// harness.
 pub fn installed(program: &str) -> bool {
     let found = Command::new("which").arg(program).output().is_ok_and(|out| out.status.success());
     if !found {

@@ -1,4 +1,4 @@
-//! `pthread_rwlock_t`, and our fields in it.
+//! Layout of `pthread_rwlock_t`, and of our fields in it.
 //!
 //! ```text
 //!   0 ┌────────────────────────┐
@@ -20,19 +20,19 @@
 //!  56 └────────────────────────┘
 //! ```
 //!
-//! All zero is free, of the default kind, and the process's own, as `PTHREAD_RWLOCK_INITIALIZER`
-//! is. Flags and `shared` stand where the C library has them, so that its initialisers and
-//! attributes mean what they meant:
+//! A lock of zero bytes is free, of the default kind and private to the process, as
+//! `PTHREAD_RWLOCK_INITIALIZER` is. `flags` and `shared` are at the C library's offsets, so that
+//! its initialisers and attributes keep their meaning:
 //!
 //! | kind | the keeper of the lock |
 //! |---|---|
 //! | shared between processes, of any flags | the C library, all 56 bytes |
 //! | `…_PREFER_READER_NP` (0) | we: readers pass waiting writers |
-//! | `…_PREFER_WRITER_NP` (1) | we, as above: a reader may read again, as it may there |
-//! | `…_PREFER_WRITER_NONRECURSIVE_NP` (2) | we: readers wait behind a writer that waits |
+//! | `…_PREFER_WRITER_NP` (1) | we, as for 0: a reader may read again, as the C library allows |
+//! | `…_PREFER_WRITER_NONRECURSIVE_NP` (2) | we: readers wait behind a waiting writer |
 //!
-//! Where the C library keeps the lock, it uses the first 16 bytes beside its own fields; the
-//! recorder's are padding there.
+//! Where the C library keeps the lock, it uses the first 16 bytes and its fields named above; the
+//! recorder's fields are padding of its.
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
@@ -65,10 +65,10 @@ const _: () = assert!(core::mem::offset_of!(RwLock, writer) == 24);
 const _: () = assert!(core::mem::offset_of!(RwLock, shared) == 28);
 const _: () = assert!(core::mem::offset_of!(RwLock, flags) == 48);
 
-/// A value of the flags: readers wait behind a writer that waits.
+/// A value of `flags`: readers wait behind a waiting writer.
 const PREFER_WRITER_NONRECURSIVE: u32 = 2;
 
-/// How a lock is taken.
+/// The mode in which a lock is taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Read,
@@ -76,7 +76,7 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// The way's name in a recording.
+    /// The name of this mode in a recording.
     pub(crate) fn recorded(self) -> Kind {
         match self {
             Self::Read => Kind::Read,
@@ -85,7 +85,7 @@ impl Way {
     }
 }
 
-/// `$do` with `$lock` in the form that its kind asks for.
+/// Evaluates `$do` with `$lock` in the form that the lock's kind requires.
 macro_rules! in_form {
     ($self:ident, $lock:ident => $do:expr) => {
         if $self.prefers_writers() {
@@ -111,14 +111,14 @@ impl RwLock {
         }
     }
 
-    /// Whether several processes use it.
+    /// Returns whether several processes use the lock.
     #[inline]
     pub(crate) fn is_shared(&self) -> bool {
-        // Relaxed, as of the flags: written before the lock was handed to other threads.
+        // Relaxed: `shared` and `flags` are written before other threads get the lock.
         self.shared.load(Relaxed) != 0
     }
 
-    /// Whether the C library keeps it, in this process.
+    /// Returns whether the C library keeps the lock, in this process.
     pub(crate) fn is_theirs(&self) -> bool {
         mode::theirs() || self.is_shared()
     }
@@ -128,48 +128,49 @@ impl RwLock {
         self.flags.load(Relaxed) == PREFER_WRITER_NONRECURSIVE
     }
 
-    /// Whether the thread of that id holds it to write, whether we or the C library keep it. True
-    /// or false for the caller's own exact id only.
+    /// Returns whether the thread `id` is the writer, whether we or the C library keep the lock.
+    /// Reliable only for the caller's own exact id.
     pub(crate) fn is_written_by(&self, id: u32) -> bool {
         // Relaxed: no other thread writes the caller's id or takes it away.
         self.writer.load(Relaxed) == id
     }
 
-    /// The name and the note by which the recorder knows the lock.
+    /// The address and the note by which the recorder identifies the lock.
     pub(crate) fn recorded(&self) -> Noted<'_> {
         Noted { address: core::ptr::from_ref(self).addr(), note: &self.note }
     }
 
-    /// The last waiter of the queue; of a lock of ours.
+    /// The last waiter of the queue. Only for a lock that we keep.
     pub(crate) fn last_waiter(&self) -> Option<WaiterId> {
         self.lock.last_waiter()
     }
 
-    /// Gives back the memory that it has taken beside its own, if it is free; of a lock of ours.
+    /// Frees the memory that the lock uses outside of its own, if it is not locked. Only for a lock
+    /// that we keep.
     pub(crate) fn gather(&self) {
         self.lock.gather();
     }
 
-    /// Gives it the policy of a site; of a lock of ours.
+    /// Sets the policy of a call site. Only for a lock that we keep.
     #[inline]
     pub(crate) fn settle(&self, site: usize) {
         sites::settle(&self.lock, site);
     }
 
-    /// Takes it to read, if that needs no wait. As the others below, of a lock of ours.
+    /// Locks to read, if that needs no wait. Only for a lock that we keep, as the functions below.
     #[inline]
     pub(crate) fn read_at_once(&self) -> Result<(), Refused> {
         in_form!(self, lock => lock.read_uncontended())
     }
 
-    /// As [`read_at_once`](Self::read_at_once), for a caller that will not wait: a try that fails
-    /// has delayed no thread.
+    /// [`read_at_once`](Self::read_at_once) for a caller that will not wait: a failed attempt
+    /// delays no other thread.
     #[inline]
     pub(crate) fn try_read(&self) -> Result<(), Refused> {
         in_form!(self, lock => lock.try_read())
     }
 
-    /// Takes it to read; waits, if there is a deadline till then.
+    /// Locks to read. Waits, at most until the deadline if there is one.
     pub(crate) fn read(&self, deadline: Option<Deadline>) -> Result<(), Refused> {
         in_form!(self, lock => match deadline {
             None => lock.read(),
@@ -177,20 +178,20 @@ impl RwLock {
         })
     }
 
-    /// Takes it to write, if it is free and no waiter has the next turn.
+    /// Locks to write, if the lock is free and not reserved for a waiter.
     #[inline]
     pub(crate) fn write_at_once(&self) -> bool {
         self.lock.write_at_once()
     }
 
-    /// Takes it to write, if it is free.
+    /// Locks to write, if the lock is free.
     #[inline]
     pub(crate) fn try_write(&self) -> bool {
         self.lock.try_write()
     }
 
-    /// Takes it to write; waits, if there is a deadline till then. Returns whether the caller has
-    /// it.
+    /// Locks to write. Waits, at most until the deadline if there is one. Returns whether the
+    /// caller has the lock.
     pub(crate) fn write(&self, deadline: Option<Deadline>) -> bool {
         in_form!(self, lock => match deadline {
             None => {
@@ -201,33 +202,33 @@ impl RwLock {
         })
     }
 
-    /// Notes that the caller, which has the lock to write, is the writer.
+    /// Stores the caller's id as the writer's. The caller holds the lock to write.
     #[inline]
     pub(crate) fn own(&self) {
-        // Exact, because it decides whether the writer is told that it is the writer.
+        // The exact id, because `EDEADLK` for the writer depends on it.
         self.writer.store(thread::exact_id(), Relaxed);
     }
 
-    /// Whether a thread has it to write. The caller has it in one way or the other, so the answer
-    /// is which.
+    /// Returns whether a thread holds the lock to write. The caller holds it, so the result is the
+    /// caller's mode.
     #[inline]
     pub(crate) fn is_written(&self) -> bool {
         self.lock.is_locked_by_writer()
     }
 
-    /// Releases it, in whichever way it was taken; `EPERM` if no thread has it.
+    /// Releases the lock, read or write; returns `EPERM` if no thread holds it.
     ///
     /// # Safety
     ///
-    /// The caller has the lock, or no thread has. Its memory may be gone afterwards.
+    /// The caller holds the lock, or no thread does. Its memory may be gone afterwards.
     #[inline]
     pub(crate) unsafe fn release(&self) -> c_int {
         if self.is_written() {
             self.writer.store(0, Relaxed);
-            // SAFETY: while a writer is in, no other thread is, so the caller is that one.
+            // SAFETY: a writer excludes all other threads, so the caller is the writer.
             unsafe { self.lock.unlock_write() };
         } else if self.lock.seems_read() {
-            // SAFETY: the caller has it, and not to write.
+            // SAFETY: the caller holds the lock, and not to write.
             unsafe { self.lock.unlock_read() };
         } else {
             return libc::EPERM;

@@ -1,8 +1,9 @@
 /* The functions that execute a program, where the library can't be found (`elsewhere.rs`): each
  * calls the C library's with a copy of the environment that does not name the library.
  *
- * They are C for the arguments of `execl` and its like, and for a copy on the stack, which the
- * child of a `vfork` can make. Each is jumped to, in place of the C library's function of its name.
+ * They are in C for the variable arguments of `execl` and similar, and for a copy on the stack,
+ * which the child of a `vfork` may make. Each is jumped to instead of the C library's function of
+ * its name.
  */
 
 #define _GNU_SOURCE
@@ -11,7 +12,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-/* `elsewhere.rs` has the same, in this order. */
+/* `elsewhere.rs` has the same functions, in this order. */
 enum call { EXECVE, EXECVPE, FEXECVE, EXECVEAT, SPAWN, SPAWNP };
 enum { ROOM = 4096 };
 
@@ -149,7 +150,7 @@ int antiphon_posix_spawnp(pid_t *child, const char *name, const posix_spawn_file
 	return spawn(SPAWNP, child, name, actions, attributes, arguments, environment);
 }
 
-/* The number of arguments, the null pointer among them. */
+/* The number of arguments, including the null pointer. */
 static size_t count(const char *argument, va_list *list)
 {
 	size_t arguments = 1;
@@ -158,7 +159,7 @@ static size_t count(const char *argument, va_list *list)
 	return arguments;
 }
 
-/* The arguments, and the null pointer behind them. */
+/* Stores the arguments, and a null pointer after them. */
 static void collect(char **arguments, const char *argument, va_list *list)
 {
 	for (; argument; argument = va_arg(*list, const char *))
@@ -166,8 +167,8 @@ static void collect(char **arguments, const char *argument, va_list *list)
 	*arguments = NULL;
 }
 
-/* Declares `arguments`, an array of the arguments from `argument` on. `list` is then behind the
- * null pointer. */
+/* Declares `arguments`, an array of the arguments from `argument` on. Afterwards `list` is after
+ * the null pointer. */
 #define COLLECT(arguments, argument, list)                    \
 	va_start(list, argument);                             \
 	char *arguments[count(argument, &list)];              \

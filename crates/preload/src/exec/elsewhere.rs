@@ -1,13 +1,14 @@
-//! Executing a program where the library can't be found: in another root directory or mount
-//! namespace. The loader there would look for it in vain, and say so on the program's stderr.
+//! Executes programs where the library can't be found: in another root directory or mount
+//! namespace. The loader would search for it without success, and report that on the program's
+//! stderr.
 //!
-//! Such a program is given a copy of the environment in which `LD_PRELOAD` has what it had before
-//! this library was added. The copy is on the stack, and made by `elsewhere.c`: nothing is
-//! allocated, and the environment itself stays as it is, for calls that fail and for the parent of
-//! a `vfork`, whose root directory is still the old one.
+//! Such a program gets a copy of the environment in which `LD_PRELOAD` has its value without this
+//! library. The copy is on the stack, and made by `elsewhere.c`: nothing is allocated, and the
+//! environment itself stays as it is, for calls that fail and for the parent of a `vfork`, whose
+//! root directory is still the old one.
 //!
-//! The kernel is asked before each call whether the library is there, so it does not matter which
-//! call has changed the root (`chroot`, `pivot_root`, `setns`).
+//! Before each call the kernel is asked whether the library exists, so it does not matter which
+//! call changed the root (`chroot`, `pivot_root`, `setns`).
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
@@ -22,21 +23,21 @@ use crate::real::{self, Entry, Real};
 use crate::sharing::address;
 use crate::{inherit, objects};
 
-/// The name of the library for loops, which the command puts beside this one.
+/// File name of the library for event loops, which the command puts beside this one.
 const FOR_LOOPS: &[u8] = b"antiphon-preload-coop.so";
 
-/// The path at which the loader has found the library; null: it is not known.
+/// The path at which the loader found the library; null if it is not known.
 static LIBRARY: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 
-/// Takes note where the library is. Called at load.
+/// Stores the path of the library. Called at load.
 pub(crate) fn find_library() {
     if let Some(library) = objects::ours() {
         LIBRARY.store(library.path().as_ptr().cast_mut(), Relaxed);
     }
 }
 
-/// Whether the library can be found where it was when this program was started, as far as is known:
-/// under a filter, the kernel is not asked.
+/// Returns whether the library is still at the path where the loader found it. Also true if that is
+/// not known: under a filter, the kernel is not asked.
 pub(super) fn is_in_reach() -> bool {
     let path = LIBRARY.load(Relaxed);
     let at = libc::AT_FDCWD as isize as usize;
@@ -46,14 +47,14 @@ pub(super) fn is_in_reach() -> bool {
     path.is_null() || optional(look).is_none_or(|refused| refused == 0)
 }
 
-/// The function in which a call goes on: the C library's, or, where the library can't be found, the
-/// one of `elsewhere.c` that calls it with a copy of the environment.
+/// The function to jump to: the C library's or, where the library can't be found, the function of
+/// `elsewhere.c` that calls it with a copy of the environment.
 pub(super) fn entry<F: Copy>(of: &Real<F>, elsewhere: unsafe extern "C" fn() -> c_int) -> Entry {
     if inherit::is_alone() || is_in_reach() { address(of) } else { elsewhere as *const c_void }
 }
 
-// SAFETY: these are in `elsewhere.c`. They are jumped to and never called from here, with the
-// arguments of the functions whose names they have.
+// SAFETY: `elsewhere.c` defines these. They are jumped to and never called from here, with the
+// arguments of the functions that they are named after.
 unsafe extern "C" {
     pub(super) fn antiphon_execve() -> c_int;
     pub(super) fn antiphon_execv() -> c_int;
@@ -68,7 +69,7 @@ unsafe extern "C" {
     pub(super) fn antiphon_posix_spawnp() -> c_int;
 }
 
-/// The functions that `elsewhere.c` may want: the same numbers are there.
+/// The functions that `elsewhere.c` calls, by the numbers that it uses.
 static CALLS: [&Real<real::Jump>; 6] = [
     &real::EXECVE,
     &real::EXECVPE,
@@ -78,39 +79,39 @@ static CALLS: [&Real<real::Jump>; 6] = [
     &real::POSIX_SPAWNP,
 ];
 
-/// The C library's function of that number.
-// SAFETY: no other object defines a name with our prefix.
+/// The C library's function with the number `call`.
+// SAFETY: no other object defines a name with this prefix.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_real_exec(call: c_int) -> Entry {
     address(CALLS[call as usize])
 }
 
-/// More variables than these are not copied: `elsewhere.c` has the copy on the stack.
+/// Most variables that are copied: `elsewhere.c` has the copy on the stack.
 const MOST: usize = 1 << 10;
-/// Room for a copied `LD_PRELOAD` with its name and the zero behind it. `elsewhere.c` has the same.
+/// Bytes for a copied `LD_PRELOAD` with its name and terminating zero. `elsewhere.c` has the same.
 const ROOM: usize = 4096;
 
-/// The number of variables to copy; 0 if they can't be read, or are too many.
-// SAFETY: no other object defines a name with our prefix.
+/// The number of variables to copy; 0 if they can't be read, or are more than [`MOST`].
+// SAFETY: no other object defines a name with this prefix.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_variables(environment: Texts) -> usize {
     let end = (0..=MOST).find_map(|at| match variable(environment, at) {
         Some(0) => Some(at),
         Some(_) => None,
-        // A variable that can't be read counts as none.
+        // If a variable can't be read, none is copied.
         None => Some(0),
     });
     end.unwrap_or(0)
 }
 
-/// Copies the first `length` variables, without our names in `LD_PRELOAD`, and a null pointer
-/// behind them. Returns 0 if there is no such name, or something can't be read: then the
-/// environment is to be used as it is.
+/// Copies the first `length` variables, without our names in `LD_PRELOAD`, and appends a null
+/// pointer. Returns 0 if no such name is found or something can't be read: then the caller must use
+/// the environment itself.
 ///
 /// # Safety
 ///
 /// `copy` has room for `length + 1` pointers, and `preload` for [`ROOM`] bytes.
-// SAFETY: no other object defines a name with our prefix.
+// SAFETY: no other object defines a name with this prefix.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_without_us(
     environment: Texts,
@@ -118,7 +119,8 @@ unsafe extern "C" fn antiphon_without_us(
     copy: *mut usize,
     preload: *mut u8,
 ) -> c_int {
-    // SAFETY: the caller's promise. Both are numbers, and written to before anything reads them.
+    // SAFETY: the caller promises the room. Both hold numbers, and are written to before they are
+    // read.
     let (copy, preload) = unsafe {
         copy.write_bytes(0, length + 1);
         preload.write_bytes(0, ROOM);
@@ -143,7 +145,7 @@ fn without_us(
         }
         copy[copied] = text;
         copied += 1;
-        // A second one of that name, which no shell hands on, stays as it is.
+        // A second variable of that name, which no shell passes on, is not changed.
         if !found && begins(environment, text)? {
             let kept = read_text(environment, text, preload)?;
             let left = without_names(&mut preload[..kept]);
@@ -159,8 +161,8 @@ fn without_us(
     Some(found)
 }
 
-/// Takes libraries of ours out of `LD_PRELOAD=…`, which ends with `text`. Returns how long it is
-/// then: 0 if nothing is left of it. Behind that are zeros.
+/// Removes our libraries from the variable `LD_PRELOAD=…` in `text`, and fills the rest with zeros.
+/// Returns the new length: 0 if no library is left.
 fn without_names(text: &mut [u8]) -> usize {
     let first = PRELOAD.len() + 1;
     let is_ours = |library: &[u8]| {
@@ -169,7 +171,7 @@ fn without_names(text: &mut [u8]) -> usize {
     };
     let (mut from, mut to) = (first, first);
     while from < text.len() {
-        // The loader takes both.
+        // The loader accepts both separators.
         let is_end = |byte: &u8| matches!(byte, b':' | b' ');
         let end = text[from..].iter().position(is_end).map_or(text.len(), |length| from + length);
         if from < end && !is_ours(&text[from..end]) {
@@ -189,13 +191,14 @@ fn without_names(text: &mut [u8]) -> usize {
     to
 }
 
-/// The address of a variable, 0 behind the last one; `None` if it can't be read.
+/// The address of variable number `at`, 0 after the last; `None` if it can't be read.
 fn variable(environment: Texts, at: usize) -> Option<usize> {
     if environment.is_null() {
         return Some(0);
     }
     if environment == inherited() {
-        // SAFETY: the program's own, of which the caller asks nothing behind the null pointer.
+        // SAFETY: the program's own environment, which the caller doesn't read beyond the null
+        // pointer.
         return Some(unsafe { *environment.add(at) }.addr());
     }
     let mut word = [0; size_of::<usize>()];
@@ -204,15 +207,15 @@ fn variable(environment: Texts, at: usize) -> Option<usize> {
     whole.then(|| usize::from_ne_bytes(word))
 }
 
-/// Whether the variable at that address is `LD_PRELOAD`; `None` if it can't be read.
+/// Returns whether the variable at the address `text` is `LD_PRELOAD`; `None` if it can't be read.
 fn begins(environment: Texts, text: usize) -> Option<bool> {
     let mut begin = [0; PRELOAD.len() + 1];
     let length = read(environment, text, &mut begin)?;
     (length > 0).then(|| begin[..length].strip_prefix(PRELOAD) == Some(b"="))
 }
 
-/// The text at that address, up to its zero: how long it is. `None` if it can't be read, or is too
-/// long.
+/// Reads the string at the address `text`, and returns its length. `None` if it can't be read, or
+/// is too long.
 fn read_text(environment: Texts, text: usize, into: &mut [u8]) -> Option<usize> {
     let length = read(environment, text, into)?;
     let end = into[..length].iter().position(|&byte| byte == 0)?;
@@ -220,7 +223,7 @@ fn read_text(environment: Texts, text: usize, into: &mut [u8]) -> Option<usize> 
     Some(end)
 }
 
-/// Reads the text at the address of a variable: up to its zero, at least.
+/// Reads the string at the address of a variable, at least up to its zero.
 fn read(environment: Texts, text: usize, into: &mut [u8]) -> Option<usize> {
     if environment != inherited() {
         return foreign::read(text, into);

@@ -1,21 +1,22 @@
-//! An environment that the program has made itself, at an address that may be wrong: read by the
-//! kernel, which fails where a load would crash.
+//! Reads an environment that the program has made itself, at an address that may be wrong: by a
+//! system call, which fails where a load would crash.
 
 use core::mem::size_of;
 
 use super::Texts;
 use crate::sys;
 
-/// The number of bytes of a text that are looked at in one go.
+/// Bytes of a string that are read at once.
 const CHUNK: usize = 256;
-/// The number of bytes of a variable that are read, to see its name and the `=`.
+/// Bytes of a variable that are read to compare its name and the `=`.
 const BEGIN: usize = 32;
 
-/// Whether the variable of that name is there, and has one of `parts` in its value. `None` if it
-/// can't be read: then nothing can be executed with it. Where a filter forbids to look, `true`.
+/// Returns whether the variable `name` exists and its value contains one of `parts`. `None` if the
+/// environment can't be read: then no program can be executed with it. `true` where a filter
+/// forbids to read it.
 pub(super) fn says(environment: Texts, name: &[u8], parts: &[&[u8]]) -> Option<bool> {
     let mut at = environment.addr();
-    // The kernel takes null for empty.
+    // The kernel treats null as empty.
     while at != 0 {
         let mut entry = [0; size_of::<usize>()];
         match read(at, &mut entry) {
@@ -40,7 +41,7 @@ pub(super) fn says(environment: Texts, name: &[u8], parts: &[&[u8]]) -> Option<b
     Some(false)
 }
 
-/// Whether the text at an address has one of `parts` in it; `None` if it can't be read.
+/// Returns whether the string at an address contains one of `parts`; `None` if it can't be read.
 fn has(mut at: usize, parts: &[&[u8]]) -> Option<bool> {
     let longest = parts.iter().map(|part| part.len()).max().unwrap_or(0);
     loop {
@@ -57,20 +58,20 @@ fn has(mut at: usize, parts: &[&[u8]]) -> Option<bool> {
         if length < CHUNK {
             return None;
         }
-        // A part may lie across the end.
+        // A part may cross the end of the chunk.
         at += CHUNK - longest;
     }
 }
 
-/// Reads the memory at an address, a page at most. Returns how many bytes there were before the
-/// first that can't be read. `None` if looking is forbidden.
+/// Reads at most a page of memory at an address. Returns the number of bytes before the first that
+/// can't be read; `None` if a filter forbids to read.
 pub(super) fn read(at: usize, into: &mut [u8]) -> Option<usize> {
-    // The kernel gives pieces whole or not at all: so the bytes in the next page are a piece of
-    // their own.
+    // The kernel copies a piece completely or not at all: so the bytes in the next page are a
+    // separate piece.
     let first = (PAGE - at % PAGE).min(into.len());
     let pieces = [(at, first), (at.wrapping_add(first), into.len() - first)];
     sys::read_own(pieces, into)
 }
 
-/// The smallest page: where one that can't be read may begin.
+/// The smallest page size: an unreadable page may begin at any multiple.
 const PAGE: usize = 4096;

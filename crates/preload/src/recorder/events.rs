@@ -1,18 +1,19 @@
-//! The events of each thread, one by one, if the recording wants that.
+//! Records the events of each thread, one by one, if the recording asks for them.
 //!
-//! A thread's events lie in time that is its own, but a span between two of them is CPU time only
-//! if it was not taken off the CPU. A span that is short can't have been: leaving a CPU and coming
-//! back takes longer. Of a span that is long the kernel is asked how much of it the thread ran, and
-//! how often it left of its own accord. So the clock of the CPU costs a system call for each span
-//! of over [`LONG_NS`](super::span::LONG_NS), and nothing else.
+//! The span between two events of a thread is CPU time only if the thread was not taken off the CPU
+//! meanwhile. In a short span it can't have been: leaving a CPU and coming back takes longer. For a
+//! long span the kernel is asked how much of it the thread ran, and how often it left the CPU
+//! voluntarily. So the clock of the CPU costs a system call for each span of over
+//! [`LONG_NS`](super::span::LONG_NS), and nothing else.
 //!
-//! The time of the asking is noted too, and is no part of the span that then begins: otherwise one
-//! question would make the next span long enough for another. Where it took so long itself that it
-//! may have been interrupted, it is part of that span, and the kernel is asked for both.
+//! The time of that query is noted too, and is not part of the span that follows: otherwise one
+//! query would make the next span long enough for another. Where the query took so long that it may
+//! have been interrupted, it is part of the next span, and the kernel is asked for both.
 //!
-//! A thread that left of its own accord waited for something, and then perhaps for a CPU: on
-//! another machine the second may be nothing. Linux counts it, in a file that takes a microsecond
-//! to read; that is done where the thread was away anyway, and not at the end of a wait for a lock.
+//! A thread that left voluntarily waited for something, and then perhaps for a CPU: on another
+//! machine the second wait may be zero. Linux counts it, in a file that takes a microsecond to
+//! read; the file is read where the thread was off the CPU anyway, and not at the end of a wait for
+//! a lock.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
@@ -31,12 +32,12 @@ use crate::sys::File;
 use crate::thread::{self, Thread};
 use crate::{maps, mode, priority, sys, ticks};
 
-/// Threads that were made and don't know their number yet. A hint: what a fork leaves is forgotten.
+/// Number of created threads that don't know their number yet. A hint: it is reset after a fork.
 static UNBEGUN: AtomicU32 = AtomicU32::new(0);
-/// The number of looks whether a thread that is joined has begun.
+/// How often to check whether a thread that is joined has begun.
 const LOOKS: u32 = 100_000;
 
-/// Whether events are recorded.
+/// Returns whether events are recorded.
 #[inline]
 pub(crate) fn are_on() -> bool {
     roll().is_some()
@@ -47,7 +48,7 @@ fn roll() -> Option<Roll> {
     MAPPING.roll()
 }
 
-/// Notes what the calling thread does to the lock of a row.
+/// Records an event of the calling thread at the lock of a row.
 #[inline]
 pub(super) fn at_row(code: Code, flags: u8, row: RowWriter) {
     if are_on() {
@@ -55,7 +56,7 @@ pub(super) fn at_row(code: Code, flags: u8, row: RowWriter) {
     }
 }
 
-/// Notes that the calling thread releases the lock at an address, whose row is not known.
+/// Records that the calling thread releases the lock at an address, whose row is not known.
 #[inline]
 pub(crate) fn releases_at(address: usize) {
     if are_on() {
@@ -65,7 +66,7 @@ pub(crate) fn releases_at(address: usize) {
     }
 }
 
-/// Notes that the condition variable of `row` is about to be notified.
+/// Records that the condition variable of `row` is about to be notified.
 #[inline]
 pub(super) fn notifies(row: RowWriter, all: bool) {
     if are_on() {
@@ -85,7 +86,7 @@ fn note(code: Code, flags: u8, object: u32) {
         roll.write(&thread.pen, process, tid, Note { time, code, flags, object });
     };
     if thread.pen.number() == 0 {
-        // Made before the recording began, or not by `pthread_create`.
+        // Created before the recording began, or not by `pthread_create`.
         thread.pen.hand_over(roll.number());
         write(now, Code::Begins, 0, 0);
     }
@@ -107,7 +108,7 @@ fn note(code: Code, flags: u8, object: u32) {
     write(now, code, flags, object);
     if !matches!(asked, Asked::Nothing)
         && let Some(ticks) = thread.span.begins(ticks::now())
-        // A wait is no work, whatever it was; and nothing comes behind the end.
+        // The time of a wait doesn't matter, and no event follows the end.
         && !waits
         && code != Code::Ends
     {
@@ -115,8 +116,8 @@ fn note(code: Code, flags: u8, object: u32) {
     }
 }
 
-/// The time for which the calling thread has wanted a CPU and had none, in nanoseconds; `None` if
-/// the kernel does not count that. The second number of `schedstat`
+/// The time for which the calling thread was runnable without a CPU, in nanoseconds; `None` if the
+/// kernel does not count that. The second number of `schedstat`
 /// ("Documentation/scheduler/sched-stats.rst" of Linux).
 fn queued_ns() -> Option<u64> {
     let mut text = [0; 64];
@@ -128,17 +129,17 @@ fn queued_ns() -> Option<u64> {
     })
 }
 
-/// A function that a thread begins in.
+/// The start function of a thread.
 type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
-// SAFETY: `shim.c` defines it so.
+// SAFETY: `shim.c` defines the function with this signature.
 unsafe extern "C" {
-    /// The function in which a recorded thread begins: notes that, calls the start function that is
-    /// in its argument, and notes the end. Frees its argument.
+    /// The start function of a recorded thread: records the beginning, calls the start function in
+    /// its argument, and records the end. Frees its argument.
     fn antiphon_thread_began(begin: *mut c_void) -> *mut c_void;
 }
 
-/// The argument of [`antiphon_thread_began`]; `shim.c` has the same.
+/// The argument of [`antiphon_thread_began`]; `shim.c` declares the same layout.
 #[repr(C)]
 struct Begin {
     start: Start,
@@ -151,7 +152,7 @@ struct Begin {
 ///
 /// # Safety
 ///
-/// As POSIX says.
+/// The conditions of POSIX.
 pub(crate) unsafe extern "C" fn create(
     thread: *mut libc::pthread_t,
     attributes: *const c_void,
@@ -161,10 +162,10 @@ pub(crate) unsafe extern "C" fn create(
     priority::note_attributes(attributes);
     // 0 is not recorded.
     let number = roll().map_or(0, Roll::number);
-    // Behind a filter, the end of a thread without a number has to be seen, too.
+    // Behind a filter, the end of a thread without a number must be seen, too.
     let is_followed = number != 0 || filtered() && !mode::theirs();
     let begin: *mut Begin = if is_followed {
-        // SAFETY: the C library's, which makes a thread with it, too.
+        // SAFETY: the C library's allocator, which it uses to create a thread, too.
         unsafe { libc::malloc(size_of::<Begin>()) }.cast()
     } else {
         null_mut()
@@ -172,14 +173,14 @@ pub(crate) unsafe extern "C" fn create(
     if begin.is_null() {
         return forward!(THREAD_CREATE(thread, attributes, start, argument));
     }
-    // SAFETY: room for one, and no other code's.
+    // SAFETY: memory for a `Begin`, which no other code uses.
     unsafe { begin.write(Begin { start, argument, number: number.into() }) };
     let recorded = u32::from(number != 0);
     UNBEGUN.fetch_add(recorded, Relaxed);
     let code = forward!(THREAD_CREATE(thread, attributes, antiphon_thread_began, begin.cast()));
     if code != 0 {
         UNBEGUN.fetch_sub(recorded, Relaxed);
-        // SAFETY: no thread was made that would free it.
+        // SAFETY: no thread was created that would free it.
         unsafe { libc::free(begin.cast()) };
     } else if number != 0 {
         note(Code::Creates, 0, number);
@@ -187,16 +188,16 @@ pub(crate) unsafe extern "C" fn create(
     code
 }
 
-/// The calling thread, which has that number (0: it is not recorded), begins in the function at
-/// that address.
-// SAFETY: `shim.c` declares the name so, and no other function has one of this prefix.
+/// Records that the calling thread begins, with this number (0: not recorded), in the function at
+/// the address `start`.
+// SAFETY: `shim.c` declares this name and signature, and no other object uses this prefix.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_thread_begins(start: usize, number: u64) {
     if number == 0 {
         return;
     }
     thread::current().pen.hand_over(number as u32);
-    // Release: the number; pairs with the acquire in `number_of`.
+    // Release: publishes the number; pairs with the acquire in `number_of`.
     UNBEGUN.fetch_sub(1, Release);
     note(Code::Begins, 0, 0);
     let Some(writer) = writer() else { return };
@@ -208,8 +209,8 @@ extern "C" fn antiphon_thread_begins(start: usize, number: u64) {
     note(Code::Role, 0, role);
 }
 
-/// The calling thread ends.
-// SAFETY: as above.
+/// Records that the calling thread ends.
+// SAFETY: `shim.c` declares this name and signature, as of `antiphon_thread_begins`.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_thread_ends() {
     if thread::current().pen.number() != 0 {
@@ -220,13 +221,13 @@ extern "C" fn antiphon_thread_ends() {
     }
 }
 
-/// The calling thread is about to wait for the end of another. Returns that one's number; 0 if
-/// nothing is recorded of it.
+/// Records that the calling thread is about to wait for the end of another. Returns the number of
+/// the other; 0 if that is not recorded.
 ///
 /// # Safety
 ///
-/// The handle is one that may be given to `pthread_join`.
-// SAFETY: as above.
+/// The handle is valid for `pthread_join`.
+// SAFETY: `shim.c` declares this name and signature, as of `antiphon_thread_begins`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_joins(handle: libc::pthread_t) -> u32 {
     if !are_on() {
@@ -240,8 +241,8 @@ unsafe extern "C" fn antiphon_joins(handle: libc::pthread_t) -> u32 {
     number
 }
 
-/// The number of a thread that is about to be joined. One that was just made may not know it yet;
-/// because the caller will wait for its end, it may as well wait for its beginning.
+/// The number of a thread that is about to be joined. A thread just created may not know its number
+/// yet; because the caller will wait for its end, it may as well wait for its beginning.
 fn number_of(thread: &Thread) -> u32 {
     for _ in 0..LOOKS {
         // Acquire: pairs with the release in `antiphon_thread_begins`.
@@ -255,15 +256,15 @@ fn number_of(thread: &Thread) -> u32 {
     0
 }
 
-/// Notes the end of a wait for a joined thread.
-// SAFETY: as above.
+/// Records the end of the wait for a joined thread.
+// SAFETY: `shim.c` declares this name and signature, as of `antiphon_thread_begins`.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_joined(number: u32) {
     note(Code::Joined, 0, number);
 }
 
 /// The C library's `pthread_join`.
-// SAFETY: as above.
+// SAFETY: `shim.c` declares this name and signature, as of `antiphon_thread_begins`.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_real_join() -> *const c_void {
     real::THREAD_JOIN.get().map_or(core::ptr::null(), |function| function as *const c_void)
@@ -275,7 +276,7 @@ pub(super) const fn notified(had: bool) -> u8 {
 }
 
 impl Thread {
-    /// Makes the state that of another thread, in the child of a fork.
+    /// Resets the state for a new thread, in the child of a fork.
     pub(crate) fn begins_anew(&self) {
         self.pen.hand_over(0);
         UNBEGUN.store(0, Relaxed);

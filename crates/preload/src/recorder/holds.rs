@@ -1,12 +1,12 @@
-//! The locks that each thread holds, in a recording of everything.
+//! Records the locks that each thread holds, in the full mode.
 //!
-//! A lock that one thread has alone keeps the beginning of its hold in itself, where its owner may
-//! write ([`Note`]). One that several have to read can't, so each thread keeps those of its own
-//! ([`Slot`]). Beside that, a thread remembers which locks it holds, for the order of locks.
+//! A lock that is held exclusively stores the beginning of the hold in itself, where its owner may
+//! write ([`Note`]). A lock that several threads hold to read can't, so each thread stores its own
+//! holds ([`Slot`]). A thread also remembers which locks it holds, for the order of locks.
 //!
-//! Rows are looked up by hash; so the row of the last acquisition is kept with a tag that tells its
-//! site, and mostly it is the same again. For a lock that is held alone it stands in the note; for
-//! one that is shared in the slot, which keeps its content when its lock is released.
+//! Rows are looked up by hash; therefore the row of the last acquisition is cached with a tag of
+//! its site, which is usually the same again. For a lock held exclusively the cache is in the note;
+//! for a shared lock in the slot, which keeps its content when the lock is released.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -22,15 +22,14 @@ use crate::{mode, ticks};
 /// A bit of [`Slot::row`], beside the row: the lock was only tried.
 const TRIED: u32 = 1 << 31;
 
-/// The recorder's note in a lock. All zero is nothing: no thread has had the lock yet, to our
-/// knowledge.
+/// The recorder's note in a lock. All zero: as far as is known, no thread has held the lock yet.
 #[repr(C)]
 pub(crate) struct Note {
-    /// When the thread that has it alone took the lock, in ticks.
+    /// When the exclusive owner took the lock, in ticks.
     since: AtomicU64,
-    /// The row at which it was taken last.
+    /// The row of the last acquisition.
     row: AtomicU32,
-    /// The tag of the call site and the process of that row, 0 for none.
+    /// The tag of that row's call site and process, 0 for none.
     tag: AtomicU32,
 }
 
@@ -41,7 +40,8 @@ impl Note {
     }
 
     /// In a condition variable: the row of its notifications from `site`, which `find` looks up if
-    /// the last one came from elsewhere. Threads notify at once, so row and tag are in one word.
+    /// the last one came from another site. Several threads may notify at once, so row and tag are
+    /// in one word.
     pub(super) fn notifies(
         &self,
         process: Option<u32>,
@@ -60,8 +60,7 @@ impl Note {
     }
 }
 
-/// The rows of the locks that the calling thread holds, the one that it took last first; in the
-/// full mode only.
+/// The rows of the locks that the calling thread holds, the latest first; in the full mode only.
 pub(super) fn rows() -> impl Iterator<Item = RowWriter> {
     let thread = thread::current();
     let holding = if mode::records_all() { thread.holding.load(Relaxed) as usize } else { 0 };
@@ -69,7 +68,7 @@ pub(super) fn rows() -> impl Iterator<Item = RowWriter> {
     held.filter_map(|slot| RowWriter::from_bits(slot.row.load(Relaxed) & !TRIED))
 }
 
-/// A lock in which there is room for a note.
+/// A lock that has a note.
 #[derive(Clone, Copy)]
 pub(crate) struct Noted<'a> {
     pub(crate) address: usize,
@@ -77,7 +76,8 @@ pub(crate) struct Noted<'a> {
 }
 
 impl Visit {
-    /// The visitor has the lock alone, after a wait. In the full mode the hold begins.
+    /// Records that the visitor has the lock exclusively, after a wait. In the full mode the hold
+    /// begins.
     pub(crate) fn acquired_alone(self, lock: Noted<'_>, site: usize) {
         self.acquired();
         if mode::records_all() {
@@ -86,7 +86,7 @@ impl Visit {
         }
     }
 
-    /// As [`acquired_alone`](Self::acquired_alone), for a lock that the visitor has to read.
+    /// [`acquired_alone`](Self::acquired_alone) for a lock that the visitor holds to read.
     pub(crate) fn acquired_shared(self, lock: Noted<'_>, site: usize) {
         self.acquired();
         if mode::records_all() {
@@ -94,9 +94,9 @@ impl Visit {
         }
     }
 
-    /// Notes the row in a lock that the visitor has alone.
+    /// Stores the row in a lock that the visitor holds exclusively.
     fn note(self, lock: Noted<'_>, tag: u32) {
-        // If no thread has noted anything in it, it is a new one, wherever another may have stood.
+        // An empty note means a new lock, even if another lock was at this address before.
         if lock.note.row.load(Relaxed) == 0 {
             self.writer.renewed(self.row);
         }
@@ -104,8 +104,8 @@ impl Visit {
         lock.note.tag.store(tag, Relaxed);
     }
 
-    /// For a lock that the visitor has beside others: if it is a new one, the first of them says
-    /// so.
+    /// For a lock that several threads may hold to read: if it is new, the first holder records
+    /// that.
     fn renews_shared(self, lock: Noted<'_>) {
         let row = &lock.note.row;
         if row.load(Relaxed) == 0
@@ -115,7 +115,7 @@ impl Visit {
         }
     }
 
-    /// The lock is held from now on; `tried` if the visitor would not have waited for it.
+    /// Begins the hold of the lock; `tried` if the visitor would not have waited for it.
     fn begin_alone(self, lock: Noted<'_>, tried: bool) {
         let _ = self.push(lock.address, 0, tried);
         lock.note.since.store(ticks::now(), Relaxed);
@@ -128,8 +128,8 @@ impl Visit {
         }
     }
 
-    /// Remembers that the thread holds the lock, and notes after which others it was taken. `None`
-    /// if the thread holds more than it can remember.
+    /// Remembers that the thread holds the lock, and records after which others it was taken.
+    /// `None` if the thread holds more locks than it has slots.
     fn push(self, address: usize, tag: u32, tried: bool) -> Option<&'static Slot> {
         let thread = thread::current();
         let holding = thread.holding.load(Relaxed) as usize;
@@ -143,7 +143,7 @@ impl Visit {
             self.order_after(&thread.held[..holding.min(HELD)]);
         }
         let slot = thread.held.get(holding)?;
-        // Counted first: a signal handler that locks takes the next.
+        // Counted first: a signal handler that locks takes the next slot.
         thread.holding.store(holding as u32 + 1, Relaxed);
         slot.lock.store(address as u64, Relaxed);
         slot.row.store(self.row.bits() | if tried { TRIED } else { 0 }, Relaxed);
@@ -151,8 +151,8 @@ impl Visit {
         Some(slot)
     }
 
-    /// Notes that this lock comes after those of `held`: after the last of them; and if that was
-    /// only tried, which puts it after none, after the one before it, too.
+    /// Records that this lock was taken after those of `held`: after the last of them; and if that
+    /// was only tried, which orders it after no other, also after the one before it.
     #[cold]
     fn order_after(self, held: &[Slot]) {
         let row = |held: &Slot| RowWriter::from_bits(held.row.load(Relaxed) & !TRIED);
@@ -167,9 +167,9 @@ impl Visit {
     }
 }
 
-/// Counts an acquisition without a wait, in the full mode: the caller has the lock alone.
+/// Counts an acquisition without a wait, in the full mode: the caller has the lock exclusively.
 ///
-/// Mostly it is from the same site as the last, and nothing has to be looked up; the owner of the
+/// Usually the site is that of the last acquisition, and no look-up is needed; the owner of the
 /// lock may read and write its note.
 pub(crate) fn alone_at_once(lock: Noted<'_>, kind: Kind, site: usize, tried: bool) {
     let Some(writer) = writer() else { return };
@@ -191,8 +191,8 @@ pub(crate) fn alone_at_once(lock: Noted<'_>, kind: Kind, site: usize, tried: boo
     stint.ends(Code::Takes);
 }
 
-/// As [`alone_at_once`], for a lock that the caller has to read: if its thread has had the same one
-/// from the same site last, at this depth, nothing has to be looked up.
+/// [`alone_at_once`] for a lock that the caller holds to read: if its thread last acquired the same
+/// lock from the same site at this depth, no look-up is needed.
 pub(crate) fn shared_at_once(lock: Noted<'_>, site: usize, tried: bool) {
     let Some(writer) = writer() else { return };
     let stint = Stint::begins();
@@ -213,14 +213,14 @@ pub(crate) fn shared_at_once(lock: Noted<'_>, site: usize, tried: bool) {
     stint.ends(Code::Takes);
 }
 
-/// Tells sites and processes apart, as far as 32 bits can. Never zero.
+/// A hash of call site and process. Never zero.
 fn tag(process: Option<u32>, site: usize) -> u32 {
     // All processes without a record count as one.
     let process = process.unwrap_or(u32::MAX);
     (site as u32 ^ process.wrapping_mul(0x9e37_79b1)) | 1
 }
 
-/// The caller is about to release a lock that it has alone.
+/// Records that the caller is about to release a lock that it holds exclusively.
 #[inline]
 pub(crate) fn releases(lock: Noted<'_>) {
     let since = lock.note.since.load(Relaxed);
@@ -238,8 +238,7 @@ fn hold_ends(lock: Noted<'_>, since: u64) {
         writer.held(row, ticks::ns_since(since));
         events::at_row(Code::Releases, 0, row);
     }
-    // The slot is not there if another thread took the lock: that thread then goes on as if it held
-    // it.
+    // There is no slot if another thread took the lock: that thread's slot then remains.
     let thread = thread::current();
     if let Some(at) = position(thread, lock.address) {
         remove(thread, at);
@@ -247,11 +246,12 @@ fn hold_ends(lock: Noted<'_>, since: u64) {
     stint.ends(Code::Releases);
 }
 
-/// The caller is about to release a lock that it has to read.
+/// Records that the caller is about to release a lock that it holds to read.
 pub(crate) fn releases_shared(address: usize) {
     let stint = Stint::begins();
     let thread = thread::current();
-    // As above; nor is it there if the thread held more than it can remember.
+    // There is no slot if another thread took the lock, or if this thread held more locks than it
+    // has slots.
     let Some(at) = position(thread, address) else { return };
     let slot = &thread.held[at];
     let row = RowWriter::from_bits(slot.row.load(Relaxed) & !TRIED);
@@ -263,13 +263,13 @@ pub(crate) fn releases_shared(address: usize) {
     stint.ends(Code::Releases);
 }
 
-/// The index at which the thread remembers that it holds that lock; the last, if there are several.
+/// The index of the thread's slot for that lock; the last, if there are several.
 fn position(thread: &Thread, address: usize) -> Option<usize> {
     let holding = (thread.holding.load(Relaxed) as usize).min(HELD);
     thread.held[..holding].iter().rposition(|held| held.lock.load(Relaxed) == address as u64)
 }
 
-/// The thread holds one lock less.
+/// Removes the slot at `at`.
 fn remove(thread: &Thread, at: usize) {
     let holding = (thread.holding.load(Relaxed) as usize).min(HELD);
     for pair in thread.held[at..holding].windows(2) {

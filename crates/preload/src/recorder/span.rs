@@ -1,5 +1,5 @@
-//! The span of a thread from one event to the next: how long it was, and how much of it the thread
-//! ran. The module of [`events`](super::events) says when the kernel is asked for that.
+//! The span of a thread from one event to the next: its length, and the CPU time in it. The module
+//! [`events`](super::events) says when the kernel is asked for that.
 
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering::Relaxed;
@@ -7,32 +7,31 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::{sys, ticks};
 
-/// A span that is longer may have been interrupted: twice what a switch to another thread and back
-/// takes at the least, and some hundred times less than a slice.
+/// A longer span may have been interrupted: twice the shortest time of a switch to another thread
+/// and back, and some hundred times less than a time slice.
 pub(super) const LONG_NS: u64 = 5_000;
 
-/// A span of whose time the thread ran all but less than this was not interrupted: the two clocks
-/// are not read at once, and leaving a CPU and coming back takes longer.
+/// If the span exceeds its CPU time by less than this, it was not interrupted: the two clocks are
+/// not read at the same instant, and leaving a CPU and coming back takes longer.
 const LEAST_OFF_NS: u64 = 2_000;
 
-/// The times of a thread; `shim.c` has the same, as words. All zero at first.
+/// The times of a thread; `shim.c` has the same size, as words. All zero at first.
 #[repr(C)]
 pub(crate) struct Span {
     /// The time of the last event, in ticks.
     pub(super) last: AtomicU64,
-    /// The time when the thread went on from there: that of the event, or when the kernel had been
-    /// asked.
+    /// The time when the span began: that of the event or, if the kernel was asked, the end of that
+    /// query.
     pub(super) began: AtomicU64,
-    /// The time that the thread had run when the kernel was asked last, in nanoseconds.
+    /// CPU time of the thread at the last query, in nanoseconds.
     ran_ns: AtomicU64,
-    /// The ticks of that asking and of all spans after it that were too short to ask.
+    /// The ticks of that query and of all spans after it that were too short for another.
     short: AtomicU64,
-    /// The number of times that the thread had left the CPU of its own accord when the kernel was
-    /// asked last.
+    /// The thread's number of voluntary context switches at the last query.
     left: AtomicU32,
-    /// Whether the last event begins a wait: then the span is no work, whatever it was.
+    /// Whether the last event begins a wait: then the CPU time of the span doesn't matter.
     pub(super) waits: AtomicU32,
-    /// How many events are left until one is timed.
+    /// Number of events until the next one that is timed.
     pub(super) untimed: AtomicU32,
     _padding: u32,
 }
@@ -40,20 +39,20 @@ pub(crate) struct Span {
 /// The answer of the kernel at the end of a span.
 pub(super) enum Asked {
     Nothing,
-    /// The kernel was asked, and the thread had its CPU all the time, as far as is known.
+    /// The kernel was asked, and as far as is known the thread had its CPU all the time.
     Idly,
-    /// The time that the thread ran, in nanoseconds, and how often it left the CPU of its own
-    /// accord.
+    /// CPU time of the thread in nanoseconds, and its number of voluntary context switches.
     Ran(u64, u32),
 }
 
 impl Span {
-    /// Whether no event was written yet.
+    /// Returns whether no event was written yet.
     pub(super) fn is_first(&self) -> bool {
         self.last.load(Relaxed) == 0
     }
 
-    /// The span that began with the event before ends, and if nothing is asked, the next begins.
+    /// Ends the span that began with the last event. If the kernel is not asked, the next span
+    /// begins.
     #[inline]
     pub(super) fn ends(&self, now: u64) -> Asked {
         let first = self.is_first();
@@ -68,9 +67,9 @@ impl Span {
         ran.map_or(Asked::Idly, |(ns, left)| Asked::Ran(ns, left))
     }
 
-    /// Begins the next span, after the kernel was asked. Returns how many ticks that took. If it
-    /// took so long that others may have had the CPU, the span has begun before, and the kernel
-    /// will tell: `None`.
+    /// Begins the next span, after the kernel was asked. Returns the ticks that the query took;
+    /// `None` if it took so long that other threads may have had the CPU. Then the query is part of
+    /// the span, for which the kernel will be asked.
     pub(super) fn begins(&self, now: u64) -> Option<u64> {
         let ticks = now.saturating_sub(self.last.load(Relaxed));
         if ticks::to_ns(ticks) >= LONG_NS {
@@ -85,7 +84,7 @@ impl Span {
         self.short.store(self.short.load(Relaxed).wrapping_add(ticks), Relaxed);
     }
 
-    /// Asks the kernel; `None` if it doesn't say.
+    /// Asks the kernel; `None` if it doesn't answer.
     #[cold]
     fn ask(&self, span_ns: u64) -> Option<(u64, u32)> {
         let ran_ns = ran_ns()?;
@@ -100,21 +99,21 @@ impl Span {
     }
 }
 
-/// The time that the calling thread has run, in nanoseconds.
+/// CPU time of the calling thread, in nanoseconds.
 fn ran_ns() -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let args = [libc::CLOCK_THREAD_CPUTIME_ID as usize, (&raw mut time) as usize, 0, 0];
-    // SAFETY: the kernel writes the structure, which is there for the call.
+    // SAFETY: the kernel writes the structure, which lives for the call.
     unsafe { sys::call(libc::SYS_clock_gettime, args) }?;
     Some(time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned())
 }
 
-/// The number of times that the calling thread has left its CPU of its own accord.
+/// Number of voluntary context switches of the calling thread.
 fn left_cpu() -> Option<u32> {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     let args = [libc::RUSAGE_THREAD as usize, usage.as_mut_ptr() as usize, 0, 0];
-    // SAFETY: the kernel writes the structure, which is there for the call.
+    // SAFETY: the kernel writes the structure, which lives for the call.
     unsafe { sys::call(libc::SYS_getrusage, args) }?;
-    // SAFETY: written above, and zero is a value of all fields.
+    // SAFETY: written above, and zero is valid for all fields.
     Some(unsafe { usage.assume_init() }.ru_nvcsw as u32)
 }

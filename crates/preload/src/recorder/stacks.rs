@@ -1,13 +1,13 @@
-//! The stacks with which threads wait: the callers of the function that locks.
+//! Records the stacks of waiting threads: the callers of the function that locks.
 //!
-//! A thread's stack is taken before it stands in a queue for a lock; and where it waits for a
-//! condition, after it has released the mutex of that. So no lock is held any longer for it, but
-//! for those that the thread holds beside. It is taken at most once in half a millisecond, which
-//! costs a thread that does nothing but wait a fiftieth of its time; the first stacks cost more,
-//! because files have to be found that their frames are in. A stack stands for the wait that it was
-//! taken for, and the report says for how many waits there is one.
+//! A thread's stack is taken before it joins the queue of a lock; where it waits for a condition,
+//! after it has released the mutex. So it prolongs the holds only of other locks that the thread
+//! holds. A stack is taken at most once in half a millisecond, which costs a thread that only waits
+//! a fiftieth of its time; the first stacks cost more, because the files of their frames must be
+//! found. A stack counts only for the wait in which it was taken, and the report says for how many
+//! waits there is one.
 //!
-//! On an alternative stack for signals none is taken: it may be as small as the kernel allows.
+//! No stack is taken on an alternative signal stack, which may be as small as the kernel allows.
 
 use core::mem::MaybeUninit;
 
@@ -16,11 +16,11 @@ use antiphon_record::{RowWriter, StackWriter, ThreadWriter, Writer};
 
 use crate::{maps, sys, unwind};
 
-/// Frames of ours above the call site, at most.
+/// Most frames of this library above the call site.
 const OURS: usize = 16;
 
-/// Takes the stack of the calling thread, which is about to wait at `row`, having called from
-/// `site`. `None` if it is not time for one, or if it can't be had.
+/// Takes the stack of the calling thread, which is about to wait at `row`, called from `site`.
+/// `None` if the last one is too recent, or if the stack can't be read.
 pub(super) fn take(
     writer: Writer,
     process: u32,
@@ -36,14 +36,14 @@ pub(super) fn take(
     stack
 }
 
-/// Not inlined: it has room for addresses on the stack only meanwhile.
+/// Not inlined, so that its buffer of addresses is on the stack only during the call.
 #[inline(never)]
 fn walk(writer: Writer, process: u32, row: RowWriter, site: usize) -> Option<StackWriter> {
     let mut addresses = [0; FRAMES];
     let (mut count, mut above, mut is_callers) = (0, 0, false);
     let whole = unwind::return_addresses(|address| {
         if !is_callers {
-            // The functions of this library come first, and then the call.
+            // The frames of this library come first, then the call site.
             is_callers = address == site;
             above += 1;
             return is_callers || above < OURS;
@@ -70,11 +70,11 @@ fn walk(writer: Writer, process: u32, row: RowWriter, site: usize) -> Option<Sta
     writer.stack(row, &frames[..count], whole)
 }
 
-/// Whether the thread is not on an alternative stack, as far as the kernel says.
+/// Returns whether the thread is not on an alternative signal stack, if the kernel says so.
 fn on_usual_stack() -> bool {
     let mut stack = MaybeUninit::<libc::stack_t>::zeroed();
-    // SAFETY: the kernel writes the structure, which is there for the call.
+    // SAFETY: the kernel writes the structure, which lives for the call.
     let asked = unsafe { sys::call(libc::SYS_sigaltstack, [0, stack.as_mut_ptr() as usize, 0, 0]) };
-    // SAFETY: written by the kernel, and zero is a value of all fields.
+    // SAFETY: written by the kernel, and zero is valid for all fields.
     asked.is_some() && unsafe { stack.assume_init() }.ss_flags & libc::SS_ONSTACK == 0
 }

@@ -1,10 +1,10 @@
-//! The cost of recording an event, to the program: each of a thread's events in turn is timed, one
-//! of [`PERIOD`], so that the figures are of the program's own events, with the caches as those
-//! find them. A replay takes them out again.
+//! Measures the cost of recording an event. One event of a thread in [`PERIOD`] is timed, so that
+//! the figures are of the program's own events, with the caches in the state that the program
+//! leaves them in. A replay subtracts the costs.
 //!
-//! A span in which the kernel was asked is not timed here: that is noted each time. Nor is one of
-//! over [`LONG_NS`], in which the thread most likely lost its CPU, or came to a call site for the
-//! first time.
+//! An event after which the kernel was asked is not timed here: the time of each query is noted.
+//! Nor is one that took over [`LONG_NS`], in which the thread most likely lost its CPU, or came to
+//! a call site for the first time.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -15,18 +15,19 @@ use super::span::{LONG_NS, Span};
 use super::writer;
 use crate::{thread, ticks};
 
-/// One event of this many is timed. A prime, so that a loop of a program does not fall into step.
+/// One event of this many is timed. A prime, so that the period does not coincide with a loop of
+/// the program.
 const PERIOD: u32 = 31;
 
-/// Work of the recorder in which one event is noted, if it is to be timed.
+/// The recorder's work for one event, if that is timed.
 #[must_use]
 pub(crate) struct Stint {
-    /// The beginning, in ticks; 0 if it is not timed.
+    /// The beginning in ticks; 0 if this event is not timed.
     since: u64,
 }
 
 impl Stint {
-    /// Begins a stint.
+    /// Begins a stint, which is timed once in [`PERIOD`] calls.
     #[inline]
     pub(crate) fn begins() -> Self {
         if !are_on() || !is_timed() {
@@ -48,8 +49,8 @@ fn is_timed() -> bool {
     let thread = thread::current();
     let left = &thread.span.untimed;
     let (next, timed) = match left.load(Relaxed) {
-        // The first event of the thread: the turn begins at a number of the thread's own, so that
-        // of many short threads not all have their first events timed.
+        // The first event of the thread: the count starts at a number that depends on the thread,
+        // so that of many short threads not all have their first events timed.
         0 => (1 + thread.pen.number() % PERIOD, false),
         1 => (PERIOD, true),
         left => (left - 1, false),
@@ -69,8 +70,8 @@ fn tells(since: u64, code: Code) {
 }
 
 impl Span {
-    /// When the thread's last event was, in ticks, if that was after `since` and the kernel was not
-    /// asked.
+    /// The time of the thread's last event in ticks, if that was after `since` and the kernel was
+    /// not asked.
     fn only_event_since(&self, since: u64) -> Option<u64> {
         let last = self.last.load(Relaxed);
         (last >= since && self.began.load(Relaxed) == last).then_some(last)

@@ -1,10 +1,12 @@
 //! The C library's readers-writer locks, and the recording of them.
 //!
-//! A try comes first, of locks that processes share too: a lock begins with it, and neither a
-//! priority nor a dead owner hangs on it. A refused try is a wait. A thread that is the writer
-//! already, and a deadline that is none, go straight to the C library, which answers at once.
+//! An attempt comes first, also for locks that processes share: a lock begins with it, and it
+//! affects no priority and no dead owner. A refused attempt is a wait. If the caller is already the
+//! writer, or the deadline is invalid, the call goes directly to the C library, which returns at
+//! once.
 //!
-//! Of a lock that processes share no holds are recorded: its bytes are not for this process alone.
+//! No holds are recorded for a lock that processes share, because its bytes don't belong to this
+//! process alone.
 
 use core::ffi::c_int;
 
@@ -33,10 +35,9 @@ fn make(lock: &RwLock, way: Way, call: Call<'_>) -> c_int {
     }
 }
 
-/// Takes a lock of the C library's by `call`, from `site`.
+/// Takes a lock that the C library keeps by `call`, from `site`.
 pub(crate) fn lock(lock: &RwLock, way: Way, call: Call<'_>, site: usize) -> c_int {
-    // Before any look at the lock: a tool that sees all that threads do (`aside`) would see the
-    // look.
+    // Before any access to the lock, which a tool that checks all accesses (`aside`) would see.
     if !mode::records() || !recorder::is_on() {
         return make(lock, way, call);
     }
@@ -75,7 +76,7 @@ fn had_at_once(lock: &RwLock, way: Way, site: usize, tried: bool) {
     }
 }
 
-/// Unlocks a lock of the C library's.
+/// Unlocks a lock that the C library keeps.
 pub(crate) fn unlock(lock: &RwLock) -> c_int {
     if !mode::records_all() {
         return forward!(RWLOCK_UNLOCK(pointer(lock)));

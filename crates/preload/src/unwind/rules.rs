@@ -1,8 +1,8 @@
-//! What a table of `.eh_frame` says of one address: where the caller's frame is, and where two
-//! registers are to be had.
+//! The rules of `.eh_frame` for one address: where the caller's frame is, and where two of its
+//! registers are stored.
 //!
-//! `gimli` reads the entries and their instructions. The registers that no walk needs are left out,
-//! so that a row is a few words: the thread whose stack this is may have little of it.
+//! `gimli` reads the entries and their instructions. Registers that no walk needs are left out, so
+//! that a row is a few words: the thread may have little stack left.
 
 use gimli::{CallFrameInstruction, EhFrame, Register, UnwindSection as _};
 
@@ -31,32 +31,32 @@ mod number {
 pub(super) enum Rule {
     /// In the register.
     Same,
-    /// Nowhere; of the return address: there is no caller.
+    /// Nowhere; for the return address: there is no caller.
     Undefined,
     /// On the stack, that many bytes from the caller's frame.
     Offset(isize),
-    /// Somewhere that is not understood here.
+    /// Given by a rule that is not supported.
     Other,
 }
 
-/// The rules for an address.
+/// The unwinding rules for an address.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
-    /// The caller's frame is so far from the frame pointer, and not from the stack pointer.
+    /// Whether `cfa_offset` is from the frame pointer, and not from the stack pointer.
     pub(super) cfa_is_of_frame: bool,
-    /// How far; `None` if that is said in a way that is not understood here.
+    /// The distance of the caller's frame; `None` if its rule is not supported.
     pub(super) cfa_offset: Option<isize>,
     pub(super) ra: Rule,
     pub(super) fp: Rule,
-    /// A signal handler returns there.
+    /// Whether this is code that a signal handler returns to.
     pub(super) is_signal: bool,
 }
 
-/// Rows that are put aside within one another.
+/// Greatest nesting of remembered rows.
 const DEPTH: usize = 4;
 
 impl Rules {
-    /// Those for the address; `None` if the table does not say, or what is not understood.
+    /// The rules for the address; `None` if the table has none, or uses unsupported instructions.
     #[inline(never)]
     pub(super) fn of(tables: &Tables, at: usize) -> Option<Self> {
         let Tables { frames, bases, .. } = tables;
@@ -64,8 +64,8 @@ impl Rules {
         let mut rules = Self {
             cfa_is_of_frame: false,
             cfa_offset: None,
-            // Where no rule is, the address is where the call has left it: in a register, which
-            // only the innermost function has.
+            // Without a rule, the return address is where the call has stored it: in a register,
+            // which is known for the innermost function only.
             ra: Rule::Other,
             fp: Rule::Same,
             is_signal: entry.cie().is_signal_trampoline(),
@@ -114,7 +114,7 @@ impl Rules {
         Some(rules)
     }
 
-    /// One instruction that changes the row. `None` if it can't be understood.
+    /// Applies one instruction that changes the row. `None` if it is not supported.
     fn apply(
         &mut self,
         instruction: &CallFrameInstruction<usize>,
@@ -149,7 +149,7 @@ impl Rules {
             | I::Register { dest_register: register, .. }
             | I::Expression { register, .. }
             | I::ValExpression { register, .. } => self.set(register, Rule::Other),
-            // Those of other registers; the signature of the return address is taken off anyhow.
+            // Rules of other registers. The signature of the return address is removed in any case.
             _ => {}
         }
         Some(())
@@ -170,7 +170,7 @@ impl Rules {
 }
 
 impl Tables {
-    /// The entry of the function that has that address.
+    /// The entry of the function at that address.
     fn entry(&self, at: usize) -> Option<gimli::FrameDescriptionEntry<Bytes>> {
         let Self { header, frames, bases } = self;
         let parsed = header.parse(bases, size_of::<usize>() as u8).ok()?;
@@ -178,7 +178,7 @@ impl Tables {
         table.fde_for_address(frames, bases, at as u64, EhFrame::cie_from_offset).ok()
     }
 
-    /// Whether a function has that address.
+    /// Returns whether the table has a function at that address.
     pub(super) fn has(&self, at: usize) -> bool {
         self.entry(at).is_some()
     }

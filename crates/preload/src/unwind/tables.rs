@@ -1,4 +1,4 @@
-//! The tables of the object that has an address.
+//! Finds the unwinding tables of the object at an address.
 
 use core::ffi::{c_int, c_void};
 use core::mem::{MaybeUninit, transmute};
@@ -13,20 +13,21 @@ use crate::objects;
 
 pub(super) type Bytes = EndianSlice<'static, NativeEndian>;
 
-/// The tables of an object.
+/// The unwinding tables of an object.
 pub(super) struct Tables {
     pub(super) header: EhFrameHdr<Bytes>,
     pub(super) frames: EhFrame<Bytes>,
     pub(super) bases: BaseAddresses,
 }
 
-/// The answer of the loader, as `dlfcn.h` has it for these two machines.
+/// The answer of the loader, as `dlfcn.h` declares it for these two machines.
 #[repr(C)]
 struct Found {
     flags: u64,
     map_start: *const u8,
     map_end: *const u8,
-    /// The loader's record, which begins with the distance by which the object was moved.
+    /// The loader's record, whose first word is the offset of the object's addresses from those in
+    /// its file.
     link_map: *const usize,
     eh_frame: *const u8,
     _reserved: [u64; 7],
@@ -34,17 +35,17 @@ struct Found {
 
 type FindObject = unsafe extern "C" fn(*const c_void, *mut Found) -> c_int;
 
-/// The loader's function; null without one.
+/// The loader's function; null if it has none.
 static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// Where the objects are that were there when the program started, and stay: begin and end of
-/// each. An end is written first.
+/// Address ranges of the objects that the program started with, which are never unloaded: begin and
+/// end. The end is written first.
 static STAYING: [[AtomicUsize; 2]; 64] = [const { [const { AtomicUsize::new(0) }; 2] }; 64];
 
-/// Looks up the loader's function, and which objects stay. Called at load.
+/// Looks up the loader's function, and stores which objects are never unloaded. Called at load.
 pub(crate) fn settle() {
     let Some(function) = objects::next(c"_dl_find_object") else { return };
-    // Relaxed: it is code, and does not change.
+    // Relaxed: the address of code, which does not change.
     FIND_OBJECT.store(function.cast_mut(), Relaxed);
     let ranges = objects::all().filter_map(|object| {
         let found = Found::at(object.dynamic().addr())?;
@@ -52,22 +53,22 @@ pub(crate) fn settle() {
     });
     for (range, [begin, end]) in ranges.zip(&STAYING) {
         end.store(range.end, Relaxed);
-        // Release: pairs with the load in `stays`.
+        // Release: pairs with the acquire load in `stays`.
         begin.store(range.start, Release);
     }
 }
 
-/// Whether the address is in an object that is never unloaded.
+/// Returns whether the address is in an object that is never unloaded.
 fn stays(at: usize) -> bool {
-    // Acquire: pairs with the store in `settle`.
+    // Acquire: pairs with the release store in `settle`.
     let has =
         |[begin, end]: &[AtomicUsize; 2]| (begin.load(Acquire)..end.load(Relaxed)).contains(&at);
     STAYING.iter().any(has)
 }
 
 impl Tables {
-    /// Those of the object whose code is at `at`. Unless the caller `is_sure` that this code is on
-    /// its stack, only if the object is never unloaded (UNWIND-3).
+    /// The tables of the object whose code is at `at`. Unless the caller `is_sure` that this code
+    /// is on its stack, only those of an object that is never unloaded (UNWIND-3).
     #[inline(never)]
     pub(super) fn of(at: usize, is_sure: bool) -> Option<Self> {
         if !is_sure && !stays(at) {
@@ -92,23 +93,22 @@ impl Tables {
 }
 
 impl Found {
-    /// What the loader knows of that address.
+    /// The loader's answer for that address.
     fn at(address: usize) -> Option<Self> {
         let function = FIND_OBJECT.load(Relaxed);
         if function.is_null() {
             return None;
         }
-        // SAFETY: the function of that name, whose type this is.
+        // SAFETY: the type of `_dl_find_object`, whose address was stored.
         let function = unsafe { transmute::<*mut c_void, FindObject>(function) };
         let mut found = MaybeUninit::<Self>::zeroed();
-        // SAFETY: it takes any address, and writes to room that is ours.
+        // SAFETY: the function accepts any address, and writes to memory that is ours.
         let code = unsafe { function(core::ptr::without_provenance(address), found.as_mut_ptr()) };
-        // SAFETY: written above, and zero is a value of all fields.
+        // SAFETY: written above, and zero is valid for all fields.
         (code == 0).then(|| unsafe { found.assume_init() })
     }
 
-    /// The segment that the tables are in: as much of the object as its headers say is mapped
-    /// there.
+    /// The segment that contains the tables, as the object's program headers describe it.
     fn segment(&self) -> Option<&'static [u8]> {
         const PT_LOAD: u32 = 1;
         const READABLE: u32 = 4;
@@ -116,7 +116,7 @@ impl Found {
         if table == 0 || self.link_map.is_null() {
             return None;
         }
-        // SAFETY: the loader's record, which stays as long as its object (UNWIND-3), and begins
+        // SAFETY: the loader's record, which lives as long as its object (UNWIND-3), and begins
         // with this word.
         let moved = unsafe { *self.link_map };
         for header in self.headers()?.chunks_exact(HEADER_BYTES) {
@@ -126,8 +126,8 @@ impl Found {
             let inside = (address..address.checked_add(length)?).contains(&table);
             if number(0)? == PT_LOAD && number(4)? & READABLE != 0 && inside {
                 let address = self.eh_frame.with_addr(address);
-                // SAFETY: a segment that the loader has mapped to be read, as long as its file has
-                // it; it stays (UNWIND-3), and no thread writes to tables.
+                // SAFETY: a segment that the loader has mapped readable, with its length in the
+                // file; it stays mapped (UNWIND-3), and no thread writes to tables.
                 return Some(unsafe { core::slice::from_raw_parts(address, length) });
             }
         }
@@ -139,16 +139,16 @@ impl Found {
         // SAFETY: as in `segment`; the second word is the object's name, which is empty for the
         // program itself.
         let name = unsafe { *self.link_map.add(1).cast::<*const u8>() };
-        // SAFETY: null, or a string of the loader's, which stays as its record does.
+        // SAFETY: null, or a string of the loader, which lives as long as its record.
         if unsafe { name.as_ref() }.is_none_or(|&first| first == 0) {
-            // The kernel has told where they are. The loader may know no more of the program than
-            // where its code is.
+            // The kernel passes the address of the program's headers. The loader may only know
+            // where the program's code is.
             let [at, size, count] = [libc::AT_PHDR, libc::AT_PHENT, libc::AT_PHNUM].map(|of| {
-                // SAFETY: reads what the kernel has left on the first stack.
+                // SAFETY: reads the values that the kernel has stored on the first stack.
                 unsafe { libc::getauxval(of) as usize }
             });
             let begin = self.eh_frame.with_addr(at);
-            // SAFETY: the kernel's word, and the program is never unloaded.
+            // SAFETY: the address and count are the kernel's, and the program is never unloaded.
             return (at != 0 && size == HEADER_BYTES)
                 .then(|| unsafe { core::slice::from_raw_parts(begin, count * HEADER_BYTES) });
         }
@@ -157,8 +157,8 @@ impl Found {
         if begin.is_null() {
             return None;
         }
-        // SAFETY: the loader has mapped the object there, and all of its first page; it stays
-        // (UNWIND-3).
+        // SAFETY: the loader has mapped the object there, with its whole first page; it stays
+        // mapped (UNWIND-3).
         let header = unsafe { core::slice::from_raw_parts(begin, FILE_HEADER_BYTES) };
         if !header.starts_with(b"\x7fELF\x02") {
             return None;
@@ -170,7 +170,7 @@ impl Found {
         if size != HEADER_BYTES || offset.checked_add(length)? > PAGE {
             return None;
         }
-        // SAFETY: as above.
+        // SAFETY: inside the object's first page, which stays mapped (UNWIND-3).
         Some(unsafe { core::slice::from_raw_parts(begin.add(offset), length) })
     }
 }

@@ -1,5 +1,5 @@
-/* Objects that find the C library's functions before ours, by the way they are loaded, and one that
- * does not. */
+/* Objects that find the C library's functions before ours because of the way they are loaded, and
+ * one that does not. */
 #include "check.h"
 #include <dlfcn.h>
 

@@ -10,7 +10,7 @@ struct wait {
 static void clean(void *argument)
 {
 	struct wait *wait = argument;
-	/* The mutex is ours again: an error-checking one tells. */
+	/* This thread owns the mutex again, as an error-checking mutex reports. */
 	IS(pthread_mutex_lock(&wait->mutex), EDEADLK);
 	wait->cleaned++;
 	IS(pthread_mutex_unlock(&wait->mutex), 0);
@@ -158,9 +158,9 @@ static void signal_and_cancel(void)
 			__asm__ volatile("");
 		pthread_cancel(threads[round % 2]);
 		join(threads[round % 2]);
-		/* The returned code does not tell whether it was cancelled in its wait: a signal of
-		 * `pthread_cancel` that comes late makes glibc 2.36 say so of a thread that has just returned.
-		 * The token tells. */
+		/* The returned code does not show whether the thread was cancelled in its wait: a
+		 * late signal of `pthread_cancel` makes glibc 2.36 report that of a thread that has
+		 * just returned. The token shows it. */
 		pthread_mutex_lock(&mutex);
 		int taken = !tokens && waiting;
 		tokens += taken;
@@ -174,7 +174,7 @@ static void signal_and_cancel(void)
 	}
 }
 
-/* Locking is no cancellation point, whether it waits or not. */
+/* Locking is not a cancellation point, whether it waits or not. */
 static void *lock_pending(void *argument)
 {
 	(void)argument;

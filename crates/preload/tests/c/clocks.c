@@ -30,7 +30,7 @@ struct objects {
 	pthread_cond_t realtime, monotonic, shared;
 };
 
-/* A free mutex for the condition variables, and one that is held as the lock is. */
+/* Free mutexes for the condition variables; the locks of `held` are held. */
 static struct objects held;
 static pthread_mutex_t mutexes[8];
 
@@ -82,7 +82,7 @@ static void *waits(void *argument)
 		IS(pthread_mutex_lock(mutex), 0);
 	long long since = now_ms();
 	struct timespec until = after_ms(clock, wait_ms);
-	/* A wait may end for no reason. */
+	/* A wait may end spuriously. */
 	do
 		code = wait_for(function, until, mutex);
 	while (code == 0 && function < CONDS);
@@ -98,7 +98,7 @@ static void *waits(void *argument)
 
 static int may_go;
 
-/* Gets a lock that is released, and a condition that is notified, before the deadline. */
+/* Waits for a lock that is released, and a condition that is notified, before the deadline. */
 static void *gets(void *argument)
 {
 	(void)argument;

@@ -1,5 +1,5 @@
-/* Condition variables: what the functions return, clocks, no lost wake, and memory that is gone
- * right after the destruction. */
+/* Condition variables: return values, clocks, no lost wake, and memory that is freed right after
+ * the destruction. */
 #include "check.h"
 
 static pthread_mutex_t mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
@@ -22,7 +22,7 @@ static void codes(void)
 	IS(pthread_cond_timedwait(&cond, &mutex, &past), ETIMEDOUT);
 	IS(pthread_cond_timedwait(&cond, &mutex, &negative), ETIMEDOUT);
 	IS(pthread_cond_clockwait(&cond, &mutex, CLOCK_MONOTONIC, &past), ETIMEDOUT);
-	/* Each left the mutex with its owner. */
+	/* After each call its owner still has the mutex. */
 	IS(pthread_mutex_lock(&mutex), EDEADLK);
 	IS(pthread_mutex_unlock(&mutex), 0);
 }
@@ -136,7 +136,8 @@ static void held_all_the_while(void)
 		join(threads[at]);
 }
 
-/* Waiters that are notified, or run into their deadline at that moment, while the object goes. */
+/* Waiters that are notified, or reach their deadline at that moment, while the object is
+ * destroyed. */
 struct doomed {
 	pthread_mutex_t mutex;
 	pthread_cond_t cond;
@@ -180,7 +181,7 @@ static void doom(void)
 		}
 		pthread_mutex_lock(&outside);
 		doomed->stop = 1;
-		/* Waiters are notified now; none waits anew, as `stop` is looked at first. */
+		/* Waiters are notified now; none waits again, because `stop` is checked first. */
 		pthread_cond_broadcast(&doomed->cond);
 		pthread_cond_destroy(&doomed->cond);
 		memset(&doomed->cond, 0xff, sizeof doomed->cond);

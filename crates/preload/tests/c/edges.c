@@ -51,7 +51,7 @@ static void *end(void *argument)
 	return NULL;
 }
 
-/* A lock of its own, while the interrupted thread is in another's slow path. */
+/* The handler locks its own lock, while the interrupted thread is in the slow path of another. */
 static pthread_mutex_t of_handler = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t read_by_handler = PTHREAD_RWLOCK_INITIALIZER;
 static int handled;
@@ -91,8 +91,8 @@ static void signals(void)
 	YES(handled > 0);
 }
 
-/* A thread made without the C library, which shares all memory, thread-local memory too: its maker
- * stands still as long as it runs. */
+/* A thread created without the C library, which shares all memory, including thread-local memory:
+ * its creator waits as long as it runs. */
 static int bare(void *argument)
 {
 	(void)argument;
@@ -136,7 +136,7 @@ static void *put(void *argument)
 	return NULL;
 }
 
-/* The same of a lock that each has first to read and then to write. */
+/* The same for a lock that each thread takes first to read and then to write. */
 struct counted_rw {
 	pthread_rwlock_t lock;
 	int users;
@@ -194,7 +194,7 @@ int main(void)
 	atexit(last);
 	IS(early_unlock(), 0);
 	IS(early_unlock(), EPERM);
-	/* Held to write from before `main` on. */
+	/* Held to write since before `main`. */
 	IS(pthread_rwlock_rdlock(&early_rwlock), EDEADLK);
 	IS(pthread_rwlock_unlock(&early_rwlock), 0);
 	IS(read_and_write(&early_rwlock), 0);

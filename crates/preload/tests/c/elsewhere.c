@@ -1,5 +1,5 @@
-/* Every function that executes a program, in another root directory: `show` says there what it was
- * given. In the root directory of old, the same call hands the library on. */
+/* Every function that executes a program, in another root directory, where `show` prints its
+ * arguments and variables. In the old root directory, the same call passes the library on. */
 #include "check.h"
 #include <fcntl.h>
 #include <spawn.h>
@@ -99,7 +99,7 @@ static void wrong(const char *path)
 int main(int count, char **given)
 {
 	watchdog();
-	/* Ours stands between others. */
+	/* Our library is between others. */
 	char preload[4096];
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=first.so:%s second.so", getenv("LD_PRELOAD"));
 	char *const own[] = { "A=1", preload, "B=2", NULL };

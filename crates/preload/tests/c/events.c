@@ -1,5 +1,5 @@
-/* One event after the other: each thread's are known beforehand. Prints the address of each lock by
- * its name. */
+/* One event after the other: the events of each thread are known in advance. Prints the address of
+ * each lock by its name. */
 #include "check.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
-/* A library between a program and its clocks, as libfaketime is one. FAKE_CLOCK has three numbers:
- * how many seconds it is ahead, its pace in thousandths (0: it stands still), and after how many
+/* A library between a program and its clocks, like libfaketime. FAKE_CLOCK has three numbers: how
+ * many seconds it is ahead, its rate in thousandths (0: it stands still), and after how many
  * milliseconds it jumps ahead by a day (0: never).
  *
  * With -DWRAPS it converts the deadlines of pthread_cond_timedwait, too, as libfaketime does. */
@@ -45,7 +45,7 @@ static long long fake(clockid_t clock)
 	begin();
 	long long from = begun[clock == CLOCK_MONOTONIC], passed = real(clock) - from;
 	long long jumped = jump_ms && passed > jump_ms * 1000000 ? 86400 * SECOND : 0;
-	/* The monotonic clock never stands before its zero. */
+	/* The monotonic clock is never before its zero. */
 	long long ahead = clock == CLOCK_MONOTONIC ? llabs(ahead_s) : ahead_s;
 	return from + ahead * SECOND + passed * pace / 1000 + jumped;
 }

@@ -186,7 +186,8 @@ static void all_end(pthread_t *threads, int count)
 		IS(pthread_join(threads[i], NULL), 0);
 }
 
-/* No file can be opened any more, and there are none, and none would be permitted. */
+/* No file can be opened any more: the limit is 0, the root directory has none of them, and the user
+ * has no permission. */
 static void lose_files(void)
 {
 	struct rlimit none = { 0, 0 };
@@ -251,7 +252,7 @@ int main(int count, char **arguments)
 		install(how[6] ? BY_PRCTL_BY_SYSCALL : BY_PRCTL, 1);
 	own_filter = !strcmp(how, "each");
 	no_counter = !strcmp(how, "no-counter");
-	/* They wait for locks when it is installed. */
+	/* Threads wait for locks when the filter is installed. */
 	busy = !strcmp(how, "busy");
 #ifdef __x86_64__
 	if (no_counter)
@@ -279,7 +280,7 @@ int main(int count, char **arguments)
 	all_end(threads, THREADS);
 	for (int k = 0; k < 3; k++)
 		IS(counts[k], THREADS * ROUNDS);
-	/* Many come and go, and each waits. */
+	/* Many threads start and end, and each waits. */
 	for (int wave = 0; before && wave < 50; wave++) {
 		for (int i = 0; i < THREADS; i++)
 			threads[i] = start(locks_once, NULL);

@@ -1,5 +1,5 @@
-/* A mutex that is not flagged as shared, in each kind of memory that processes may share: the
- * owner can't wake a waiter of another process, which looks up by itself. */
+/* A mutex that is not flagged as shared, in each kind of memory that processes may share: the owner
+ * can't wake a waiter of another process, which wakes up by itself. */
 #include "check.h"
 #include <stdint.h>
 #include <sys/shm.h>

@@ -71,7 +71,8 @@ static void *read_and_write(void *lock)
 	return NULL;
 }
 
-/* Threads that want what `hold_both` holds, two each; only writers where others may read. */
+/* Threads that wait for what `hold_both` holds, two for each; only writers where readers may
+ * enter. */
 enum { OTHERS = 4 };
 static pid_t tids[OTHERS];
 
@@ -91,8 +92,8 @@ static void *come_again(void *number)
 	return NULL;
 }
 
-/* Takes both, and waits till others sleep before them: one that is just coming to a lock may stand
- * in it for a moment, and would do so in a child for ever. */
+/* Takes both locks, and waits until others sleep for them: a thread that is just arriving may count
+ * in the lock for a moment, and in a child it would do so for ever. */
 static void hold_both(void)
 {
 	IS(pthread_rwlock_rdlock(&read_held), 0);
@@ -108,7 +109,7 @@ static void leave_both(void)
 	IS(pthread_rwlock_unlock(&write_held), 0);
 }
 
-/* Checks in a child the locks that it has from its parent. */
+/* Checks, in a child, the locks that it has inherited from its parent. */
 static void child_of_holder(int threads_too)
 {
 	IS(pthread_rwlock_tryrdlock(&write_held), EBUSY);
@@ -176,7 +177,7 @@ static int child(int locked)
 	IS(pthread_mutex_lock(&recursive), 0);
 	IS(pthread_mutex_unlock(&recursive), 0);
 	IS(pthread_mutex_unlock(&recursive), 0);
-	/* The parent's waiters are not here. */
+	/* The parent's waiters don't exist in this process. */
 	pthread_mutex_t mine = PTHREAD_MUTEX_INITIALIZER;
 	IS(pthread_cond_signal(&cond), 0);
 	IS(pthread_cond_broadcast(&cond), 0);

@@ -1,5 +1,5 @@
-/* Waiters whose sleep is interrupted by a signal handler that does not return, as collectors of
- * garbage stop threads: those behind them have the lock all the same. */
+/* Waiters whose sleep is interrupted by a signal handler that does not return, in the way that
+ * garbage collectors stop threads: waiters behind them still get the lock. */
 #include "check.h"
 #include <signal.h>
 #include <stdatomic.h>
@@ -40,7 +40,7 @@ static void *timed_waiter(void *unused)
 	return NULL;
 }
 
-/* Each sleeps behind the one before it. */
+/* Starts a thread and waits until it sleeps, behind the previous one. */
 static pthread_t comes(void *(*run)(void *))
 {
 	pthread_t thread = start(run, NULL);
@@ -48,8 +48,8 @@ static pthread_t comes(void *(*run)(void *))
 	return thread;
 }
 
-/* `stopped` waiters in handlers, and behind them, if `timed`, one whose deadline comes right after
- * the unlock: it is the first to look up, and gives up. */
+/* `stopped` waiters in handlers, and behind them, if `timed`, one whose deadline is right after the
+ * unlock: it is the first to wake up, and gives up. */
 static void of(int stopped, int timed)
 {
 	pthread_t threads[MOST + 1 + BEHIND];

@@ -1,7 +1,7 @@
 /* A mutex that is handed from owner to waiter, through the functions of pthread.h: mutual
  * exclusion, waiters that give up, tries, broadcasts, forks by owners, and children that are
- * stopped. With "ours" some owners have to be seen that will hand the mutex over: only where the
- * library pretends to a machine with more CPUs. */
+ * stopped. With "ours" some owners must be seen that will hand the mutex over: only where the
+ * library simulates a machine with more CPUs. */
 #include "check.h"
 #include <signal.h>
 
@@ -114,7 +114,7 @@ static void excludes(void)
 
 enum { MEET = 6, ROUNDS = 150 };
 
-/* The last of those that meet lets all go on, as others take the mutex. */
+/* The last thread to arrive lets all continue, while others take the mutex. */
 static void *meet(void *argument)
 {
 	unsigned seed = (unsigned)(size_t)argument;
@@ -208,7 +208,7 @@ static void forks(void)
 	is_free();
 }
 
-/* A process is stopped at any moment, and goes on. */
+/* A process is stopped at random moments, and continued. */
 static void stops(void)
 {
 	pid_t child = fork();
@@ -226,7 +226,7 @@ static void stops(void)
 	IS(exit_of(child), 0);
 }
 
-/* This mutex is gone when the last thread that wants it has had it. */
+/* This mutex is freed when the last thread that wants it has released it. */
 static pthread_mutex_t *volatile fleeting;
 static int left;
 

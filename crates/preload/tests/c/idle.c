@@ -1,4 +1,5 @@
-/* Threads that wait for long, for every object, alone and many for one: none of them looks up. */
+/* Threads that wait for long, for every kind of object, alone and many for one: none of them wakes
+ * up. */
 #include "check.h"
 #include <sys/resource.h>
 

@@ -1,5 +1,5 @@
-/* The functions that are left to the C library work beside those that are replaced: barriers,
- * semaphores, `pthread_once` and the locks of C11, within a process and between two. */
+/* The functions that the C library keeps work beside those that are replaced: barriers, semaphores,
+ * `pthread_once` and the locks of C11, within a process and between two. */
 #include "check.h"
 #include <semaphore.h>
 #include <threads.h>

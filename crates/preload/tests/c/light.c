@@ -165,7 +165,7 @@ static void contend(void)
 	IS(sum, THREADS * ROUNDS);
 }
 
-/* A child whose every instruction is stepped through gets somewhere. */
+/* A child that is single-stepped through every instruction makes progress. */
 static void step_by_step(void)
 {
 	enum { PAIRS = 20, STEPS = 500000 };

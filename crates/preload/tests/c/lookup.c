@@ -1,5 +1,5 @@
-/* Ways to find a function, beside its name: by handle, by version, behind an object, from a
- * plug-in with a scope of its own. A mutex that is locked through one of them is locked to all.
+/* Ways to find a function, other than by name: by handle, by version, behind an object, from a
+ * plug-in with a scope of its own. A mutex that is locked through one of them is locked for all.
  *
  * The first argument is whether a wrapper is preloaded: "none", "first" or "behind". The others are
  * plug-ins: one that looks for functions, the same with functions of its own, one that is linked to
@@ -145,7 +145,7 @@ static void errors(void *bare, find *find)
 	YES(error && strstr(error, "GLIBC_2.99"));
 	IS(dlsym(RTLD_DEFAULT, "no_such_function"), NULL);
 	YES(dlsym(RTLD_DEFAULT, "pthread_mutex_lock") != NULL);
-	/* The error before is forgotten. */
+	/* The previous error is cleared. */
 	IS(dlerror(), NULL);
 	IS(dlsym(RTLD_DEFAULT, "no_such_function"), NULL);
 	YES(dlsym(dlopen("libc.so.6", RTLD_NOW), "pthread_mutex_lock") != NULL);

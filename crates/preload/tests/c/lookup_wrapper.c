@@ -1,4 +1,4 @@
-/* A wrapper as tracers are: it hands each call to the next function of that name. */
+/* A wrapper like a tracer's: it forwards each call to the next function of that name. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

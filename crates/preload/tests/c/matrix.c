@@ -1,7 +1,7 @@
 /* Every kind of condition variable with every kind of mutex: turns, a broadcast, deadlines, a
  * waiter that is cancelled, one that doesn't own the mutex, one that holds it twice, an owner that
  * dies, a mutex that is destroyed too early; and two processes, where both objects are shared.
- * After each wait the mutex is the waiter's, and says so: `__owner`, at offset 8, is the thread. */
+ * After each wait the waiter owns the mutex: `__owner`, at offset 8, is the thread. */
 #include "check.h"
 
 enum { NORMAL, ADAPTIVE, RECURSIVE, ERRORCHECK, ROBUST, INHERIT, SHARED, SHARED_ROBUST };

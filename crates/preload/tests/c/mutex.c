@@ -204,7 +204,7 @@ static void foreign(void)
 	IS(exit_of(child), 0);
 }
 
-/* The owner of a mutex stands at offset 8, for debuggers and for programs that look, of every kind
+/* The owner of a mutex is at offset 8, for debuggers and for programs that read it, for every kind
  * and however it was taken. */
 enum { OWNER = 8, KINDS = 7 };
 
@@ -285,7 +285,7 @@ static void owner(void)
 	}
 }
 
-/* A lock leaves `errno` alone, also when it has to sleep. */
+/* Locking doesn't change `errno`, even if it must sleep. */
 static void *hold_a_while(void *mutex)
 {
 	IS(pthread_mutex_lock(mutex), 0);

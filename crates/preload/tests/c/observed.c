@@ -1,5 +1,5 @@
-/* Locks of every kind, taken in every way, for a recording to count: prints how often it had one of
- * each kind, by the kind's name in the recording. With an argument it does so once; without, it
+/* Locks of every kind, taken in every way, for a recording to count: prints the number of
+ * acquisitions by the kind's name in the recording. With an argument it does so once; without, it
  * also forks a child that does the same, and executes itself with one. */
 #include "check.h"
 

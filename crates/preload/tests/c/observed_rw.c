@@ -1,5 +1,5 @@
-/* Readers-writer locks of every kind, taken in every way, for a recording to count: prints how
- * often it had one of each way, by its name in the recording, and how often such that are not
+/* Readers-writer locks of every kind, taken in every way, for a recording to count: prints the
+ * number of acquisitions by the mode's name in the recording, and of those of locks that are not
  * shared between processes. */
 #include "check.h"
 

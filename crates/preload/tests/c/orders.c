@@ -15,7 +15,8 @@ static pthread_mutex_t c = PTHREAD_MUTEX_INITIALIZER, guard = PTHREAD_MUTEX_INIT
 		UNLOCK(outer); \
 	} while (0)
 
-/* Another mutex where b stood, as after `free` and `malloc`; not always is one destroyed. */
+/* Another mutex at the address of b, as after `free` and `malloc`; programs don't always destroy
+ * the first. */
 static void renew(int destroy)
 {
 	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
@@ -49,7 +50,7 @@ static void guarded(void)
 	UNLOCK(&guard);
 }
 
-/* Many that keep to an order, one that does not, and many that do. */
+/* Many acquisitions in one order, one in the other, and many in the first again. */
 static void seldom(void)
 {
 	for (int round = 0; round < 20; round++) {

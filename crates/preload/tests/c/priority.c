@@ -1,6 +1,6 @@
 /* A thread of high real-time priority waits for a lock that a thread without priority holds, and
- * both have one CPU only: it sleeps, or the owner would hardly come to release it. Without the
- * right to such a priority nothing is tested. */
+ * both have only one CPU: the waiter must sleep, or the owner would hardly get to release it.
+ * Without permission for such a priority nothing is tested. */
 #include "check.h"
 #include <sys/resource.h>
 

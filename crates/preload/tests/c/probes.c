@@ -1,5 +1,5 @@
-/* A mutex is taken when it is free, a hundred times; then in vain, with a deadline; then after a
- * wait. */
+/* A mutex is taken when it is free, a hundred times; then without success, with a deadline; then
+ * after a wait. */
 #include "check.h"
 
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -1,6 +1,6 @@
 /*
- * Calls by lot: three threads, one at a time, use a mutex, a readers-writer lock and a condition
- * variable of kinds drawn by lot, with deadlines and clocks good and bad. Prints what each call
+ * Random calls: three threads, one at a time, use a mutex, a readers-writer lock and a condition
+ * variable of random kinds, with valid and invalid deadlines and clocks. Prints what each call
  * returns, so that two libraries can be compared: random FROM TO, a round for each seed. Calls that
  * POSIX leaves undefined, and those that would wait for ever, are left out.
  */
@@ -135,7 +135,7 @@ static int may(const struct held *held, const struct worker *worker, int who, in
 	switch (worker->call) {
 	case LOCK: return !held->depth || (mine && asks);
 	case UNLOCK: return mine || asks;
-	/* A robust one is destroyed though a thread has it. */
+	/* A robust mutex is destroyed although a thread holds it. */
 	case DESTROY: return held->depth && !robust;
 	case TIMEDWAIT: case CLOCKWAIT: return mine && held->depth == 1;
 	case RDLOCK: return held->writer < 0 || held->writer == who;

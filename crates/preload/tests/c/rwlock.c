@@ -135,7 +135,7 @@ static void every_kind(int kind)
 	volatile int *writer = (int *)((char *)&lock + CUR_WRITER);
 	wrong_times(&lock);
 	for (int at = 0; at < 4; at++) {
-		/* A writer is in, by whatever call. */
+		/* A writer holds the lock, by any call. */
 		IS(*writer, 0);
 		IS(writers[at](&lock), 0);
 		IS(*writer, gettid());
@@ -213,7 +213,7 @@ static void recursion(pthread_rwlock_t *lock, int writers_first)
 	wrote = 0;
 	pthread_t writer = start(write_once, lock);
 	if (writers_first) {
-		/* From when the writer waits on, no reader comes in. */
+		/* Once the writer waits, no reader gets the lock. */
 		int code;
 		while ((code = pthread_rwlock_tryrdlock(lock)) == 0) {
 			unlock(lock);
@@ -362,12 +362,12 @@ static void too_many(void)
 			failures++;
 	IS(pthread_rwlock_trywrlock(&lock), 0);
 	unlock(&lock);
-	/* One unlock too many, of which the C library's lock does not recover. */
+	/* One unlock too many, from which the C library's lock does not recover. */
 	IS(pthread_rwlock_unlock(&lock), EPERM);
 	IS(pthread_rwlock_trywrlock(&lock), 0);
 }
 
-/* A lock leaves `errno` alone, also when it has to sleep, and is no cancellation point. */
+/* Locking doesn't change `errno`, even if it must sleep, and is not a cancellation point. */
 static pthread_rwlock_t held = PTHREAD_RWLOCK_INITIALIZER;
 
 static void *hold_a_while(void *writes)

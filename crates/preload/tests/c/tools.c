@@ -1,5 +1,5 @@
-/* A program for tools that check programs. Without an argument there is nothing to find: all data
- * that threads share, they share under a lock. With one, there is: "race", "overflow", "leak". */
+/* A program for tools that check programs. Without an argument it has no fault: threads share data
+ * only under a lock. With one, it has this fault: "race", "overflow", "leak". */
 #include "check.h"
 
 enum { ROUNDS = 200, THREADS = 2 };

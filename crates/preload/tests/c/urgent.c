@@ -1,8 +1,8 @@
-/* Waiters of real-time priority are served by it, the first waiter included, and those of one
- * priority as they came; before all waiters that have none. 64 waiters by lot wait for each kind of
- * object, on one CPU, so that they act in one order. With "ours" for cases that the C library does
- * not serve: it prefers no reader for its priority. Ends with 77 where such priorities are
- * refused. */
+/* Waiters of real-time priority are served in its order, the first waiter included, and those of
+ * equal priority in the order of arrival; before all waiters without one. 64 random waiters wait
+ * for each kind of object, on one CPU, so that they act in one order. With "ours" also cases that
+ * the C library does not support: it prefers no reader for its priority. Exits with 77 where such
+ * priorities are refused. */
 #include "check.h"
 
 enum { WAITERS = 64, ORDINARY = 4, LOWEST = 2, HIGHEST = 40 };
@@ -154,8 +154,8 @@ static void end(const char *name, int waited)
 	IS(pthread_cond_destroy(&cond), 0);
 }
 
-/* Waiters come in one of two ways, while the caller holds the object that they wait for; then
- * `wake` is called. */
+/* Waiters arrive in one of two random ways, while the caller holds the object that they wait for;
+ * then `wake` is called. */
 static void by_lot(const char *name, enum way one, enum way other, int priorities,
 		   void (*wake)(int))
 {
@@ -229,8 +229,8 @@ static void broadcast_among_others(void)
 	end("broadcast among others", 32);
 }
 
-/* With readers in and a writer that waits, a reader comes in that is more urgent than the writer,
- * and no other. */
+/* While readers hold the lock and a writer waits, only a reader more urgent than the writer gets
+ * the lock. */
 static void reader_above_writer(void)
 {
 	set_up(PTHREAD_MUTEX_ERRORCHECK, PTHREAD_PROCESS_PRIVATE);
@@ -266,7 +266,7 @@ static void reader_above_writer(void)
 	end("a reader above a writer", 4);
 }
 
-/* A waiter that gives up leaves the others in their order, wherever it stood. */
+/* A waiter that gives up leaves the others in their order, wherever it was. */
 static void *give_up(void *argument)
 {
 	(void)argument;

@@ -8,7 +8,7 @@ pub struct Symbol {
     pub name: String,
     pub defined: bool,
     pub weak: bool,
-    /// The version that it needs.
+    /// The version that the symbol needs.
     pub version: Option<String>,
 }
 
@@ -31,7 +31,7 @@ struct Section {
     link: usize,
 }
 
-/// Reads them; `None` if the file is cut short or something else.
+/// Reads the dynamic symbols; `None` if the file is truncated or not an ELF file.
 pub fn read(file: &[u8]) -> Option<Symbols> {
     let sections = sections(file)?;
     let find = |kind| sections.iter().find(|section| section.kind == kind);

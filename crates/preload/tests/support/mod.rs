@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// Ends what hangs.
+/// Time limit of a program, in seconds.
 const LIMIT_S: &str = "600";
 
 /// The library, built as it is shipped.
@@ -17,8 +17,8 @@ pub fn library() -> &'static Path {
     LIBRARY.get_or_init(|| build(&[], &target()))
 }
 
-/// The library, built so that it can pretend to a machine with more CPUs: `ANTIPHON_PRETEND` says
-/// what machine, as `pretend.rs` of the Linux platform has it.
+/// The library, built so that it can simulate a machine with more CPUs. `ANTIPHON_PRETEND`
+/// describes the machine, as in `pretend.rs` of the Linux platform.
 pub fn pretending() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| build(&["--features", "pretend"], &target().join("pretending")))
@@ -83,12 +83,12 @@ pub fn compile(directory: &Path, file: &str) -> PathBuf {
     program
 }
 
-/// A command that is ended when it takes too long, with the library preloaded into it.
+/// A command with the library preloaded, which is killed when it takes too long.
 pub fn preloaded(program: impl AsRef<OsStr>) -> Command {
     preloaded_into(library(), program)
 }
 
-/// As [`preloaded`], with that library.
+/// [`preloaded`] with another build of the library.
 pub fn preloaded_into(library: &Path, program: impl AsRef<OsStr>) -> Command {
     let mut preload = std::ffi::OsString::from("LD_PRELOAD=");
     preload.push(library);
@@ -97,7 +97,7 @@ pub fn preloaded_into(library: &Path, program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// The same without the library.
+/// A command without the library, which is killed when it takes too long.
 pub fn plain(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("timeout");
     command.args(["-k", "5", LIMIT_S]).arg(program);
@@ -121,7 +121,8 @@ pub fn succeeds(command: &mut Command) -> Output {
     output
 }
 
-/// Whether a program is installed. If it is not, says so, past what the test harness captures.
+/// Returns whether a program is installed. If not, prints that, past the capture of the test
+/// harness.
 pub fn installed(program: &str) -> bool {
     let found = Command::new("which").arg(program).output().is_ok_and(|out| out.status.success());
     if !found {
@@ -130,7 +131,7 @@ pub fn installed(program: &str) -> bool {
     found
 }
 
-/// Says that a test did not run, and why.
+/// Prints that a test did not run, and why.
 pub fn skipped(why: &str) {
     let said = writeln!(io::stderr(), "skipped: {why}");
     assert!(said.is_ok());

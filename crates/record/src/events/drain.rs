@@ -1,4 +1,4 @@
-//! The events in a recording's file: the chunks, and the objects that their notes name.
+//! Reads events from a recording's file: the chunks, and the objects that their notes name.
 
 use core::mem::{offset_of, size_of};
 use std::io;
@@ -12,23 +12,23 @@ use crate::layout::{SITE, split_address_key, split_row_key};
 use crate::module::Module;
 use crate::reader::Recording;
 
-/// A lock, as a recording knows it.
+/// A lock of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The record of its process.
     pub process: u32,
     /// Its kind.
     pub kind: Kind,
-    /// Where it stood.
+    /// Its address.
     pub address: u64,
 }
 
-/// How ticks become time.
+/// Converts ticks to time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     /// Nanoseconds in 2^32 ticks.
     pub(crate) rate: u64,
-    /// When the first process was ready, in ticks.
+    /// The time at which the first process was ready, in ticks.
     pub(crate) origin: u64,
 }
 
@@ -47,7 +47,7 @@ impl Clock {
 }
 
 impl Recording {
-    /// How ticks become time; `None` before the first process has said so.
+    /// The conversion of ticks to time; `None` before the first process has stored it.
     ///
     /// # Errors
     ///
@@ -57,7 +57,8 @@ impl Recording {
         Ok((rate != 0).then_some(Clock { rate, origin }))
     }
 
-    /// How many events found no room so far, of all threads: also of those which never had any.
+    /// Number of events of all threads that found no room so far, including threads that never had
+    /// a chunk.
     ///
     /// # Errors
     ///
@@ -84,8 +85,8 @@ impl Recording {
         super::reclaim(self, gone)
     }
 
-    /// The process namespace in which the ids of a process mean something, by the kernel's number
-    /// of that; 0 if it could not say.
+    /// The process namespace in which the ids of a process are valid, by its inode number; 0 if
+    /// unknown.
     ///
     /// # Errors
     ///
@@ -95,7 +96,7 @@ impl Recording {
         Ok(self.record(PROCESS, process as usize)?[word])
     }
 
-    /// Of a row that a note names: the records of its lock and of its site, if they were to be had.
+    /// The records of the lock and the site of a row that a note names, if they exist.
     ///
     /// # Errors
     ///
@@ -124,7 +125,7 @@ impl Recording {
         Ok(Place { process: process as u32, kind: Kind::from_bits(kind), address })
     }
 
-    /// The site of a record: its address, and where in which file that is, if that is known.
+    /// The site of a record: its address, and the file and offset of that, if known.
     ///
     /// # Errors
     ///
@@ -177,13 +178,13 @@ impl Shelf for Recording {
     }
 }
 
-/// The two half words that stand in a word, in their order.
+/// The two half words of a word, in memory order.
 fn halves(word: u64) -> [u32; 2] {
     let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
     [u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h])]
 }
 
-/// Where a chunk is in the file.
+/// The offset of a chunk in the file.
 fn chunk(chunk: usize) -> u64 {
     CHUNK.offset + (chunk * size_of::<Shared>()) as u64
 }

@@ -1,38 +1,38 @@
-//! The words that writers and readers of events have in common.
+//! Abstraction of the shared memory of events, for mapped files and for the model checker.
 //!
-//! The protocol of the chunks is written once, over a [`Memory`]: that of processes which have
-//! mapped the file is [`Mapped`], and the model checker has another, which goes through the same
-//! lines in each order that weak memory allows.
+//! The protocol of the chunks is written once, over a [`Memory`]. [`Mapped`] is that of processes
+//! which have mapped the file; the model checker has another, which runs the same lines in each
+//! order that weak memory allows.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Memory that is shared: what its words are, and how they are ordered.
+/// Shared memory: its types of words, and the ordering of their accesses.
 pub trait Memory: 'static {
     /// A half word.
     type U32: Word<u32>;
     /// A word.
     type U64: Word<u64>;
 
-    /// A fence, as that of `core`.
+    /// A fence, as `core::sync::atomic::fence`.
     fn fence(order: Ordering);
 }
 
-/// An atomic word; everything is as in `core`.
+/// An atomic word, with the operations of `core`.
 pub trait Word<T>: Sized {
     /// A word that holds zero.
     const ZERO: Self;
 
-    /// Reads it.
+    /// Loads the value.
     fn load(&self, order: Ordering) -> T;
 
-    /// Writes it.
+    /// Stores a value.
     fn store(&self, value: T, order: Ordering);
 
-    /// Writes `new` if it holds `current`.
+    /// Stores `new` if the word holds `current`.
     ///
     /// # Errors
     ///
-    /// The value that it held instead.
+    /// The value that the word held instead.
     fn compare_exchange(
         &self,
         current: T,
@@ -41,7 +41,7 @@ pub trait Word<T>: Sized {
         failure: Ordering,
     ) -> Result<T, T>;
 
-    /// Adds, and wraps around; returns what it held before.
+    /// Adds with wrap-around; returns the previous value.
     fn fetch_add(&self, value: T, order: Ordering) -> T;
 }
 

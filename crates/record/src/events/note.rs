@@ -1,6 +1,6 @@
-//! The notes of a thread, and how they are written.
+//! The notes of a thread, and their encoding.
 
-/// An action of a thread, as it is noted: objects are numbers of the recording.
+/// A recorded action of a thread. Objects are numbers of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The time, in ticks; for [`Code::Asked`] a number of ticks; for [`Code::Ran`] and
@@ -24,9 +24,9 @@ pub enum Code {
     Ends,
     /// The thread waits for a lock; object: the row.
     Waits,
-    /// The thread has a lock; object: the row; flags: [`SHARED`], [`TRIED`].
+    /// The thread has taken a lock; object: the row; flags: [`SHARED`], [`TRIED`].
     Takes,
-    /// The thread gives up to wait for a lock; object: the row.
+    /// The thread gives up waiting for a lock; object: the row.
     GivesUp,
     /// The thread releases a lock; object: the row at which it was taken.
     Releases,
@@ -34,28 +34,28 @@ pub enum Code {
     ReleasesAt,
     /// The thread waits on a condition variable; object: the row.
     Sleeps,
-    /// That wait is over; object: the row; flag: [`NOTIFIED`].
+    /// The wait of [`Sleeps`](Self::Sleeps) is over; object: the row; flag: [`NOTIFIED`].
     Wakes,
     /// The thread notifies; object: the row; flag: [`ALL`].
     Notifies,
-    /// The thread has made another; object: that one's number.
+    /// The thread has created another; object: the number of the other.
     Creates,
-    /// The thread waits for the end of another; object: that one's number.
+    /// The thread waits for the end of another; object: the number of the other.
     Joins,
-    /// That wait is over; object: the same number.
+    /// The wait of [`Joins`](Self::Joins) is over; object: the same number.
     Joined,
-    /// How long the thread has had the CPU since the note before; object: how often it left that of
-    /// its own accord.
+    /// CPU time of the thread since the previous note; object: number of voluntary context
+    /// switches.
     Ran,
     /// The role of the thread; object: 1 + the record of the site at which it begins.
     Role,
-    /// Time in which the thread wanted a CPU and had none, from its start. Noted as the thread
-    /// begins, and behind [`Ran`](Self::Ran) where the thread left the CPU of its own accord and
-    /// was in no wait that is noted.
+    /// Time for which the thread was runnable without a CPU, since its start. Noted when the thread
+    /// begins, and after [`Ran`](Self::Ran) where the thread left the CPU voluntarily and was in no
+    /// recorded wait.
     Queued,
-    /// How much of the thread's time since the note before went into asking the kernel for
-    /// [`Ran`](Self::Ran) and [`Queued`](Self::Queued), told or not. Not noted if it was so much
-    /// that others may have had the CPU.
+    /// The thread's time since the previous note that went into asking the kernel for
+    /// [`Ran`](Self::Ran) and [`Queued`](Self::Queued), whether these are noted or not. Not noted
+    /// if it is so long that other threads may have had the CPU.
     Asked,
 }
 
@@ -85,19 +85,19 @@ impl Code {
     }
 }
 
-/// A flag of [`Code::Takes`]: beside others, to read.
+/// A flag of [`Code::Takes`]: the lock is held to read, possibly beside others.
 pub const SHARED: u8 = 1;
-/// A flag of [`Code::Takes`]: it would not have waited.
+/// A flag of [`Code::Takes`]: the thread would not have waited.
 pub const TRIED: u8 = 2;
 /// A flag of [`Code::Wakes`]: a notification ended the wait.
 pub const NOTIFIED: u8 = 1;
-/// A flag of [`Code::Notifies`]: it notifies all waiters.
+/// A flag of [`Code::Notifies`]: all waiters are notified.
 pub const ALL: u8 = 1;
 
-/// A tag that tells the address of an object from others that a thread holds.
+/// A hash of the address of an object, to distinguish the objects that a thread holds.
 #[must_use]
 pub const fn address_tag(address: usize) -> u32 {
-    // Aligned to four bytes at least; of the upper half all is mixed in.
+    // Objects are aligned to at least four bytes; the upper half is mixed in.
     (address >> 2) as u32 ^ (address >> 34) as u32
 }
 

@@ -1,4 +1,4 @@
-//! Writing events: three stores to a chunk that the thread has to itself.
+//! Writing events: three stores to a chunk that belongs to the thread.
 
 use core::fmt;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -7,12 +7,12 @@ use core::sync::atomic::compiler_fence;
 use super::{CHUNKS, Chunk, EVENTS, FREE, FULL, Mapped, Memory, Note, OWNED, RollHead, Word};
 use crate::column::Column;
 
-/// How many events a thread that has found no free chunk drops before it looks again.
+/// Number of events that a thread without a chunk drops before it searches for a free one again.
 const PATIENCE: u32 = 255;
 
-/// The thread is in the middle of writing: only a signal handler on it finds that.
+/// The thread is writing an event: only a signal handler on the thread sees this state.
 const BUSY: u32 = 1;
-/// The thread has said that it ends. What it does after that keeps no chunk.
+/// The thread has announced its end. Later events keep no chunk.
 const ENDED: u32 = 2;
 
 /// The state of a thread that writes. All zero at first.
@@ -20,20 +20,20 @@ const ENDED: u32 = 2;
 pub struct Pen<M: Memory = Mapped> {
     /// 1 + the chunk, 0 for none.
     chunk: M::U32,
-    /// How many chunks it has had.
+    /// Number of chunks that the thread has had.
     chunks: M::U32,
-    /// Events dropped since the last chunk.
+    /// Number of events dropped since the last chunk.
     lost: M::U32,
-    /// Events to be dropped before the next look for a chunk.
+    /// Number of events to drop before the next search for a chunk.
     patience: M::U32,
     /// The thread's number, 0 for none yet.
     number: M::U32,
-    /// [`BUSY`], [`ENDED`].
+    /// Bits [`BUSY`] and [`ENDED`].
     state: M::U32,
 }
 
 impl<M: Memory> Pen<M> {
-    /// The pen of no thread yet.
+    /// A pen that belongs to no thread yet.
     pub const NEW: Self = Self {
         chunk: M::U32::ZERO,
         chunks: M::U32::ZERO,
@@ -47,28 +47,28 @@ impl<M: Memory> Pen<M> {
         [&self.chunk, &self.chunks, &self.lost, &self.patience, &self.state, &self.number]
     }
 
-    /// Makes it what `other` is, which is not in use: as the child of a fork finds it.
+    /// Copies the state of `other`, which is not in use: as the child of a fork finds it.
     pub fn copy(&self, other: &Self) {
         for (word, other) in self.words().into_iter().zip(other.words()) {
             word.store(other.load(Relaxed), Relaxed);
         }
     }
 
-    /// The number of the thread whose pen it is, 0 for none yet. May be asked of another thread's.
+    /// The number of the pen's thread, 0 for none yet. Other threads may call this.
     #[inline]
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number.load(Relaxed)
     }
 
-    /// From now on it is that of another thread, with that number; or, with 0, of none yet.
+    /// Gives the pen to another thread, with that number; 0 for no thread yet.
     pub fn hand_over(&self, number: u32) {
         self.words().into_iter().for_each(|word| word.store(0, Relaxed));
         self.number.store(number, Relaxed);
     }
 
-    /// The next event is the thread's last, or nearly: destructors may follow. From then on it
-    /// gives its chunk back behind each event.
+    /// Announces the end of the thread: the next event is the last, unless destructors follow. From
+    /// then on the thread gives its chunk back after each event.
     pub fn ends(&self) {
         self.state.store(self.state.load(Relaxed) | ENDED, Relaxed);
     }
@@ -80,8 +80,8 @@ impl<M: Memory<U32: fmt::Debug>> fmt::Debug for Pen<M> {
     }
 }
 
-/// The chunks of a mapped recording, to write to. Never blocks or allocates; makes no system call
-/// but to map more chunks.
+/// Writer to the chunks of a mapped recording. Never blocks or allocates; makes no system call
+/// except to map more chunks.
 pub struct Roll<M: Memory = Mapped, const COUNT: usize = CHUNKS, const ROOM: usize = EVENTS> {
     pub(super) head: &'static RollHead<M, COUNT>,
     pub(super) chunks: &'static Column<Chunk<M, ROOM>>,
@@ -96,7 +96,7 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Clone for Roll<M, COUNT, 
 impl<M: Memory, const COUNT: usize, const ROOM: usize> Copy for Roll<M, COUNT, ROOM> {}
 
 impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
-    /// The chunks behind that head.
+    /// A writer to the chunks of that head.
     #[must_use]
     pub const fn new(
         head: &'static RollHead<M, COUNT>,
@@ -105,20 +105,22 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
         Self { head, chunks }
     }
 
-    /// A number for a thread: no other has it, of any process.
+    /// A new number for a thread, unique in all processes of the recording.
     #[must_use]
     pub fn number(self) -> u32 {
         self.head.threads.fetch_add(1, Relaxed).wrapping_add(1)
     }
 
-    /// How many events found no room so far, of all threads: also of those which never had any.
+    /// Number of events of all threads that found no room so far, including threads that never had
+    /// a chunk.
     #[must_use]
     pub fn dropped(self) -> u64 {
         self.head.dropped.load(Relaxed)
     }
 
-    /// Writes what the calling thread did, which is `tid` of the process with that record, and
-    /// whose pen this is. What a signal handler does in the middle of that is dropped and counted.
+    /// Writes an event of the calling thread, which is `tid` of the process with the record
+    /// `process`, with its own pen. Events of signal handlers that interrupt this are dropped and
+    /// counted.
     #[inline]
     pub fn write(self, pen: &Pen<M>, process: u32, tid: u32, note: Note) {
         let state = pen.state.load(Relaxed);
@@ -143,8 +145,8 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
         let Some(at) = (pen.chunk.load(Relaxed) as usize).checked_sub(1) else {
             return self.write_on_new(pen, owner, tid, note);
         };
-        // CHUNK-3. Relaxed: written by this thread, or by one of another process that it will find
-        // to be another.
+        // CHUNK-3. Relaxed: written by this thread, or by one of another process, which the
+        // comparison detects.
         match self.chunks.get(at) {
             Some(chunk) if chunk.owner.load(Relaxed) == owner => {
                 self.append(pen, at, chunk, note);
@@ -156,8 +158,8 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
         }
     }
 
-    /// Counts an event that has no place: for all, because its thread may never have a chunk in
-    /// which to say so.
+    /// Counts an event without room: in the total, because its thread may never have a chunk to
+    /// store the count in.
     #[cold]
     pub fn lost(self) {
         self.head.dropped.fetch_add(1, Relaxed);
@@ -169,7 +171,7 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
         pen.lost.store(pen.lost.load(Relaxed).saturating_add(1), Relaxed);
     }
 
-    /// The chunk of that pen is to be read, however much of it is filled.
+    /// Gives the chunk of that pen to the reader, however much of it is filled.
     #[cold]
     fn give_back(self, pen: &Pen<M>) {
         if let Some(at) = (pen.chunk.load(Relaxed) as usize).checked_sub(1) {
@@ -189,7 +191,7 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
             chunk.sequence.store(pen.chunks.load(Relaxed), Relaxed);
             chunk.lost.store(pen.lost.load(Relaxed), Relaxed);
             chunk.used.store(0, Relaxed);
-            // CHUNK-5. Release: the rest of the head; pairs with the acquire in `head`.
+            // CHUNK-5. Release: publishes the rest of the head; pairs with the acquire in `head`.
             chunk.owner.store(owner, Release);
             pen.lost.store(0, Relaxed);
             pen.chunks.store(pen.chunks.load(Relaxed).wrapping_add(1), Relaxed);
@@ -200,17 +202,17 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
         self.drop(pen);
     }
 
-    /// Makes a free chunk the caller's: the first, so that few are mapped.
+    /// Claims the first free chunk for the caller, so that few are mapped.
     fn claim(self) -> Option<(usize, &'static Chunk<M, ROOM>)> {
         let at = self.head.states.iter().position(|state| {
-            // CHUNK-1. Acquire: CHUNK-2, the reader that has read it is done with it; pairs with
-            // the fence in `free`.
+            // CHUNK-1. Acquire: CHUNK-2, the reader has finished with the chunk; pairs with the
+            // fence in `free`.
             state.load(Relaxed) == FREE
                 && state.compare_exchange(FREE, OWNED, Acquire, Relaxed).is_ok()
         })?;
         let chunk = self.chunks.get(at);
         if chunk.is_none() {
-            // No memory for it. Nothing was written: there is nothing to order.
+            // The chunk can't be mapped. Nothing was written, so there is nothing to order.
             self.head.states[at].store(FREE, Relaxed);
         }
         Some((at, chunk?))
@@ -221,11 +223,11 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
         let Some(record) = chunk.events.get(used as usize) else { return self.drop(pen) };
         record.time.store(note.time, Relaxed);
         record.word.store(note.word(), Relaxed);
-        // CHUNK-5. Release: the event; pairs with the acquire in `head`.
+        // CHUNK-5. Release: publishes the event; pairs with the acquire in `head`.
         chunk.used.store(used + 1, Release);
         if used as usize + 1 == ROOM {
             pen.chunk.store(0, Relaxed);
-            // CHUNK-2. Release: what was written; pairs with the fence in `states`.
+            // CHUNK-2. Release: publishes the events; pairs with the fence in `states`.
             self.head.states[at].store(FULL, Release);
         }
     }

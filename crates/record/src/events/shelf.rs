@@ -1,15 +1,15 @@
-//! Reading events, while the program writes others: the other half of the protocol.
+//! Reading events while the program writes others: the reader's side of the protocol.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::{FREE, FULL, Memory, Note, OWNED, Roll, Word};
 
-/// The chunks as a reader has them: by words, each read and written whole, and ordered by fences
-/// alone. A file is read so, and a mapping may be.
+/// The reader's access to the chunks: word by word, each read and written as a whole, and ordered
+/// by fences only. Suits files as well as mappings.
 pub trait Shelf {
     /// The memory whose fences order the words.
     type Memory: Memory;
-    /// Why a word can't be had.
+    /// Error of reading or writing a word.
     type Error;
 
     /// The states of all chunks.
@@ -33,22 +33,22 @@ pub trait Shelf {
     /// If it can't be read.
     fn owner(&self, chunk: usize) -> Result<u64, Self::Error>;
 
-    /// Writes that word.
+    /// Writes the word of a chunk that names its owner.
     ///
     /// # Errors
     ///
     /// If it can't be written.
     fn set_owner(&self, chunk: usize, owner: u64) -> Result<(), Self::Error>;
 
-    /// The rest of a chunk's head: its number among its thread's, what that dropped before, how
-    /// many events are there, and the kernel's id of the thread.
+    /// The rest of a chunk's head: its number among its thread's chunks, the events dropped before,
+    /// the number of events in it, and the kernel's id of the thread.
     ///
     /// # Errors
     ///
     /// If they can't be read.
     fn numbers(&self, chunk: usize) -> Result<[u32; 4], Self::Error>;
 
-    /// The first events of a chunk, `count` or what it has room for, as two words each.
+    /// The first `count` events of a chunk, or as many as it has room for, as two words each.
     ///
     /// # Errors
     ///
@@ -65,14 +65,14 @@ pub struct Head {
     pub thread: u32,
     /// The kernel's id of the thread, as its process knows it.
     pub tid: u32,
-    /// How many batches came before of this thread.
+    /// Number of earlier batches of this thread.
     pub sequence: u32,
-    /// Events that were dropped between the batch before and this one.
+    /// Number of events dropped between the previous batch and this one.
     pub lost: u32,
     used: u32,
 }
 
-/// Events of one thread that follow each other.
+/// Consecutive events of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// The owner of the events.
@@ -81,8 +81,8 @@ pub struct Batch {
     pub notes: Vec<Note>,
 }
 
-/// Takes the chunks that are full, and makes room for more. With `all` those that are not full,
-/// too: once, when no thread writes any more.
+/// Takes the full chunks, and frees them. With `all`, takes those that are not full, too: only when
+/// no thread writes any more.
 ///
 /// # Errors
 ///
@@ -100,9 +100,9 @@ pub fn drain<S: Shelf>(shelf: &S, all: bool) -> Result<Vec<Batch>, S::Error> {
     Ok(batches)
 }
 
-/// Takes the chunks of threads that were killed, or whose end was not noted, if few are free: if
-/// over three quarters are owned. `gone` says of a thread that it is no more; what it did happens
-/// before that is said.
+/// Takes the chunks of threads that were killed, or whose end was not noted, if over three quarters
+/// of the chunks are owned. `gone` returns whether a thread no longer exists; what the thread did
+/// must happen before `gone` returns that.
 ///
 /// # Errors
 ///
@@ -141,7 +141,7 @@ fn states<S: Shelf>(shelf: &S) -> Result<Vec<u32>, S::Error> {
 fn free<S: Shelf>(shelf: &S, chunk: usize) -> Result<(), S::Error> {
     // CHUNK-5. A thread that claims it and is killed at once leaves it without an owner.
     shelf.set_owner(chunk, 0)?;
-    // CHUNK-2. Release: we are done with it; pairs with the acquire in `claim`.
+    // CHUNK-2. Release: the reader has finished with the chunk; pairs with the acquire in `claim`.
     S::Memory::fence(Release);
     shelf.set_state(chunk, FREE)
 }
@@ -166,7 +166,7 @@ fn batch<S: Shelf>(shelf: &S, chunk: usize) -> Result<Option<Batch>, S::Error> {
     Ok(Some(Batch { of, notes: notes.collect() }))
 }
 
-// Relaxed, all: the fences above order.
+// Relaxed everywhere: the fences above order the accesses.
 impl<M: Memory, const COUNT: usize, const ROOM: usize> Shelf for Roll<M, COUNT, ROOM> {
     type Memory = M;
     type Error = core::convert::Infallible;

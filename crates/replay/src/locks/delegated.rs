@@ -1,5 +1,5 @@
-//! Locks that critical sections are handed to: an arriving thread does not take them, and has
-//! nothing to give back.
+//! Delegation locks, to which critical sections are handed: an arriving thread neither takes nor
+//! releases them.
 
 use std::mem::ManuallyDrop;
 
@@ -8,20 +8,20 @@ use antiphon_sim::{Access, OwnLine, Sim, touch};
 
 use super::instance::{Guarding, Guards, Simulated};
 
-/// The means to run critical sections, one at a time.
+/// A way to run critical sections, one at a time.
 ///
-/// Every lock can do that: with a lock that is taken, the thread that has come with a section runs
-/// it, between taking the lock and giving it back.
+/// Every lock can do that: with a lock that is taken and released, the arriving thread runs its
+/// section between the two.
 pub trait Sections: Guards {
-    /// Runs `section` while no other is run, on the calling simulated thread or on another one, and
-    /// returns afterwards.
+    /// Runs `section` while no other section runs, on the calling simulated thread or on another
+    /// one, and returns afterwards.
     fn with(&self, section: &mut dyn FnMut());
 
     /// Makes the calling thread run the sections of arriving threads, until
     /// [`dismiss`](Self::dismiss). Returns at once if the lock needs no server.
     fn serve(&self) {}
 
-    /// Lets the server go, if there is one: no thread comes any more.
+    /// Stops the server, if there is one: no more threads arrive.
     fn dismiss(&self) {}
 }
 
@@ -34,11 +34,11 @@ impl<S: Simulated> Sections for S {
     }
 }
 
-/// A mailbox for each CPU; on machines of more than that, some share one.
+/// RCL with a mailbox for each CPU; on machines with more CPUs, some share one.
 pub(super) type Server = Rcl<(), Sim, 256>;
 pub(super) type Combining = DsmSynch<(), Sim>;
 
-/// A lock that sections are handed to.
+/// A delegation lock in a simulation.
 struct Delegated<L>(ManuallyDrop<OwnLine<Guarding<L>>>);
 
 pub(super) fn combining() -> Box<dyn Sections> {
@@ -75,15 +75,15 @@ impl Sections for Delegated<Server> {
     }
 }
 
-/// A section on the stack of the thread that has come with it. The simulator prices words that
-/// threads share, and a section is none: so its line is priced here, as it moves to the thread that
-/// runs it and back.
+/// A section on the stack of the thread that requests it. The simulator charges for shared words
+/// only, which a section is not: so the movement of its line, to the thread that runs it and back,
+/// is charged here.
 struct Handed<'a> {
     section: &'a mut dyn FnMut(),
     line: &'a OwnLine<u8>,
 }
 
-// SAFETY: all threads of a simulation are on one thread of the host.
+// SAFETY: all threads of a simulation run on one thread of the host.
 unsafe impl Send for Handed<'_> {}
 
 impl Handed<'_> {

@@ -1,8 +1,9 @@
-//! A lock that costs nothing and still keeps others out: what is left to gain by another lock.
+//! An ideal lock, which costs nothing and still excludes others: an upper bound of the gain by
+//! another lock.
 //!
-//! It lives on the host and takes no simulated time. A thread that has to wait gives its core up
-//! for nothing and gets it back for nothing. The first thread to come to a free lock has it, so it
-//! never waits for one that has no core yet.
+//! It is in host memory and takes no simulated time. A waiting thread gives up its core and gets it
+//! back at no cost. The first thread to arrive at a free lock gets it, so the lock never waits for
+//! a thread that has no core yet.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -35,7 +36,7 @@ impl State {
         free
     }
 
-    /// The threads that the lock is for now: one writer, or the readers in front.
+    /// Removes the waiters that get the lock now: one writer, or the readers in front.
     fn called(&mut self) -> Vec<Aside> {
         if self.written || self.readers > 0 {
             return Vec::new();
@@ -63,7 +64,7 @@ impl Ideal {
     }
 }
 
-// SAFETY: `takes` lets in a writer alone, or readers.
+// SAFETY: the lock is given to one writer alone, or to readers.
 unsafe impl Simulated for Ideal {
     fn lock(&self) {
         self.take(false);
@@ -89,7 +90,7 @@ unsafe impl Simulated for Ideal {
     }
 }
 
-/// It is on no line.
+/// The lock is on no simulated cache line.
 impl Guards for Ideal {
     fn beside(&self, _access: Access) {}
 }

@@ -1,4 +1,4 @@
-//! A lock in a simulation, whatever it is.
+//! Locks of any kind as objects in a simulation.
 
 use std::mem::ManuallyDrop;
 
@@ -11,33 +11,33 @@ use antiphon_sync::policy::Policy;
 
 use super::delegated::Sections;
 
-/// A lock with words declared behind it.
+/// A lock followed by the words that it guards.
 pub trait Guards {
-    /// Accesses the six words that are declared behind it, which are on its line if it leaves
-    /// them room. Takes its time.
+    /// Accesses the six words after the lock, which are on the lock's line if it leaves them room.
+    /// Takes simulated time.
     fn beside(&self, access: Access);
 }
 
-/// A lock of any kind that is taken and given back, in a simulation.
+/// A lock of any kind that is taken and released, in a simulation.
 ///
 /// # Safety
 ///
 /// The implementation keeps exclusion: `unlock` and `unlock_read` release what `lock`, `try_lock`
 /// and `read` acquired, with the orderings that exclusion needs.
 pub unsafe trait Simulated: Sections {
-    /// Takes it for writing.
+    /// Takes the lock for writing.
     fn lock(&self);
-    /// Takes it for writing, if it is free.
+    /// Takes the lock for writing, if it is free. Returns whether it was taken.
     fn try_lock(&self) -> bool;
-    /// Gives it back.
+    /// Releases the lock.
     ///
     /// # Safety
     ///
     /// The caller has taken it for writing.
     unsafe fn unlock(&self);
-    /// Takes it for reading; as `lock`, if it has no readers.
+    /// Takes the lock for reading; for a lock without a reader mode, the same as `lock`.
     fn read(&self) -> Seat;
-    /// Gives it back.
+    /// Releases the lock.
     ///
     /// # Safety
     ///
@@ -45,34 +45,34 @@ pub unsafe trait Simulated: Sections {
     unsafe fn unlock_read(&self, seat: Seat);
 }
 
-/// One of a lock, on lines of its own.
+/// A lock object, on cache lines of its own.
 pub type Instance = Box<dyn Simulated>;
 
-/// How a reader is in: what it leaves by.
+/// How a reader holds the lock, which it needs to leave.
 #[must_use = "a reader leaves by its seat"]
 pub struct Seat(pub(super) Way);
 
-/// The way that each lock records it.
+/// The record of a reader, by kind of lock.
 pub(super) enum Way {
-    /// All leave alike.
+    /// All readers leave in the same way.
     Any,
     PerSocket(antiphon_sync::lock::Seat),
     Cohort(antiphon_rivals::numa::Seat),
     Cst(antiphon_rivals::cst::Seat<Sim>),
 }
 
-/// Makes one of a lock that only one has.
+/// Creates an exclusive lock.
 pub(super) fn exclusive<L: Lock>() -> Instance {
     Box::new(Exclusive(Guarding::new(L::NEW)))
 }
 
-/// Makes one of a readers-writer lock.
+/// Creates a readers-writer lock.
 pub(super) fn shared<L: ReadWrite>() -> Instance {
     Box::new(Shared(Guarding::new(L::NEW)))
 }
 
-/// A lock, and words behind it. Dropped as bytes: nodes that a lock has belong to the simulation,
-/// and go with that.
+/// A lock, and words after it. Dropped as bytes: nodes of a lock belong to the simulation, and are
+/// freed with it.
 #[repr(C)]
 pub(super) struct Guarding<L> {
     pub(super) lock: L,
@@ -87,7 +87,7 @@ impl<L> Guarding<L> {
 
 struct Exclusive<L>(ManuallyDrop<OwnLine<Guarding<L>>>);
 
-// SAFETY: the lock's own promise; a reader keeps all other threads out, too.
+// SAFETY: the lock's own promise; a reader excludes all other threads, too.
 unsafe impl<L: Lock> Simulated for Exclusive<L> {
     fn lock(&self) {
         self.0.lock.lock();
@@ -123,23 +123,23 @@ impl<L> Guards for Exclusive<L> {
 ///
 /// # Safety
 ///
-/// As [`Simulated`], and `NEW` is a free lock.
+/// The conditions of [`Simulated`], and `NEW` is a free lock.
 pub(super) unsafe trait ReadWrite: 'static {
     const NEW: Self;
     fn write(&self);
     fn try_write(&self) -> bool;
     /// # Safety
     ///
-    /// The caller has it for writing.
+    /// The caller holds the lock for writing.
     unsafe fn unlock_write(&self);
     fn read(&self) -> Way;
     /// # Safety
     ///
-    /// The caller is in by this way.
+    /// `read` of this lock has returned `way` to the caller.
     unsafe fn unlock_read(&self, way: Way);
 }
 
-/// As [`Exclusive`].
+/// A readers-writer lock on cache lines of its own, dropped as bytes.
 struct Shared<L>(ManuallyDrop<OwnLine<Guarding<L>>>);
 
 // SAFETY: the lock's own promise.
@@ -173,15 +173,15 @@ impl<L> Guards for Shared<L> {
     }
 }
 
-/// [`ReadWrite`] by the inherent methods of the same names; how one reads, and how one leaves by
-/// which way.
+/// Implements [`ReadWrite`] by the inherent methods of the same names; the arguments give the
+/// methods of readers.
 macro_rules! read_write {
     (
         [$($parameters:tt)*] $type:ty,
         |$lock:ident| $read:expr,
         $way:pat => $leave:expr
     ) => {
-        // SAFETY: the inherent methods are the lock's own; each file argues for them.
+        // SAFETY: the inherent methods are the lock's own, whose file argues for exclusion.
         unsafe impl<$($parameters)*> ReadWrite for $type {
             const NEW: Self = Self::NEW;
 

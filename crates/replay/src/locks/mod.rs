@@ -1,14 +1,14 @@
-//! The locks that can be simulated, by name: the one table of them, for cases and for replays.
+//! The table of all locks that can be simulated, by name, for cases and for replays.
 //!
-//! A case or a replay is written once for all of them: it sees a lock as [`Simulated`], and the way
-//! to it through a table of functions costs no simulated time. What has nothing but plain critical
-//! sections sees a lock as [`Sections`], which those that sections are handed to are as well.
+//! A case or a replay is written once for all locks: it uses a lock as [`Simulated`], and the
+//! dynamic dispatch costs no simulated time. Code with plain critical sections only uses a lock as
+//! [`Sections`], which delegation locks implement as well.
 //!
-//! | module | has |
+//! | module | contents |
 //! |---|---|
-//! | `instance` | a lock in a simulation that is taken and given back |
-//! | `delegated` | one that critical sections are handed to |
-//! | `ideal` | the one that costs nothing |
+//! | `instance` | locks that are taken and released, in a simulation |
+//! | `delegated` | locks that critical sections are handed to |
+//! | `ideal` | the lock that costs nothing |
 //! | `noted` | policies whose steps are counted |
 
 mod delegated;
@@ -36,37 +36,37 @@ use noted::Noted;
 /// A lock by its name.
 #[derive(Clone, Copy, Debug)]
 pub struct SimLock {
-    /// As the command has it.
+    /// The name in the command's arguments.
     pub name: &'static str,
-    /// Whether readers are in together.
+    /// Whether several readers may hold the lock at a time.
     pub shared: bool,
-    /// In each place where the lock is.
+    /// Size of one lock object, in bytes.
     pub bytes: usize,
-    /// How many threads each of it needs that do nothing but run the sections of others, on a CPU
-    /// of their own.
+    /// Number of threads that each lock needs only to run the sections of others, on a CPU of their
+    /// own.
     pub servers: usize,
     /// Whether its threads use the light half of the asymmetric fence.
     light: bool,
     make: Make,
 }
 
-/// How one is made.
+/// How a lock is created.
 #[derive(Clone, Copy, Debug)]
 enum Make {
-    /// It is taken and given back.
+    /// The lock is taken and released.
     Taken(fn() -> Instance),
     /// Critical sections are handed to it.
     Delegated(fn() -> Box<dyn Sections>),
 }
 
 impl SimLock {
-    /// The lock of that name; `None` if there is none.
+    /// The lock of that name; `None` if the name is unknown.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         LOCKS.iter().find(|lock| lock.name == name)
     }
 
-    /// A lock that one thread has at a time.
+    /// An exclusive lock.
     #[must_use]
     pub const fn mutex<L: Lock>(name: &'static str) -> Self {
         Self::of(name, size_of::<L>(), Make::Taken(exclusive::<L>))
@@ -88,8 +88,8 @@ impl SimLock {
         Self { light: true, ..self }
     }
 
-    /// A free one; `None` if it is not taken and given back, but critical sections are handed to
-    /// it: then there are only its [`sections`](Self::sections).
+    /// Creates a free lock; `None` for a delegation lock, which only has
+    /// [`sections`](Self::sections).
     #[must_use]
     pub fn instance(&self) -> Option<Instance> {
         match self.make {
@@ -98,7 +98,7 @@ impl SimLock {
         }
     }
 
-    /// A free one, for critical sections.
+    /// Creates a free lock, for critical sections.
     #[must_use]
     pub fn sections(&self) -> Box<dyn Sections> {
         match self.make {
@@ -107,13 +107,13 @@ impl SimLock {
         }
     }
 
-    /// Whether critical sections are handed to it.
+    /// Returns whether critical sections are handed to the lock.
     #[must_use]
     pub fn delegates(&self) -> bool {
         matches!(self.make, Make::Delegated(_))
     }
 
-    /// `machine`, with threads as this lock wants them.
+    /// `machine`, with threads configured as this lock needs.
     #[must_use]
     pub fn on(&self, machine: &Machine) -> Machine {
         Machine { light: self.light, ..machine.clone() }
@@ -183,7 +183,7 @@ const COUNT: usize = {
     count
 };
 
-/// All of them.
+/// All locks.
 pub const LOCKS: [SimLock; COUNT] = {
     let mut all = [OURS[0]; COUNT];
     let (mut count, mut list) = (0, 0);
@@ -198,10 +198,11 @@ pub const LOCKS: [SimLock; COUNT] = {
     all
 };
 
-/// The name of the lock that costs nothing, of every kind.
+/// The name of the lock that costs nothing, for every kind of lock.
 pub const IDEAL: &str = "ideal";
 
-/// That lock. It is not among [`LOCKS`]: it is what is left to gain, and no lock.
+/// The lock that costs nothing. It is not among [`LOCKS`], because it is only a bound for the
+/// others.
 pub(crate) const FREE: SimLock =
     SimLock { shared: true, ..SimLock::of(IDEAL, 0, Make::Taken(|| Box::new(Ideal::default()))) };
 

@@ -5,7 +5,7 @@ use core::cmp::Ordering;
 use antiphon_platform::Platform;
 use antiphon_sync::policy::{Policy, Waiting};
 
-/// As `Q`; and each waiter that a shuffler looks at is noted. That costs no simulated time.
+/// The policy `Q`; also counts each waiter that a shuffler examines, at no simulated cost.
 #[derive(Clone, Copy, Default, PartialEq)]
 pub struct Noted<Q>(Q);
 

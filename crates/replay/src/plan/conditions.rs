@@ -1,11 +1,10 @@
-//! Which thread woke which: the waits on condition variables, each with the notification that ended
-//! it.
+//! Matches each wait on a condition variable with the notification that ended it.
 
 use std::collections::HashMap;
 
 use antiphon_trace::{Trace, What};
 
-/// An event: its thread, and its place there.
+/// The position of an event: its thread, and its index there.
 pub(super) type Place = (usize, usize);
 
 /// A notification of a condition variable that can still wake a thread.
@@ -15,19 +14,19 @@ struct Notified {
     all: bool,
 }
 
-/// A condition variable, as far as the events have been read.
+/// The state of a condition variable at some event.
 #[derive(Default)]
 struct Condition {
-    /// The threads that sleep on it, and since when.
+    /// The threads that sleep on it, and when each began.
     asleep: HashMap<usize, u64>,
-    /// In the order of time.
+    /// Notifications, in the order of time.
     notified: Vec<Notified>,
 }
 
 impl Condition {
     fn is_notified(&mut self, notified: Notified) {
         if self.asleep.is_empty() {
-            // No thread is there to be woken, by this or an earlier one.
+            // No thread sleeps that this or an earlier notification could wake.
             self.notified.clear();
         } else {
             self.notified.push(notified);
@@ -49,15 +48,15 @@ impl Condition {
     }
 }
 
-/// For each wait that was notified, by its `Wakes`, the `Notifies` that did it: the latest that
-/// came while the thread slept and had not woken another. One that wakes all is never spent.
+/// Maps the `Wakes` of each notified wait to its `Notifies`: the latest one while the thread slept
+/// that had not woken another. A notification of all waiters is never used up.
 pub(super) fn wakers(trace: &Trace) -> HashMap<Place, Place> {
     let mut events = Vec::new();
     for (thread, story) in trace.threads.iter().enumerate() {
         for (index, event) in story.events.iter().enumerate() {
             match event.what {
-                // At the same time: it is asleep before it is notified, and notified before it
-                // wakes.
+                // Order of simultaneous events: a thread sleeps before it is notified, and is
+                // notified before it wakes.
                 What::Sleeps { condition, .. } => {
                     events.push((event.at_ns, 0, (thread, index), condition));
                 }

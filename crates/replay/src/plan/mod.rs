@@ -1,18 +1,18 @@
-//! From a trace to what each thread is to do.
+//! Converts a trace to a plan: the steps of each thread.
 //!
 //! | recorded | becomes |
 //! |---|---|
 //! | the time between two events, without its [`Off`](What::Off) | [`Step::Compute`] |
-//! | `Off`, blocked | [`Step::Block`]: a device or a timer is as fast on any machine |
-//! | what recording took of that time | nothing: `recorder` has how much |
+//! | `Off`, blocked | [`Step::Block`]: a device or a timer is equally fast on any machine |
+//! | the part of that time that recording took | nothing: `recorder` computes it |
 //! | `Off`, queued | nothing: it is the run queue of the machine that recorded |
 //! | from [`Waits`](What::Waits) to [`Takes`](What::Takes) | nothing: waiting, not work |
 //! | a wait on a condition that was notified | [`Step::Await`] of its [`Step::Signal`] |
-//! | one that was not; a lock that was given up | [`Step::Block`]: its time ran out |
-//! | a thread is made, or joined | [`Step::Await`] of its maker, or of its end |
+//! | such a wait that was not notified; a lock that was given up | [`Step::Block`]: time ran out |
+//! | a thread is created, or joined | [`Step::Await`] of its creator, or of its end |
 //!
-//! Whatever a trace says, the plan of it runs: what does not belong together is left out and
-//! counted in [`Cleaned`].
+//! The plan of any trace can be replayed: events that do not fit together are left out and counted
+//! in [`Cleaned`].
 
 mod conditions;
 mod pairs;
@@ -26,16 +26,16 @@ use antiphon_trace::{Event, LockKind, Trace, What};
 use crate::step::{Step, Timed};
 use recorder::Recorder;
 
-/// A recorded program, made ready to be replayed.
+/// A recorded program, prepared for replays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The threads that did anything, in the order of the trace.
+    /// The threads that have events, in the order of the trace.
     pub threads: Vec<Program>,
     /// The locks that are taken.
     pub locks: Vec<Lock>,
-    /// How many call sites there are; they are numbered as in the trace.
+    /// Number of call sites, which are numbered as in the trace.
     pub sites: usize,
-    /// How often each token must be signalled until its waiter goes on.
+    /// Number of signals that each token needs before its waiter continues.
     pub tokens: Vec<u32>,
     /// Events that did not fit together and were left out.
     pub cleaned: Cleaned,
@@ -51,7 +51,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Whether it knows readers.
+    /// Returns whether the lock has a reader mode.
     #[must_use]
     pub fn is_readers_writer(&self) -> bool {
         self.kind == LockKind::RwLock
@@ -61,40 +61,40 @@ impl Lock {
 /// The steps of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// Its place in the trace.
+    /// Its index in the trace.
     pub traced: u32,
     /// The process and the function in which it began: threads of one role do the same.
     pub role: (u32, u32),
-    /// Whether another thread made it; otherwise it is the first of its process, or its begin is
-    /// lost.
+    /// Whether another thread created it; otherwise it is the first of its process, or its creation
+    /// is not in the trace.
     pub made: bool,
-    /// When it began and when it ended, in nanoseconds since the recording began.
+    /// Its beginning and end, in nanoseconds since the recording began.
     pub lived_ns: (u64, u64),
     /// The token of its end, if there is one.
     pub end: Option<u32>,
     /// Its steps, in order.
     pub steps: Vec<Timed>,
-    /// The part of its time that recording took, which is in no step.
+    /// The part of its time that recording took, which is in no step, in nanoseconds.
     pub left_out_ns: u64,
 }
 
 /// Events that were left out of a trace to get a plan that runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// Takings of a lock that are never given back.
+    /// Acquisitions of a lock that was never released.
     pub taken_for_ever: u64,
-    /// Releases of a lock that the thread had not.
+    /// Releases of a lock that the thread did not hold.
     pub released_untaken: u64,
-    /// Takings of locks that had no place in the recorder's table.
+    /// Acquisitions of locks that had no room in the recorder's table.
     pub unnamed: u64,
-    /// Waits on conditions that were notified by a thread that is not known: they last as recorded.
+    /// Waits on conditions that were notified by an unknown thread: they last as recorded.
     pub woken_by_nobody: u64,
-    /// Joins of threads whose end isn't told: they last as recorded.
+    /// Joins of threads whose end is not in the trace: they last as recorded.
     pub joined_nothing: u64,
 }
 
 impl Cleaned {
-    /// All of them.
+    /// The number of all events that were left out.
     #[must_use]
     pub fn total(&self) -> u64 {
         let Self { taken_for_ever, released_untaken, unnamed, woken_by_nobody, joined_nothing } =
@@ -110,14 +110,14 @@ impl Plan {
         Links::new(trace).plan(trace)
     }
 
-    /// How often locks are taken in it.
+    /// Number of acquisitions in the plan.
     #[must_use]
     pub fn takes(&self) -> u64 {
         let takes = |step: &&Timed| matches!(step.step, Step::Lock { .. });
         self.threads.iter().map(|thread| thread.steps.iter().filter(takes).count() as u64).sum()
     }
 
-    /// How many of its threads lived at a time, at most.
+    /// Largest number of threads that existed at a time.
     #[must_use]
     pub fn peak(&self) -> usize {
         let lived = self.threads.iter().map(|thread| thread.lived_ns);
@@ -135,7 +135,7 @@ impl Plan {
             .unwrap_or(0) as usize
     }
 
-    /// The CPU time that all threads take.
+    /// CPU time of all threads, in nanoseconds.
     #[must_use]
     pub fn compute_ns(&self) -> u64 {
         let steps = self.threads.iter().flat_map(|thread| &thread.steps);
@@ -145,14 +145,14 @@ impl Plan {
         })
     }
 
-    /// The time that recording took of all threads, as far as that is known. The plan leaves it
-    /// out.
+    /// The time of all threads that recording took, in nanoseconds, as far as known. The plan
+    /// leaves it out.
     #[must_use]
     pub fn recorder_ns(&self) -> u64 {
         self.threads.iter().fold(0, |sum, thread| sum.saturating_add(thread.left_out_ns))
     }
 
-    /// The same plan, but with half the time for work done while a lock is held that was taken at
+    /// The same plan, but with half the time for work that is done while holding a lock taken at
     /// `site`.
     #[must_use]
     pub fn with_half_the_hold(&self, site: u32) -> Self {
@@ -176,12 +176,12 @@ impl Plan {
 struct Links {
     /// The tokens that an event signals.
     signals: HashMap<conditions::Place, Vec<u32>>,
-    /// The token that a wake on a condition waits for.
+    /// The token that a waiter of a condition waits for.
     wakes: HashMap<conditions::Place, u32>,
-    /// The tokens of the begin and of the end of threads, and when they are made.
+    /// The tokens of the beginning (with the time of the creation) and of the end of threads.
     begins: HashMap<usize, (u32, u64)>,
     ends: HashMap<usize, u32>,
-    /// How often each must be signalled.
+    /// Number of signals that each token needs.
     tokens: Vec<u32>,
     /// The cost of recording each kind of event.
     recorder: Recorder,
@@ -215,7 +215,8 @@ impl Links {
                 let made = made as usize;
                 let begins = trace.threads.get(made).and_then(|made| made.events.first());
                 let begins = begins.is_some_and(|event| event.what == What::Begins);
-                // A thread that makes itself, or is made twice, is damage: the first counts.
+                // A thread that creates itself, or is created twice, is a damaged record: the first
+                // counts.
                 if begins && made != thread && !links.begins.contains_key(&made) {
                     let token = links.token();
                     links.begins.insert(made, (token, event.at_ns));
@@ -247,7 +248,7 @@ impl Links {
     }
 }
 
-/// The locks of a plan, numbered as they are met.
+/// The locks of a plan, numbered in the order in which they are found.
 struct Locks<'a> {
     trace: &'a Trace,
     numbers: HashMap<u32, u32>,

@@ -1,8 +1,8 @@
-//! Which events take a lock and which give it back, if both are in the trace.
+//! Matches the acquisitions and releases of locks in a trace.
 //!
-//! A release belongs to the latest taking of that lock by that thread which has none yet. The rest
-//! is damage (events that found no room, a mutex that another thread unlocked): a section without
-//! an end would keep all other threads out for the rest of the replay, so it is left out.
+//! A release belongs to the thread's latest acquisition of that lock that has no release yet. All
+//! others are damaged (events that found no room, a mutex that another thread unlocked): a section
+//! without an end would block all other threads for the rest of the replay, so it is left out.
 
 use std::collections::HashMap;
 
@@ -10,8 +10,8 @@ use antiphon_trace::{Event, LockKind, Trace, What};
 
 use super::Cleaned;
 
-/// For each event of a thread whether it takes or releases a lock that is to be replayed. A thread
-/// that has taken a lock again meanwhile has that once only.
+/// Returns for each event of a thread whether it takes or releases a lock in the replay. Nested
+/// acquisitions of one lock count as one.
 pub(super) fn pairs(trace: &Trace, events: &[Event], cleaned: &mut Cleaned) -> Vec<bool> {
     let mut open: HashMap<u32, Vec<usize>> = HashMap::new();
     let mut end_of: HashMap<usize, usize> = HashMap::new();
@@ -34,7 +34,7 @@ pub(super) fn pairs(trace: &Trace, events: &[Event], cleaned: &mut Cleaned) -> V
     outermost(events, &end_of)
 }
 
-/// Without the sections that lie within another of the same lock.
+/// Leaves out the sections that are inside another section of the same lock.
 fn outermost(events: &[Event], end_of: &HashMap<usize, usize>) -> Vec<bool> {
     let mut kept = vec![false; events.len()];
     let mut busy_until: HashMap<u32, usize> = HashMap::new();
@@ -50,8 +50,8 @@ fn outermost(events: &[Event], end_of: &HashMap<usize, usize>) -> Vec<bool> {
     kept
 }
 
-/// Whether it is a single lock, and not the entry for all locks that had no place in the recorder's
-/// table.
+/// Returns whether it is a single lock, and not the entry for all locks without room in the
+/// recorder's table.
 fn is_one(trace: &Trace, lock: u32) -> bool {
     let kind = trace.locks.get(lock as usize).map(|lock| lock.kind);
     matches!(kind, Some(LockKind::Mutex | LockKind::Spin | LockKind::RwLock))

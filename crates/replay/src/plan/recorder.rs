@@ -1,19 +1,19 @@
-//! The part of the program's time that recording took. It lies in the spans between events, and is
+//! The part of the program's time that recording took. It is in the spans between events, and is
 //! not work of the program.
 //!
 //! The recorder reads an event's timestamp in the middle of its work on that event. So a span
 //! contains the end of the work on one event and the beginning of the work on the next: for the
 //! hold of a lock, the work after the timestamp of taking it, and the work before that of releasing
-//! it. If the recorder called the kernel, the trace says for how long. All of that is left out of
-//! what the thread computes.
+//! it. If the recorder called the kernel, the trace has the time of the call. All of that is
+//! subtracted from the thread's work.
 //!
-//! The figures are means, and single events take more and less. So a span may be shorter than what
-//! is to be left out: nothing is left of it then, and the rest is subtracted from the next ones.
-//! Without that, errors in short spans would not cancel out.
+//! The figures are means; single events take more or less. So a span may be shorter than the time
+//! to subtract: then it becomes 0, and the rest is subtracted from the next spans. Without that,
+//! errors in short spans would not cancel out.
 
 use antiphon_trace::{Cost, What};
 
-/// Codes of events that are known; those of a file may be others.
+/// Number of known codes of events; a file may have others.
 const CODES: usize = 32;
 
 /// Cost of recording an event, by code: before its timestamp and after it, in picoseconds.

@@ -1,22 +1,21 @@
-//! One thread: its events, and the time between them, as steps.
+//! Converts one thread's events, and the time between them, to steps.
 
 use antiphon_trace::{Event, What};
 
 use super::{Cleaned, Links, Locks, Program, pairs};
 use crate::step::{Step, Timed};
 
-/// The steps of a thread as they come.
+/// The steps of a thread so far.
 #[derive(Default)]
 struct Steps {
     steps: Vec<Timed>,
     /// The time up to which the recording has been read.
     last_ns: u64,
-    /// The time after that: how long the thread was away of its own accord, and how long others had
-    /// its CPU.
+    /// After that time: how long the thread was blocked, and how long it was queued for a CPU.
     off: (u64, u64),
-    /// The part of its time that recording took, and has still to be left out.
+    /// The part of its time that recording took and that must still be subtracted.
     recorder_ps: u64,
-    /// The time that was left out.
+    /// The time that was subtracted.
     left_out_ns: u64,
 }
 
@@ -25,7 +24,8 @@ impl Steps {
         self.steps.push(Timed { at_ns, step });
     }
 
-    /// It works for a span of that length, but while it was away and while it was recorded.
+    /// Adds the work of a span of that length, without the time off the CPU and the time of
+    /// recording.
     fn works(&mut self, span_ns: u64) {
         let (blocked_ns, queued_ns) = std::mem::take(&mut self.off);
         let ran_ns = span_ns.saturating_sub(blocked_ns.saturating_add(queued_ns));
@@ -40,7 +40,7 @@ impl Steps {
         self.recorder_ps = self.recorder_ps.saturating_add(ps);
     }
 
-    /// The thread computes from the last event that was read for that long.
+    /// Adds work of that length, after the last event that was read.
     fn computes(&mut self, ns: u64) {
         if ns == 0 {
             return;
@@ -60,7 +60,7 @@ impl Steps {
 }
 
 impl Links {
-    /// The steps of a thread, from `begun_ns` on, when the first of all threads began.
+    /// The steps of a thread, from `begun_ns` on, the beginning of the first thread.
     pub(super) fn program(
         &self,
         thread: usize,
@@ -72,7 +72,7 @@ impl Links {
         let events = &story.events;
         let kept = pairs::pairs(locks.trace, events, cleaned);
         let mut steps = Steps { steps: Vec::new(), last_ns: begun_ns, ..Steps::default() };
-        // The event before, and whether it began a wait: what comes then is no work.
+        // The previous event, and whether it began a wait: the span after that is not work.
         let mut before = None;
         let mut waits = false;
         for (index, event) in events.iter().enumerate() {
@@ -140,12 +140,12 @@ impl Links {
             Some(&(token, made_ns)) => {
                 steps.push(at_ns.max(made_ns), Step::Await { token, took_ns: 0 });
             }
-            // The first of its process: a fork is not recorded, so it begins when it did.
+            // The first of its process: a fork is not recorded, so it begins at the recorded time.
             None => steps.is_away(at_ns - steps.last_ns),
         }
     }
 
-    /// A wait on a condition or for the end of a thread is over.
+    /// Adds the end of a wait on a condition, or for the end of a thread.
     fn goes_on(
         &self,
         at: super::conditions::Place,

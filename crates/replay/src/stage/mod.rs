@@ -1,17 +1,18 @@
-//! A script on a simulated machine.
+//! Plays a script on a simulated machine.
 //!
-//! Each actor is a simulated thread; a lock is a [`Subject`]'s, on lines of its own, and behind it
-//! the lines of data that each critical section touches, if any.
+//! Each actor is a simulated thread. Each lock is one of the [`Subject`]'s, on cache lines of its
+//! own, together with the lines of data that each critical section touches, if any.
 //!
-//! A replay must never hang, though its threads come to their locks in another order than recorded:
+//! A replay must never hang, although its threads arrive at their locks in another order than
+//! recorded:
 //!
-//! - A thread that waits for a token looks again after 10 ms, then after twice as long. If each
-//!   thread waits for another then, and none has done anything meanwhile, it goes on without: a
-//!   *fall-back*. A thread that has a lock which others wait for goes first, because that is what
-//!   they came to in another order.
-//! - A thread that would wait for a lock that can't be given back until it goes on itself goes
-//!   without: the same. Each circle of owners is closed by the one that asks last, which sees it
-//!   whole.
+//! - A thread that waits for a token checks again after 10 ms, then after twice as long. If each
+//!   thread then waits for another, and none has made a step meanwhile, it continues without the
+//!   token: a *fall-back*. A thread that holds a lock for which others wait continues first,
+//!   because those have arrived there in another order.
+//! - A thread that would wait for a lock whose release depends on the thread itself continues
+//!   without the lock: also a fall-back. The last thread to ask closes each cycle of owners, and
+//!   sees all of it.
 
 mod player;
 mod state;
@@ -31,38 +32,37 @@ use crate::subject::Subject;
 use player::Player;
 use state::{State, Token, Waits};
 
-/// How long to wait for a token before one looks whether anything goes on.
+/// Time to wait for a token before checking for progress.
 const PATIENCE_NS: u64 = 10_000_000;
-/// A replay that takes this many times as long as all that is done in it, one after the other, is
-/// given up.
+/// A replay is given up after this many times the length of all its work, one after the other.
 const GIVEN_UP: u64 = 100;
 
 /// How a script is played.
 #[derive(Clone, Debug)]
 pub struct Play {
-    /// On which machine.
+    /// The simulated machine.
     pub machine: Machine,
-    /// The order in which requests have a contended line there.
+    /// The order in which requests get a contended line there.
     pub arbitration: Arbitration,
-    /// All of its randomness.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// How many cache lines of a lock's data each critical section touches.
+    /// Number of cache lines of a lock's data that each critical section touches.
     pub data_lines: usize,
 }
 
 impl Play {
-    /// Plays it with the locks of `subject`. Blocks the calling host thread.
+    /// Plays `script` with the locks of `subject`. Blocks the calling host thread.
     ///
     /// # Errors
     ///
-    /// [`Stuck`] if it does not end: a lock that makes no progress on this machine.
+    /// [`Stuck`] if the replay does not end: a lock that makes no progress on this machine.
     pub fn play(&self, script: &Arc<Script>, subject: Subject) -> Result<Played, Stuck> {
         Ok(self.plays(script, subject, false)?.0)
     }
 
-    /// As [`play`](Self::play), of the program as it was recorded; returns what its threads did, as
-    /// a trace beside the recorded one: its threads, sites and locks are the same, and its times
-    /// are simulated. `plan` is that of `recorded`.
+    /// [`play`](Self::play) for the program as it was recorded. Returns the events of its threads
+    /// as a trace with the threads, sites and locks of the recorded one, and simulated times.
+    /// `plan` is the plan of `recorded`.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl Play {
         })
     }
 
-    /// Plays it; returns the result, and what each actor did, if that is wanted.
+    /// Plays a script; returns the result and, if requested, the events of each actor.
     fn plays(
         &self,
         script: &Arc<Script>,
@@ -109,7 +109,7 @@ impl Play {
             simulation = simulation.thread(move || Player::new(&stage, actor).play());
         }
         let limit_ns = script.busy_ns().saturating_mul(GIVEN_UP).saturating_add(
-            // Each wait for a token may end in vain.
+            // Each wait for a token may end without success.
             script.awaits().saturating_mul(GIVEN_UP * PATIENCE_NS),
         );
         let outcome = simulation.run(limit_ns)?;
@@ -137,7 +137,7 @@ struct Stage {
     script: Arc<Script>,
     locks: Vec<Instance>,
     data: Vec<Vec<OwnLine<[u64; 8]>>>,
-    /// The time that the system adds to a sleep, before and after it.
+    /// The time that the system adds to a sleep, before and after it, in nanoseconds.
     overhead_ns: u64,
     /// Not borrowed across a simulated step.
     state: RefCell<State>,

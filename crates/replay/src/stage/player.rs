@@ -10,20 +10,21 @@ use crate::locks::Seat;
 use crate::scale::Actor;
 use crate::step::Step;
 
-/// The object of a wait, and its place, in a simulated trace: a step does not know them.
+/// Placeholder for the object and the site of a wait in a simulated trace, which a step does not
+/// have.
 const UNTOLD: u32 = u32::MAX;
 
 /// The nodes, of which each actor takes one to sleep on.
 fn arena() -> &'static Arena<Sim> {
-    // SAFETY: a player takes one node and gives that back; it writes to none.
+    // SAFETY: a player takes one node and gives it back; it writes to none.
     unsafe { Sim::arena() }
 }
 
-/// A lock that an actor has.
+/// A lock that an actor holds.
 struct Held {
     lock: u32,
     site: u32,
-    /// Of one that reads.
+    /// For a lock held to read.
     seat: Option<Seat>,
     since_ns: u64,
 }
@@ -33,7 +34,7 @@ pub(super) struct Player<'a> {
     stage: &'a Stage,
     actor: usize,
     id: WaiterId,
-    /// The node that it sleeps on, other than for locks.
+    /// The node that the actor sleeps on, other than for locks.
     node: &'static Waiter<Sim>,
     name: WaiterRef,
     held: Vec<Held>,
@@ -52,7 +53,7 @@ impl<'a> Player<'a> {
         let script = &self.stage.script;
         let began_ns = match &script.actors[self.actor] {
             Actor::Steps(steps) => {
-                // A thread that is not made yet does not wait: it is not there.
+                // A thread that is not created yet does not wait: it does not exist.
                 let (first, rest) = match steps.split_first() {
                     Some((first @ Step::Await { took_ns: 0, .. }, rest)) => (Some(*first), rest),
                     _ => (None, &steps[..]),
@@ -99,7 +100,7 @@ impl<'a> Player<'a> {
         self.stage.state.borrow_mut().steps += 1;
     }
 
-    /// Is away for `ns`, and what the system takes for it is part of that.
+    /// Sleeps for `ns`, including the time that the system adds.
     fn sleeps(&self, ns: u64) {
         let until_ns = now().saturating_add(ns.saturating_sub(self.stage.overhead_ns));
         while now() < until_ns {
@@ -108,7 +109,7 @@ impl<'a> Player<'a> {
     }
 
     fn parks(&self, until_ns: u64) {
-        // Why it has returned does not matter: the caller looks.
+        // The reason of the return does not matter: the caller checks again.
         let _ = Sim::park(self.node, Some(Deadline { clock: Clock::Monotonic, ns: until_ns }));
     }
 
@@ -157,7 +158,7 @@ impl<'a> Player<'a> {
 
     fn gives(&mut self, lock: u32) {
         let Some(at) = self.held.iter().rposition(|held| held.lock == lock) else {
-            // It went without.
+            // The actor continued without this lock.
             return;
         };
         let Held { site, seat, since_ns, .. } = self.held.remove(at);
@@ -172,9 +173,9 @@ impl<'a> Player<'a> {
         }
         let subject = &self.stage.locks[lock as usize];
         match seat {
-            // SAFETY: it stood in `held`, so this thread came by this seat and has not left.
+            // SAFETY: it was in `held`, so this thread got this seat and has not left.
             Some(seat) => unsafe { subject.unlock_read(seat) },
-            // SAFETY: it stood in `held`, so this thread has taken it and not given it back.
+            // SAFETY: it was in `held`, so this thread has taken the lock and not released it.
             None => unsafe { subject.unlock() },
         }
     }
@@ -193,7 +194,7 @@ impl<'a> Player<'a> {
             state.steps
         };
         let from_ns = now();
-        // Twice as long each time that nothing has happened: others may compute for years.
+        // Doubled each time without progress: other threads may compute for a very long time.
         let mut patience_ns = PATIENCE_NS;
         let mut until_ns = from_ns.saturating_add(patience_ns);
         loop {
@@ -210,7 +211,7 @@ impl<'a> Player<'a> {
                 state.fallbacks += 1;
                 state.lost_ns += now() - from_ns;
                 state.tells(self.actor, What::Wakes { condition: UNTOLD, notified: false });
-                // It goes on, and threads that wait for it may.
+                // This actor continues, and then threads that wait for it may.
                 state.steps += 1;
                 state.waits[self.actor] = Waits::No;
                 state.tokens[token].waiters.retain(|&(actor, _)| actor != self.actor);

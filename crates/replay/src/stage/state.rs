@@ -9,13 +9,13 @@ use crate::outcome::SiteTimes;
 #[derive(Default)]
 pub(super) struct State {
     pub(super) tokens: Vec<Token>,
-    /// The rest of each pool: the first piece that no actor has taken.
+    /// By pool: the first piece that no actor has taken.
     pub(super) next: Vec<usize>,
-    /// Which actors have a lock.
+    /// The owners of each lock.
     pub(super) owners: Vec<Vec<usize>>,
-    /// The thing that each actor waits for.
+    /// What each actor waits for.
     pub(super) waits: Vec<Waits>,
-    /// How many steps were done: whether anything goes on.
+    /// Number of steps so far, to detect progress.
     pub(super) steps: u64,
     pub(super) takes: u64,
     pub(super) awaits: u64,
@@ -25,39 +25,39 @@ pub(super) struct State {
     pub(super) end_ns: u64,
     pub(super) readers_writer_wait_ns: u64,
     pub(super) sites: Vec<SiteTimes>,
-    /// The events of each actor, if they are wanted.
+    /// The events of each actor, if requested.
     pub(super) told: Option<Vec<Vec<Event>>>,
 }
 
-/// The thing that an actor waits for, until that is there. An actor that wants a core and has none
-/// waits for nothing: it gets one.
+/// What an actor waits for. An actor that is runnable without a core waits for nothing: it will get
+/// one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waits {
     No,
     Lock(u32),
     Token,
-    /// It is over, and waits for nothing any more.
+    /// The actor has ended.
     Over,
 }
 
-/// Something to wait for.
+/// A condition that actors wait for.
 #[derive(Clone, Default)]
 pub(super) struct Token {
-    /// How often it has to be signalled still.
+    /// Number of signals that are still missing.
     pub(super) left: u32,
-    /// Actors, and what they sleep on.
+    /// Waiting actors, and the nodes that they sleep on.
     pub(super) waiters: Vec<(usize, WaiterRef)>,
 }
 
 impl State {
-    /// An actor does something now.
+    /// Records an event of an actor at the current time.
     pub(super) fn tells(&mut self, actor: usize, what: What) {
         if let Some(told) = &mut self.told {
             told[actor].push(Event { at_ns: now(), what });
         }
     }
 
-    /// Whether `actor` would wait for itself, if it waited for that lock.
+    /// Returns whether `actor` would wait for itself if it waited for that lock.
     pub(super) fn is_circle(&self, actor: usize, lock: u32) -> bool {
         let mut seen = vec![lock];
         let mut at = 0;
@@ -77,18 +77,18 @@ impl State {
         false
     }
 
-    /// Whether each actor waits for another, or is over.
+    /// Returns whether each actor waits for another or has ended.
     pub(super) fn is_stuck(&self) -> bool {
         self.waits.iter().all(|waits| match *waits {
             Waits::No => false,
-            // If no actor has it, it is about to be had.
+            // If no actor owns the lock, one is about to take it.
             Waits::Lock(lock) => !self.owners[lock as usize].is_empty(),
             Waits::Token | Waits::Over => true,
         })
     }
 
-    /// Whether `actor`, when all are stuck, is one to go on without its token: it has a lock that
-    /// others wait for, or no actor that waits for a token has.
+    /// Returns whether `actor`, when all are stuck, should continue without its token: it owns a
+    /// lock that others wait for, or no actor that waits for a token does.
     pub(super) fn is_to_go_on(&self, actor: usize) -> bool {
         let wanted = self.waits.iter().filter_map(|waits| match *waits {
             Waits::Lock(lock) => Some(&self.owners[lock as usize]),

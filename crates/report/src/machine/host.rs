@@ -1,6 +1,6 @@
-//! This machine as a machine file: what `sim calibrate` has measured, if it has. Otherwise its
-//! topology from sysfs, its costs those of the nearest kind that there is a file of: then all of
-//! them are estimates, and say so.
+//! This machine as a machine file: the results of `sim calibrate`, if there are any. Otherwise the
+//! topology from sysfs, with the costs of the most similar machine that has a file: then all costs
+//! are marked as estimates.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,10 +14,11 @@ use crate::{folders, input};
 
 /// The name of the machine.
 pub const NAME: &str = "host";
-/// The measured one, in the folder where the command keeps things.
+/// Name of the measured file, in the folder of kept files.
 const KEPT: &str = "host.toml";
 
-/// The file that was measured on this machine and where it is, or else one of estimates.
+/// The name and the text of the file that was measured on this machine, or else of one with
+/// estimates.
 ///
 /// # Errors
 ///
@@ -26,7 +27,7 @@ pub fn found() -> Result<(String, String), Failure> {
     let kept = folders::all().into_iter().find_map(|folder| {
         let path = folder.join(KEPT);
         let text = input::text(&path, Description::MAX_BYTES).ok()?;
-        // A home that several machines share has the file of one of them.
+        // If several machines share a home, the file is of one of them.
         text.starts_with(&mark()).then(|| (path.display().to_string(), text))
     });
     match kept {
@@ -35,25 +36,26 @@ pub fn found() -> Result<(String, String), Failure> {
     }
 }
 
-/// The path of the measured file.
+/// The path for the measured file.
 ///
 /// # Errors
 ///
-/// If there is no folder for it.
+/// If no folder for it can be created.
 pub fn kept_path() -> Result<PathBuf, Failure> {
     let made = folders::all().into_iter().find(|folder| folders::make_own(folder).is_ok());
     let what = "no folder for it: set XDG_CACHE_HOME, or say --out F";
     Ok(made.ok_or_else(|| Failure::missing(what))?.join(KEPT))
 }
 
-/// A file of this machine whose numbers were measured, with the mark by which [`found`] knows it.
+/// A file of this machine whose numbers were measured, with the mark by which [`found`] recognises
+/// it.
 pub fn measured(text: &str) -> String {
     let about = "about = \"This machine";
     let text = text.replace(&format!("{about}: topology"), &format!("{about}, measured: topology"));
     format!("{}{text}", mark())
 }
 
-/// The first line of a file that was measured here.
+/// The first line of a file that was measured on this machine.
 fn mark() -> String {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name"));
@@ -66,7 +68,7 @@ fn mark() -> String {
 ///
 /// # Errors
 ///
-/// If it is wrong, which it must not be.
+/// If the file is invalid, which would be a bug.
 pub fn described(text: &str) -> Result<Description, Failure> {
     Description::parse(text).map_err(|wrong| Failure::measured(format!("{NAME}: {wrong}")))
 }
@@ -86,12 +88,12 @@ pub fn text() -> Result<String, Failure> {
     Ok(of(&places, kin(&cpuinfo)))
 }
 
-/// The machine whose costs are the nearest to this one's.
+/// The preset machine whose costs are the most similar to this one's.
 fn kin(cpuinfo: &str) -> &'static str {
     if cpuinfo.contains("AuthenticAMD") { "milan-2s" } else { "emerald-2s" }
 }
 
-/// The units of a level, by the first CPU that each has.
+/// The CPUs of each unit of a level, ordered by the unit's number.
 fn groups(places: &[Whereabouts], of: impl Fn(&Whereabouts) -> u32) -> Vec<Vec<usize>> {
     let mut groups: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     // The simulator counts CPUs from 0, without those that are offline.
@@ -157,7 +159,7 @@ fn levels(text: &mut String, places: &[Whereabouts], kin: &str, like: &Topology)
     }
 }
 
-/// The last CPU that reads through the first's last cache.
+/// The last CPU that shares the last-level cache of the first.
 fn last_of_cache(topology: &Topology) -> u32 {
     let mut cpus = (0..topology.cpus()).rev();
     cpus.find(|&cpu| topology.cache_of(cpu) == topology.cache_of(0)).unwrap_or(0)
@@ -194,8 +196,8 @@ mod tests {
         Description::parse(&text).unwrap_or_else(|wrong| panic!("{wrong} of\n{text}"))
     }
 
-    /// Two nodes of two caches of two cores of two threads, numbered as Linux does on many: all
-    /// first threads, then all second ones.
+    /// Two nodes of two caches of two cores of two threads, numbered as Linux does on many
+    /// machines: all first threads, then all second ones.
     fn sixteen() -> Vec<Whereabouts> {
         let place = |cpu: u32| {
             let core = cpu % 8;

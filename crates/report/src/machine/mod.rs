@@ -1,4 +1,4 @@
-//! A simulated machine by its name, or by the path of its file.
+//! Finds a simulated machine by its name, or by the path of its file.
 
 pub mod host;
 
@@ -14,7 +14,7 @@ use crate::{doubt, input};
 pub struct Found {
     /// The text.
     pub text: Cow<'static, str>,
-    /// The machine, and what its file says of it.
+    /// The parsed description of the machine.
     pub described: Description,
 }
 
@@ -22,7 +22,7 @@ pub struct Found {
 ///
 /// # Errors
 ///
-/// If there is none of that name; if the file can't be read, or something is wrong with it.
+/// If the name is unknown; if the file can't be read, or is invalid.
 pub fn named(name: &str) -> Result<Found, Failure> {
     if let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) {
         return parsed(preset.name, preset.text.into());
@@ -41,7 +41,7 @@ pub fn named(name: &str) -> Result<Found, Failure> {
     file(path)
 }
 
-/// The machine of a file. What is doubtful in it is said on stderr.
+/// The machine of a file. Prints warnings about doubtful values on stderr.
 ///
 /// # Errors
 ///

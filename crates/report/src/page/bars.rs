@@ -1,4 +1,4 @@
-//! Bars, one below the other, as a drawing for a page.
+//! Bar charts for pages: horizontal bars, one below the other.
 
 use std::fmt::Write as _;
 
@@ -6,26 +6,25 @@ use super::escape;
 
 const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 200.0;
-/// The room for the figure behind the longest bar.
+/// Space for the figure after the longest bar.
 const RIGHT: f64 = 140.0;
 const ROW: f64 = 22.0;
 const TALL: f64 = 14.0;
 
 /// One bar.
 pub struct Bar {
-    /// The group that stands before the bar; it is not printed again where the bar above has the
-    /// same.
+    /// The group, printed in front of the bar unless the bar above has the same.
     pub group: String,
     /// The name of the bar.
     pub name: String,
-    /// How long it is; `None` if there is nothing to draw.
+    /// The length of the bar; `None` if there is nothing to draw.
     pub value: Option<f64>,
-    /// The text about the bar. If the bar has no length, the text stands behind it; otherwise it is
-    /// shown while the mouse points at the bar.
+    /// The text about the bar. If the bar has no length, the text is printed after it; otherwise it
+    /// is shown while the mouse points at the bar.
     pub about: String,
 }
 
-/// Bars from 0 up, in their order; figures said by `words`.
+/// Draws bars from 0 up, in their order; `words` formats the figures.
 pub fn drawing(bars: &[Bar], words: impl Fn(f64) -> String) -> String {
     let most = bars.iter().filter_map(|bar| bar.value).fold(f64::MIN_POSITIVE, f64::max);
     let height = bars.len() as f64 * ROW;

@@ -1,5 +1,4 @@
-//! Curves over numbers of threads, over time, or over shares of all trials, as a drawing for a
-//! page.
+//! Line charts for pages: curves over numbers of threads, over time, or over shares of all trials.
 
 use std::fmt::Write as _;
 
@@ -10,23 +9,23 @@ use crate::words::{noun, several};
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 340.0;
 const LEFT: f64 = 80.0;
-/// The room for the names of the curves.
+/// Space for the names of the curves.
 const RIGHT: f64 = 190.0;
 const TOP: f64 = 16.0;
 const BASE: f64 = HEIGHT - 40.0;
-/// Between the names of two curves.
+/// Distance between the names of two curves.
 const LINE: f64 = 15.0;
-/// Between two marks below.
+/// Distance between two marks of the horizontal axis.
 const MARK: f64 = 36.0;
 
 /// One curve.
 pub struct Curve {
     /// The name of the curve.
     pub name: String,
-    /// A number of threads, and the figure for it; in the order of the threads. In place of the
-    /// threads also a time, or how rare a value is.
+    /// Numbers of threads and the figures for them, in the order of the threads. Instead of threads
+    /// also a time, or the rarity of a value.
     pub points: Vec<(f64, f64)>,
-    /// Apart from the others: what is no lock, or was not simulated.
+    /// Whether the curve is dashed, because it is not a lock, or was not simulated.
     pub dashed: bool,
 }
 
@@ -37,8 +36,7 @@ impl Curve {
         Self { name: name.to_owned(), points, dashed }
     }
 
-    /// The curves of rows that stand together by their names, with a point for each row that has
-    /// one.
+    /// One curve for all rows of a name, with a point for each row that has one.
     pub fn by_name<R>(
         rows: &[R],
         name: impl Fn(&R) -> String,
@@ -53,19 +51,20 @@ impl Curve {
     }
 }
 
-/// Threads across, each doubling as wide as the next; figures from 0 up, said by `words`.
+/// Draws curves over numbers of threads, on a logarithmic axis; figures from 0 up, formatted by
+/// `words`.
 pub fn drawing(curves: &[Curve], words: impl Fn(f64) -> String) -> String {
     drawing_of("thread", curves, words)
 }
 
-/// A drawing of something else than threads.
+/// [`drawing`] over something other than threads, whose noun is `one`.
 pub fn drawing_of(one: &str, curves: &[Curve], words: impl Fn(f64) -> String) -> String {
     let (name, said) = (noun(2, one), |at| several(at as u64, one));
     let across = Across { name: &name, mark: &|at| at.to_string(), said: &said, place: f64::log2 };
     draw_all(curves, &across, &Up::from_0(curves), &words)
 }
 
-/// Seconds across, all as wide; figures from 0 up, said by `words`.
+/// Draws curves over seconds, on a linear axis; figures from 0 up, formatted by `words`.
 pub fn over_time(curves: &[Curve], words: impl Fn(f64) -> String) -> String {
     let mark = |at| format!("{at:.1}").trim_end_matches(".0").to_owned();
     let said = |at| format!("{at:.1} s");
@@ -73,15 +72,17 @@ pub fn over_time(curves: &[Curve], words: impl Fn(f64) -> String) -> String {
     draw_all(curves, &across, &Up::from_0(curves), &words)
 }
 
-/// Shares of trials across, and upwards what these are below, each ten times as high as the next.
-/// It is the distribution turned on its side, with its last hundredth as wide as the first half.
+/// Draws distributions: shares of trials across, and upwards the values that these are below, on a
+/// logarithmic axis. The axis of shares stretches the rare values: each half of the remaining
+/// trials has the same width.
 pub fn distribution(curves: &[Curve], words: impl Fn(f64) -> String) -> String {
     let name = "of all trials are below";
     let across = Across { name, mark: &percent, said: &percent, place: f64::log2 };
     draw_all(curves, &across, &Up::by_tens(curves), &words)
 }
 
-/// The place of a share of trials in a [`distribution`]: one in how many is not among them.
+/// The position of a share of trials in a [`distribution`]: `n`, where one in `n` trials is not in
+/// the share.
 fn rarity(share: f64) -> f64 {
     1.0 / (1.0 - share)
 }
@@ -94,15 +95,15 @@ fn percent(rarity: f64) -> String {
 /// The horizontal axis.
 struct Across<'a> {
     name: &'a str,
-    /// Below a point.
+    /// The text below a point.
     mark: Words<'a>,
-    /// The words about a single point.
+    /// The text about a single point.
     said: Words<'a>,
-    /// How far to the right a point is.
+    /// Converts a value to a horizontal position.
     place: fn(f64) -> f64,
 }
 
-/// How figures stand upwards.
+/// The vertical axis.
 enum Up {
     Linear {
         most: f64,
@@ -169,7 +170,8 @@ fn draw_all(curves: &[Curve], across: &Across<'_>, up: &Up, words: Words) -> Str
         );
     }
     let mut marks: Vec<_> = points().map(|point| point.0).collect();
-    // From the right: the last one is always there, and of those too close to one it has, none.
+    // From the right: the last mark is always shown, and marks too close to a shown one are left
+    // out.
     marks.sort_by(|one, other| other.total_cmp(one));
     let mut free = f64::INFINITY;
     for mark in marks {
@@ -240,7 +242,7 @@ fn draw(
     );
 }
 
-/// How high the name of each curve stands: near where the curve ends, but none over another.
+/// The height of each curve's name: near the end of the curve, without overlap.
 fn names(curves: &[Curve], y: Scale) -> Vec<f64> {
     let end = |curve: &Curve| curve.points.last().map_or(BASE, |&(_, value)| y(value));
     let mut order: Vec<_> = (0..curves.len()).collect();
@@ -252,7 +254,7 @@ fn names(curves: &[Curve], y: Scale) -> Vec<f64> {
         below = end(&curves[curve]).min(below - LINE);
         places[curve] = below;
     }
-    // Names that would stand above the drawing push others down again.
+    // Names that would be above the drawing push others down again.
     let mut free = TOP;
     for &curve in order.iter().rev() {
         places[curve] = places[curve].max(free);

@@ -1,4 +1,4 @@
-//! A report as one page for a browser that needs nothing else: no network, no font, no library.
+//! Reports as self-contained pages for a browser: no network, no font, no library.
 
 pub mod bars;
 pub mod curves;
@@ -7,11 +7,11 @@ use std::hash::{BuildHasher as _, RandomState};
 
 const STYLE: &str = include_str!("page.css");
 
-/// A page with this title, which is text, and this body. The page's policy lets no script run but
-/// `script`, which gets a number that no writer of the text could know before.
+/// A page with this title (text) and this body (HTML). The page's policy allows only `script` to
+/// run, by a nonce that no author of the text could know before.
 pub fn page(title: &str, body: &str, script: Option<&str>) -> String {
     let title = escape(title);
-    // Random by what the standard library seeds its tables with.
+    // Random by the standard library's seeds of hash tables.
     let nonce = format!("{:016x}", RandomState::new().hash_one(&title));
     let (policy, script) = match script {
         Some(script) => (
@@ -30,14 +30,14 @@ pub fn page(title: &str, body: &str, script: Option<&str>) -> String {
     )
 }
 
-/// A page without a script, which ends with tables as they are in a terminal.
+/// A page without a script, which ends with the tables as printed in a terminal.
 pub fn with_tables(title: &str, body: &str, tables: &str) -> String {
     let tables = escape(tables);
     let body = format!("{body}<h2>Figures</h2>\n<div class=wide><pre>{tables}</pre></div>\n");
     page(title, &body, None)
 }
 
-/// Text as it stands between tags or in quotes.
+/// Escapes text for use between tags or in quotes.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -1,10 +1,10 @@
-//! A distribution, told by the values that some shares of it are below.
+//! Distributions, described by quantiles.
 
 use serde_json::{Map, Value, json};
 
 use super::quantile;
 
-/// A share of values, and what those are below.
+/// A quantile: a share of the values, and the value that they are below.
 pub struct Below {
     /// The name in reports.
     pub name: &'static str,
@@ -30,7 +30,7 @@ const SHARES: [(&str, f64); 13] = [
     ("p999", 0.999),
 ];
 
-/// Shares of `sorted`, the least first; none if there are no values.
+/// The quantiles of `sorted`, the smallest share first; empty if there are no values.
 #[must_use]
 pub fn distribution(sorted: &[f64]) -> Vec<Below> {
     let below = |(name, share)| Some(Below { name, share, value: quantile(sorted, share)? });
@@ -38,7 +38,7 @@ pub fn distribution(sorted: &[f64]) -> Vec<Below> {
 }
 
 impl Below {
-    /// The object of all values in reports.
+    /// The object of all quantiles in reports.
     #[must_use]
     pub fn object(all: &[Self]) -> Value {
         all.iter().map(|one| (one.name.to_owned(), json!(one.value))).collect::<Map<_, _>>().into()

@@ -1,4 +1,4 @@
-//! A log-linear histogram: 32 buckets an octave, so a value is known within 3 %.
+//! A log-linear histogram with 32 buckets per octave, so a value is known within 3 %.
 //!
 //! Two kinds of quantile come out of it. The ordinary one weighs each value once. The
 //! *length-biased* one weighs a wait by its length: it is what an observer sees that looks at a
@@ -22,7 +22,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Nothing recorded.
+    /// An empty histogram.
     #[must_use]
     pub fn new() -> Self {
         Self { counts: Box::new([0; BUCKETS]), max: 0 }
@@ -34,7 +34,7 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// Adds all that `other` has recorded.
+    /// Adds all values of `other`.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.counts.iter_mut().zip(other.counts.iter()) {
             *mine += theirs;
@@ -130,7 +130,8 @@ mod tests {
     #[test]
     fn a_length_biased_quantile_weighs_a_wait_by_its_length() {
         let mut seen = Histogram::new();
-        // 900 waits of 1 and 1 of 1000: at a random instant, the long one is likelier to be met.
+        // 900 waits of 1 and 1 of 1000: at a random instant, the long one is more likely to be
+        // seen.
         seen.record(1, 900);
         seen.record(1000, 1);
         assert_eq!(seen.quantile(0.99), 1.0);

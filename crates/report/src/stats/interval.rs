@@ -1,9 +1,9 @@
-//! The median of paired ratios, and how sure it is: the sign test's interval, which assumes nothing
-//! of how the ratios are spread.
+//! The median of paired ratios with its confidence interval by the sign test, which assumes nothing
+//! about the distribution of the ratios.
 
 use super::order::median;
 
-/// The interval in which the true median of the ratios is.
+/// The confidence interval of the median of the ratios.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The lower end of the 95 % interval.
@@ -15,7 +15,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// `None` if there are fewer than six ratios.
+    /// The interval of these ratios. `None` if there are fewer than six.
     pub fn of(mut ratios: Vec<f64>) -> Option<Self> {
         ratios.sort_by(f64::total_cmp);
         let from_below = rank(ratios.len())?;
@@ -38,7 +38,8 @@ impl Interval {
 
 /// The largest k with 2·P(B(n, ½) < k) ≤ 5 %. `None` if that is 0.
 fn rank(n: usize) -> Option<usize> {
-    // The probability of B = k, as a logarithm: of a thousand pairs, none is beneath every f64.
+    // The probability of B = k, as a logarithm: with a thousand pairs, the value itself could
+    // underflow.
     let mut log = n as f64 * 0.5_f64.ln();
     let mut below = 0.0;
     let mut k = 0;

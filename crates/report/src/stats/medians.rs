@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::order::median;
 
-/// A record with the median of each figure by itself, of those records that have it. `None` if
+/// A record with the median of each figure separately, over the records that have it. `None` if
 /// there are no records.
 pub fn medians<'a, T>(all: impl IntoIterator<Item = &'a T>) -> Option<T>
 where

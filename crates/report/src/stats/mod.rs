@@ -1,4 +1,4 @@
-//! The arithmetic of measuring, apart from what is measured and how it is printed.
+//! Statistics of measurements, independent of what is measured and how it is printed.
 
 mod distribution;
 mod fairness;

@@ -3,16 +3,16 @@
 /// The median and the quartiles around it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quartiles {
-    /// A quarter of the values is below.
+    /// A quarter of the values are below.
     pub p25: f64,
-    /// Half of the values is below.
+    /// Half of the values are below.
     pub median: f64,
     /// Three quarters of the values are below.
     pub p75: f64,
 }
 
-/// The value below which a share of `sorted` is, interpolated between neighbours; from 0 to 1.
-/// `None` if there are no values.
+/// The value that a `share` (0 to 1) of `sorted` is below, interpolated between neighbours. `None`
+/// if there are no values.
 #[must_use]
 pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let place = share * sorted.len().checked_sub(1)? as f64;
@@ -28,7 +28,8 @@ pub fn quartiles(mut values: Vec<f64>) -> Option<Quartiles> {
     Some(Quartiles { p25: at(0.25)?, median: at(0.5)?, p75: at(0.75)? })
 }
 
-/// How far `values` are spread: the square root of their variance. `None` if there are no values.
+/// The standard deviation of `values`: the square root of their variance. `None` if there are no
+/// values.
 #[must_use]
 pub fn deviation(values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;

@@ -1,4 +1,4 @@
-//! Randomness that repeats with its seed.
+//! Pseudo-random numbers, reproducible by their seed.
 
 /// A small generator of a known sequence (SplitMix64).
 pub struct Random(pub u64);

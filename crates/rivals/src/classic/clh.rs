@@ -18,12 +18,12 @@
 //! There are no links: a waiter learns which node is before it as it joins, and need not know the
 //! node behind it. The node of an owner that has unlocked belongs to the waiter behind it.
 //!
-//! One departure: in the published lock the last owner's node stays at the tail, so that a lock
-//! which was ever held owns a node for good. Here the last owner takes it out of the empty queue,
-//! by one more exchange where no thread waits, and a free lock owns nothing.
+//! One departure from the source: in the published lock the last owner's node stays at the tail, so
+//! that a lock which was ever held owns a node for good. Here the last owner takes it out of the
+//! empty queue, by one more exchange where no thread waits, and a free lock owns nothing.
 //!
-//! - CLH-1: a node is given back by the waiter behind it, once that has seen it released; or by its
-//!   own owner, if the owner has taken it out of the tail.
+//! - CLH-1: a node is given back by the waiter behind it, once that waiter has seen it released; or
+//!   by its own owner, if the owner has taken it out of the tail.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -36,7 +36,7 @@ const HELD: u32 = 1;
 /// The status of the node of an owner that has unlocked.
 const RELEASED: u32 = 0;
 
-/// A CLH lock, 8 bytes; and a node of 64 for the owner and for each waiter.
+/// A CLH lock of 8 bytes, and a node of 64 bytes for the owner and for each waiter.
 #[repr(C)]
 pub struct Clh<P: Platform> {
     tail: P::U32,
@@ -47,13 +47,13 @@ impl<P: Platform> Clh<P> {
     /// A free lock.
     pub const NEW: Self = Self { tail: P::U32::ZERO, owner: P::U32::ZERO };
 
-    /// Joins the queue and spins until the owner before it has unlocked. Naps first if there is no
-    /// node for the caller.
+    /// Joins the queue and spins until the owner before it has unlocked. Naps first while no node
+    /// is free for the caller.
     pub fn lock(&self) {
         let me = Node::take();
         Self::begin(&me);
-        // Release: our status, to the waiter behind us. Acquire: pairs with that; and if no other
-        // is before us, with the release of the tail in `unlock`.
+        // Release: our status, to the waiter behind us. Acquire: pairs with that; and if the queue
+        // was empty, with the release of the tail in `unlock`.
         if let Some(previous) = Node::<P>::at(self.tail.swap(me.bits(), AcqRel)) {
             // Acquire: pairs with the release of the status in `unlock`.
             previous.waiter.status.wait_while(Acquire, |status| status == HELD);
@@ -82,7 +82,7 @@ impl<P: Platform> Clh<P> {
         if alone {
             me.give();
         } else {
-            // Release: the same, to the waiter behind us, which has the node from now on.
+            // Release: what we have done, to the waiter behind us, which has the node from now on.
             me.waiter.status.store(RELEASED, Release);
         }
     }
@@ -93,7 +93,7 @@ impl<P: Platform> Clh<P> {
     }
 
     fn own(&self, me: &Node<P>) {
-        // Relaxed: for ourselves; the next owner writes it after us, as it comes after us.
+        // Relaxed: only the owner uses it; the next owner writes it after us.
         self.owner.store(me.bits(), Relaxed);
     }
 }

@@ -1,10 +1,11 @@
-//! The three-state mutex: a word that says whether a thread may sleep, and a queue of sleepers.
+//! The three-state mutex: a word that tells whether a thread may be asleep, and a queue of
+//! sleepers.
 //!
 //! Source: U. Drepper, "Futexes Are Tricky", "Mutex, Take 2". glibc's normal mutex and Rust's are
 //! of this kind.
 //!
-//! There the queue is the kernel's, and found by the word's address. A platform has no such queue,
-//! so here it is in the lock:
+//! On Linux the kernel keeps the queue and finds it by the word's address. A platform has no such
+//! queue, so here the lock contains it:
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
@@ -24,12 +25,12 @@
 //!   oldest ─► oldest ──next──► … ──► newest of the old     when there are no old ones)
 //! ```
 //!
-//! A thread that had to wait locks it as CONTENDED, because others may sleep still. Arriving
+//! A thread that had to wait locks it as CONTENDED, because other threads may still sleep. Arriving
 //! waiters barge.
 //!
-//! - FUTEX-1: while a thread sleeps, the state is CONTENDED, or a thread that was woken is on its
-//!   way and makes it so.
-//! - FUTEX-2: sleepers put themselves in front of `word`'s list; only the owner takes out of it,
+//! - FUTEX-1: while a thread sleeps, the state is CONTENDED, or a thread that was woken is about to
+//!   set it.
+//! - FUTEX-2: sleepers put themselves in front of `word`'s list; only the owner removes from it,
 //!   and only the owner touches `oldest`.
 //! - FUTEX-3: nothing of the lock is touched after the exchange that releases it.
 
@@ -39,10 +40,10 @@ use antiphon_platform::{Atomic, AtomicInteger, Platform, WaiterId};
 
 use super::node::Node;
 
-/// The status of a waiter that is to be woken; otherwise 0.
+/// Status of a waiter that must be woken; otherwise 0.
 const ASLEEP: u32 = 1;
 
-/// A three-state mutex, 8 bytes; and a node of 64 for each sleeper.
+/// A three-state mutex of 8 bytes, and a node of 64 bytes for each sleeper.
 #[repr(C)]
 pub struct Futex<P: Platform> {
     word: P::U32,
@@ -64,17 +65,17 @@ impl Word {
         self.0 & Self::STATE == Self::FREE
     }
 
-    /// The word with the same sleepers, where a thread may have to be woken.
+    /// Returns the word with the same sleepers and state CONTENDED.
     fn contended(self) -> u32 {
         self.0 & !Self::STATE | Self::CONTENDED
     }
 
-    /// The word that [`contended`](Self::contended) returns, with one more sleeper.
+    /// Returns the word that [`contended`](Self::contended) returns, with one more sleeper.
     fn joined_by(index: u32) -> u32 {
         index << Self::STATE_BITS | Self::CONTENDED
     }
 
-    /// Index of the last that went to sleep; 0 if all are sorted.
+    /// Returns the index of the last that went to sleep; 0 if all are sorted.
     fn newest(self) -> u32 {
         self.0 >> Self::STATE_BITS
     }
@@ -149,8 +150,8 @@ impl<P: Platform> Futex<P> {
         Err(seen)
     }
 
-    /// Puts the caller's node among the sleepers of a held lock; `false` if the word is not `held`
-    /// any more.
+    /// Adds the caller's node to the sleepers of a held lock; returns `false` if the word is no
+    /// longer `held`.
     fn join(&self, me: &Node<P>, held: u32) -> bool {
         // Relaxed: published by the exchange.
         me.waiter.next.store(Word(held).newest(), Relaxed);
@@ -171,7 +172,7 @@ impl<P: Platform> Futex<P> {
         }
     }
 
-    /// Releases a lock for which no thread sleeps. `false` if one does now (FUTEX-1).
+    /// Releases a lock for which no thread sleeps. Returns `false` if one sleeps now (FUTEX-1).
     fn release_alone(&self) -> bool {
         // Release: as in `unlock`.
         self.word.compare_exchange(Word::CONTENDED, Word::FREE, Release, Relaxed).is_ok()
@@ -189,10 +190,10 @@ impl<P: Platform> Futex<P> {
         }
     }
 
-    /// Takes the thread that has slept longest out of the queue. Called only by the owner
+    /// Removes the thread that has slept longest from the queue. Called only by the owner
     /// (FUTEX-2).
     fn first_sleeper(&self) -> Option<Node<P>> {
-        // Relaxed, here and below: the owner's, handed on with the lock.
+        // Relaxed, here and below: only the owner accesses it, and it is handed on with the lock.
         let oldest = match self.oldest.load(Relaxed) {
             0 => self.sort(),
             oldest => oldest,

@@ -1,4 +1,4 @@
-//! The MCS lock: a queue of nodes, each of which its own waiter looks at.
+//! The MCS lock: a queue of nodes, in which each waiter spins on its own node.
 //!
 //! Source: J. Mellor-Crummey, M. Scott, "Algorithms for Scalable Synchronization on Shared-Memory
 //! Multiprocessors", ACM TOCS 9(1), 1991, section 2.4.
@@ -15,7 +15,8 @@
 //! ```
 //!
 //! The owner stays at the head of the queue and grants the lock to the waiter behind it: a hand-off
-//! touches two nodes, however many wait. But the lock goes to that waiter whether it runs or not.
+//! touches two nodes, whatever the number of waiters. But the lock goes to that waiter even if it
+//! is not running.
 //!
 //! - MCS-1: a node is linked behind the one that was the tail before it, by its own waiter, once.
 //! - MCS-2: an owner that unlocks leaves an empty queue, or grants the lock to the waiter behind
@@ -29,10 +30,10 @@ use super::node::Node;
 
 /// The status of the thread that has the lock.
 pub(super) const GRANTED: u32 = 0;
-/// The status of a thread that does not have it.
+/// The status of a waiter.
 pub(super) const WAITING: u32 = 1;
 
-/// An MCS lock, 8 bytes; and a node of 64 for the owner and for each waiter.
+/// An MCS lock of 8 bytes, and a node of 64 bytes for the owner and for each waiter.
 #[repr(C)]
 pub struct Mcs<P: Platform> {
     tail: P::U32,
@@ -59,7 +60,7 @@ impl<P: Platform> Mcs<P> {
     }
 
     /// Releases the lock, to the next waiter of the queue if there is one; spins for a moment if
-    /// that waiter is just about to join.
+    /// that waiter is just joining.
     ///
     /// # Safety
     ///
@@ -71,8 +72,8 @@ impl<P: Platform> Mcs<P> {
         });
     }
 
-    /// Does what [`lock`](Self::lock) does; a caller that has to wait calls `wait`, which returns
-    /// when its status is [`GRANTED`], and has acquired that.
+    /// Does what [`lock`](Self::lock) does; a caller that must wait calls `wait`, which returns
+    /// when its status is [`GRANTED`], loaded with acquire.
     pub(super) fn lock_by(&self, wait: impl FnOnce(&Node<P>)) {
         let me = Node::take();
         Self::begin(&me);
@@ -113,7 +114,7 @@ impl<P: Platform> Mcs<P> {
     }
 
     fn own(&self, me: &Node<P>) {
-        // Relaxed: for ourselves; the next owner writes it after us, because it comes after us.
+        // Relaxed: only the owner uses it; the next owner writes it after us.
         self.owner.store(me.bits(), Relaxed);
     }
 }

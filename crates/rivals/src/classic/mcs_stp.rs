@@ -1,9 +1,9 @@
 //! The MCS lock whose waiters sleep after a while: spin-then-park.
 //!
-//! Source: as [`Mcs`]; spinning for a bounded time first is A. Karlin's, K. Li's, M. Manasse's and
-//! S. Owicki's ("Empirical Studies of Competitive Spinning for a Shared-Memory Multiprocessor",
-//! SOSP 1991). `004_…`, "Spin-then-park strategy", names its price: the next waiter of the queue
-//! may sleep, and its wake-up is then a part of the hand-off.
+//! Source: as for [`Mcs`]; spinning for a bounded time first is from A. Karlin, K. Li, M. Manasse
+//! and S. Owicki ("Empirical Studies of Competitive Spinning for a Shared-Memory Multiprocessor",
+//! SOSP 1991). `004_…`, "Spin-then-park strategy", names the cost: if the next waiter of the queue
+//! sleeps, its wake-up is part of the hand-off.
 //!
 //! ```text
 //!             spun for SPIN_NS                 (sleeps)
@@ -39,8 +39,8 @@ impl<P: Platform, const SPIN_NS: u32> McsStp<P, SPIN_NS> {
             let status = &me.waiter.status;
             // Acquire: pairs with the release in `unlock`.
             let spun = status.spin_while(Acquire, Budget::ns(SPIN_NS), |seen| seen == WAITING);
-            // Relaxed where it succeeds: it says nothing but that we sleep. Acquire where it fails:
-            // as above.
+            // Relaxed where it succeeds: it only announces that we sleep. Acquire where it fails:
+            // pairs with the release in `unlock`.
             if spun.is_err() && status.compare_exchange(WAITING, PARKED, Relaxed, Acquire).is_ok() {
                 me.sleep_while(PARKED);
             }

@@ -1,4 +1,4 @@
-//! The locks that every paper compares with, as they were published, to stand beside ours in the
+//! The locks that every paper compares with, as published, for comparison with ours in the
 //! simulator, in the model checker and in `bench locks`.
 //!
 //! | lock | bytes | a waiter | order |
@@ -11,10 +11,10 @@
 //! | [`Clh`] | 8 | reads the node before its own | first come, first served |
 //! | [`Futex`] | 8 | sleeps at once | free for all |
 //!
-//! They are to compare with and not for programs: no wait has a deadline, and none minds how
-//! crowded the machine is. The queue locks need a node for each acquisition, contended or not, and
-//! keep it until they unlock: where there is none, `try_lock` fails and `lock` naps until there is
-//! one. A lock that a thread waits for at a `fork` is of no use in the child.
+//! They are for comparison, not for programs: no wait has a deadline, and no lock takes account of
+//! how crowded the machine is. The queue locks need a node for each acquisition, contended or not,
+//! and keep it until they unlock: when none is free, `try_lock` fails and `lock` naps until there
+//! is one. A lock that a thread waits for at a `fork` is of no use in the child.
 
 mod clh;
 mod futex;

@@ -1,9 +1,9 @@
-//! The nodes of the queue locks.
+//! Queue nodes of the published queue locks, and the calls that take, find and give them back.
 //!
-//! The published queue locks hand a node in at `lock` and again at `unlock`. Here the interface is
-//! that of a mutex, so the owner's node has to be found again: its name stands in the lock, beside
-//! the tail. `unlock` therefore takes the line of the tail back from the thread that came last,
-//! which the published locks need not do.
+//! Callers of the published queue locks pass a node to `lock` and again to `unlock`. Here the
+//! interface is that of a mutex, so `unlock` must find the owner's node: its name is stored in the
+//! lock, beside the tail. `unlock` therefore fetches the cache line of the tail from the thread
+//! that came last, which the published locks need not do.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
@@ -19,12 +19,12 @@ pub(crate) struct Node<P: Platform> {
 }
 
 impl<P: Platform> Node<P> {
-    /// A node of the caller's own, if there is one. Its words are those of an earlier use.
+    /// Takes a node for the caller, if one is free. Its words are those of an earlier use.
     pub(crate) fn try_take() -> Option<Self> {
         Self::at(arena::<P>().take()?.bits())
     }
 
-    /// Does what [`try_take`](Self::try_take) does; naps until there is one.
+    /// Does what [`try_take`](Self::try_take) does; naps until a node is free.
     pub(crate) fn take() -> Self {
         loop {
             if let Some(node) = Self::try_take() {
@@ -34,8 +34,8 @@ impl<P: Platform> Node<P> {
         }
     }
 
-    /// Does what [`take`](Self::take) does, and tries `take_lock` after each nap; `None` if that
-    /// took the lock.
+    /// Does what [`take`](Self::take) does, and tries `take_lock` after each nap; returns `None` if
+    /// `take_lock` took the lock.
     pub(crate) fn take_or(take_lock: impl Fn() -> bool) -> Option<Self> {
         loop {
             if let Some(node) = Self::try_take() {
@@ -48,21 +48,22 @@ impl<P: Platform> Node<P> {
         }
     }
 
-    /// Sleeps for a moment, where there is no node.
+    /// Sleeps for a moment, because no node is free.
     pub(crate) fn nap() {
         nap::nap::<P>(200_000);
     }
 
-    /// The node that a word of a lock names; `None` for 0, which names none. An index alone is a
-    /// name too, by which a node can be found and not given back.
+    /// Returns the node that a word of a lock names; `None` for 0, which names none. An index alone
+    /// is also a name: it finds the node, but cannot give it back.
     pub(crate) fn at(bits: u32) -> Option<Self> {
         let id = WaiterId::from_bits(bits)?;
-        // The memory of a node that was handed out stays.
+        // The memory of a node that was handed out is never freed.
         Some(Self { id, waiter: arena::<P>().resolve_any(id)? })
     }
 
-    /// A node of the caller's own that stands alone in the queue which ends at `tail`; `None` if
-    /// another stands there, or there is no node. `begin` makes it ready to be found.
+    /// Takes a node for the caller and makes it the only one in the queue that ends at `tail`;
+    /// returns `None` if the queue is not empty, or no node is free. `begin` prepares the node
+    /// before others can find it.
     ///
     /// This is the `try_lock` of a queue lock: a thread that is alone in the queue owns the lock.
     pub(crate) fn alone_in(tail: &P::U32, begin: impl FnOnce(&Self)) -> Option<Self> {
@@ -81,7 +82,8 @@ impl<P: Platform> Node<P> {
         Some(me)
     }
 
-    /// The node of the lock's owner, which calls and has left the node's name in `word`.
+    /// Returns the node of the lock's owner, which is the caller and has left the node's name in
+    /// `word`.
     pub(crate) fn of_owner(word: &P::U32) -> Self {
         // Relaxed: written by the owner, which is us.
         let Some(me) = Self::at(word.load(Relaxed)) else {
@@ -90,12 +92,12 @@ impl<P: Platform> Node<P> {
         me
     }
 
-    /// The bits of a word that names this node.
+    /// Returns the bits of a word that names this node.
     pub(crate) fn bits(&self) -> u32 {
         self.id.bits()
     }
 
-    /// Gives the node back: no other thread will touch it any more.
+    /// Gives the node back: no other thread may touch it any more.
     pub(crate) fn give(self) {
         arena::<P>().give(self.id);
     }
@@ -109,8 +111,8 @@ impl<P: Platform> Node<P> {
         }
     }
 
-    /// The waiter to wake, if it sleeps. Call it before the waiter is allowed to go on: after that
-    /// the node may have another owner.
+    /// Returns the waiter to wake, if it sleeps. Call this before the waiter is allowed to go on:
+    /// after that the node may have another owner.
     pub(crate) fn reference(&self) -> Option<WaiterRef> {
         arena::<P>().reference(self.id.index())
     }

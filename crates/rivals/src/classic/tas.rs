@@ -3,13 +3,14 @@
 //! Source: T. Anderson, "The Performance of Spin Lock Alternatives for Shared-Memory
 //! Multiprocessors", IEEE TPDS 1(1), 1990, "Spin on Test-and-Set".
 //!
-//! The smallest lock, and the worst: each look of each waiter takes the line away from the owner.
+//! The smallest lock, and the worst: each attempt of each waiter takes the cache line away from the
+//! owner.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Budget, Platform};
 
-/// The shortest pause that there is, between two writes.
+/// Shortest possible pause between two writes.
 const PAUSE: Budget = Budget::ns(1);
 
 /// A test-and-set lock, 1 byte.
@@ -22,11 +23,11 @@ impl<P: Platform> Tas<P> {
     /// A free lock.
     pub const NEW: Self = Self { locked: P::U8::ZERO };
 
-    /// Writes the lock until it was free; spins.
+    /// Writes the lock until it finds it free; spins.
     #[inline]
     pub fn lock(&self) {
         while !self.try_lock() {
-            // Whatever was seen: the next look is a write.
+            // The result does not matter: the next attempt is a write.
             let _ = self.locked.spin_while(Relaxed, PAUSE, |locked| locked != 0);
         }
     }

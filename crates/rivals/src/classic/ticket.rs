@@ -8,8 +8,8 @@
 //! serving  the ticket whose holder owns the lock; free when it equals `next`
 //! ```
 //!
-//! The simplest fair lock, and the first that collapses: each release is seen by all waiters, and
-//! all wait for one that may not be running. It is also the plainest client of the seam.
+//! The simplest fair lock, and the first that collapses: all waiters see each release, and all wait
+//! for one waiter that may not be running. It is also the simplest client of the seam (`Platform`).
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -25,7 +25,7 @@ impl<P: Platform> Ticket<P> {
     /// A free lock.
     pub const NEW: Self = Self { next: P::U16::ZERO, serving: P::U16::ZERO };
 
-    /// Draws a ticket and spins until it is served.
+    /// Draws a ticket and spins until that ticket is served.
     #[inline]
     pub fn lock(&self) {
         // Relaxed: the ticket orders nothing, `serving` does.
@@ -55,21 +55,21 @@ impl<P: Platform> Ticket<P> {
         self.serving.store(serving.wrapping_add(1), Release);
     }
 
-    /// Whether the lock is held.
+    /// Returns whether the lock is held.
     pub(crate) fn is_held(&self) -> bool {
         // Acquire: pairs with the release in `unlock`.
         let serving = self.serving.load(Acquire);
-        // Relaxed: if it is `serving` still, no thread has drawn that ticket.
+        // Relaxed: if it still equals `serving`, no thread has drawn that ticket.
         self.next.load(Relaxed) != serving
     }
 
     /// Spins until the lock, if it is held, was passed on once.
     pub(crate) fn wait_for_release(&self) {
         // Acquire: pairs with the release in `unlock`, so that `next` is not read as it was before
-        // `seen` was drawn: we would wait for a release of a lock that is free.
+        // `seen` was drawn: otherwise we might wait for the release of a free lock.
         let seen = self.serving.load(Acquire);
         if self.next.load(Relaxed) != seen {
-            // Relaxed: a caller that goes on looks again.
+            // Relaxed: a caller that goes on checks again.
             self.serving.wait_while(Relaxed, |serving| serving == seen);
         }
     }

@@ -1,8 +1,8 @@
 //! The test-and-test-and-set lock with exponential backoff.
 //!
 //! Source: J. Mellor-Crummey, M. Scott, "Algorithms for Scalable Synchronization on Shared-Memory
-//! Multiprocessors", ACM TOCS 9(1), 1991, section 2.1; reading before writing is L. Rudolph's and
-//! Z. Segall's (ISCA 1984).
+//! Multiprocessors", ACM TOCS 9(1), 1991, section 2.1; reading before writing is from L. Rudolph
+//! and Z. Segall (ISCA 1984).
 //!
 //! ```text
 //!   read until it is free ──► write ──► was free: owner
@@ -10,14 +10,14 @@
 //!            └── stay away ◄────┘ another was first: for twice as long as the last time
 //! ```
 //!
-//! Waiters read the lock in their own caches and leave its owner in peace. All of them see it come
-//! free at one time; those that lose spread out.
+//! Waiters read the lock in their own caches and do not disturb its owner. All of them see it
+//! become free at the same time; those that lose the race back off.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Budget, Platform};
 
-/// The longest pause is the first, doubled this often.
+/// The longest pause is the first one, doubled this many times.
 const DOUBLINGS: u32 = 6;
 
 /// A test-and-test-and-set lock, 1 byte. The first backoff is `FIRST_NS` nanoseconds long: by
@@ -57,7 +57,7 @@ impl<P: Platform, const FIRST_NS: u32> Ttas<P, FIRST_NS> {
         self.locked.store(0, Release);
     }
 
-    /// Whether the lock is held.
+    /// Returns whether the lock is held.
     pub(crate) fn is_held(&self) -> bool {
         // Acquire: pairs with the release in `unlock`.
         self.locked.load(Acquire) != 0
@@ -65,7 +65,7 @@ impl<P: Platform, const FIRST_NS: u32> Ttas<P, FIRST_NS> {
 
     /// Spins until the lock is free.
     pub(crate) fn wait_for_release(&self) {
-        // Relaxed: a caller that goes on looks again.
+        // Relaxed: a caller that goes on checks again.
         self.locked.wait_while(Relaxed, |locked| locked != 0);
     }
 
@@ -84,10 +84,10 @@ impl<P: Platform, const FIRST_NS: u32> Ttas<P, FIRST_NS> {
     }
 }
 
-/// Spins for `ns` nanoseconds and looks at nothing that others touch.
+/// Spins for `ns` nanoseconds on memory that no other thread touches.
 pub(crate) fn stay_away<P: Platform>(ns: u32) {
     let still = P::U8::ZERO;
-    // It always ends by its budget: no other thread knows this byte.
+    // It always ends by its budget: no other thread can reach this byte.
     let _ = still.spin_while(Relaxed, Budget::ns(ns), |byte| byte == 0);
 }
 

@@ -1,10 +1,10 @@
-//! DSM-Synch: an MCS queue of critical sections; the thread with the first also runs those behind
-//! it.
+//! DSM-Synch: an MCS queue of critical sections; the thread whose section is first also runs those
+//! behind it.
 //!
 //! Source: P. Fatourou, N. Kallimanis, "Revisiting the Combining Synchronization Technique", PPoPP
-//! 2012, DSM-Synch: its queue is what D. Hendler's, I. Incze's, N. Shavit's and M. Tzafrir's "Flat
-//! Combining and the Synchronization-Parallelism Tradeoff", SPAA 2010, has a list of publications
-//! and a lock for.
+//! 2012, DSM-Synch: its queue replaces the publication list and the lock of "Flat Combining and the
+//! Synchronization-Parallelism Tradeoff" by D. Hendler, I. Incze, N. Shavit and M. Tzafrir, SPAA
+//! 2010.
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
@@ -31,10 +31,11 @@
 //! - DSM-1: there is one combiner: the thread that has found the queue empty, until it closes the
 //!   queue or tells another that it leads.
 //! - DSM-2: sections are run in the order in which their nodes joined, each once. A waiter is
-//!   notified after the combiner has looked at its link: its node changes hands then.
-//! - DSM-3: a combiner runs `BOUND` sections, its own among them, and then tells the next to lead.
-//! - DSM-4: after that, and after the closing of the queue, the combiner touches nodes and not the
-//!   lock.
+//!   notified after the combiner has read its link, because its node then changes hands.
+//! - DSM-3: a combiner runs `BOUND` sections, its own among them, and then makes the next waiter
+//!   the combiner.
+//! - DSM-4: after that, and after the closing of the queue, the combiner touches only nodes, not
+//!   the lock.
 //! - DSM-5: a waiter that is notified and sleeps is woken.
 
 use core::cell::UnsafeCell;
@@ -49,7 +50,7 @@ use super::spin;
 use crate::arena;
 use crate::classic::node::Node;
 
-/// The waiter waits, and has a CPU or is not asleep.
+/// The waiter waits and is not asleep.
 const WAITING: u32 = 1;
 /// The waiter sleeps, or is about to.
 const PARKED: u32 = 2;
@@ -58,11 +59,10 @@ const SERVED: u32 = 3;
 /// The waiter is the combiner.
 const LEADS: u32 = 4;
 
-/// A value whose critical sections are run, in order, by the thread that has come first: 4 bytes
-/// beside the value, and a node of 64 for each thread inside.
+/// A value whose critical sections are run, in order, by the thread that came first: 4 bytes beside
+/// the value, and a node of 64 bytes for each thread inside.
 ///
 /// A combiner runs at most `BOUND` sections. A waiter spins for `SPIN_NS` nanoseconds, less if
-/// another thread wants its CPU, and then sleeps.
 /// another thread wants its CPU, and then sleeps.
 #[repr(C)]
 pub struct DsmSynch<T, P: Platform, const BOUND: u32 = 64, const SPIN_NS: u32 = 1_000_000> {
@@ -71,28 +71,28 @@ pub struct DsmSynch<T, P: Platform, const BOUND: u32 = 64, const SPIN_NS: u32 = 
     platform: PhantomData<P>,
 }
 
-// SAFETY: sections have the value one at a time (DSM-1), whatever thread they run on, and what one
-// did happens before what the next does. A section and its result are `Send`.
+// SAFETY: sections use the value one at a time (DSM-1), on whichever thread, and each section
+// happens before the next. A section and its result are `Send`.
 unsafe impl<T: Send, P: Platform, const BOUND: u32, const SPIN_NS: u32> Sync
     for DsmSynch<T, P, BOUND, SPIN_NS>
 {
 }
 
 impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND, SPIN_NS> {
-    /// A lock with the value `data`, which no thread uses.
+    /// Creates an unused lock with the value `data`.
     pub const fn new(data: T) -> Self {
         Self { tail: P::U32::ZERO, data: UnsafeCell::new(data), platform: PhantomData }
     }
 
-    /// Runs `section` on the value while no other section has it, on this thread or on another one,
+    /// Runs `section` on the value while no other section uses it, on this thread or on another,
     /// and returns its result. Blocks until then, and may run other threads' sections, `BOUND` in
-    /// all; spins and then sleeps. Naps first if there is no node for the caller.
+    /// all; spins and then sleeps. Naps first while no node is free for the caller.
     ///
     /// # Panics
     ///
-    /// If the section panics, on the thread that has come with it and on the thread that ran it:
-    /// the latter gives up the result of its own section. The sections behind are run as ever, and
-    /// the value is as the panic left it.
+    /// If the section panics, both the thread that submitted it and the thread that ran it panic:
+    /// the latter loses the result of its own section. The sections behind it still run, and the
+    /// value stays as the panic left it.
     pub fn with<F, R>(&self, section: F) -> R
     where
         F: FnOnce(&mut T) -> R + Send,
@@ -117,7 +117,7 @@ impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND,
         section.result()
     }
 
-    /// Does what [`with`](Self::with) does if the value is free and there is a node for the caller.
+    /// Does what [`with`](Self::with) does if the value is free and a node is free for the caller.
     /// Does not wait for others, but may run their sections.
     ///
     /// # Errors
@@ -140,12 +140,12 @@ impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND,
         Ok(section.result())
     }
 
-    /// The value: no other thread has it.
+    /// Returns the value; `&mut self` excludes other threads.
     pub fn get_mut(&mut self) -> &mut T {
         self.data.get_mut()
     }
 
-    /// The value, without the lock.
+    /// Consumes the lock and returns the value.
     pub fn into_inner(self) -> T {
         self.data.into_inner()
     }
@@ -157,12 +157,12 @@ impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND,
         me.waiter.queue.store(section.bits(), Relaxed);
     }
 
-    /// Waits until the combiner has answered, and returns the answer.
+    /// Waits until the combiner has changed the caller's status, and returns it.
     fn wait(me: &Node<P>) -> u32 {
         let status = &me.waiter.status;
         let spun = spin::<P, u32>(status, SPIN_NS, |seen| seen == WAITING);
-        // Relaxed where it succeeds: it says nothing but that we sleep. Acquire where it fails: as
-        // below.
+        // Relaxed where it succeeds: it only announces that we sleep. Acquire where it fails: pairs
+        // with the release of the combiner, as in `sleep_while`.
         let parked = || status.compare_exchange(WAITING, PARKED, Relaxed, Acquire).err();
         match spun.ok().or_else(parked) {
             Some(told) => told,
@@ -174,7 +174,7 @@ impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND,
         }
     }
 
-    /// Runs the caller's section and those behind it, as many as it may.
+    /// Runs the caller's section and those behind it, at most `BOUND` in all.
     fn combine(&self, me: &Node<P>) {
         let mut ran = 1;
         let mut next = self.run(me, me, ran >= BOUND);
@@ -184,7 +184,7 @@ impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND,
         }
     }
 
-    /// Runs the section of `node`; returns the next node, if the caller `me` still leads.
+    /// Runs the section of `node`; returns the next node if the caller `me` stays the combiner.
     fn run(&self, me: &Node<P>, node: &Node<P>, last: bool) -> Option<Node<P>> {
         let panics = Finally(|| {
             let _ = self.finish(me, node, true);
@@ -192,15 +192,15 @@ impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND,
         });
         // Relaxed: acquired with the node's name.
         let section = Name::from_bits(node.waiter.queue.load(Relaxed));
-        // SAFETY: DSM-1, so the value is ours; DSM-2, so the section's owner waits, and this is the
-        // only time that its section is run.
+        // SAFETY: by DSM-1 the value is ours; by DSM-2 the section's owner waits, and the section
+        // runs only this once.
         unsafe { section.run::<T, P>(&mut *self.data.get()) };
         forget(panics);
         self.finish(me, node, last)
     }
 
-    /// Ends the section of `node`. If it was the `last` of the caller `me`, the next node's thread
-    /// leads; otherwise returns the next node.
+    /// Ends the section of `node`. If it was the `last` that the caller `me` may run, the next
+    /// node's thread becomes the combiner; otherwise returns the next node.
     fn finish(&self, me: &Node<P>, node: &Node<P>, last: bool) -> Option<Node<P>> {
         let next = self.behind(node);
         let next = next.filter(|next| {
@@ -215,8 +215,8 @@ impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND,
         next
     }
 
-    /// The node behind `node`. If there is none, closes the queue. Spins for a moment if a thread
-    /// is just about to join.
+    /// Returns the node behind `node`. If there is none, closes the queue. Spins for a moment if a
+    /// thread is just joining.
     fn behind(&self, node: &Node<P>) -> Option<Node<P>> {
         let next = &node.waiter.next;
         // Relaxed: only whether it is zero matters here. Release: what was done to the value, to

@@ -1,4 +1,4 @@
-//! The mailbox of one CPU: a node of the arena that one client at a time has its section in.
+//! The mailbox of one CPU: a node of the arena, in which one client at a time posts its section.
 //!
 //! | field of the node | meaning |
 //! |---|---|
@@ -12,9 +12,9 @@
 //! ```
 //!
 //! - BOX-1: a client that has found the box empty by its exchange has it until the server empties
-//!   it. The server does that once for each section, after the section was run.
+//!   it. The server empties it once for each section, after running the section.
 //! - BOX-2: a client that sleeps has left the name of its node before `ASLEEP`: in its section and
-//!   not in the box, which may be another's by then. The server looks at that name before it
+//!   not in the box, which another client may have by then. The server reads that name before it
 //!   empties the box.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -32,7 +32,7 @@ const ASLEEP: u64 = 1;
 pub(super) struct Mailbox<P: Platform>(Node<P>);
 
 impl<P: Platform> Mailbox<P> {
-    /// The box that `word` names; `None` if there is none, or a parent process has left it.
+    /// Returns the box that `word` names; `None` if there is none, or a parent process has left it.
     pub(super) fn at(word: &P::U32) -> Option<Self> {
         // Acquire: pairs with the release in `of`.
         Self::named(word.load(Acquire))
@@ -43,8 +43,8 @@ impl<P: Platform> Mailbox<P> {
         Some(Self(Node { id, waiter: arena::<P>().resolve(id)? }))
     }
 
-    /// The box that `word` names, which is made if there is none; `None` if there is no node for
-    /// it.
+    /// Returns the box that `word` names, after making it if there is none; `None` if no node is
+    /// free for it.
     pub(super) fn of(word: &P::U32) -> Option<Self> {
         // Acquire: as in `at`.
         let mut seen = word.load(Acquire);
@@ -55,7 +55,7 @@ impl<P: Platform> Mailbox<P> {
             let new = Node::<P>::try_take()?;
             // Relaxed: published with the name.
             new.waiter.queue.store(0, Relaxed);
-            // Release: the empty box; pairs with the acquires, here where it fails too.
+            // Release: the empty box; pairs with the acquires in this function and in `at`.
             match word.compare_exchange(seen, new.bits(), Release, Acquire) {
                 Ok(_) => return Some(Self(new)),
                 Err(now) => {
@@ -66,22 +66,22 @@ impl<P: Platform> Mailbox<P> {
         }
     }
 
-    /// Gives the box back, which no thread uses.
+    /// Gives the box back; no thread may use it.
     pub(super) fn give(self) {
         self.0.give();
     }
 
-    /// Puts a section in, if the box is empty.
+    /// Posts a section if the box is empty; returns whether it was.
     pub(super) fn post(&self, section: Name) -> bool {
         let word = &self.0.waiter.queue;
-        // Relaxed: a look, so that the exchange seldom fails. Release: the section; pairs with the
+        // Relaxed: a check, so that the exchange seldom fails. Release: the section; pairs with the
         // acquire in `section`.
         word.load(Relaxed) == 0
             && word.compare_exchange(0, section.bits(), Release, Relaxed).is_ok()
     }
 
-    /// Waits until the caller's section was run: spins for at most `spin_ns`, and then sleeps and
-    /// leaves the name of its node in `sleeper`, which is the section's.
+    /// Waits until the caller's section was run: spins for at most `spin_ns` nanoseconds, then
+    /// leaves the name of its node in the section's `sleeper` and sleeps.
     pub(super) fn wait(&self, section: Name, sleeper: &P::U32, spin_ns: u32) {
         let word = &self.0.waiter.queue;
         let here = section.bits();
@@ -93,24 +93,24 @@ impl<P: Platform> Mailbox<P> {
         // Relaxed: published by the exchange.
         sleeper.store(me.bits(), Relaxed);
         // Release: the name of our node; pairs with the acquires in `section` and `empty`. Acquire
-        // where it fails: our section was run, as above.
+        // where it fails: our section was run; pairs with the release in `empty`.
         let sleeps = word.compare_exchange(here, here | ASLEEP, Release, Acquire);
-        // Acquire: as above.
+        // Acquire: pairs with the release in `empty`.
         while sleeps.is_ok() && word.load(Acquire) == here | ASLEEP {
-            // The reason for its return does not matter: the word tells.
+            // The reason for the return does not matter: the loop checks the word.
             let _ = P::park(me.waiter, None);
         }
         me.give();
     }
 
-    /// The content of the box, if it is not empty.
+    /// Returns the content of the box; `None` if it is empty.
     pub(super) fn section(&self) -> Option<Posted> {
         // Acquire: pairs with the releases in `post` and `wait`.
         let word = self.0.waiter.queue.load(Acquire);
         (word != 0).then_some(Posted(word))
     }
 
-    /// Empties the box, whose section was run, and wakes its client if it sleeps.
+    /// Empties the box after its section was run, and wakes its client if it sleeps.
     pub(super) fn empty(&self, posted: Posted) {
         let Posted(mut seen) = posted;
         loop {
@@ -133,7 +133,7 @@ impl<P: Platform> Mailbox<P> {
     }
 }
 
-/// The content that the server has found in a box.
+/// Content that the server has found in a box.
 #[derive(Clone, Copy)]
 pub(super) struct Posted(u64);
 

@@ -1,4 +1,4 @@
-//! Remote core locking: a thread that only runs the sections of others.
+//! Remote core locking (RCL): one thread only runs the critical sections of others.
 //!
 //! Source: J.-P. Lozi, F. David, G. Thomas, J. Lawall, G. Muller, "Remote Core Locking: Migrating
 //! Critical-Section Execution to Improve the Performance of Multithreaded Applications", USENIX ATC
@@ -20,19 +20,20 @@
 //!       the server has left
 //! ```
 //!
-//! A client posts its section in the mailbox of its CPU, or in another if a second client has that,
-//! and waits for the box to be emptied; the server goes round the boxes. Two lines move for a
-//! section, the box and the section itself, and no other client touches them: nothing is contended.
+//! A client posts its section in the mailbox of its CPU, or in another if a second client has taken
+//! that, and waits until the box is emptied; the server scans all boxes. For each section two cache
+//! lines move, the box and the section itself, and no other client touches them: nothing is
+//! contended.
 //!
 //! Departures: published servers never sleep, and have threads in reserve, so that one section may
-//! wait for another's; here a section that waits makes all wait.
+//! wait for another's; here a section that waits delays all others.
 //!
 //! - RCL-1: there is at most one server: it has taken `state` away from `NOBODY`.
-//! - RCL-2: a server that sleeps leaves no client waiting. A client posts, fences and looks at
-//!   `state`; the server says `ASLEEP`, fences and goes round once more.
-//! - RCL-3: a thread that takes `ASLEEP` away wakes the server that has said it. It reads the name
-//!   after its exchange, and so that server's or a later one's. There is a later one only if that
-//!   server has left and needs no wake; one wake too many does no harm. A name read before the
+//! - RCL-2: a server that sleeps leaves no client waiting. A client posts, fences and checks
+//!   `state`; the server stores `ASLEEP`, fences and scans the boxes once more.
+//! - RCL-3: a thread that replaces `ASLEEP` wakes the server that has stored it. It reads the name
+//!   after its exchange, so it gets that server's name or a later one's. There is a later one only
+//!   if that server has left and needs no wake; an extra wake does no harm. A name read before the
 //!   exchange may be an earlier server's: `ASLEEP` does not say which server sleeps.
 
 use core::cell::UnsafeCell;
@@ -51,17 +52,17 @@ const SERVES: u32 = 1;
 const ASLEEP: u32 = 2;
 const LEAVES: u32 = 3;
 
-/// The shortest pause that there is, between two rounds.
+/// Shortest possible pause between two rounds.
 const PAUSE: Budget = Budget::ns(1);
 
 /// A value whose critical sections are run by a thread that is lent to it: 8 bytes beside the
-/// value, 4 for each of `CPUS` CPUs, and a mailbox of 64 for each CPU that has used it, which is
-/// given back when the lock is dropped; on a simulated machine, that has to be inside the
-/// simulation.
+/// value, 4 bytes for each of `CPUS` CPUs, and a mailbox of 64 bytes for each CPU that has used it,
+/// which is given back when the lock is dropped; on a simulated machine, that must happen inside
+/// the simulation.
 ///
-/// While no server runs, clients that come wait for one. Clients spin for at most `SPIN_NS`
-/// nanoseconds, less if another thread wants their CPU, and then sleep; a server without anything
-/// to do spins for as long and sleeps then.
+/// While no server runs, arriving clients wait for one. Clients spin for at most `SPIN_NS`
+/// nanoseconds, less if another thread wants their CPU, and then sleep; an idle server also spins
+/// for `SPIN_NS` and then sleeps.
 #[repr(C)]
 pub struct Rcl<T, P: Platform, const CPUS: usize = 64, const SPIN_NS: u32 = 1_000_000> {
     state: P::U32,
@@ -71,15 +72,15 @@ pub struct Rcl<T, P: Platform, const CPUS: usize = 64, const SPIN_NS: u32 = 1_00
     platform: PhantomData<P>,
 }
 
-// SAFETY: only the server has the value (RCL-1), whatever thread that is, and what one did happens
-// before what the next does. A section and its result are `Send`.
+// SAFETY: only the server accesses the value (RCL-1), whichever thread that is, and each server's
+// work happens before the next one's. A section and its result are `Send`.
 unsafe impl<T: Send, P: Platform, const CPUS: usize, const SPIN_NS: u32> Sync
     for Rcl<T, P, CPUS, SPIN_NS>
 {
 }
 
 impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Rcl<T, P, CPUS, SPIN_NS> {
-    /// A lock with the value `data`, and without a server.
+    /// Creates a lock with the value `data` and without a server.
     pub const fn new(data: T) -> Self {
         assert!(CPUS > 0, "a lock without a mailbox");
         Self {
@@ -91,13 +92,13 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Rcl<T, P, CPUS, SPIN
         }
     }
 
-    /// Lets the server run `section` on the value, and returns its result. Blocks until then, so
-    /// for as long as no server runs; spins and then sleeps. Naps while all mailboxes are taken, or
-    /// there is no node for the caller.
+    /// Lets the server run `section` on the value, and returns its result. Blocks until then, also
+    /// while no server runs; spins and then sleeps. Naps while all mailboxes are taken, or no node
+    /// is free for the caller.
     ///
     /// # Panics
     ///
-    /// If the section panics, which ends the server too.
+    /// If the section panics, which also ends the server.
     pub fn with<F, R>(&self, section: F) -> R
     where
         F: FnOnce(&mut T) -> R + Send,
@@ -116,7 +117,7 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Rcl<T, P, CPUS, SPIN
         };
         // RCL-2: pairs with the fence in `sleep`.
         P::fence(SeqCst);
-        // Relaxed: by the fence it sees what the server says before its own fence, and `wake`
+        // Relaxed: by the fence it sees what the server stored before its own fence, and `wake`
         // acquires.
         if self.state.load(Relaxed) == ASLEEP {
             self.wake(SERVES);
@@ -125,21 +126,22 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Rcl<T, P, CPUS, SPIN
         section.result()
     }
 
-    /// Makes the thread that [runs](Server::run) the result the server; `None` if there is one.
+    /// Makes the thread that [runs](Server::run) the returned value the server; returns `None` if
+    /// there is a server.
     pub fn lend(&self) -> Option<Server<'_, T, P, CPUS, SPIN_NS>> {
         // Acquire: pairs with the release by which the last server has left.
         self.state.compare_exchange(NOBODY, SERVES, Acquire, Relaxed).ok()?;
         Some(Server { lock: self })
     }
 
-    /// Makes the server, or the thread that is to be it, leave; returns whether there is one. Does
-    /// not wait for it. A client whose section was not begun then waits for the next server. A
-    /// section may call it.
+    /// Asks the server to leave, even if it does not run yet; returns whether there is one. Does
+    /// not wait for it. A client whose section has not begun then waits for the next server. A
+    /// section may call this.
     pub fn stop(&self) -> bool {
         self.wake(LEAVES)
     }
 
-    /// The value: no other thread has it.
+    /// Returns the value; `&mut self` excludes other threads.
     pub fn get_mut(&mut self) -> &mut T {
         self.data.get_mut()
     }
@@ -147,12 +149,12 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Rcl<T, P, CPUS, SPIN
     /// SERVES or ASLEEP → `then`, and wakes the server if it sleeps. Returns whether there is a
     /// server.
     fn wake(&self, then: u32) -> bool {
-        // Relaxed, here and where the exchange fails: no more is read by it than the state.
+        // Relaxed, here and where the exchange fails: only the state is read.
         let mut seen = self.state.load(Relaxed);
         while ![NOBODY, LEAVES, then].contains(&seen) {
             // Acquire: pairs with the release in `sleep`, for the name of the server's node.
-            // Nothing is released: the server goes round after it has seen `SERVES`, and fences
-            // before it sleeps again.
+            // Nothing is released: the server scans the boxes after it has seen `SERVES`, and
+            // fences before it sleeps again.
             match self.state.compare_exchange(seen, then, Acquire, Relaxed) {
                 Ok(_) => {
                     // RCL-3: not before the exchange.
@@ -169,7 +171,7 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Rcl<T, P, CPUS, SPIN
         seen != NOBODY
     }
 
-    /// The server's node, as the thread that has taken `ASLEEP` away sees it.
+    /// Returns the server's node, as the thread that has replaced `ASLEEP` sees it.
     fn sleeper(&self) -> Option<WaiterRef> {
         // Relaxed: acquired with `ASLEEP`.
         Node::<P>::at(self.server.load(Relaxed))?.reference()
@@ -186,20 +188,20 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Drop for Rcl<T, P, C
     }
 }
 
-/// The right to serve a lock: the thread that runs it is lent to the lock. Dropped, it is given
-/// back.
+/// The right to serve a lock: the thread that runs it is lent to the lock. Dropping it gives the
+/// right back.
 #[must_use = "no section is served before the server runs"]
 pub struct Server<'a, T, P: Platform, const CPUS: usize, const SPIN_NS: u32> {
     lock: &'a Rcl<T, P, CPUS, SPIN_NS>,
 }
 
 impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Server<'_, T, P, CPUS, SPIN_NS> {
-    /// Runs sections on the calling thread until [`Rcl::stop`]. Spins while there is nothing to do,
-    /// and then sleeps; naps first if there is no node for the caller.
+    /// Runs sections on the calling thread until [`Rcl::stop`]. Spins while idle, and then sleeps;
+    /// naps first while no node is free for the caller.
     ///
     /// # Panics
     ///
-    /// If a section panics. Then no thread serves, until the next is lent.
+    /// If a section panics. Then no thread serves until another is lent.
     pub fn run(self) {
         let me = Node::<P>::take();
         let back = Finally(|| arena::<P>().give(me.id));
@@ -214,31 +216,31 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Server<'_, T, P, CPU
                 self.sleep(&me);
                 idle_since = None;
             } else {
-                // Whatever was seen: a round is next.
+                // The result does not matter: a round is next.
                 let _ = self.lock.state.spin_while(Relaxed, PAUSE, |state| state == SERVES);
             }
         }
         drop(back);
     }
 
-    /// Runs what is posted; returns whether anything was.
+    /// Runs the posted sections; returns whether there were any.
     fn round(&self) -> bool {
         let mut found = false;
         for mailbox in self.lock.boxes.iter().filter_map(Mailbox::<P>::at) {
             let Some(posted) = mailbox.section() else { continue };
             found = true;
-            // Also where the section panics.
+            // Empties the box even if the section panics.
             let emptied = Finally(|| mailbox.empty(posted));
-            // SAFETY: we are the server (RCL-1), so the value is ours; BOX-1, so the section's
-            // owner waits, and this is the only time that it is run.
+            // SAFETY: we are the server (RCL-1), so the value is ours; by BOX-1 the section's owner
+            // waits, and the section runs only this once.
             unsafe { posted.name().run::<T, P>(&mut *self.lock.data.get()) };
             drop(emptied);
         }
         found
     }
 
-    /// Whether `SPIN_NS` have passed after `idle_since` without a section to run. Sets `idle_since`
-    /// to now if it is `None`.
+    /// Returns whether `SPIN_NS` have passed after `idle_since` without a section to run. Sets
+    /// `idle_since` to the current time if it is `None`.
     fn is_to_sleep(idle_since: &mut Option<u64>) -> bool {
         SPIN_NS == 0 || {
             let now = P::now(Clock::Monotonic);
@@ -246,11 +248,11 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Server<'_, T, P, CPU
         }
     }
 
-    /// Sleeps until a client has posted, or the server is to leave.
+    /// Sleeps until a client has posted, or the server must leave.
     fn sleep(&self, me: &Node<P>) {
         let state = &self.lock.state;
         // Release: the name of our node; pairs with the acquire in `wake`. Relaxed where it fails:
-        // we are to leave, which `run` sees next.
+        // the server must leave, which `run` sees next.
         if state.compare_exchange(SERVES, ASLEEP, Release, Relaxed).is_err() {
             return;
         }
@@ -264,7 +266,7 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Server<'_, T, P, CPU
         }
         // Relaxed: as in `run`.
         while state.load(Relaxed) == ASLEEP {
-            // The reason for its return does not matter: the state tells.
+            // The reason for the return does not matter: the loop checks the state.
             let _ = P::park(me.waiter, None);
         }
     }

@@ -1,5 +1,5 @@
-//! A critical section that another thread may run: it is on the stack of the thread that waits for
-//! it, and its name is its address.
+//! A critical section that another thread may run: it lives on the stack of the thread that waits
+//! for it, and its address is its name.
 //!
 //! ```text
 //!   Asked ─── taken out, by its runner ───────► Begun ──── it has returned ────► Done
@@ -11,48 +11,49 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::{Atomic, Platform};
 
-/// The address of a section, as a word of a node holds it. Its lowest bit is 0.
+/// Address of a section, as stored in a word of a node. Its lowest bit is 0.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Name(u64);
 
 impl Name {
-    /// The bits of the word.
+    /// Returns the bits of the word.
     pub(super) fn bits(self) -> u64 {
         self.0
     }
 
-    /// The section that a word names.
+    /// Returns the section that a word names.
     pub(super) fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// Runs the section on the calling thread. If the section panics, so does this, and the section
-    /// stays without a result.
+    /// Runs the section on the calling thread. If the section panics, this function panics too, and
+    /// the section has no result.
     ///
     /// # Safety
     ///
-    /// This is the name of a section on a `T` that was not run before. The section's owner waits,
-    /// and does not look at the section until it is notified, after this. What the owner did
-    /// happens before.
+    /// `self` names a section on a `T` that was not run before. The section's owner waits, and does
+    /// not access the section until it is notified, after this call. What the owner did happens
+    /// before this call.
     pub(super) unsafe fn run<T, P: Platform>(self, data: &mut T) {
         let head = ptr::with_exposed_provenance::<Head<T, P>>(self.0 as usize);
         // SAFETY: a section begins with a `Head`, and its function is made for its type.
         unsafe { ((*head).run)(self, data) };
     }
 
-    /// The name of the node by which the section's owner sleeps, if it does.
+    /// Returns the name of the node on which the section's owner sleeps, if it does.
     ///
     /// # Safety
     ///
-    /// This is the name of a section whose owner waits, and does so until the caller is done.
+    /// `self` names a section whose owner waits, at least until this call has returned.
     pub(super) unsafe fn sleeper<P: Platform>(self) -> u32 {
         let head = ptr::with_exposed_provenance::<P::U32>(self.0 as usize);
-        // SAFETY: a section begins with that. Relaxed: acquired with the word that says so.
+        // SAFETY: a section begins with this word. Relaxed: acquired with the word that says that
+        // the owner sleeps.
         unsafe { (*head).load(Relaxed) }
     }
 }
 
-/// The beginning of a section, whatever the section does.
+/// Common beginning of all sections.
 #[repr(C)]
 struct Head<T, P: Platform> {
     sleeper: P::U32,
@@ -78,21 +79,21 @@ impl<T, P: Platform, F: FnOnce(&mut T) -> R, R> Section<T, P, F, R> {
         Self { head, state: UnsafeCell::new(State::Asked(section)) }
     }
 
-    /// Where the owner leaves the name of its node, before it says that it sleeps.
+    /// Word where the owner leaves the name of its node before it announces that it sleeps.
     pub(super) fn sleeper(&self) -> &P::U32 {
         &self.head.sleeper
     }
 
-    /// The section's name, while it stays where it is.
+    /// Returns the section's name, which is valid while the section does not move.
     pub(super) fn name(&self) -> Name {
         Name(ptr::from_ref(self).expose_provenance() as u64)
     }
 
-    /// The section's result.
+    /// Returns the section's result.
     ///
     /// # Panics
     ///
-    /// If the section has panicked, on whichever thread.
+    /// If the section has panicked, on any thread.
     pub(super) fn result(self) -> R {
         match self.state.into_inner() {
             State::Done(result) => result,
@@ -101,7 +102,7 @@ impl<T, P: Platform, F: FnOnce(&mut T) -> R, R> Section<T, P, F, R> {
         }
     }
 
-    /// The function that the section was made of.
+    /// Returns the function that the section was made of.
     ///
     /// # Panics
     ///
@@ -118,18 +119,19 @@ impl<T, P: Platform, F: FnOnce(&mut T) -> R, R> Section<T, P, F, R> {
     /// The same as for [`Name::run`], of a section of this type.
     unsafe fn run(name: Name, data: &mut T) {
         let at = ptr::with_exposed_provenance::<Self>(name.0 as usize);
-        // SAFETY: the caller's promise: it is there, and no other thread looks at its state.
+        // SAFETY: by the caller's promise the section is alive, and no other thread accesses its
+        // state.
         let state = unsafe { (*at).state.get() };
-        // SAFETY: as above.
+        // SAFETY: by the caller's promise no other thread accesses the state.
         if let State::Asked(section) = unsafe { state.replace(State::Begun) } {
             let result = section(data);
-            // SAFETY: as above; `Begun` needs no drop.
+            // SAFETY: no other thread accesses the state, and `Begun` needs no drop.
             unsafe { state.write(State::Done(result)) };
         }
     }
 }
 
-/// Runs a function when it is dropped, also where a section panics.
+/// Runs a function when it is dropped, also if a section panics.
 pub(super) struct Finally<F: FnMut()>(pub(super) F);
 
 impl<F: FnMut()> Drop for Finally<F> {

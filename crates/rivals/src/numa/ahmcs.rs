@@ -1,5 +1,5 @@
-//! The adaptive HMCS lock (AHMCS): as [`Hmcs`](super::Hmcs), but a thread that finds no company in
-//! its socket leaves that queue out.
+//! The adaptive HMCS lock (AHMCS): [`Hmcs`](super::Hmcs), in which a thread that meets no other
+//! thread of its socket skips the socket's queue.
 //!
 //! Source: M. Chabbi, J. Mellor-Crummey, "Contention-Conscious, Locality-Preserving Locks", PPoPP
 //! 2016: its fast path (take the top if it is free) and its hysteresis, with two levels.
@@ -17,11 +17,11 @@
 //!   else ────────────────────────────► as in HMCS; `alone` + 1 if none came behind, else 0
 //! ```
 //!
-//! - AHMCS-1: a thread that has a place for itself is in no socket's queue, and tells none.
-//! - AHMCS-2: `alone` decides which way is taken, never what is correct.
+//! - AHMCS-1: a thread that has a place for itself is in no socket's queue, and notifies none.
+//! - AHMCS-2: `alone` decides only which path is taken; correctness does not depend on it.
 //!
-//! One departure: the published lock remembers for each thread on which level it met no other; here
-//! a socket remembers it, because the lock does not know its threads.
+//! One departure from the source: the published lock remembers for each thread on which level it
+//! met no other; here a socket remembers it, because the lock does not know its threads.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -31,9 +31,9 @@ use super::hmcs::{NO_SOCKET, Over, Root, Socket};
 use super::queue;
 use crate::classic::node::Node;
 
-/// An AHMCS lock of `SOCKETS` queues under one; with more sockets, some share one. 64 bytes, 128
-/// for each, and a node of 64 for the owner, for each waiter and for the place of the owner's
-/// socket.
+/// An AHMCS lock of `SOCKETS` queues under one; on a machine with more sockets, some share a queue.
+/// 64 bytes, 128 bytes for each queue, and a node of 64 bytes for the owner, for each waiter and
+/// for the place of the owner's socket.
 #[repr(C, align(64))]
 pub struct Ahmcs<
     P: Platform,
@@ -45,8 +45,8 @@ pub struct Ahmcs<
     sockets: [Adaptive<P>; SOCKETS],
 }
 
-/// The queue of one socket, and whether it is worth joining. On lines of their own: arriving
-/// waiters read the one, and joining writes the other.
+/// The queue of one socket, and whether it is worth joining. They are on separate cache lines,
+/// because arriving waiters read `alone` and joining writes the queue.
 #[repr(C)]
 struct Adaptive<P: Platform> {
     socket: Socket<P>,
@@ -66,7 +66,7 @@ impl<P: Platform, const SOCKETS: usize, const BUDGET: u32, const HYSTERESIS: u32
     };
 
     /// Takes the lock if it is free, or joins a queue and spins until the caller has the lock. Naps
-    /// first if there is no node for the caller.
+    /// first while no node is free for the caller.
     pub fn lock(&self) {
         let number = queue::number::<P>(SOCKETS);
         let me = Node::take();
@@ -92,7 +92,7 @@ impl<P: Platform, const SOCKETS: usize, const BUDGET: u32, const HYSTERESIS: u32
     }
 
     /// Releases the lock: to the next waiter of the owner's socket, or to another socket. Spins for
-    /// a moment if a waiter is just about to join.
+    /// a moment if a waiter is just joining.
     ///
     /// # Safety
     ///

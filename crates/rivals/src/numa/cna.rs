@@ -1,7 +1,7 @@
 //! The compact NUMA-aware lock: an MCS queue from which the owner takes waiters that are far away.
 //!
 //! Source: D. Dice, A. Kogan, "Compact NUMA-aware Locks", EuroSys 2019; without its shuffle
-//! reduction, which looks for neighbours less often while no waiter is set aside.
+//! reduction, which searches for neighbours less often while no waiter is set aside.
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
@@ -23,21 +23,20 @@
 //!     └─status─► far ──► far                    set aside; the name goes on with the lock
 //! ```
 //!
-//! The queue that was set aside is named in the same word as the grant: no other state is shared.
-//! The owner looks for the next waiter of its own socket as it unlocks, and sets those before it
-//! aside. They come back in front of the main queue if no waiter of the socket is left, or by lot,
-//! once in `KEEP + 1` times.
+//! The same word grants the lock and names the queue that was set aside: no other state is shared.
+//! The owner searches for the next waiter of its own socket as it unlocks, and sets those before it
+//! aside. They come back in front of the main queue if no waiter of the socket is left, or at
+//! random, once in `KEEP + 1` unlocks.
 //!
 //! - CNA-1: a waiter is in one of the two queues, once, and only the owner moves it.
 //! - CNA-2: the tail of the main queue is never moved: a waiter that is set aside has another
 //!   behind it.
 //! - CNA-3: the last that was set aside links to none.
-//! - CNA-4: the main queue ends only if no waiter is set aside; otherwise the waiters that are set
-//!   aside become the main queue.
+//! - CNA-4: the main queue ends only if no waiter is set aside; otherwise those become the main
+//!   queue.
 //!
-//! As in [`Mcs`](crate::classic::Mcs), the owner's name stands beside the tail: in the
-//! published lock the thread that unlocks hands the node in again, and the lock has 8 bytes of one
-//! pointer.
+//! As in [`Mcs`](crate::classic::Mcs), the owner's name stands beside the tail: in the published
+//! lock the thread that unlocks passes the node in again, and the lock is one pointer of 8 bytes.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -47,15 +46,15 @@ use crate::classic::node::Node;
 
 /// The status of a waiter that does not have the lock.
 const WAITING: u32 = 0;
-/// The status of an owner, with no waiter set aside. Any other is a name.
+/// The status of an owner, if no waiter is set aside. Any other value is a name.
 const GRANTED: u32 = 1;
-/// The socket of an owner that did not have to wait: it is asked for when it matters.
+/// The socket of an owner that did not have to wait: it is determined when needed.
 const NOT_ASKED: u16 = u16::MAX;
 
 const _: () = assert!(WaiterId::new(1, 1).bits() > GRANTED);
 
-/// A CNA lock, 8 bytes; and a node of 64 for the owner and for each waiter. Waiters that were set
-/// aside come back once in `KEEP + 1` unlocks, a power of two.
+/// A CNA lock of 8 bytes, and a node of 64 bytes for the owner and for each waiter. Waiters that
+/// were set aside come back once in `KEEP + 1` unlocks, which must be a power of two.
 #[repr(C)]
 pub struct Cna<P: Platform, const KEEP: u32 = 0xFFFF> {
     tail: P::U32,
@@ -69,8 +68,8 @@ impl<P: Platform, const KEEP: u32> Cna<P, KEEP> {
         Self { tail: P::U32::ZERO, owner: P::U32::ZERO }
     };
 
-    /// Joins the queue and spins until the lock is granted. Naps first if there is no node for the
-    /// caller.
+    /// Joins the queue and spins until the lock is granted. Naps first while no node is free for
+    /// the caller.
     pub fn lock(&self) {
         let me = Node::take();
         Self::begin(&me);
@@ -95,8 +94,8 @@ impl<P: Platform, const KEEP: u32> Cna<P, KEEP> {
         me.inspect(|me| self.own(me)).is_some()
     }
 
-    /// Releases the lock: to the next waiter of the owner's socket, or to the first that was set
-    /// aside, or to the next in the queue. Spins for a moment if a waiter is just about to join.
+    /// Releases the lock: to the next waiter of the owner's socket, or to the first waiter that was
+    /// set aside, or to the next in the queue. Spins for a moment if a waiter is just joining.
     ///
     /// # Safety
     ///
@@ -115,10 +114,11 @@ impl<P: Platform, const KEEP: u32> Cna<P, KEEP> {
         me.give();
     }
 
-    /// Ends the main queue, in which the caller is alone; `false` if a waiter has joined (CNA-4).
+    /// Ends the main queue, in which the caller is alone; returns `false` if a waiter has joined
+    /// (CNA-4).
     fn leave(&self, me: &Node<P>) -> bool {
         let first = Self::first_aside(me);
-        // Relaxed: the queue that was set aside is the owner's.
+        // Relaxed: only the owner accesses the queue that was set aside.
         let last = first.as_ref().map_or(0, |first| first.waiter.resume.load(Relaxed));
         // Release: what we have done, to the arriving waiter that finds the queue empty; and what
         // we know of the node of `last`, to the arriving waiter that links itself behind it. Pairs
@@ -133,7 +133,7 @@ impl<P: Platform, const KEEP: u32> Cna<P, KEEP> {
         true
     }
 
-    /// The waiter that gets the lock next, and its status then. `next` is behind the owner.
+    /// Returns the waiter that gets the lock next, and its new status. `next` is behind the owner.
     fn successor(me: &Node<P>, next: u32) -> Option<(Node<P>, u32)> {
         if P::random() & KEEP != 0
             && let Some(near) = Self::find_near(me, next)
@@ -150,7 +150,7 @@ impl<P: Platform, const KEEP: u32> Cna<P, KEEP> {
         Some((first, GRANTED))
     }
 
-    /// The first waiter of the owner's socket; those before it are set aside.
+    /// Finds the first waiter of the owner's socket, and sets the waiters before it aside.
     fn find_near(me: &Node<P>, next: u32) -> Option<Node<P>> {
         let mine = match me.waiter.socket.load(Relaxed) {
             NOT_ASKED => here::<P>(),
@@ -173,7 +173,7 @@ impl<P: Platform, const KEEP: u32> Cna<P, KEEP> {
 
     /// Puts the nodes from `first` to `last` behind those that were set aside.
     fn set_aside(me: &Node<P>, first: u32, last: &Node<P>) {
-        // Relaxed, all: the owner's, handed on with the lock.
+        // Relaxed, all: only the owner accesses them, and they are handed on with the lock.
         last.waiter.next.store(0, Relaxed);
         let head = match Self::first_aside(me) {
             Some(head) => {
@@ -205,12 +205,12 @@ impl<P: Platform, const KEEP: u32> Cna<P, KEEP> {
     }
 
     fn own(&self, me: &Node<P>) {
-        // Relaxed: for ourselves; the next owner writes it after us, because it comes after us.
+        // Relaxed: only the owner uses it; the next owner writes it after us.
         self.owner.store(me.bits(), Relaxed);
     }
 }
 
-/// The socket of the caller.
+/// Returns the socket of the caller.
 fn here<P: Platform>() -> u16 {
     P::socket().0 as u16
 }

@@ -1,4 +1,4 @@
-//! Cohort locks: one lock for each socket, and one for the sockets.
+//! Cohort locks: one lock for each socket, and a global lock for the sockets.
 //!
 //! Source: D. Dice, V. Marathe, N. Shavit, "Lock Cohorting: A General Technique for Designing NUMA
 //! Locks", PPoPP 2012: C-BO-MCS and C-TKT-MCS; `004_…`, "Cohort lock".
@@ -20,18 +20,18 @@
 //!   socket 0               socket 1
 //! ```
 //!
-//! The first of each queue takes part in the contest for the global lock. The owner hands both
-//! locks to the waiter behind it, up to `BUDGET` times; then, or if there is none, it releases
-//! them.
+//! The first waiter of each queue competes for the global lock. The owner hands both locks to the
+//! waiter behind it, up to `BUDGET` times; then, or if no waiter is there, it releases them.
 //!
-//! - COHORT-1: the owner of the lock has the global one and is the first of its socket's queue; or
-//!   has the global one only, by a try.
-//! - COHORT-2: after `BUDGET` hand-overs in a row the global lock is released, whoever waits.
+//! - COHORT-1: the owner of the lock has the global lock and is the first of its socket's queue;
+//!   or, after a try, has only the global lock.
+//! - COHORT-2: after `BUDGET` hand-overs in a row the global lock is released, even if waiters of
+//!   the socket remain.
 //! - COHORT-3: the global lock is released last. The published code releases it first; then the
 //!   socket's queue would be touched when the next owner may have freed the lock already.
 //!
-//! `holder` is written once per cohort. A thread that has moved to another socket in between
-//! unlocks all the same.
+//! `holder` is written once per cohort. A thread that has moved to another socket in between can
+//! still unlock.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -45,19 +45,19 @@ use antiphon_sync::lock::Lock;
 /// The status of a waiter that was handed both locks.
 const OWNS: u32 = 1;
 
-/// `holder` of a lock that was acquired by a try: no queue has to be notified.
+/// `holder` of a lock that was acquired by a try: no queue must be notified.
 const NO_SOCKET: u16 = u16::MAX;
 
-/// A lock that any thread may release for the thread that has acquired it.
+/// A lock that a thread may release on behalf of the thread that has acquired it.
 ///
 /// # Safety
 ///
-/// [`Lock::unlock`] works in any thread that comes after the thread that has locked. A thread for
-/// which [`is_held`](Self::is_held) returns `false` comes after the last owner.
+/// [`Lock::unlock`] works in any thread that is ordered after the thread that has locked. A thread
+/// for which [`is_held`](Self::is_held) returns `false` is ordered after the last owner.
 pub unsafe trait Oblivious: Lock {
-    /// Whether the lock is held.
+    /// Returns whether the lock is held.
     fn is_held(&self) -> bool;
-    /// Spins until the lock, if it is held, was released once or more.
+    /// Spins until the lock, if it is held, was released at least once.
     fn wait_for_release(&self);
 }
 
@@ -72,7 +72,7 @@ unsafe impl<P: Platform, const FIRST_NS: u32> Oblivious for Ttas<P, FIRST_NS> {
     }
 }
 
-// SAFETY: the counter is the lock's, not a thread's; and it is acquired where it is read.
+// SAFETY: the counter belongs to the lock, not to a thread; and `is_held` acquires.
 unsafe impl<P: Platform> Oblivious for Ticket<P> {
     fn is_held(&self) -> bool {
         self.is_held()
@@ -91,8 +91,9 @@ pub type CBoMcs<P, const SOCKETS: usize = 8, const BUDGET: u32 = 64> =
 pub type CTktMcs<P, const SOCKETS: usize = 8, const BUDGET: u32 = 64> =
     Cohort<P, Ticket<P>, SOCKETS, BUDGET>;
 
-/// A cohort lock of `SOCKETS` MCS queues under a global lock; with more sockets, some share one.
-/// 64 bytes, 64 for each, and a node of 64 for the owner and for each waiter.
+/// A cohort lock of `SOCKETS` MCS queues under a global lock; on a machine with more sockets, some
+/// share a queue. 64 bytes, 64 bytes for each queue, and a node of 64 bytes for the owner and for
+/// each waiter.
 #[repr(C, align(64))]
 pub struct Cohort<P: Platform, G: Oblivious, const SOCKETS: usize = 8, const BUDGET: u32 = 64> {
     global: G,
@@ -118,21 +119,21 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32>
     };
 
     /// Joins the queue of the caller's socket and spins until the caller has the lock. Naps first
-    /// if there is no node for the caller.
+    /// while no node is free for the caller.
     pub fn lock(&self) {
         let number = queue::number::<P>(SOCKETS);
         let socket = &self.sockets[number];
         let me = Node::take();
         if socket.queue.join(&me) == LEADS {
             self.global.lock();
-            // Relaxed, both: the owner's, handed on with the lock.
+            // Relaxed, both: only the owner accesses them, and they are handed on with the lock.
             self.holder.store(number as u16, Relaxed);
             socket.passed.store(0, Relaxed);
         }
         socket.owner.store(me.bits(), Relaxed);
     }
 
-    /// Acquires the lock if a try gets the global one; never blocks, and joins no queue.
+    /// Acquires the lock if a try acquires the global lock; never blocks, and joins no queue.
     pub fn try_lock(&self) -> bool {
         let had = self.global.try_lock();
         if had {
@@ -142,7 +143,7 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32>
     }
 
     /// Releases the lock: to the next waiter of the owner's socket, or to another socket. Spins for
-    /// a moment if a waiter is just about to join.
+    /// a moment if a waiter is just joining.
     ///
     /// # Safety
     ///
@@ -153,17 +154,18 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32>
         if holder.is_some_and(Socket::hands_over::<BUDGET>) {
             return;
         }
-        // COHORT-3.
-        // SAFETY: held for the caller, by it or by another of its socket, which has handed it over.
+        // COHORT-3. SAFETY: the caller holds the global lock: it has acquired it, or another thread
+        // of its socket has and has handed it over.
         unsafe { self.global.unlock() };
     }
 
-    /// Whether the lock is held. A caller that gets `false` comes after the last owner.
+    /// Returns whether the lock is held. A caller that gets `false` is ordered after the last
+    /// owner.
     pub(super) fn is_held(&self) -> bool {
         self.global.is_held()
     }
 
-    /// Spins until the lock, if it is held, has left a socket once or more.
+    /// Spins until the lock, if it is held, has left a socket at least once.
     pub(super) fn wait_for_release(&self) {
         self.global.wait_for_release();
     }
@@ -172,11 +174,11 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32>
 impl<P: Platform> Socket<P> {
     const NEW: Self = Self { queue: Queue::NEW, owner: P::U32::ZERO, passed: P::U32::ZERO };
 
-    /// Hands the lock to the next of the queue; `false` if the global lock is to be released, and
-    /// the owner is out of the queue then.
+    /// Hands the lock to the next waiter of the queue; returns `false` if the global lock must be
+    /// released, and the owner has then left the queue.
     fn hands_over<const BUDGET: u32>(&self) -> bool {
         let me = Node::<P>::of_owner(&self.owner);
-        // Relaxed, both: the owner's, handed on with the lock.
+        // Relaxed, both: only the owner accesses it, and it is handed on with the lock.
         let passed = self.passed.load(Relaxed) + 1;
         self.passed.store(passed, Relaxed);
         // COHORT-2.

@@ -22,9 +22,10 @@
 //! - RWC-1: a reader counts itself in before it looks for a writer, and a writer takes the lock
 //!   before it looks for readers; a sequentially consistent fence is between the two, on both
 //!   sides. So at least one of them sees the other.
-//! - RWC-2: a reader leaves by the counter on which it came ([`Seat`]), wherever it runs by then.
-//! - RWC-3: a reader that has seen the writers' lock go from hand to hand `PATIENCE` times raises
-//!   the barrier, and no writer joins before that reader is in.
+//! - RWC-2: a reader leaves by the counter on which it entered ([`Seat`]), whichever socket it runs
+//!   on by then.
+//! - RWC-3: a reader that has seen the writers' lock change hands `PATIENCE` times raises the
+//!   barrier, and no writer joins before that reader is in.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -34,8 +35,8 @@ use super::cohort::{Cohort, Oblivious};
 use super::queue;
 use crate::classic::Ticket;
 
-/// A C-RW-WP lock of `SOCKETS` counters; with more sockets, some share one. 128 bytes, 128 for each
-/// socket, and the nodes of its writers. Readers need none.
+/// A C-RW-WP lock of `SOCKETS` counters; on a machine with more sockets, some share a counter. 128
+/// bytes, 128 bytes for each counter, and the nodes of its writers. Readers need no nodes.
 #[repr(C, align(64))]
 pub struct CohortRw<
     P: Platform,
@@ -49,11 +50,11 @@ pub struct CohortRw<
     barrier: Line<P>,
 }
 
-/// A counter.
+/// Counter of the readers of one socket, on its own cache line.
 #[repr(C, align(64))]
 struct Line<P: Platform>(P::U32);
 
-/// A reader's counter: the reader leaves by its seat.
+/// Names the counter of a reader; the reader leaves by its seat.
 #[must_use = "a reader leaves by its seat"]
 #[derive(Debug)]
 pub struct Seat(u16);
@@ -68,8 +69,8 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32, const P
         barrier: Line(P::U32::ZERO),
     };
 
-    /// Acquires the lock for reading; spins until the caller has it. A thread that reads already
-    /// must not wait here.
+    /// Acquires the lock for reading; spins until the caller has it. A thread that already reads
+    /// must not call this.
     pub fn read(&self) -> Seat {
         let mut turns = 0;
         let seat = loop {
@@ -78,7 +79,7 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32, const P
                 None => self.writers.wait_for_release(),
             }
             turns += 1;
-            // RWC-3. Relaxed: it asks, and orders nothing.
+            // RWC-3. Relaxed: it is only a request, and orders nothing.
             if turns == PATIENCE {
                 self.barrier.0.fetch_add(1, Relaxed);
             }
@@ -97,7 +98,7 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32, const P
         self.readers[number].0.fetch_add(1, Relaxed);
         // RWC-1: pairs with the fence in `write`.
         P::fence(SeqCst);
-        // The work of the last writer happens before this, by the acquire in there.
+        // The work of the last writer happens before this, by the acquire in `is_held`.
         if self.writers.is_held() {
             self.leave(&seat);
             return None;
@@ -105,7 +106,7 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32, const P
         Some(seat)
     }
 
-    /// Releases what was acquired for reading; never waits.
+    /// Releases the lock held for reading; never waits.
     ///
     /// # Safety
     ///
@@ -114,8 +115,8 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32, const P
         self.leave(&seat);
     }
 
-    /// Acquires the lock for writing; spins until the caller has it. Naps first if there is no node
-    /// for the caller.
+    /// Acquires the lock for writing; spins until the caller has it. Naps first while no node is
+    /// free for the caller.
     pub fn write(&self) {
         // Relaxed: it orders nothing.
         self.barrier.0.wait_while(Relaxed, |impatient| impatient != 0);
@@ -123,13 +124,13 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32, const P
         // RWC-1: pairs with the fence in `try_read`.
         P::fence(SeqCst);
         for Line(readers) in &self.readers {
-            // Acquire: what they have read; pairs with the release in `leave`.
+            // Acquire: what readers have read; pairs with the release in `leave`.
             readers.wait_while(Acquire, |readers| readers != 0);
         }
     }
 
     /// Acquires the lock for writing if it is free; never blocks. It fails while a reader checks
-    /// whether it may come in.
+    /// whether it may enter.
     pub fn try_write(&self) -> bool {
         if !self.writers.try_lock() {
             return false;
@@ -138,24 +139,24 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32, const P
         // Acquire: as in `write`.
         let empty = self.readers.iter().all(|Line(readers)| readers.load(Acquire) == 0);
         if !empty {
-            // SAFETY: acquired above.
+            // SAFETY: `try_lock` has acquired the lock.
             unsafe { self.writers.unlock() };
         }
         empty
     }
 
-    /// Releases what was acquired for writing.
+    /// Releases the lock held for writing.
     ///
     /// # Safety
     ///
     /// The caller owns the lock for writing.
     pub unsafe fn unlock_write(&self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller owns the lock for writing, by its promise.
         unsafe { self.writers.unlock() };
     }
 
     fn leave(&self, seat: &Seat) {
-        // Release: what we have read; pairs with the acquires of a writer.
+        // Release: what we have read; pairs with the acquires in `write` and `try_write`.
         self.readers[usize::from(seat.0)].0.fetch_sub(1, Release);
     }
 }

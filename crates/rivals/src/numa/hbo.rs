@@ -1,4 +1,4 @@
-//! The hierarchical backoff lock (HBO): a test-and-set lock whose waiters stay away for longer if
+//! The hierarchical backoff lock (HBO): a test-and-set lock whose waiters back off for longer if
 //! the owner is on another socket.
 //!
 //! Source: Z. Radović, E. Hagersten, "Hierarchical Backoff Locks for Nonuniform Communication
@@ -14,8 +14,8 @@
 //!                       on our socket and was not
 //! ```
 //!
-//! The first NUMA-aware lock, and the smallest: it only lets neighbours come back sooner. It
-//! promises nothing to the others.
+//! The first NUMA-aware lock, and the smallest: it only lets neighbours come back sooner. It gives
+//! no guarantee to the others.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -25,7 +25,7 @@ use crate::classic::stay_away;
 
 const FREE: u16 = 0;
 
-/// The longest pause is the first, doubled this often.
+/// The longest pause is the first one, doubled this many times.
 const DOUBLINGS: u32 = 6;
 
 /// An HBO lock, 2 bytes. The first backoff is `NEAR_NS` nanoseconds long if the owner is on the
@@ -39,7 +39,7 @@ impl<P: Platform, const NEAR_NS: u32, const FAR_NS: u32> Hbo<P, NEAR_NS, FAR_NS>
     /// A free lock.
     pub const NEW: Self = Self { holder: P::U16::ZERO };
 
-    /// Acquires the lock: tries, and stays away in between, until the caller has it.
+    /// Acquires the lock: retries with backoff until the caller has it.
     pub fn lock(&self) {
         let mine = mine::<P>();
         let (mut was_near, mut ns) = (false, 0);
@@ -77,8 +77,8 @@ impl<P: Platform, const NEAR_NS: u32, const FAR_NS: u32> Hbo<P, NEAR_NS, FAR_NS>
     }
 }
 
-/// The value of `holder` if the caller has the lock. Of two sockets that are 65 535 apart, one is
-/// taken for the other.
+/// Returns the value of `holder` if the caller has the lock. Sockets whose numbers differ by 65 535
+/// are mistaken for each other.
 fn mine<P: Platform>() -> u16 {
     (P::socket().0 % u32::from(u16::MAX)) as u16 + 1
 }

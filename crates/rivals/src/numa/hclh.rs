@@ -1,4 +1,4 @@
-//! The hierarchical CLH lock (HCLH): queues of one socket each, which are spliced into one queue.
+//! The hierarchical CLH lock (HCLH): one queue for each socket, spliced into a global queue.
 //!
 //! Source: V. Luchangco, D. Nussbaum, N. Shavit, "A Hierarchical CLH Queue Lock", Euro-Par 2006.
 //!
@@ -20,24 +20,24 @@
 //!   socket a                    └·· a4 ◄── a5        a4 sees that a3 is SPLICED: it is the master
 //! ```
 //!
-//! A waiter looks at the node before its own in the socket's queue. If that node is released, the
-//! waiter has the lock. If it is `SPLICED`, the waiter is the master of those behind it: it puts
-//! the whole queue, as far as it goes by then, behind the global one, marks its end, and looks at
-//! the node that is before its own there. It may give others `GATHER_NS` to come first. Without
+//! A waiter watches the node before its own in the socket's queue. If that node is released, the
+//! waiter has the lock. If it is `SPLICED`, the waiter is the master of those behind it: it appends
+//! the whole queue, as long as it is by then, to the global queue, marks its end, and watches the
+//! node that is before its own there. It may first wait `GATHER_NS` for others to join. Without
 //! that it takes along only those that came while it joined, so that few hand-overs stay on the
-//! socket: cohort locks mend that.
+//! socket: cohort locks improve on that.
 //!
 //! - HCLH-1: a node is marked before any waiter behind its master can own the lock: an owner knows
 //!   whether its node is `SPLICED`.
-//! - HCLH-2: a node that is not `SPLICED` is looked at only by the waiter behind it, which gives it
-//!   back. A node that is `SPLICED` has two lookers, one behind it in each queue; the last gives it
-//!   back.
+//! - HCLH-2: a node that is not `SPLICED` is watched only by the waiter behind it, which gives it
+//!   back. A node that is `SPLICED` has two watchers, one behind it in each queue; the last of them
+//!   gives it back.
 //! - HCLH-3: where no waiter is behind a node, in either queue, its owner takes it out of the tail
-//!   there and stands for the looker.
+//!   there and takes the place of the watcher.
 //!
-//! The published lock gives a node that was seen released to its looker at once, though the
-//! socket's tail may name it still, and tells by the node's socket whether it was used again. Here
-//! all locks share the nodes, so that would not tell; the lookers are counted instead. And as in
+//! The published lock gives a node that was seen released to its watcher at once, though the
+//! socket's tail may still name it, and tells by the node's socket whether it was reused. Here all
+//! locks share the nodes, so the socket would not tell; the watchers are counted instead. And as in
 //! [`Clh`](crate::classic::Clh), a free lock owns no node.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -50,15 +50,16 @@ use crate::classic::stay_away;
 
 /// The owner of the node has not unlocked.
 const HELD: u32 = 1;
-/// The node was the last of its socket's queue as that was spliced.
+/// The node was the last of its socket's queue when that queue was spliced.
 const SPLICED: u32 = 2;
 
 /// `spliced` of an owner whose node is not `SPLICED`.
 const NO_SOCKET: u16 = u16::MAX;
 
-/// An HCLH lock of `SOCKETS` queues; with more sockets, some share one. 64 bytes, 64 for each, and
-/// a node of 64 for the owner and for each waiter. The first of a socket's queue waits for
-/// `GATHER_NS` nanoseconds before it puts that behind the global one.
+/// An HCLH lock of `SOCKETS` queues; on a machine with more sockets, some share a queue. 64 bytes,
+/// 64 bytes for each queue, and a node of 64 bytes for the owner and for each waiter. The first of
+/// a socket's queue waits for `GATHER_NS` nanoseconds before it appends that queue to the global
+/// one.
 #[repr(C, align(64))]
 pub struct Hclh<P: Platform, const SOCKETS: usize = 8, const GATHER_NS: u32 = 0> {
     tail: P::U32,
@@ -84,7 +85,7 @@ impl<P: Platform, const SOCKETS: usize, const GATHER_NS: u32> Hclh<P, SOCKETS, G
     };
 
     /// Joins the queue of the caller's socket and spins until the caller has the lock. Naps first
-    /// if there is no node for the caller.
+    /// while no node is free for the caller.
     pub fn lock(&self) {
         let number = queue::number::<P>(SOCKETS);
         let me = Node::take();
@@ -113,18 +114,18 @@ impl<P: Platform, const SOCKETS: usize, const GATHER_NS: u32> Hclh<P, SOCKETS, G
     /// The caller owns the lock.
     pub unsafe fn unlock(&self) {
         let me = Node::<P>::of_owner(&self.owner);
-        // Relaxed: the owner's, too.
+        // Relaxed: only the owner accesses it, as in `of_owner`.
         let socket = self.sockets.get(usize::from(self.spliced.load(Relaxed)));
         if let Some(Socket(tail)) = socket {
-            // HCLH-3. Relaxed: a waiter that finds the queue empty comes after us by the global
-            // one.
+            // HCLH-3. Relaxed: a waiter that finds the queue empty is ordered after us by the
+            // global queue.
             if tail.compare_exchange(me.bits(), 0, Relaxed, Relaxed).is_ok() {
-                // Relaxed: the looker that is left comes after us.
+                // Relaxed: the remaining watcher is ordered after us.
                 me.waiter.wants.store(1, Relaxed);
             }
         }
         let spliced = socket.map_or(0, |_| SPLICED);
-        // Relaxed: a look, so that the exchange seldom fails. Release: what we have done, to the
+        // Relaxed: a check, so that the exchange seldom fails. Release: what we have done, to the
         // arriving waiter that finds the queue empty; pairs with the acquires in `splice` and
         // `try_lock`.
         let alone = self.tail.load(Relaxed) == me.bits()
@@ -132,13 +133,13 @@ impl<P: Platform, const SOCKETS: usize, const GATHER_NS: u32> Hclh<P, SOCKETS, G
         if alone {
             Self::looked(me, spliced);
         } else {
-            // Release: the same, to the waiter behind us.
+            // Release: what we have done, to the waiter behind us.
             me.waiter.status.store(spliced, Release);
         }
     }
 
-    /// Waits until `previous`, before the caller in its socket's queue, was released or is spliced;
-    /// returns whether the caller has the lock by that.
+    /// Waits until `previous`, the node before the caller's in its socket's queue, was released or
+    /// spliced; returns whether the caller has the lock by that.
     fn has_handed_over(previous: Node<P>) -> bool {
         // Acquire: pairs with the releases of the status in `unlock` and `splice`.
         let status = previous.waiter.status.wait_while(Acquire, |status| status == HELD);
@@ -146,10 +147,10 @@ impl<P: Platform, const SOCKETS: usize, const GATHER_NS: u32> Hclh<P, SOCKETS, G
         status & SPLICED == 0
     }
 
-    /// Puts the queue of a socket, whose first is the caller, behind the global one, and waits
-    /// until the caller has the lock.
+    /// Appends the queue of a socket, of which the caller is the first, to the global queue, and
+    /// waits until the caller has the lock.
     fn splice(&self, number: usize) {
-        // Relaxed: a guess. With a lock that is free there is nothing to wait for.
+        // Relaxed: a guess. If the lock is free there is nothing to wait for.
         if self.tail.load(Relaxed) != 0 {
             stay_away::<P>(GATHER_NS);
         }
@@ -159,8 +160,8 @@ impl<P: Platform, const SOCKETS: usize, const GATHER_NS: u32> Hclh<P, SOCKETS, G
         // Relaxed: published with the status.
         end.waiter.wants.store(2, Relaxed);
         // Release: the status and the count, to the waiter that comes behind `end` in the global
-        // queue. Acquire: pairs with that; and if no other is before us, with the release of the
-        // tail in `unlock`.
+        // queue. Acquire: pairs with that; and if the queue was empty, with the release of the tail
+        // in `unlock`.
         let previous = Node::<P>::at(self.tail.swap(last, AcqRel));
         // Release: the count, to the next master of the socket; pairs with the acquire in
         // `has_handed_over`.
@@ -172,11 +173,11 @@ impl<P: Platform, const SOCKETS: usize, const GATHER_NS: u32> Hclh<P, SOCKETS, G
         }
     }
 
-    /// Notes that the caller looks at `node` no more. The last of two lookers gives it back
-    /// (HCLH-2).
+    /// Ends the caller's watch of `node`. The last of two watchers gives it back (HCLH-2).
     fn looked(node: Node<P>, spliced: u32) {
-        // Acquire and release: what the other has read of the node comes before its next use.
-        // mutant: only a load that reads what depends on it would tell, of which models have none.
+        // Acquire and release: what the other watcher has read of the node happens before its next
+        // use. mutant: only a load that reads what depends on it would tell, of which models have
+        // none.
         if spliced == 0 || node.waiter.wants.fetch_sub(1, AcqRel) == 1 {
             node.give();
         }
@@ -188,8 +189,7 @@ impl<P: Platform, const SOCKETS: usize, const GATHER_NS: u32> Hclh<P, SOCKETS, G
     }
 
     fn own(&self, me: &Node<P>, spliced: u16) {
-        // Relaxed, both: for ourselves; the next owner writes them after us, because it comes after
-        // us.
+        // Relaxed, both: only the owner uses them; the next owner writes them after us.
         self.owner.store(me.bits(), Relaxed);
         self.spliced.store(spliced, Relaxed);
     }

@@ -1,5 +1,5 @@
-//! The hierarchical MCS lock (HMCS): an MCS queue of sockets, whose places are handed on within
-//! them.
+//! The hierarchical MCS lock (HMCS): an MCS queue of sockets, whose places are handed on inside
+//! each socket.
 //!
 //! Source: M. Chabbi, M. Fagan, J. Mellor-Crummey, "High Performance Locks for Multi-level NUMA
 //! Systems", PPoPP 2015, with two levels: sockets, and the machine.
@@ -27,19 +27,20 @@
 //!   owner ──next──► waiter …    waiter …         queues of one socket each
 //! ```
 //!
-//! The first of a socket's queue takes a place in the queue of sockets; the waiter of its socket to
-//! which it hands the lock takes that place over, up to `BUDGET` times.
+//! The first of a socket's queue takes a place in the queue of sockets; with the lock it hands that
+//! place to a waiter of its socket, up to `BUDGET` times in a row.
 //!
 //! - HMCS-1: the owner of the lock has the first place in the queue of sockets, and is the first of
 //!   its socket's queue.
-//! - HMCS-2: after `BUDGET` hand-overs in a row the place is given up, whoever waits in the socket.
+//! - HMCS-2: after `BUDGET` hand-overs in a row the place is given up, even if waiters of the
+//!   socket remain.
 //! - HMCS-3: the place is a part of the node of the waiter that took it. That node is given back
 //!   with the place, by the owner that gives it up, and not before.
-//! - HMCS-4: the place is given up last: then the lock may be freed.
+//! - HMCS-4: the place is given up last: after that the lock may be freed.
 //!
-//! The published lock has a node for each socket in its own memory, which the next leader could
-//! reuse only once the place is given up; so it leaves the socket's queue last, when the next owner
-//! may have freed it.
+//! The published lock has a node for each socket in its own memory, which the next leader can reuse
+//! only after the place was given up; so it leaves the socket's queue last, when the next owner may
+//! already have freed the lock.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -56,8 +57,9 @@ const FIRST: u32 = 0;
 /// `holder` of a lock that was acquired outside the sockets' queues.
 pub(super) const NO_SOCKET: u16 = u16::MAX;
 
-/// An HMCS lock of `SOCKETS` queues under one; with more sockets, some share one. 64 bytes, 64 for
-/// each, and a node of 64 for the owner, for each waiter and for the place of the owner's socket.
+/// An HMCS lock of `SOCKETS` queues under one; on a machine with more sockets, some share a queue.
+/// 64 bytes, 64 bytes for each queue, and a node of 64 bytes for the owner, for each waiter and for
+/// the place of the owner's socket.
 #[repr(C, align(64))]
 pub struct Hmcs<P: Platform, const SOCKETS: usize = 8, const BUDGET: u32 = 64> {
     root: Root<P>,
@@ -87,7 +89,7 @@ impl<P: Platform, const SOCKETS: usize, const BUDGET: u32> Hmcs<P, SOCKETS, BUDG
     };
 
     /// Joins the queue of the caller's socket and spins until the caller has the lock. Naps first
-    /// if there is no node for the caller.
+    /// while no node is free for the caller.
     pub fn lock(&self) {
         let number = queue::number::<P>(SOCKETS);
         self.sockets[number].lock(Node::take(), &self.root, number as u16);
@@ -100,7 +102,7 @@ impl<P: Platform, const SOCKETS: usize, const BUDGET: u32> Hmcs<P, SOCKETS, BUDG
     }
 
     /// Releases the lock: to the next waiter of the owner's socket, or to another socket. Spins for
-    /// a moment if a waiter is just about to join.
+    /// a moment if a waiter is just joining.
     ///
     /// # Safety
     ///
@@ -118,32 +120,33 @@ impl<P: Platform, const SOCKETS: usize, const BUDGET: u32> Hmcs<P, SOCKETS, BUDG
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Over {
-    /// The next waiter has it.
+    /// The next waiter has the lock.
     ToNext,
-    /// No waiter has it; the place is to be given up. The number of those that have had it in a
-    /// row.
+    /// No waiter has the lock; the place must be given up. The value counts the threads that have
+    /// had the lock in a row.
     After(u32),
 }
 
 impl<P: Platform> Socket<P> {
     pub(super) const NEW: Self = Self { queue: Queue::NEW, owner: P::U32::ZERO };
 
-    /// Acquires the lock by this socket's queue; `number` is the socket's.
+    /// Acquires the lock by this socket's queue; `number` is the socket's index.
     pub(super) fn lock(&self, me: Node<P>, root: &Root<P>, number: u16) {
         if self.queue.join(&me) == LEADS {
-            // Relaxed: our own. The caller is the first that has the lock there.
+            // Relaxed: the caller's own word. The caller is the first of its socket to have the
+            // lock.
             me.waiter.status.store(1, Relaxed);
             let _ = root.enter(&me, number);
             root.hold(&me, number);
         }
-        // Relaxed: the owner's, handed on with the lock.
+        // Relaxed: only the owner accesses it, and it is handed on with the lock.
         self.owner.store(me.bits(), Relaxed);
     }
 
-    /// Hands the lock to the next of the queue, if there is one and the budget is not spent.
+    /// Hands the lock to the next waiter of the queue, if there is one and the budget is not spent.
     pub(super) fn hands_over(&self, budget: u32, place: &Node<P>) -> Over {
         let me = Node::<P>::of_owner(&self.owner);
-        // Relaxed: the owner's, too.
+        // Relaxed: only the owner accesses it.
         let count = me.waiter.status.load(Relaxed);
         // HMCS-2.
         let called = count <= budget && Queue::call(&me, count + 1);
@@ -162,21 +165,23 @@ impl<P: Platform> Root<P> {
     pub(super) const NEW: Self =
         Self { tail: P::U32::ZERO, place: P::U32::ZERO, holder: P::U16::ZERO };
 
-    /// Whether no thread has the lock or waits to have it for a socket. A guess.
+    /// Returns whether no thread has the lock or waits for it on behalf of a socket. The result is
+    /// a guess.
     pub(super) fn is_free(&self) -> bool {
         // Relaxed: it orders nothing.
         self.tail.load(Relaxed) == 0
     }
 
-    /// Takes a place for a thread of `socket` and waits until it is the first; returns the socket
-    /// that the place before it was taken for.
+    /// Takes a place for a thread of `socket` and waits until it is the first place; returns the
+    /// socket that the place before it was taken for.
     pub(super) fn enter(&self, me: &Node<P>, socket: u16) -> Option<u16> {
         Self::begin(me, socket);
         // Release: our node, to the arriving waiter that finds its name here. Acquire: pairs with
         // that, because we write to the node that we find; if there is none, with the release in
         // `leave`.
         let previous = Node::<P>::at(self.tail.swap(me.bits(), AcqRel))?;
-        // Relaxed: published with the node's name. It stays there until we have linked ourselves.
+        // Relaxed: published with the node's name. The node is not given back before we have linked
+        // ours to it.
         let before = previous.waiter.socket.load(Relaxed);
         // Release: our node, to the owner that gives us the first place; pairs with the acquire in
         // `leave`.
@@ -186,8 +191,8 @@ impl<P: Platform> Root<P> {
         Some(before)
     }
 
-    /// Takes the first place for the caller alone, which is on `socket`, if all places are free;
-    /// returns whether they were.
+    /// Takes the first place for the caller alone, which is on `socket`, if no place is taken;
+    /// returns whether the caller has it.
     pub(super) fn try_enter(&self, me: &Node<P>, socket: u16) -> bool {
         Self::begin(me, socket);
         // Orderings as in `enter`.
@@ -198,7 +203,7 @@ impl<P: Platform> Root<P> {
         free
     }
 
-    /// The `try_lock` of the locks that have such a queue.
+    /// Implements `try_lock` of the locks that have such a queue.
     pub(super) fn try_lock(&self) -> bool {
         // A caller that finds the lock held needs no node.
         let Some(me) = self.is_free().then(Node::try_take).flatten() else { return false };
@@ -209,21 +214,21 @@ impl<P: Platform> Root<P> {
         had
     }
 
-    /// Notes the node that has the first place, and the socket that it is for.
+    /// Stores the node that has the first place, and the socket that it is for.
     pub(super) fn hold(&self, me: &Node<P>, socket: u16) {
-        // Relaxed, both: the owner's, handed on with the lock.
+        // Relaxed, both: only the owner accesses them, and they are handed on with the lock.
         self.place.store(me.bits(), Relaxed);
         self.holder.store(socket, Relaxed);
     }
 
-    /// The node and the socket that [`hold`](Self::hold) has noted.
+    /// Returns the node and the socket that [`hold`](Self::hold) has stored.
     pub(super) fn held(&self) -> (Node<P>, u16) {
         let place = Node::<P>::of_owner(&self.place);
-        // Relaxed: the owner's, too.
+        // Relaxed: only the owner accesses it.
         (place, self.holder.load(Relaxed))
     }
 
-    /// Gives the first place up, and its node back (HMCS-4).
+    /// Gives up the first place, and gives its node back (HMCS-4).
     pub(super) fn leave(&self, place: Node<P>) {
         let behind = &place.waiter.resume;
         // Relaxed: only whether it is zero matters here. Release: what we have done, to the

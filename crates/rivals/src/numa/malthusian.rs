@@ -17,10 +17,10 @@
 //!     the newest, if the queue is at its end; the eldest, by lot
 //! ```
 //!
-//! Where more threads want the lock than can make use of it, the surplus sleeps: at each hand-over
-//! one waiter is moved from the queue to the passive list, until the owner and one waiter are left.
-//! The lock is not aware of sockets; it saves caches and CPUs, because few threads are awake. The
-//! eldest comes back once in `LOT` unlocks, which is all the fairness that there is.
+//! If more threads want the lock than can make use of it, the surplus sleeps: at each hand-over one
+//! waiter moves from the queue to the passive list, until the owner and one waiter are left. The
+//! lock is not aware of sockets; it saves caches and CPUs, because few threads are awake. The
+//! eldest comes back once in `LOT` unlocks on average, which is the only fairness.
 //!
 //! - MCSCR-1: a waiter is in the queue or in the passive list, once, and only the owner moves it.
 //! - MCSCR-2: the tail is never culled.
@@ -39,9 +39,9 @@ const WAITING: u32 = 1;
 /// The status of a waiter that sleeps, or is about to.
 const PARKED: u32 = 2;
 
-/// A Malthusian lock, 16 bytes; and a node of 64 for the owner and for each waiter, which spins for
-/// `SPIN_NS` nanoseconds and then sleeps. The eldest passive waiter is called once in `LOT`
-/// unlocks.
+/// A Malthusian lock of 16 bytes, and a node of 64 bytes for the owner and for each waiter. A
+/// waiter spins for `SPIN_NS` nanoseconds and then sleeps. The eldest passive waiter is called once
+/// in `LOT` unlocks.
 #[repr(C)]
 pub struct Malthusian<P: Platform, const SPIN_NS: u32 = 9_000, const LOT: u32 = 1000> {
     tail: P::U32,
@@ -57,8 +57,8 @@ impl<P: Platform, const SPIN_NS: u32, const LOT: u32> Malthusian<P, SPIN_NS, LOT
         Self { tail: P::U32::ZERO, owner: P::U32::ZERO, newest: P::U32::ZERO, eldest: P::U32::ZERO }
     };
 
-    /// Joins the queue, spins for a while, and sleeps until the lock is granted. Naps first if
-    /// there is no node for the caller.
+    /// Joins the queue, spins for a while, and sleeps until the lock is granted. Naps first while
+    /// no node is free for the caller.
     pub fn lock(&self) {
         let me = Node::take();
         Self::begin(&me);
@@ -80,7 +80,7 @@ impl<P: Platform, const SPIN_NS: u32, const LOT: u32> Malthusian<P, SPIN_NS, LOT
     }
 
     /// Releases the lock, to a waiter if there is any; wakes it if it sleeps. Spins for a moment if
-    /// a waiter is just about to join.
+    /// a waiter is just joining.
     ///
     /// # Safety
     ///
@@ -93,9 +93,10 @@ impl<P: Platform, const SPIN_NS: u32, const LOT: u32> Malthusian<P, SPIN_NS, LOT
         me.give();
     }
 
-    /// The waiter that gets the lock next; `None` if the lock is free now.
+    /// Returns the waiter that gets the lock next; `None` if the lock is free now.
     fn successor(&self, me: &Node<P>) -> Option<Node<P>> {
-        // Relaxed, here and below: the passive list is the owner's, handed on with the lock.
+        // Relaxed, here and below: only the owner accesses the passive list, and it is handed on
+        // with the lock.
         let eldest = self.eldest.load(Relaxed) != 0 && P::random().is_multiple_of(LOT);
         if let Some(eldest) = eldest.then(|| self.take_eldest()).flatten() {
             self.put_behind(me, &eldest);
@@ -118,8 +119,8 @@ impl<P: Platform, const SPIN_NS: u32, const LOT: u32> Malthusian<P, SPIN_NS, LOT
         Some(behind)
     }
 
-    /// Ends the queue, in which the caller is alone, or lets `next` be all of it; `false` if a
-    /// waiter has joined.
+    /// Ends the queue, in which the caller is alone, or makes `next` its only node; returns `false`
+    /// if a waiter has joined.
     fn end_queue(&self, me: &Node<P>, next: Option<&Node<P>>) -> bool {
         if let Some(next) = next {
             next.waiter.next.store(0, Relaxed);
@@ -139,7 +140,7 @@ impl<P: Platform, const SPIN_NS: u32, const LOT: u32> Malthusian<P, SPIN_NS, LOT
         }
     }
 
-    /// The waiter that is behind `me`, or about to be.
+    /// Returns the waiter that is behind `me`, after waiting until that has linked itself.
     fn link_of(me: &Node<P>) -> u32 {
         // Acquire: pairs with the release of the link.
         me.waiter.next.wait_while(Acquire, |next| next == 0)
@@ -182,8 +183,8 @@ impl<P: Platform, const SPIN_NS: u32, const LOT: u32> Malthusian<P, SPIN_NS, LOT
         let status = &me.waiter.status;
         // Acquire: pairs with the release in `grant`.
         let spun = status.spin_while(Acquire, Budget::ns(SPIN_NS), |seen| seen == WAITING);
-        // Relaxed where it succeeds: it says nothing but that we sleep. Acquire where it fails: as
-        // above.
+        // Relaxed where it succeeds: it only announces that we sleep. Acquire where it fails: pairs
+        // with the release in `grant`.
         if spun.is_err() && status.compare_exchange(WAITING, PARKED, Relaxed, Acquire).is_ok() {
             me.sleep_while(PARKED);
         }
@@ -205,7 +206,7 @@ impl<P: Platform, const SPIN_NS: u32, const LOT: u32> Malthusian<P, SPIN_NS, LOT
     }
 
     fn own(&self, me: &Node<P>) {
-        // Relaxed: for ourselves; the next owner writes it after us, because it comes after us.
+        // Relaxed: only the owner uses it; the next owner writes it after us.
         self.owner.store(me.bits(), Relaxed);
     }
 }

@@ -1,5 +1,5 @@
-//! The NUMA-aware locks that every paper compares with, as they were published, to stand beside
-//! ours in the simulator, in the model checker and in `bench locks`.
+//! The NUMA-aware locks that every paper compares with, as published, for comparison with ours in
+//! the simulator, in the model checker and in `bench locks`.
 //!
 //! | lock | bytes, 8 sockets | a waiter reads | order | bypass |
 //! |---|---|---|---|---|
@@ -13,28 +13,28 @@
 //! | [`Ahmcs`] | 1088 | its own node | the same, where it pays | bounded |
 //! | [`Cna`] | 8 | its own node | those of the owner's socket first | by lot |
 //!
-//! Bypass by lot: waiters that are passed over come back at random, seldom. Bounded: by the number
-//! of hand-overs that the budgets of all sockets come to. None: waiters may starve.
+//! Bypass by lot: waiters that are passed over come back at random, rarely. Bounded: at most as
+//! many hand-overs as the budgets of all sockets add up to. None: waiters may starve.
 //!
 //! | | in `004_…`, "Lock's research efforts" | try | needs at unlock, as published |
 //! |---|---|---|---|
 //! | HBO | 2003 | by its first exchange | the lock |
 //! | HCLH | 2006 | none in the paper; here, of the global queue | the caller's node |
 //! | cohort | 2012 | here, of the global lock alone | the caller's node |
-//! | readers-writer cohort | 2013 | of both, given back if in vain | the caller's node or counter |
+//! | readers-writer cohort | 2013 | of both, undone if it fails | the caller's node or counter |
 //! | Malthusian | 2014 | as of the MCS lock | the caller's node |
 //! | HMCS, AHMCS | 2015, 2016 | none in the paper; here, of the top queue | the caller's node |
 //! | CNA | – | as of the MCS lock | the caller's node |
 //!
 //! The last column is an interface that a mutex does not have ("API change" in `000_…`): here the
-//! lock names its owner's node, as in [`classic`](crate::classic). The words for each socket stand
-//! in the lock: for as many sockets as the type says, with no upper bound, and if the machine has
-//! more, some share one. Those locks are as large where no thread contends, which is what `004_…`
-//! holds against them; the type for one socket is small.
+//! lock names its owner's node, as in [`classic`](crate::classic). The lock contains the words for
+//! each socket: for as many sockets as the type says, with no upper bound; if the machine has more,
+//! some share the words. Those locks are as large when no thread contends, which `004_…`
+//! criticises; the type for one socket is small.
 //!
-//! They are to compare with and not for programs: no wait has a deadline, none minds how crowded
-//! the machine is, and a lock that a thread waits for at a `fork` is of no use in the child. A free
-//! lock owns no node, so nothing is leaked when it is dropped.
+//! They are for comparison, not for programs: no wait has a deadline, no lock takes account of how
+//! crowded the machine is, and a lock that a thread waits for at a `fork` is unusable in the child.
+//! A free lock owns no node, so nothing is leaked when it is dropped.
 
 mod ahmcs;
 mod cna;

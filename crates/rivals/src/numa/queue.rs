@@ -1,5 +1,5 @@
-//! The queue of one socket, in locks that have one for each: an MCS queue whose first may have to
-//! get another lock too.
+//! The queue of one socket, for locks that have a queue per socket: an MCS queue whose first waiter
+//! may also have to acquire another lock.
 //!
 //! ```text
 //!                     the one before it hands both locks on
@@ -17,16 +17,16 @@ use crate::classic::node::Node;
 
 /// The status of a waiter that waits in its socket's queue.
 pub(super) const WAITING: u32 = 0;
-/// The status of a waiter that has become the first, and has to get the other lock.
+/// The status of a waiter that has become the first, and must acquire the other lock.
 pub(super) const LEADS: u32 = u32::MAX;
 
-/// The index of the caller's queue, of `sockets` queues.
+/// Returns the index of the caller's queue, of `sockets` queues.
 pub(super) fn number<P: Platform>(sockets: usize) -> usize {
     let SocketId(socket) = P::socket();
     socket as usize % sockets
 }
 
-/// The end of the queue, in a word; the lock knows its first.
+/// Tail word of the queue; the lock knows the first node.
 #[repr(transparent)]
 pub(super) struct Queue<P: Platform> {
     tail: P::U32,
@@ -36,8 +36,8 @@ impl<P: Platform> Queue<P> {
     /// An empty queue.
     pub(super) const NEW: Self = Self { tail: P::U32::ZERO };
 
-    /// Joins the queue and waits until the caller is the first; returns the status with which it
-    /// was called, [`LEADS`] if no other was before it.
+    /// Joins the queue and waits until the caller is the first; returns the status that the owner
+    /// has given it, or [`LEADS`] if the queue was empty.
     pub(super) fn join(&self, me: &Node<P>) -> u32 {
         // Relaxed: published with the node's name.
         me.waiter.next.store(0, Relaxed);
@@ -52,8 +52,8 @@ impl<P: Platform> Queue<P> {
         me.waiter.status.wait_while(Acquire, |status| status == WAITING)
     }
 
-    /// Hands all that the caller has to the waiter behind it, by this status; `false` if no waiter
-    /// is known to be there.
+    /// Hands everything that the caller holds to the waiter behind it, by this status; returns
+    /// `false` if no waiter is known to be there.
     pub(super) fn call(me: &Node<P>, status: u32) -> bool {
         // Acquire: pairs with the release of the link.
         let next = Node::<P>::at(me.waiter.next.load(Acquire));
@@ -64,18 +64,18 @@ impl<P: Platform> Queue<P> {
         next.is_some()
     }
 
-    /// Takes the first, which still has the other lock, out of the queue; a waiter behind it leads.
-    /// Spins for a moment if that waiter is just about to join.
+    /// Removes the first node, whose thread still has the other lock, from the queue; a waiter
+    /// behind it then leads. Spins for a moment if that waiter is just joining.
     pub(super) fn leave(&self, me: &Node<P>) {
         let next = &me.waiter.next;
-        // Relaxed: a waiter that finds the queue empty comes after us by the other lock.
+        // Relaxed: a waiter that finds the queue empty is ordered after us by the other lock.
         let alone = next.load(Relaxed) == 0
             && self.tail.compare_exchange(me.bits(), 0, Relaxed, Relaxed).is_ok();
         if !alone {
             // Acquire: pairs with the release of the link.
             let next = next.wait_while(Acquire, |next| next == 0);
             if let Some(next) = Node::<P>::at(next) {
-                // Relaxed: the waiter comes after us by the other lock.
+                // Relaxed: the waiter is ordered after us by the other lock.
                 next.waiter.status.store(LEADS, Relaxed);
             }
         }

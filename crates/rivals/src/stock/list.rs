@@ -1,8 +1,8 @@
-//! The sleepers at a lock, in order: a list of nodes behind a spinlock.
+//! The ordered list of a lock's sleepers: nodes protected by a spinlock.
 //!
-//! The mutex and the readers-writer semaphore have the same list. What the lock's own word says of
-//! the list changes with it: the thread that adds the first sleeper, or takes the last away,
-//! changes it.
+//! The mutex and the readers-writer semaphore use the same list. The flag of the list in the lock's
+//! own word changes with it: the thread that adds the first sleeper or removes the last one changes
+//! the flag.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -11,7 +11,7 @@ use antiphon_platform::{Atomic, Platform};
 use super::qspinlock::QSpinLock;
 use crate::classic::node::Node;
 
-/// A list of sleepers, 12 bytes; all bits zero is the empty one.
+/// A list of sleepers, 12 bytes; all bits zero is the empty list.
 #[repr(C)]
 pub(super) struct WaitList<P: Platform> {
     lock: QSpinLock<P>,
@@ -19,18 +19,18 @@ pub(super) struct WaitList<P: Platform> {
     last: P::U32,
 }
 
-/// The list, as the thread that has locked it sees it.
+/// Access to the list for the thread that has locked it.
 pub(super) struct Locked<'a, P: Platform>(&'a WaitList<P>);
 
 impl<P: Platform> WaitList<P> {
     pub(super) const NEW: Self =
         Self { lock: QSpinLock::NEW, first: P::U32::ZERO, last: P::U32::ZERO };
 
-    /// Runs `work` on the list, which no other thread has meanwhile.
+    /// Runs `work` on the list with the list locked.
     pub(super) fn with<R>(&self, work: impl FnOnce(&Locked<'_, P>) -> R) -> R {
         self.lock.lock();
         let result = work(&Locked(self));
-        // SAFETY: locked above.
+        // SAFETY: this function has locked it above.
         unsafe { self.lock.unlock() };
         result
     }
@@ -38,18 +38,18 @@ impl<P: Platform> WaitList<P> {
 
 // Relaxed, all: handed on with the list's lock.
 impl<P: Platform> Locked<'_, P> {
-    /// The first sleeper.
+    /// Returns the first sleeper.
     pub(super) fn first(&self) -> Option<Node<P>> {
         Node::at(self.0.first.load(Relaxed))
     }
 
-    /// Whether the first sleeper is `me`.
+    /// Returns whether the first sleeper is `me`.
     pub(super) fn is_first(&self, me: &Node<P>) -> bool {
         self.0.first.load(Relaxed) == me.bits()
     }
 
-    /// Puts `me`, in which its wish stands already, last. If it is the first, `begins` is run
-    /// before any thread can be told so.
+    /// Appends `me`, whose wish is already written. If the list was empty, runs `begins` before
+    /// another thread can see the list.
     pub(super) fn push(&self, me: &Node<P>, begins: impl FnOnce()) {
         me.waiter.next.store(0, Relaxed);
         match Node::<P>::at(self.0.last.load(Relaxed)) {
@@ -62,7 +62,7 @@ impl<P: Platform> Locked<'_, P> {
         self.0.last.store(me.bits(), Relaxed);
     }
 
-    /// Takes `me` off, wherever it stands; returns whether the list is empty then.
+    /// Removes `me` from any place in the list; returns whether the list is then empty.
     pub(super) fn remove(&self, me: &Node<P>) -> bool {
         let next = me.waiter.next.load(Relaxed);
         let mut before = None;
@@ -83,7 +83,7 @@ impl<P: Platform> Locked<'_, P> {
         self.0.first.load(Relaxed) == 0
     }
 
-    /// Takes off all sleepers before the node of that name; if the name is 0, all.
+    /// Removes all sleepers before the node named `next`; if the name is 0, all.
     pub(super) fn begin_at(&self, next: u32) {
         self.0.first.store(next, Relaxed);
         if next == 0 {
@@ -91,7 +91,7 @@ impl<P: Platform> Locked<'_, P> {
         }
     }
 
-    /// How many sleepers in front `belong`, up to the first that does not.
+    /// Counts the sleepers in front that `belong`, up to the first that does not.
     pub(super) fn count_front(&self, belongs: impl Fn(&Node<P>) -> bool) -> u32 {
         let mut count = 0;
         let mut at = self.first();
@@ -102,8 +102,8 @@ impl<P: Platform> Locked<'_, P> {
         count
     }
 
-    /// Takes off the sleepers in front that `belong`, as a chain of their own. Returns the first; 0
-    /// is none. If the list is empty then, `ends` is run.
+    /// Removes the sleepers in front that `belong`, as a separate chain. Returns the name of the
+    /// first; 0 is none. Runs `ends` if the list is then empty.
     pub(super) fn take_front(
         &self,
         belongs: impl Fn(&Node<P>) -> bool,
@@ -128,7 +128,7 @@ impl<P: Platform> Locked<'_, P> {
 }
 
 impl<P: Platform> Node<P> {
-    /// The node behind this one on a list.
+    /// Returns the node behind this one on a list.
     pub(super) fn behind(&self) -> Option<Self> {
         Self::at(self.waiter.next.load(Relaxed))
     }

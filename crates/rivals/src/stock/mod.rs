@@ -1,5 +1,5 @@
-//! The locks of the Linux kernel, as its documentation and its developers describe them: what the
-//! documents call "stock".
+//! The locks of the Linux kernel, as its documentation and developers describe them; the documents
+//! call them "stock".
 //!
 //! | lock | bytes | there | a waiter | order |
 //! |---|---|---|---|---|
@@ -7,9 +7,9 @@
 //! | [`LinuxMutex`] | 20 | 32 | spins while the owner runs, in line; then sleeps | overtaken once |
 //! | [`LinuxRwSem`] | 24 | 40 | a writer as above; a reader sleeps | overtaken for 4 ms |
 //!
-//! From public descriptions, and written anew: none of the kernel's code is here. They are to
-//! compare with and not for programs. Where a platform can't tell whether an owner runs, the owner
-//! is taken to run ([`Hints::runs`](antiphon_platform::Hints::runs)).
+//! Written from public descriptions: none of the kernel's code is here. They are for comparison,
+//! not for programs. If a platform cannot tell whether an owner runs, the owner is assumed to run
+//! ([`Hints::runs`](antiphon_platform::Hints::runs)).
 
 mod list;
 mod mutex;

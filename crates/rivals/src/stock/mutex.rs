@@ -19,9 +19,9 @@
 //! - LMUTEX-1: WAITERS is set while the list is not empty; both change with that locked.
 //! - LMUTEX-2: a waiter that is on the list stays there until it has the lock.
 //! - LMUTEX-4: the first is woken after the lock was released or given; a waiter that was woken
-//!   looks at the lock before it sleeps again.
-//! - LMUTEX-3: the release of `owner` is the last touch of the lock. In the kernel the list is
-//!   looked at after it, and a mutex that one owner has released must not be freed by the next.
+//!   checks the lock before it sleeps again.
+//! - LMUTEX-3: the release of `owner` is the last touch of the lock. The kernel accesses the list
+//!   after it, and a mutex that one owner has released must not be freed by the next.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -32,14 +32,14 @@ use super::osq::{PIECE_NS, SpinQueue, may_spin};
 use crate::classic::node::Node;
 
 const WAITERS: u32 = 1;
-/// The first on the list wants to be given the lock.
+/// The first waiter on the list asks to be given the lock.
 const HANDOFF: u32 = 2;
-/// The thread has been given the lock, and does not know it.
+/// The thread has been given the lock, and does not know it yet.
 const PICKUP: u32 = 4;
 const FLAGS: u32 = 7;
 const THREAD_SHIFT: u32 = 3;
 
-/// The kernel's mutex, 20 bytes; and a node of 64 for each waiter.
+/// The kernel's mutex, 20 bytes, and a node of 64 bytes for each waiter.
 #[repr(C)]
 pub struct LinuxMutex<P: Platform> {
     owner: P::U32,
@@ -67,7 +67,7 @@ impl<P: Platform> LinuxMutex<P> {
         Self { owner: P::U32::ZERO, spinners: SpinQueue::NEW, sleepers: WaitList::NEW };
 
     /// Acquires the lock: spins while its owner runs, then sleeps until the caller has it. Naps
-    /// where there is no node for the caller.
+    /// while no node is free for the caller.
     #[inline]
     pub fn lock(&self) {
         // Acquire: pairs with the releases of the word in `unlock`.
@@ -76,19 +76,20 @@ impl<P: Platform> LinuxMutex<P> {
         }
     }
 
-    /// Acquires the lock if it is free, ahead of all that sleep; never blocks.
+    /// Acquires the lock if it is free, ahead of all sleepers; never blocks.
     pub fn try_lock(&self) -> bool {
         self.take(false)
     }
 
-    /// Releases the lock; wakes the first sleeper, and gives it the lock if it has asked.
+    /// Releases the lock; wakes the first sleeper, and gives it the lock if it has asked for it.
     ///
     /// # Safety
     ///
     /// The caller owns the lock.
     #[inline]
     pub unsafe fn unlock(&self) {
-        // Relaxed: the owner's. Release: what we have done; pairs with the acquire of the next.
+        // Relaxed: the owner wrote it. Release: what we have done; pairs with the acquire of the
+        // next owner.
         let seen = self.owner.load(Relaxed);
         let released =
             seen & FLAGS == 0 && self.owner.compare_exchange(seen, 0, Release, Relaxed).is_ok();
@@ -97,7 +98,7 @@ impl<P: Platform> LinuxMutex<P> {
         }
     }
 
-    /// Takes the lock if it is free, or was given to the caller; returns whether the caller has it.
+    /// Takes the lock if it is free or was given to the caller; returns whether the caller has it.
     /// If not, and the caller is the `first` on the list, asks for the lock.
     fn take(&self, first: bool) -> bool {
         let me = Owner::of::<P>();
@@ -134,20 +135,20 @@ impl<P: Platform> LinuxMutex<P> {
         });
         let mut first = false;
         while !(self.take(first) || first && self.spin(true)) {
-            // LMUTEX-4. The reason for its return does not matter: the owner's word tells.
+            // LMUTEX-4. The reason for the return does not matter: the owner's word tells.
             let _ = P::park(me.waiter, None);
             first = self.sleepers.with(|list| list.is_first(&me));
         }
         self.sleepers.with(|list| {
             if list.remove(&me) {
-                // Relaxed: as above. LMUTEX-1.
+                // Relaxed: handed on with the list. LMUTEX-1.
                 self.owner.fetch_and(!(WAITERS | HANDOFF), Relaxed);
             }
         });
         me.give();
     }
 
-    /// Takes the middle way: spins behind other spinners; returns whether the caller has the lock.
+    /// The middle path: spins behind other spinners; returns whether the caller has the lock.
     fn spin_in_line(&self) -> bool {
         if !may_spin::<P>() || !self.runs(Owner(self.owner.load(Relaxed))) {
             return false;
@@ -168,21 +169,21 @@ impl<P: Platform> LinuxMutex<P> {
             if !may_spin::<P>() || !self.runs(Owner(seen)) {
                 return false;
             }
-            // Whatever was seen, the loop checks it again.
+            // The result does not matter: the loop checks the word again.
             let _ = self.owner.spin_while(Relaxed, Budget::ns(PIECE_NS), |now| now == seen);
         }
     }
 
-    /// Whether it is worth spinning until this owner is done.
+    /// Returns whether it is worth spinning until this owner is done.
     fn runs(&self, owner: Owner) -> bool {
         owner.thread().is_none_or(P::runs)
     }
 
     #[cold]
     fn unlock_contended(&self) {
-        // LMUTEX-1, LMUTEX-2: if there are flags, there is a first, and it stays.
+        // LMUTEX-1, LMUTEX-2: if a flag is set, the list has a first waiter, and it stays.
         let first = self.sleepers.with(|list| {
-            // Relaxed: as where it was written.
+            // Relaxed: handed on with the list, as where it was written.
             list.first().map(|first| (first.reference(), first.waiter.wants.load(Relaxed)))
         });
         let Some((first, thread)) = first else {

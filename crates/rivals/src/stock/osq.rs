@@ -1,10 +1,10 @@
-//! The queue of waiters that spin for an owner to release: MCS, which a waiter may leave before its
-//! turn.
+//! The queue of waiters that spin until an owner releases: an MCS queue that a waiter may leave
+//! before its turn.
 //!
 //! Source: the kernel's `Documentation/locking/mutex-design.rst`, "an MCS lock … only one spinner
 //! at a time", and T. Chen, D. Bueso, P. Zijlstra, J. Low, "optimistic spin queue", 2014. There, a
 //! waiter that leaves takes its node out of a doubly linked queue. Here it marks its node, and the
-//! waiter that hands the turn on passes the node by and gives it back.
+//! waiter that hands the turn on skips the node and gives it back.
 //!
 //! ```text
 //!   SPINS ── turn ──► TURN
@@ -22,11 +22,11 @@ const SPINS: u32 = 1;
 const TURN: u32 = 0;
 const LEFT: u32 = 2;
 
-/// How long a spinner spins, in nanoseconds, before it asks again whether it may go on.
+/// Length of one spin, in nanoseconds, after which a spinner asks again whether it may go on.
 pub(super) const PIECE_NS: u32 = 2_000;
 
-/// Whether the caller may spin on, because no other thread wants its CPU. In the kernel, a thread
-/// that is woken there preempts it.
+/// Returns whether the caller may go on spinning, because no other thread wants its CPU. In the
+/// kernel, a thread that is woken on that CPU preempts the spinner.
 pub(super) fn may_spin<P: Platform>() -> bool {
     P::slice_left_ns() == u32::MAX
 }
@@ -40,7 +40,8 @@ pub(super) struct SpinQueue<P: Platform> {
 impl<P: Platform> SpinQueue<P> {
     pub(super) const NEW: Self = Self { tail: P::U32::ZERO };
 
-    /// Joins, and waits for the turn. `None` if the caller should spin no longer, or has no node.
+    /// Joins the queue and waits for the caller's turn. Returns `None` if the caller should spin no
+    /// longer, or no node is free.
     pub(super) fn enter(&self) -> Option<Node<P>> {
         let me = Node::<P>::try_take()?;
         // Relaxed: published with the node's name.
@@ -65,7 +66,7 @@ impl<P: Platform> SpinQueue<P> {
         (!left).then_some(me)
     }
 
-    /// Hands the turn on, and gives back the nodes of waiters that have left.
+    /// Passes the turn on, and gives back the nodes of waiters that have left.
     pub(super) fn leave(&self, me: Node<P>) {
         let mut at = me;
         loop {
@@ -78,7 +79,7 @@ impl<P: Platform> SpinQueue<P> {
             let next = if last { 0 } else { next.wait_while(Acquire, |next| next == 0) };
             at.give();
             let Some(next) = Node::<P>::at(next) else { return };
-            // Release: our look at the node. Acquire where it fails: pairs with the release of the
+            // Release: our read of the node. Acquire where it fails: pairs with the release of the
             // waiter that has left.
             let status = &next.waiter.status;
             if status.compare_exchange(SPINS, TURN, Release, Acquire).is_ok() {

@@ -14,20 +14,21 @@
 //!   free      held      one waits  the others queue
 //! ```
 //!
-//! A lock for which two threads contend needs no node. Three take the queue; its head spins on the
-//! lock.
+//! A lock for which two threads contend needs no node. With three threads or more, waiters queue,
+//! and the head of the queue spins on the lock.
 //!
 //! - QSPIN-1: the thread that has changed `locked` from 0 to 1 has the lock.
-//! - QSPIN-2: at most one waits beside the queue: the thread that has changed `pending` from 0 to
+//! - QSPIN-2: at most one thread waits beside the queue: the thread that has changed `pending` from
+//!   0 to
 //!   1.
 //! - QSPIN-3: the head of the queue takes the lock when it finds `pending` clear, and then leaves
 //!   the queue empty, or makes the waiter behind it the head.
 //!
-//! Departures: in the kernel, an arriving waiter looks at all fields by one exchange of the word,
-//! and the others write to one of them. The seam has no accesses of two sizes, so here an arriving
-//! waiter looks at each field; it may overtake a waiter that comes in between. Unlock is one store
-//! of a byte, as in the kernel. A node is the arena's, not one of four of a CPU; where there is
-//! none, a waiter spins on the lock, as in the kernel.
+//! Departures: in the kernel, an arriving waiter reads all fields by one exchange of the word, and
+//! other threads write single fields. The seam (`Platform`) has no mixed-size accesses, so here an
+//! arriving waiter reads each field in turn; it may overtake a waiter that comes in between. Unlock
+//! is one store of a byte, as in the kernel. Nodes come from the arena, not from four per CPU; if
+//! none is free, a waiter spins on the lock, as in the kernel.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -40,7 +41,7 @@ const WAITING: u32 = 1;
 /// The status of the queue's head.
 const HEAD: u32 = 0;
 
-/// A queued spinlock, 4 bytes; and a node of 64 for each waiter but the first.
+/// A queued spinlock, 4 bytes; and a node of 64 bytes for each waiter but the first.
 #[repr(C, align(4))]
 pub struct QSpinLock<P: Platform> {
     locked: P::U8,
@@ -95,8 +96,8 @@ impl<P: Platform> QSpinLock<P> {
         }
     }
 
-    /// QSPIN-2: waits as the next, if no other thread does; returns whether the caller has the
-    /// lock.
+    /// QSPIN-2: waits as the pending waiter, if no other thread waits; returns whether the caller
+    /// has the lock.
     #[cold]
     fn wait_pending(&self) -> bool {
         // Relaxed, all: `pending` decides about order only.

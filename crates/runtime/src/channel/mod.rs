@@ -1,18 +1,17 @@
-//! Channels: values from senders to receivers, in order, and no more at a time than there is room
-//! for.
+//! Bounded channels: values from senders to receivers, in order.
 //!
-//! A sender waits while there is no room, and a receiver while there is nothing. On Linux a thread
-//! sleeps then, and a fiber is suspended.
+//! A sender waits while there is no room, and a receiver while there is no value. On Linux a thread
+//! then sleeps, and a fiber is suspended.
 //!
-//! - CHAN-1 (no lost wake): a thread that puts a value in, or takes one out, tells the other side
-//!   afterwards; a waiter has announced itself before it looks once more (EC-1).
-//! - CHAN-2: what was sent before the channel was closed is received. A receiver that finds it
-//!   closed looks once more, and waits for senders in the middle of a send; the receiver that takes
-//!   the last value tells the others.
-//! - CHAN-3 (no lost wake behind a slot): where a sender is stopped in the middle of a send,
-//!   receivers that are notified of later values find nothing, and wait again. So a receiver that
-//!   takes a value out tells another one if the next is there; and likewise for room. Both sides
-//!   have a fence between what they write, an end of the ring or a slot, and what they read of the
+//! - CHAN-1 (no lost wake): a thread that puts a value in, or takes one out, notifies the other
+//!   side afterwards; a waiter announces itself before it checks once more (EC-1).
+//! - CHAN-2: values that were sent before the channel was closed are received. A receiver that
+//!   finds it closed checks once more, and waits for senders in the middle of a send; the receiver
+//!   that takes the last value notifies the others.
+//! - CHAN-3 (no lost wake behind a slot): if a sender is stopped in the middle of a send, receivers
+//!   that are notified of later values find none, and wait again. So a receiver that takes a value
+//!   out notifies another one if the next value is there; and likewise for room. Both sides have a
+//!   fence between what they write, an end of the ring or a slot, and what they read of the
 //!   other's: either the receiver sees the next value, or the waiter that was notified of that sees
 //!   that the end has moved.
 
@@ -27,32 +26,32 @@ use antiphon_sync::wait::{EventCount, Place, Several};
 
 use ring::Ring;
 
-/// A channel of values, without its ends: the caller says which threads may send, and which
+/// A channel of values, without its ends: the caller decides which threads may send, and which
 /// receive.
 pub struct Channel<P: Platform, T> {
     ring: Ring<P, T>,
-    /// The waiters for a value, and for room.
+    /// Waiters for a value (`receivers`), and for room (`senders`).
     receivers: EventCount<P>,
     senders: EventCount<P>,
-    /// Not 0: nothing is sent any more.
+    /// Not 0: no more values are sent.
     closed: P::U32,
 }
 
 /// The reason why a value was not sent, with the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum NotSent<T> {
-    /// There is no room, or was none until the deadline.
+    /// There is no room, or there was none until the deadline.
     Full(T),
     /// The channel is closed.
     Closed(T),
 }
 
-/// The reason why nothing was received.
+/// The reason why no value was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotReceived {
-    /// There is nothing, or was nothing until the deadline.
+    /// There is no value, or there was none until the deadline.
     Empty,
-    /// There is nothing, and the channel is closed.
+    /// There is no value, and the channel is closed.
     Closed,
 }
 
@@ -82,16 +81,16 @@ impl<P: Platform, T: Send> Channel<P, T> {
             return Err(NotSent::Closed(value));
         }
         self.ring.push(value).map_err(NotSent::Full)?;
-        // CHAN-1. Its fence is STAGE-1's, too.
+        // CHAN-1. Its fence also serves STAGE-1.
         self.receivers.notify_one();
-        // CHAN-3: behind the fence of the notification.
+        // CHAN-3: after the fence of the notification.
         if self.senders.has_waiters() && self.ring.has_room() {
             self.senders.notify_one();
         }
         Ok(())
     }
 
-    /// Sends a value when there is room; waits for that, until the deadline if there is one.
+    /// Sends a value when there is room; waits for room, until the deadline if there is one.
     ///
     /// # Errors
     ///
@@ -120,7 +119,7 @@ impl<P: Platform, T: Send> Channel<P, T> {
     ///
     /// # Errors
     ///
-    /// If there is no value: also if others have sent some, while a sender that began before them
+    /// If there is no value: even if others have sent some, while a sender that began before them
     /// is in the middle of a send. Its value comes first.
     pub fn try_recv(&self) -> Result<T, NotReceived> {
         let value = match self.ring.pop() {
@@ -141,7 +140,8 @@ impl<P: Platform, T: Send> Channel<P, T> {
         Ok(value)
     }
 
-    /// Other receivers may have waited for the caller: behind the fence of a notification.
+    /// Notifies other receivers, which may have waited for the caller: after the fence of a
+    /// notification.
     #[cold]
     fn pass_on(&self) {
         if self.ring.has_next() {
@@ -157,7 +157,7 @@ impl<P: Platform, T: Send> Channel<P, T> {
     ///
     /// # Errors
     ///
-    /// If the deadline has passed; or if there is nothing, and the channel is closed.
+    /// If the deadline has passed; or if there is no value, and the channel is closed.
     pub fn recv(&self, deadline: Option<Deadline>) -> Result<T, NotReceived> {
         let mut gave_way = false;
         loop {
@@ -178,17 +178,18 @@ impl<P: Platform, T: Send> Channel<P, T> {
         }
     }
 
-    /// Begins a wait for a value, beside others (CHAN-1: the caller tries to receive next).
+    /// Begins a wait for a value, among several waits (CHAN-1: the caller tries to receive next).
     pub(crate) fn stand_to_receive<'a>(&'a self, several: &'a Several<P>) -> Place<'a, P> {
         self.receivers.stand(several)
     }
 
-    /// Begins a wait for room, beside others (CHAN-1: the caller tries to send next).
+    /// Begins a wait for room, among several waits (CHAN-1: the caller tries to send next).
     pub(crate) fn stand_to_send<'a>(&'a self, several: &'a Several<P>) -> Place<'a, P> {
         self.senders.stand(several)
     }
 
-    /// Closes the channel: nothing is sent any more; what was sent is received. Wakes all waiters.
+    /// Closes the channel: no more values are sent; those that were sent are received. Wakes all
+    /// waiters.
     pub fn close(&self) {
         // Release: CHAN-2, what was sent before; pairs with the acquire in `is_closed`.
         self.closed.store(1, Release);
@@ -196,7 +197,7 @@ impl<P: Platform, T: Send> Channel<P, T> {
         self.senders.notify_all();
     }
 
-    /// Whether it is closed.
+    /// Returns whether the channel is closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         // Acquire: CHAN-2; pairs with the release in `close`.
@@ -205,35 +206,35 @@ impl<P: Platform, T: Send> Channel<P, T> {
 }
 
 impl<P: Platform, T> Channel<P, T> {
-    /// Whether a value is there to be received. A value whose sender has not come to its end yet is
-    /// not seen.
+    /// Returns whether a value can be received. A value behind one whose send is not complete does
+    /// not count.
     #[must_use]
     pub fn has_next(&self) -> bool {
         self.ring.has_next()
     }
 
-    /// How many values there are; may be stale at once.
+    /// Returns the number of values; may be stale at once.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ring.count()
     }
 
-    /// Whether there are none; may be stale at once.
+    /// Returns whether there are no values; may be stale at once.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// For how many values there is room in all.
+    /// Returns the capacity: the number of values that there is room for in all.
     #[must_use]
     pub fn room(&self) -> usize {
         self.ring.room()
     }
 }
 
-/// Lets others of the caller's thread run before a wait is prepared, once in a call; returns
-/// whether it did, and the caller looks again. Where the other end of the channel is a fiber of the
-/// same thread, that is a tenth of what a wait and a wake cost.
+/// Lets other fibers of the caller's thread run before a wait is prepared, once per call; returns
+/// whether it did, and the caller must check again. If the other end of the channel is a fiber of
+/// the same thread, this costs a tenth of a wait and a wake-up.
 fn gives_way<P: Platform>(gave_way: &mut bool) -> bool {
     !mem::replace(gave_way, true) && P::give_way()
 }

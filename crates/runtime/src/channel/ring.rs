@@ -1,25 +1,26 @@
-//! A ring of slots that any number of threads put into and take out of.
+//! A ring of slots for any number of producers and consumers.
 //!
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
-//! | 0–1 | `tail` | producers | how many were put in, or are about to be |
-//! | 2–3 | `head` | consumers | how many were taken out, or are about to be |
+//! | 0–1 | `tail` | producers | values that were put in, or are about to be |
+//! | 2–3 | `head` | consumers | values that were taken out, or are about to be |
 //! | 4 … | `slots` | both, in turn | a value each, and its lap |
 //!
 //! | `lap` of a slot | meaning |
 //! |---|---|
-//! | 2·n | empty, for the one that goes round the `n`th time |
-//! | 2·n + 1 | full, by that one |
+//! | 2·n | empty, for the producer of lap `n` |
+//! | 2·n + 1 | full, by that producer |
 //!
 //! After Vyukov's bounded queue (1024cores.net, 2010), with a lap in place of a position, so that a
-//! ring of one slot is one, too.
+//! ring may have a single slot.
 //!
-//! - SLOT-1: the producer that moves `tail` past a slot that is empty in its lap fills it, and no
-//!   other thread does; the consumer that moves `head` past a full one empties it.
-//! - SLOT-2: a thread that was stopped in between makes the slot look as it was. The ring may be
-//!   said to be full or empty then, when it isn't, because what was done behind that slot can't be
-//!   reached. When that thread goes on, it tells the waiters afterwards; and a thread that gets
-//!   past the slot tells the waiters that were notified of what is behind it in vain (CHAN-3).
+//! - SLOT-1: only the producer that moves `tail` past a slot that is empty in its lap fills it;
+//!   only the consumer that moves `head` past a full one empties it.
+//! - SLOT-2: a thread that was stopped in between leaves the slot in its old state. The ring may
+//!   then be reported full or empty when it isn't, because values or room behind that slot can't be
+//!   reached. When that thread goes on, it notifies the waiters afterwards; and a thread that gets
+//!   past the slot notifies waiters that were notified without success of what is behind it
+//!   (CHAN-3).
 
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
@@ -44,9 +45,9 @@ struct Slot<P: Platform, T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: a value goes in at one thread and comes out at one; SLOT-1 says which has a slot.
+// SAFETY: a value is put in by one thread and taken out by one; SLOT-1 says which one has a slot.
 unsafe impl<P: Platform, T: Send> Sync for Ring<P, T> {}
-// SAFETY: as above.
+// SAFETY: the values are `Send`, and each slot has one user at a time (SLOT-1).
 unsafe impl<P: Platform, T: Send> Send for Ring<P, T> {}
 
 impl<P: Platform, T> Ring<P, T> {
@@ -74,7 +75,7 @@ impl<P: Platform, T> Ring<P, T> {
         self.slots.len()
     }
 
-    /// How many values there are, or are about to be; may be stale at once.
+    /// Returns the number of values, including those being put in; may be stale at once.
     pub(super) fn count(&self) -> usize {
         // Relaxed, both: a hint.
         let head = self.head.0.load(Relaxed);
@@ -101,24 +102,24 @@ impl<P: Platform, T> Ring<P, T> {
     /// (SLOT-2).
     pub(super) fn pop(&self) -> Option<T> {
         let (slot, lap) = self.claim(&self.head.0, 1)?;
-        // SAFETY: SLOT-1, it is ours, and full.
+        // SAFETY: SLOT-1, the slot is the caller's, and full.
         let value = unsafe { (*slot.value.get()).assume_init_read() };
-        // Release: we have the value; pairs with the acquire in `claim`.
+        // Release: the value has been read; pairs with the acquire in `claim`.
         slot.lap.store(lap + 1, Release);
         Some(value)
     }
 
-    /// Whether the first value is there to be taken out: not if its producer was stopped (SLOT-2).
+    /// Returns whether the first value can be taken out: not if its producer was stopped (SLOT-2).
     pub(super) fn has_next(&self) -> bool {
         self.is_ready(&self.head.0, 1)
     }
 
-    /// Whether the next value can be put in: not if the consumer of its slot was stopped (SLOT-2).
+    /// Returns whether a value can be put in: not if the consumer of its slot was stopped (SLOT-2).
     pub(super) fn has_room(&self) -> bool {
         self.is_ready(&self.tail.0, 0)
     }
 
-    /// Whether the slot at an end is in the state for it.
+    /// Returns whether the slot at an end is in the state for it.
     fn is_ready(&self, end: &P::U64, state: u64) -> bool {
         loop {
             // Relaxed: a number.
@@ -128,7 +129,7 @@ impl<P: Platform, T> Ring<P, T> {
             match lap.load(Acquire).cmp(&((at >> self.bits << 1) + state)) {
                 Less => return false,
                 Equal => return true,
-                // Others have gone past it.
+                // Others have moved the end past it.
                 Greater => {}
             }
         }
@@ -138,13 +139,13 @@ impl<P: Platform, T> Ring<P, T> {
     /// slot, and its lap.
     #[inline]
     fn claim(&self, end: &P::U64, state: u64) -> Option<(&Slot<P, T>, u64)> {
-        // Relaxed, here and at the exchanges: a number; the lap has what was done.
+        // Relaxed, here and at the exchanges: a number; the lap orders the accesses to the slot.
         let mut at = end.load(Relaxed);
         loop {
             let slot = &self.slots[at as usize & (self.slots.len() - 1)];
             let wanted = (at >> self.bits << 1) + state;
-            // Acquire: SLOT-1, the value, or that it is gone; pairs with the releases in `push` and
-            // `pop`.
+            // Acquire: SLOT-1, the value, or that it was taken out; pairs with the releases in
+            // `push` and `pop`.
             let lap = slot.lap.load(Acquire);
             if lap == wanted {
                 match end.compare_exchange(at, at + 1, Relaxed, Relaxed) {
@@ -154,7 +155,7 @@ impl<P: Platform, T> Ring<P, T> {
             } else if lap < wanted {
                 return None;
             } else {
-                // Others have gone past it.
+                // Others have moved the end past it.
                 at = end.load(Relaxed);
             }
         }

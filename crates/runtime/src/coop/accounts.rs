@@ -1,8 +1,8 @@
-//! How much CPU time threads have had, as the system knows it.
+//! CPU time of threads, as the system reports it.
 
 use antiphon_platform::ThreadId;
 
-/// The system's knowledge of its threads.
+/// Access to the system's accounts of its threads.
 pub trait Accounts {
     /// The CPU time that the calling thread has had since its start, in nanoseconds.
     fn own_ns(&mut self) -> u64;
@@ -24,15 +24,15 @@ pub struct Seen {
 /// The activity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// The thread has a CPU, or would have one.
+    /// The thread has a CPU, or is ready to run.
     Runs,
     /// The thread waits for something, or is stopped.
     Sleeps,
-    /// The system does not tell: a thread that is late is taken to have run.
+    /// Not reported by the system: a thread that is late is assumed to have run.
     Unknown,
 }
 
 impl Seen {
-    /// For systems that tell nothing.
+    /// The result for systems that report nothing.
     pub const NOTHING: Self = Self { ran_ns: None, doing: Doing::Unknown };
 }

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-/// The message of a thread to its scheduler when it gives the CPU away.
+/// A thread's message to its scheduler when it gives the CPU away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
     /// When the thread's earliest timer is due, in nanoseconds of the monotonic clock.
@@ -19,27 +19,26 @@ pub struct Answer {
     pub release_ns: Option<u64>,
     /// The least user virtual time of the other threads of its group that are ready.
     pub importance: Option<u64>,
-    /// When the thread is to poll again: the end of its slice. `None` where no other thread wants
-    /// the CPU, or this tier does not know.
+    /// When the thread must poll again: the end of its slice. `None` if no other thread wants the
+    /// CPU, or if this tier does not know.
     pub poll_at_ns: Option<u64>,
 }
 
-/// The way in which a thread gives its CPU away and gets it back: a tier, by what the system
-/// allows.
+/// How a thread gives its CPU away and gets it back: a tier, depending on what the system permits.
 pub trait Cooperate {
-    /// `coop_poll`: tells others what `ask` says, lets them run, and returns when it is the
-    /// caller's turn. It is that when the caller's release time has passed, or its work is the most
-    /// important of its group and it is the group's turn, or `wait` has returned early.
+    /// `coop_poll`: publishes `ask`, lets other threads run, and returns when it is the caller's
+    /// turn. That is when the caller's release time has passed, or its work is the most important
+    /// of its group and it is the group's turn, or `wait` has returned early.
     ///
-    /// Where the caller has no best-effort work, it sleeps by a call of `wait`. That is given the
-    /// time until when to sleep (`None`: for good), and returns then, or when something else is to
-    /// be done, as for a file that is ready. Where the caller has such work, `wait` may be called
-    /// with a time that has passed, to see whether something is to be done. Others run meanwhile.
+    /// A caller without best-effort work sleeps in a call of `wait`. Its argument is the time until
+    /// which to sleep (`None`: no limit); it returns then, or when there is other work, such as a
+    /// file that is ready. For a caller with best-effort work, `wait` may be called with a time
+    /// that has passed, to check for other work. Others run meanwhile.
     fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer;
 
-    /// Says that the caller goes on, and that its earliest release is now another one than it has
-    /// told, for example because it has dispatched a timer. For tiers that watch the caller from
-    /// another thread or process; the others do nothing. Quick, and never blocks.
+    /// Publishes a new earliest release while the caller continues to run, for example because it
+    /// has dispatched a timer. For tiers that watch the caller from another thread or process; the
+    /// others do nothing. Quick, and never blocks.
     fn tell(&mut self, _release_ns: Option<u64>) {}
 }
 
@@ -53,7 +52,7 @@ impl<C: Cooperate + ?Sized> Cooperate for Box<C> {
     }
 }
 
-/// No thread to cooperate with: the kernel shares the CPU out as it likes.
+/// A tier without cooperation: the kernel alone shares the CPU out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Alone;
 
@@ -74,15 +73,14 @@ impl Halves for Alone {
     }
 }
 
-/// A poll in two halves, for a caller that can't hand over how it waits: because its wait may be
-/// cancelled, and so unwinds, or because the wait is another language's.
+/// A poll in two halves, for a caller that can't pass its wait as a closure: because the wait may
+/// be cancelled, and so unwinds, or because it is written in another language.
 ///
-/// `before`, a wait until [`Pause::until_ns`], and `after` are a [`poll`](Cooperate::poll). A
-/// thread that never comes to the second half, as its wait was the last thing it did, is late for
-/// its turn like any other that does not poll.
+/// `before`, a wait until [`Pause::until_ns`], and `after` together are one
+/// [`poll`](Cooperate::poll). A thread that never reaches the second half, because its wait was its
+/// last action, is late for its turn like any other thread that does not poll.
 pub trait Halves: Cooperate {
-    /// Tells others what `ask` says, and lets them run if the caller has work. Blocks for that
-    /// long.
+    /// Publishes `ask`, and lets others run if the caller has work. Blocks for that long.
     fn before(&mut self, ask: Ask) -> Pause;
 
     /// Returns when it is the caller's turn. Blocks until then.
@@ -93,21 +91,21 @@ pub trait Halves: Cooperate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Pause {
-    /// Until when the caller waits, at most. A time that has passed: it only looks; `None`: for
-    /// good.
+    /// The latest time at which the wait ends. A time that has passed: the caller only checks;
+    /// `None`: no limit.
     pub until_ns: Option<u64>,
     pub(super) ask: Ask,
     pub(super) then: Then,
 }
 
-/// The task of the second half.
+/// What the second half has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
     /// Nothing: no other thread knows of the caller.
     Goes,
     /// Nothing: the caller has had its turn.
     HasTurn,
-    /// To wait for the caller's turn.
+    /// Wait for the caller's turn.
     WantsTurn,
 }
 

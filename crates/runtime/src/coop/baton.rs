@@ -1,9 +1,9 @@
 //! The baton: threads of several processes that hand their CPU to each other, without privilege.
 //!
-//! The thread that has the baton runs; the others sleep. A thread that polls goes to the
-//! [table](super::Page), where the [scheduler](super::Scheduler) says whose turn it is. It hands
-//! the baton over, calls that thread, and sleeps until it is called itself. The kernel's only part
-//! is to run the threads that do not sleep.
+//! The thread that has the baton runs; the others sleep. A thread that polls takes the lock of the
+//! [table](super::Page), where the [scheduler](super::Scheduler) decides whose turn it is. It hands
+//! the baton over, wakes the new holder, and sleeps until it is woken itself. The kernel only runs
+//! the threads that do not sleep.
 //!
 //! ```text
 //!              poll: others first                  called, or late
@@ -14,26 +14,26 @@
 //!                                                            is stopped, or is dead
 //! ```
 //!
-//! Beside BATON-1 to 3, which `relay` keeps:
+//! In addition to BATON-1 to 3, which `relay` keeps:
 //!
-//! - BATON-4: no thread that is ready sleeps through its release by more than the slack without a
-//!   look at the holder of the baton. While others are ready, one of them watches the holder: it
-//!   looks when the holder may lose the baton. A thread that leaves the table makes sure that there
-//!   is a watcher. If the watcher is stopped as well, the others look once per period plus slack.
-//!   `docs/coop-line.md` has the table.
+//! - BATON-4: no ready thread sleeps through its release by more than the slack without checking
+//!   the holder of the baton. While other threads are ready, one of them watches the holder: it
+//!   checks at the time when the holder may lose the baton. A thread that leaves the table makes
+//!   sure that there is a watcher. If the watcher is stopped as well, the others check once per
+//!   period plus slack. `docs/coop-line.md` has the table.
 //! - BATON-5: a holder that keeps the baton beyond its slice and the slack loses it to the first
-//!   thread that looks, and is not waited for until it polls. If the holder was only kept from
-//!   running, then a thread that looks and is due gets the baton, because that thread runs.
-//! - BATON-6: a thread is charged what the system says that it ran, once, with or without the
-//!   baton: by itself, or by a thread that takes the baton away or audits it. The holder of the
-//!   baton is audited at each look of another thread.
-//! - BATON-7: whatever is in the memory, a thread gets on. It leaves a line that is no longer its
-//!   own; it writes what it has joined with again where something else stands there; and where it
-//!   can't get to the table it runs as if it were alone.
+//!   thread that checks, and is not waited for until it polls. If the holder was only kept from
+//!   running, a thread that checks and is due gets the baton, because that thread runs.
+//! - BATON-6: a thread is charged the CPU time that the system reports for it, once, with or
+//!   without the baton: by itself, or by a thread that takes the baton away or audits it. The
+//!   holder of the baton is audited at each check by another thread.
+//! - BATON-7: whatever the memory contains, a thread makes progress. It leaves a line that is no
+//!   longer its own; it rewrites the values that it has joined with if they were overwritten; and
+//!   if it can't get to the table, it runs as if it were alone.
 //!
 //! *Turned down:* only the holder at the table (a thread that wakes by itself would wait for it); a
 //! sleep until the slice of the running thread has ended (each sleeper would wake once a turn);
-//! handing each chunk over (two more switches a chunk, for nothing that is due).
+//! handing each chunk over (two more switches a chunk, for no timer that is due).
 
 use core::marker::PhantomData;
 use core::ops::Deref;
@@ -52,7 +52,7 @@ use super::relay::{Held, Relay};
 use super::scheduler::Scheduler;
 use super::section::Section;
 
-/// A thread's membership in the threads that share a page: its `coop_poll`. For the thread that has
+/// The membership of a thread in those that share a page: its `coop_poll`. For the thread that has
 /// joined; if another thread polls, or the child of a fork, it acts as [`Alone`](super::Alone). The
 /// thread leaves when this is dropped.
 #[derive(Debug)]
@@ -64,34 +64,33 @@ pub struct Baton<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> {
     thread: ThreadId,
     place: usize,
     charged_ns: u64,
-    /// The membership belongs to one thread: it is not sent to others.
+    /// Bound to one thread: not `Send`.
     platform: PhantomData<(P, *const ())>,
 }
 
 /// The reason why a thread did not become a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoSeat {
-    /// Each place of the page is taken by a thread that lives.
+    /// Each place of the page is taken by a living thread.
     Full,
-    /// The caller was kept from running while it was at the table, for longer than other threads
-    /// wait for a thread there, each time that it tried: at least 64 times, and for at least a
-    /// second.
+    /// At each try, the caller was kept from running at the table for longer than other threads
+    /// wait there: in at least 64 tries, over at least a second.
     KeptFromRunning,
 }
 
-/// How often a thread whose visit to the table did not stand tries again at once.
+/// Immediate tries of a thread whose visit to the table was invalidated.
 const TRIES: u32 = 4;
-/// The least number of tries, and the least time, for a thread that joins. Where more threads want
-/// a CPU than there are, a thread at the table is soon kept from running for longer than others
-/// wait for it. That ends when the other threads have had their turn, which no count of tries
-/// tells.
+/// The minimum number of tries, and the minimum time, for a thread that joins. Where more threads
+/// want a CPU than there are, a thread at the table is soon kept from running for longer than
+/// others wait for it. That ends when the other threads have had their turn, which no number of
+/// tries ensures.
 const TRIES_TO_JOIN: u32 = 64;
 const JOINS_FOR_NS: u64 = 1_000_000_000;
 
 impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
-    /// Makes the calling thread a member, with a group and a weight. It has the CPU as before until
-    /// it polls. Frees the places of threads that have ended. A thread has one membership per page:
-    /// the latest. Blocks while others are at the table.
+    /// Makes the calling thread a member, with a group and a weight. It keeps running as before
+    /// until it polls. Frees the places of threads that have ended. A thread has one membership per
+    /// page: the latest. Blocks while others are at the table.
     ///
     /// # Errors
     ///
@@ -139,13 +138,13 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         &self.options
     }
 
-    /// Does `what` at the table, and makes sure that a thread gets the baton. Says whether that
-    /// stands.
+    /// Calls `what` at the table, and makes sure that a thread gets the baton. Returns whether the
+    /// change is valid.
     fn at_table(&mut self, seat: Seated, what: impl FnOnce(&mut Section<'_, P, A>, usize)) -> bool {
         self.visit(seat, what) == Visit::Stands
     }
 
-    /// Does the same as `at_table`, and says why it does not stand.
+    /// Like `at_table`, but returns why the change is not valid.
     fn visit(&mut self, seat: Seated, what: impl FnOnce(&mut Section<'_, P, A>, usize)) -> Visit {
         let page = &*self.page;
         let Some(at) = page.now.relay.enter(self.thread, self.options.slack_ns) else {
@@ -175,7 +174,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         if section.finish(self.place) { Visit::Stands } else { Visit::GivenUp }
     }
 
-    /// Whether the line is the thread's own, and not another's by now.
+    /// Returns whether the line still belongs to the thread.
     pub(super) fn is_seated(&self) -> bool {
         self.page.thread(self.place) == Some(self.thread)
     }
@@ -188,14 +187,13 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         held.place() == Some(self.place) && self.is_seated()
     }
 
-    /// In the middle of its slice, with work to do, a thread goes on: it only writes what it has to
-    /// say.
+    /// A thread that has work and is in the middle of its slice goes on: it only publishes `ask`.
     fn goes_on(&self, ask: Ask) -> bool {
         if ask.importance.is_none() || !self.holds() {
             return false;
         }
-        // Relaxed: written before the baton was handed over. Or a thread that can't wait has moved
-        // it to an earlier time after that; this is seen soon.
+        // Relaxed: written before the baton was handed over. A thread that can't wait may have
+        // moved it to an earlier time after that; this is seen soon.
         let end_ns = self.page.now.slice_end_ns.load(Relaxed);
         let left_ns = end_ns.saturating_sub(P::now(Clock::Monotonic));
         if left_ns == 0 || left_ns > self.options.period_ns {
@@ -205,14 +203,14 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         true
     }
 
-    /// Writes what the thread has to say into its line.
+    /// Publishes `ask` in the thread's line.
     fn say(&self, ask: Ask) {
         let line = &self.page.lines[self.place];
         put::<P>(&line.release, pack(ask.release_ns));
         put::<P>(&line.importance, pack(ask.importance));
     }
 
-    /// Gives the CPU away, as the scheduler decides. Says whether that stands.
+    /// Gives the CPU away, as the scheduler decides. Returns whether the change is valid.
     fn give(&mut self, ask: Ask) -> bool {
         let own_ns = self.accounts.own_ns();
         let charged_ns = self.charged_ns;
@@ -227,7 +225,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         done
     }
 
-    /// Says that the caller would run, and looks whether it can (BATON-5).
+    /// Publishes that the caller is ready, and checks whether it can run (BATON-5).
     fn look(&mut self) -> bool {
         self.at_table(Seated::No, |section, place| {
             section.heal(place);
@@ -235,7 +233,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         })
     }
 
-    /// Sleeps until the caller has the baton. Says whether it has.
+    /// Sleeps until the caller has the baton. Returns whether it has.
     fn turn(&mut self, ask: Ask) -> bool {
         let mut failures = 0;
         while failures < TRIES {
@@ -257,8 +255,8 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         false
     }
 
-    /// Until when to sleep without a look (BATON-4): a thread that is due, or watches, looks as
-    /// soon as the holder of the baton may lose it.
+    /// Returns until when to sleep without a check (BATON-4): a thread that is due, or is the
+    /// watcher, checks as soon as the holder may lose the baton.
     fn net(&self, ask: Ask) -> u64 {
         let now_ns = P::now(Clock::Monotonic);
         let slack_ns = self.options.slack_ns;
@@ -281,8 +279,8 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         late_ns.min(watch_ns).min(longest_ns)
     }
 
-    /// Until when a watcher may sleep. If another thread looks in time, because it is due by then,
-    /// the watcher sleeps until the next holder of the baton may lose it, at the earliest.
+    /// Returns until when a watcher may sleep. If another thread checks in time, because it is due
+    /// by then, the watcher sleeps until the next holder of the baton may lose it, at the earliest.
     fn watch_until(&self, until_ns: u64, now_ns: u64) -> u64 {
         let Options { period_ns, slack_ns, .. } = self.options;
         // Relaxed: a guess.
@@ -291,7 +289,8 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
             State::Ready | State::Waiting => {
                 release(line).is_some_and(|at| at.saturating_add(slack_ns) <= until_ns)
             }
-            // It has the baton, or is late for what it has told, or is run by the kernel.
+            // The thread has the baton, or is late for the release it told, or is run by the
+            // kernel.
             State::Running | State::Asleep => false,
         };
         if self.others().any(|(_, line)| looks(line)) {
@@ -306,7 +305,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         let Some(line) = self.page.lines.get(self.place) else { return Answer::default() };
         // Relaxed, all: written before the baton was handed over.
         let end_ns = self.page.now.slice_end_ns.load(Relaxed);
-        // A thread that has lost the baton already, or has never got it, is to ask again at once
+        // A thread that has lost the baton already, or has never got it, must ask again at once
         // (BATON-5).
         let poll_at_ns = Some(if self.holds() { end_ns } else { 0 });
         Answer {
@@ -317,9 +316,9 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
     }
 }
 
-/// For members that only say what they have to say, and that the kernel runs.
+/// For members that only publish, and that the kernel runs.
 impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
-    /// Whether the caller is the thread that has joined.
+    /// Returns whether the caller is the thread that has joined.
     pub(super) fn is_mine(&self) -> bool {
         P::thread() == self.thread
     }
@@ -341,7 +340,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         lines.filter(|(place, _)| *place != self.place && page.thread(*place).is_some())
     }
 
-    /// Writes what the caller has to say, where it has a line, or gets one.
+    /// Publishes `ask` if the caller has a line, or gets one. Returns whether it has.
     pub(super) fn say_beside(&mut self, ask: Ask) -> bool {
         if !self.is_mine() {
             return false;
@@ -353,20 +352,20 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         seated
     }
 
-    /// Writes that the caller's release is another one, where it has a line.
+    /// Publishes a new release of the caller, if it has a line.
     pub(super) fn say_release(&self, release_ns: Option<u64>) {
         if self.is_mine() && self.is_seated() {
             put::<P>(&self.page.lines[self.place].release, pack(release_ns));
         }
     }
 
-    /// Shows the caller's weight to others.
+    /// Publishes the caller's weight.
     pub(super) fn show_steps(&self, steps: i32) {
         // Relaxed: a guess, for others.
         self.page.tallies[self.place].steps.store(steps.cast_unsigned(), Relaxed);
     }
 
-    /// Shows to others how much of the CPU the caller has had.
+    /// Publishes the CPU time of the caller.
     pub(super) fn show_account(&mut self) {
         self.charged_ns = self.accounts.own_ns();
         put::<P>(&self.page.lines[self.place].charged_ns, self.charged_ns);
@@ -378,18 +377,18 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
 enum Visit {
     /// The change is valid.
     Stands,
-    /// Others have given up on the caller, or it did not get there.
+    /// Other threads have given up on the caller, or it did not get to the table.
     GivenUp,
-    /// There is no place for the caller.
+    /// No place is free for the caller.
     NoPlace,
 }
 
-/// How a thread at the table that has no place is treated.
+/// What a thread without a place does at the table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Seated {
-    /// It takes a place.
+    /// The thread takes a place.
     No,
-    /// It leaves, and wants no place.
+    /// The thread leaves, and takes no place.
     Leaves,
 }
 
@@ -414,7 +413,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Halves for Baton<P,
             return Pause::alone(ask);
         }
         if ask.importance.is_none() && !self.holds() {
-            // BATON-5 is the others' affair: the caller waits here, so it does not have the baton.
+            // BATON-5 is left to the others: the caller waits here, so it does not have the baton.
             return Pause { until_ns: ask.release_ns, ask, then: Then::WantsTurn };
         }
         self.turn(ask);
@@ -439,7 +438,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Drop for Baton<P, D
             return;
         }
         let (own_ns, charged_ns) = (self.accounts.own_ns(), self.charged_ns);
-        // Where that fails, a thread that joins finds the line when this thread has ended.
+        // If that fails, a thread that joins frees the line after this thread has ended.
         let _ = self.at_table(Seated::Leaves, |section, place| {
             section.charge(place, own_ns, charged_ns);
             section.scheduler.leave(place, 0);

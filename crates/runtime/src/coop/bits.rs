@@ -1,4 +1,4 @@
-//! The last word of a line: what of a thread fits in a few bits.
+//! The last word of a line: the weight, state and standing of a thread.
 
 use super::member::{Demotion, Group, Member, Standing, State};
 
@@ -7,7 +7,7 @@ use super::member::{Demotion, Group, Member, Standing, State};
 pub(super) struct Bits(u32);
 
 impl Bits {
-    /// The most that a weight is.
+    /// The greatest weight.
     pub(super) const WEIGHT: u32 = (1 << 20) - 1;
     const STATE: u32 = 20;
     const STANDING: u32 = 22;

@@ -1,4 +1,4 @@
-//! Which thread is to run, and until when.
+//! The choice of the next thread, and the length of its slice.
 
 use core::cmp::Ordering;
 
@@ -15,13 +15,12 @@ pub enum Pick {
     Run {
         /// The place of the thread in the table.
         id: usize,
-        /// True if it was picked because its release time has passed, false if because it was next
-        /// by virtual time.
+        /// Whether it was picked because its release time has passed, and not by virtual time.
         due: bool,
-        /// When the slice of the thread ends: it is to poll then. The CPU is not taken away before
-        /// that.
+        /// When the slice of the thread ends, at which it must poll. The CPU is not taken away
+        /// before that.
         slice_end_ns: u64,
-        /// When the driver has to report to the scheduler that the thread is late
+        /// When the driver must report to the scheduler that the thread is late
         /// ([`expire`](super::Scheduler::expire)).
         until_ns: u64,
     },
@@ -33,7 +32,7 @@ pub enum Pick {
 }
 
 impl<T: Table> Scheduler<T> {
-    /// The answer for the thread at place `id`, when it goes on.
+    /// Returns the answer for the thread at place `id`, when it continues.
     pub fn answer(&self, id: usize) -> Answer {
         let Some(member) = self.table.get(id) else { return Answer::default() };
         let running = self.table.head().running;
@@ -48,8 +47,8 @@ impl<T: Table> Scheduler<T> {
         }
     }
 
-    /// Picks the earliest release first; otherwise the least virtual time, and of its group the
-    /// most important.
+    /// Picks the thread with the earliest release that has passed; otherwise the one with the least
+    /// virtual time, or the most important thread of its group.
     pub(super) fn choose(&mut self, now_ns: u64) -> Pick {
         let due = self
             .ready()
@@ -81,8 +80,8 @@ impl<T: Table> Scheduler<T> {
         Pick::Run { id, due: is_due, slice_end_ns, until_ns }
     }
 
-    /// `min(release - now, period / N)` (§3.2), where the release is another's: the running thread
-    /// looks after its own.
+    /// `min(release - now, period / N)` (§3.2), where the release is that of another thread: the
+    /// running thread dispatches its own timers.
     fn slice_ns(&self, id: usize, now_ns: u64) -> u64 {
         let ready = self.ready().count().max(1) as u64;
         let turn_ns = self.options.period_ns / ready;
@@ -90,8 +89,8 @@ impl<T: Table> Scheduler<T> {
         next.map_or(turn_ns, |at| at.saturating_sub(now_ns).min(turn_ns))
     }
 
-    /// The member with the least virtual time, and of several the one whose last turn was first. If
-    /// that is of a group, the most important member of the group.
+    /// Returns the member with the least virtual time, and of several the one whose last turn was
+    /// first. If that is in a group, returns the most important member of the group.
     fn fairest(&self) -> Option<(usize, Member)> {
         let order = |a: &Member, b: &Member| match a.virtual_time.order(b.virtual_time) {
             Ordering::Equal => a.turn.cmp(&b.turn),
@@ -104,8 +103,8 @@ impl<T: Table> Scheduler<T> {
         }
     }
 
-    /// The member of a group that has the least user virtual time. Members that do not tell one
-    /// take turns with those that do.
+    /// Returns the member of a group with the least user virtual time. Members that have told none
+    /// take turns with those that have.
     fn most_important(&self, of: &Member) -> Option<(usize, Member)> {
         let group = || self.ready().filter(|(_, m)| same(of, m));
         let told = group()

@@ -1,20 +1,20 @@
-//! Which of several domains a thread is to join: a balancer for a machine whose CPUs are scheduled
-//! one by one.
+//! Assignment of threads to CPU domains: a balancer for a machine whose CPUs are scheduled one by
+//! one.
 //!
-//! A member shares one CPU, and is as fairly off as the others there. So a member that has less
+//! A member shares one CPU, and has as fair a share as the others there. So a member that gets less
 //! than members elsewhere is in a domain with more of them. Nothing is estimated: a member counts
 //! by its weight.
 //!
-//! - SPREAD-1: where all have come by [`join`](Domains::join) and none has left, two domains differ
-//!   by no more than the greatest weight.
-//! - SPREAD-2 (moves end): each [move](Domains::better) makes the sum of the squares of all loads
-//!   less, so there is a last one.
+//! - SPREAD-1: if all members have come by [`join`](Domains::join) and none has left, two domains
+//!   differ by no more than the greatest weight.
+//! - SPREAD-2 (moves end): each [move](Domains::better) decreases the sum of the squares of all
+//!   loads, so there is a last one.
 //! - SPREAD-3: when no member wants to move any longer, two domains differ by no more than the
-//!   least weight of the one that has more.
+//!   least weight in the one with the greater load.
 //!
-//! *Turned down:* the time that members have used lately as their load (a member that is kept from
-//! its CPU has used little, and would look light); one scheduler for several CPUs (its least
-//! virtual time would be a line that all CPUs write at each turn).
+//! *Turned down:* recent CPU time as the load (a member that is kept from its CPU has used little,
+//! and would look light); one scheduler for several CPUs (its least virtual time would be a cache
+//! line that all CPUs write at each turn).
 
 use alloc::vec::Vec;
 
@@ -29,31 +29,31 @@ impl Domains {
     ///
     /// # Panics
     ///
-    /// If there are none.
+    /// If `domains` is 0.
     #[must_use]
     pub fn new(domains: usize) -> Self {
         Self::of(alloc::vec![0; domains])
     }
 
-    /// Creates domains whose members weigh `loads` in all.
+    /// Creates domains with the loads `loads`.
     ///
     /// # Panics
     ///
-    /// If there are none.
+    /// If `loads` is empty.
     #[must_use]
     pub fn of(loads: Vec<u64>) -> Self {
         assert!(!loads.is_empty(), "one domain at least");
         Self { loads }
     }
 
-    /// The sum of the members' weights of each domain.
+    /// Returns the sum of the members' weights, for each domain.
     #[must_use]
     pub fn loads(&self) -> &[u64] {
         &self.loads
     }
 
-    /// Adds a thread of weight `weight` to the domain with the most room, the first of several.
-    /// Returns which that is.
+    /// Adds a thread of weight `weight` to the domain with the least load, the first of several.
+    /// Returns that domain.
     #[must_use]
     pub fn join(&mut self, weight: u64) -> usize {
         let domain = self.least();
@@ -67,12 +67,13 @@ impl Domains {
         *load = load.saturating_sub(weight);
     }
 
-    /// Looks whether a member of weight `weight` would be better off in another domain, also when
-    /// it is there. Returns the domain that it is to move to; here it counts as moved.
+    /// Checks whether a member of weight `weight` would be better off in another domain, even with
+    /// its own weight added there. Returns the domain that it should move to, and counts the member
+    /// as moved.
     #[must_use]
     pub fn better(&mut self, domain: usize, weight: u64) -> Option<usize> {
         let to = self.least();
-        // SPREAD-2: the load that it leaves is more than the load that it comes to.
+        // SPREAD-2: the load that the member leaves is greater than the load that it joins.
         let gains = self.loads[to].saturating_add(weight) < self.loads[domain];
         gains.then(|| {
             self.leave(domain, weight);
@@ -91,7 +92,7 @@ impl Domains {
 mod tests {
     use super::*;
 
-    /// Lots from a seed.
+    /// A generator of random numbers from a seed.
     fn lots(mut seed: u64) -> impl FnMut(u64) -> u64 {
         move |below| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

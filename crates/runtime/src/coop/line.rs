@@ -1,17 +1,17 @@
-//! The memory that the threads of a CPU share, of all processes: a page of lines.
+//! The memory that the threads of a CPU share, across processes: a page of lines.
 //!
 //! | offset | bytes | what |
 //! |---|---|---|
 //! | 0 | 64 | [`Header`]: the kind of page and its options; written by the thread that makes it |
 //! | 64 | 64 | [`Now`]: the thread that has the CPU, and the clock of the fair queue |
 //! | 128 | 64 × [`PLACES`] | [`Line`]: a thread, each on a cache line |
-//! | 4224 | 32 × [`PLACES`] | [`Tally`]: of each thread, what is not read at each turn |
+//! | 4224 | 32 × [`PLACES`] | [`Tally`]: per thread, what is not read at each turn |
 //!
-//! `docs/coop-line.md` has it byte by byte, with the writers of each field. All zero is an empty
-//! page. A time or an importance that may be absent is kept as one more, and 0 is none.
+//! `docs/coop-line.md` describes it byte by byte, with the writers of each field. All zero is an
+//! empty page. A time or an importance that may be absent is stored plus one, and 0 is none.
 //!
-//! - PAGE-1: whatever the bytes are, they are read as a table: no place is out of bounds, no sum
-//!   overflows, no thread is [`FAR_NS`] apart from the others.
+//! - PAGE-1: whatever the bytes are, they are read as a valid table: no place is out of bounds, no
+//!   sum overflows, no thread is [`FAR_NS`] apart from the others.
 
 use antiphon_platform::{Atomic, SharedWait, ThreadId};
 use core::sync::atomic::Ordering::Relaxed;
@@ -22,16 +22,16 @@ use super::options::Options;
 use super::relay::{MOST_THREAD, Relay};
 use super::virtual_time::{VirtualTime, WEIGHT};
 
-/// How many threads a page has room for.
+/// The number of threads that a page has room for.
 pub const PLACES: usize = 64;
 /// The version of this layout.
 pub const VERSION: u32 = 1;
-/// The bytes that a file of this layout has; what is behind the tallies is zero.
+/// The size of a file of this layout, in bytes; all bytes after the tallies are zero.
 pub const PAGE_BYTES: usize = 8192;
 /// The first word of a page that is ready for use: `coopline`, as little-endian bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"coopline");
-/// A virtual time that is further than that from the least is invalid: it is taken to be the least.
-/// No such time is written: a thread that would come to be further ahead stays just below.
+/// A virtual time that is further than this from the least is invalid, and is read as the least. No
+/// such time is written: that of a thread that would be further ahead is limited to just below.
 pub const FAR_NS: i64 = 4_000_000_000;
 
 /// The page of a CPU.
@@ -54,10 +54,10 @@ pub struct Header<P: SharedWait> {
     pub magic: P::U64,
     /// [`VERSION`].
     pub version: P::U32,
-    /// No line from here on has a thread.
+    /// No line from this index on has a thread.
     pub(super) used: P::U32,
     pub(super) options: [P::U64; 4],
-    /// A number that tells the threads of one namespace from those of another; 0 is not known.
+    /// A number that distinguishes the threads of one namespace from those of another; 0: unknown.
     pub namespace: P::U64,
     reserved: P::U64,
 }
@@ -72,7 +72,7 @@ pub struct Now<P: SharedWait> {
     pub(super) until_ns: P::U64,
     pub(super) least: P::U64,
     pub(super) turns: P::U64,
-    /// How many threads were found dead.
+    /// Number of threads that were found dead.
     pub(super) died: P::U64,
 }
 
@@ -81,12 +81,12 @@ pub struct Now<P: SharedWait> {
 pub struct Line<P: SharedWait> {
     /// The kernel's number of the thread; 0: the line is free.
     pub(super) thread: P::U32,
-    /// How often the thread was called: it sleeps here.
+    /// Number of wake-ups of the thread, which sleeps on this word.
     pub(super) turn: P::U32,
     pub(super) release: P::U64,
     pub(super) importance: P::U64,
     pub(super) virtual_time: P::U64,
-    /// The CPU time that the thread was charged, of all that it had since its start.
+    /// The CPU time that the thread was charged, of its total from its start.
     pub(super) charged_ns: P::U64,
     pub(super) others_release: P::U64,
     pub(super) others_importance: P::U64,
@@ -99,14 +99,14 @@ pub struct Line<P: SharedWait> {
 pub struct Tally<P: SharedWait> {
     pub(super) last_turn: P::U64,
     pub(super) demotions: [P::U32; 3],
-    /// By how many steps the thread's weight is less than the weight that it has joined with: a
+    /// By how many steps the thread's weight is below the weight that it has joined with, as a
     /// signed number.
     pub(super) steps: P::U32,
-    /// How much the thread had been charged when its last turn began.
+    /// The value of `charged_ns` when the thread's last turn began.
     pub(super) began_ns: P::U64,
 }
 
-/// Packs a value as one more, with 0 for none. The last two numbers are packed alike.
+/// Packs a value plus one, with 0 for none. The last two numbers are packed alike.
 pub(super) fn pack(value: Option<u64>) -> u64 {
     value.map_or(0, |value| value.saturating_add(1))
 }
@@ -115,9 +115,9 @@ pub(super) fn unpack(word: u64) -> Option<u64> {
     word.checked_sub(1)
 }
 
-/// Writes `value` if it is not there already: the word stays in the caches of its readers. Relaxed:
-/// the table's guard, or the baton, orders what a table holds; a thread that reads it without these
-/// knows that it may be stale.
+/// Writes `value` if the word differs, so that the word stays in the caches of its readers.
+/// Relaxed: the table's guard, or the baton, orders the contents of a table; a thread that reads
+/// them without these knows that they may be stale.
 pub(super) fn put<P: SharedWait>(word: &P::U64, value: u64) {
     if word.load(Relaxed) != value {
         word.store(value, Relaxed);
@@ -148,39 +148,40 @@ impl<P: SharedWait> Page<P> {
         tallies: [const { Tally::NEW }; PLACES],
     };
 
-    /// No place from here on has a thread, as far as a thread knows that is not at the table.
+    /// Returns the end of the lines that have a thread; a guess for a thread that is not at the
+    /// table.
     pub(super) fn used(&self) -> usize {
         // Relaxed: written at the table.
         (self.header.used.load(Relaxed) as usize).min(PLACES)
     }
 
-    /// The thread that is in a place.
+    /// Returns the thread in a place.
     pub fn thread(&self, place: usize) -> Option<ThreadId> {
-        // Relaxed: a guess, for a thread that is not at the table.
+        // Relaxed: a guess if the caller is not at the table.
         let thread = self.lines.get(place)?.thread.load(Relaxed);
         (1..=MOST_THREAD).contains(&thread).then_some(ThreadId(thread))
     }
 
-    /// How often the thread in a place was demoted for the reason `demotion`.
+    /// Returns how often the thread in a place was demoted for the reason `demotion`.
     pub fn demotions(&self, place: usize, demotion: Demotion) -> u32 {
         let tally = self.tallies.get(place);
         // Relaxed: a count.
         tally.map_or(0, |tally| tally.demotions[demotion as usize].load(Relaxed))
     }
 
-    /// How many threads were found dead.
+    /// Returns the number of threads that were found dead.
     pub fn died(&self) -> u64 {
         // Relaxed: a count.
         self.now.died.load(Relaxed)
     }
 
-    /// How many turns there were.
+    /// Returns the number of turns.
     pub fn turns(&self) -> u64 {
         // Relaxed: a count.
         self.now.turns.load(Relaxed)
     }
 
-    /// The member in a place, as far as it is visible from outside.
+    /// Returns the member in a place. May be stale at once.
     pub fn member(&self, place: usize) -> Option<Member> {
         self.thread(place)?;
         // Relaxed, all: a guess.
@@ -190,7 +191,7 @@ impl<P: SharedWait> Page<P> {
 }
 
 impl<P: SharedWait> Header<P> {
-    /// Writes how the page is scheduled.
+    /// Writes the options by which the page is scheduled.
     pub fn set_options(&self, options: &Options) {
         let Options { period_ns, min_slice_ns, slack_ns, threshold_ns } = *options;
         for (word, ns) in self.options.iter().zip([period_ns, min_slice_ns, slack_ns, threshold_ns])
@@ -200,7 +201,7 @@ impl<P: SharedWait> Header<P> {
         }
     }
 
-    /// The options by which the page is scheduled, limited to what makes sense (PAGE-1).
+    /// Returns the options by which the page is scheduled, limited to sensible ranges (PAGE-1).
     pub fn options(&self) -> Options {
         // Relaxed: constant after the magic was written.
         let [period, min_slice, slack, threshold] = [0, 1, 2, 3].map(|i| {
@@ -231,8 +232,8 @@ impl<P: SharedWait> Line<P> {
         bits: P::U32::ZERO,
     };
 
-    /// The member on this line, with what it may have of `least` (PAGE-1). Relaxed, all: see
-    /// [`put`].
+    /// Returns the member on this line, with a virtual time that is comparable with `least`
+    /// (PAGE-1). Relaxed, all: see [`put`].
     pub(super) fn member(&self, least: VirtualTime, turn: u64) -> Member {
         let bits = Bits::from_word(self.bits.load(Relaxed));
         let told = VirtualTime(self.virtual_time.load(Relaxed));
@@ -250,14 +251,14 @@ impl<P: SharedWait> Line<P> {
         }
     }
 
-    /// The group of the thread, and its weight in that, at least 1. Relaxed, both: see [`put`].
+    /// Returns the thread's group, and its weight in that, at least 1. Relaxed, both: see [`put`].
     pub(super) fn part_of(&self) -> (Group, u32) {
         let bits = Bits::from_word(self.bits.load(Relaxed));
         let number = || Group::Number(self.group.load(Relaxed));
         (if bits.is_grouped() { number() } else { Group::Own }, bits.weight())
     }
 
-    /// Writes what the scheduler knows of the thread; `least` is the least virtual time. Relaxed,
+    /// Writes the scheduler's record of the thread; `least` is the least virtual time. Relaxed,
     /// all: see [`put`].
     pub(super) fn set_member(&self, member: &Member, least: VirtualTime) {
         put::<P>(&self.release, pack(member.release_ns));

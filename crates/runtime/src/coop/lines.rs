@@ -1,4 +1,4 @@
-//! A page as the table of a scheduler, for as long as its owner is at the table.
+//! A shared page as the table of a scheduler, while the owner of this value is at the table.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -11,11 +11,11 @@ use super::relay::{AtTable, Held};
 use super::table::{Head, Running, Table};
 use super::virtual_time::VirtualTime;
 
-/// A page, the head of which is written back by `commit`.
+/// A page with a copy of its head, which `commit` writes back.
 pub(super) struct Lines<'a, P: SharedWait> {
     pub(super) page: &'a Page<P>,
     at: AtTable<'a, P>,
-    /// The thread that is at the table; a line that it fills is its own.
+    /// The thread that is at the table; lines that it fills are its own.
     thread: ThreadId,
     now_ns: u64,
     found: Held,
@@ -28,7 +28,7 @@ pub(super) struct Lines<'a, P: SharedWait> {
 const MOST_TURNS: u64 = u64::MAX >> 1;
 
 impl<'a, P: SharedWait> Lines<'a, P> {
-    /// Reads the head. A slice that ends later than any can has ended (PAGE-1).
+    /// Reads the head. A slice whose end is further away than any slice is long has ended (PAGE-1).
     pub(super) fn new(
         page: &'a Page<P>,
         at: AtTable<'a, P>,
@@ -53,7 +53,7 @@ impl<'a, P: SharedWait> Lines<'a, P> {
             running,
         };
         let since_ns = now.since_ns.load(Relaxed).min(now_ns);
-        // A baton whose place is free is to be handed over.
+        // A baton whose place is free must be handed over.
         let moved = running.is_none() && found.place().is_some();
         Self { page, at, thread, now_ns, found, head, since_ns, moved }
     }
@@ -63,8 +63,7 @@ impl<'a, P: SharedWait> Lines<'a, P> {
         self.page.lines.get(id)
     }
 
-    /// Makes that place visible, whatever the header has come to be: the thread that has it is at
-    /// the table.
+    /// Makes a place visible, whatever the header contains: its thread is at the table.
     pub(super) fn cover(&self, id: usize) {
         if self.page.used() <= id && self.at.stands() {
             // Relaxed: a place is taken at the table, whose guard orders this.
@@ -72,7 +71,7 @@ impl<'a, P: SharedWait> Lines<'a, P> {
         }
     }
 
-    /// Makes the slice of the running thread end earlier.
+    /// Moves the end of the running thread's slice to an earlier time.
     pub(super) fn hasten(&mut self, slice_end_ns: u64, until_ns: u64) {
         if let Some(running) = &mut self.head.running {
             running.slice_end_ns = running.slice_end_ns.min(slice_end_ns);
@@ -96,20 +95,20 @@ impl<'a, P: SharedWait> Lines<'a, P> {
         }
     }
 
-    /// Makes that place watch the running thread (BATON-4).
+    /// Makes `place` watch the running thread (BATON-4).
     pub(super) fn watch_by(&self, place: Option<usize>) {
         self.at.set_watcher(place);
     }
 
-    /// Counts one more dead thread.
+    /// Counts a dead thread.
     pub(super) fn count_dead(&self) {
         let died = &self.page.now.died;
         // Relaxed: a count, written by the thread at the table.
         died.store(died.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
-    /// Writes the head, and hands the baton over if it is another's now. Says whether all that was
-    /// done is there: not if another thread has given up on the caller.
+    /// Writes the head, and hands the baton over if another thread was picked. Returns whether all
+    /// changes are valid: not if another thread has given up on the caller.
     pub(super) fn commit(&mut self) -> bool {
         if !self.at.stands() {
             return false;
@@ -127,14 +126,14 @@ impl<'a, P: SharedWait> Lines<'a, P> {
     }
 
     fn clear(&self, id: usize, line: &Line<P>) {
-        // Relaxed, all: a place is taken at the table, whose guard orders this. First: so that no
-        // thread is seen with half of the words.
+        // Relaxed, all: a place is taken at the table, whose guard orders this. The thread is
+        // cleared first, so that no reader takes a half-cleared line for a member.
         line.thread.store(0, Relaxed);
         for word in [&line.release, &line.importance, &line.virtual_time, &line.charged_ns] {
             put::<P>(word, 0);
         }
         self.tell(id, None, None);
-        // The count of calls goes on.
+        // The count of calls is kept.
         line.group.store(0, Relaxed);
         line.bits.store(0, Relaxed);
         self.page.tallies[id].clear();
@@ -148,7 +147,7 @@ impl<'a, P: SharedWait> Lines<'a, P> {
 
 impl<P: SharedWait> Table for Lines<'_, P> {
     fn places(&self) -> usize {
-        // One more than are used: a thread that joins has a place.
+        // One more than are used, so that a thread that joins finds a place.
         (self.page.used() + 1).min(PLACES)
     }
 
@@ -160,13 +159,14 @@ impl<P: SharedWait> Table for Lines<'_, P> {
     }
 
     fn set(&mut self, id: usize, member: Option<Member>) {
-        // BATON-1: a thread that was given up on writes no more.
+        // BATON-1: a thread that was given up on no longer writes.
         let Some(line) = self.line(id).filter(|_| self.at.stands()) else { return };
         let Some(member) = member else { return self.clear(id, line) };
         line.set_member(&member, self.head.least);
         put::<P>(&self.page.tallies[id].last_turn, member.turn);
         if self.page.thread(id).is_none() {
-            // Relaxed: as in `clear`. Last: so that no thread is seen with half of the words.
+            // Relaxed: as in `clear`. Written last, so that no reader takes a half-written line for
+            // a member.
             line.thread.store(self.thread.0, Relaxed);
             self.cover(id);
         }

@@ -2,7 +2,7 @@
 
 use super::virtual_time::{VirtualTime, WEIGHT};
 
-/// The unit with which a thread shares its CPU: threads of one group have one virtual time.
+/// The unit that shares a CPU: threads of one group have one virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// The thread is in no group.
@@ -16,19 +16,19 @@ pub enum Group {
 pub struct Member {
     /// The group that the thread shares its CPU with.
     pub group: Group,
-    /// The thread's share, beside others': [`WEIGHT`] is that of nice 0.
+    /// The thread's share, relative to others': [`WEIGHT`] is that of nice 0.
     pub weight: u32,
-    /// How much the thread and its group have had (COOP-2).
+    /// The CPU time of the thread and its group, by weight (COOP-2).
     pub virtual_time: VirtualTime,
     /// The activity of the thread.
     pub state: State,
-    /// The treatment that the thread may expect.
+    /// How the scheduler treats the thread.
     pub standing: Standing,
-    /// The thread's earliest timer, by the clock of the scheduler, as it has told it.
+    /// The release time of the thread's earliest timer, by the scheduler's clock, as last told.
     pub release_ns: Option<u64>,
-    /// The least user virtual time of the thread's best-effort work, as it has told it.
+    /// The least user virtual time of the thread's best-effort work, as last told.
     pub importance: Option<u64>,
-    /// The number of the thread's last turn.
+    /// The number of the thread's latest turn.
     pub turn: u64,
 }
 
@@ -37,18 +37,18 @@ pub struct Member {
 pub enum State {
     /// The thread has the CPU.
     Running,
-    /// The thread would go on.
+    /// The thread is ready to run.
     Ready,
-    /// The thread has told its release, has nothing to do before, and is ready from then on.
+    /// The thread has told its release, has no work until then, and is ready from then on.
     Waiting,
-    /// The thread waits for something that the scheduler does not know.
+    /// The thread waits for something that the scheduler does not know about.
     Asleep,
 }
 
-/// The treatment that a thread may expect.
+/// How the scheduler treats a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// The thread has never polled: its fair share, at any time.
+    /// The thread has never polled: it gets its fair share, at no particular time.
     Plain,
     /// The thread runs when it is due.
     Cooperative,
@@ -64,7 +64,7 @@ pub enum Demotion {
     Overrun,
     /// The thread has slept otherwise than by polling.
     Slept,
-    /// The thread has had more than its share, and the threshold.
+    /// The thread has had more than its share plus the threshold.
     Share,
 }
 
@@ -84,7 +84,8 @@ impl Demotion {
 }
 
 impl Member {
-    /// Creates a member of that group, with that weight (at least 1), ready, and never polled.
+    /// Creates a ready member that has never polled, in the given group, with the given weight (at
+    /// least 1).
     #[must_use]
     pub const fn new(group: Group, weight: u32) -> Self {
         Self {
@@ -99,12 +100,12 @@ impl Member {
         }
     }
 
-    /// Whether the thread would run now, if it could.
+    /// Returns whether the thread is running or ready.
     pub(super) const fn wants_cpu(&self) -> bool {
         matches!(self.state, State::Running | State::Ready)
     }
 
-    /// When the thread is to run, if the scheduler minds that.
+    /// Returns the release time that the scheduler keeps, if there is one.
     pub(super) const fn timely_at(&self) -> Option<u64> {
         match (self.standing, self.state) {
             (Standing::Cooperative, State::Ready | State::Waiting) => self.release_ns,

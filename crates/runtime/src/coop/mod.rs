@@ -1,10 +1,11 @@
 //! Cooperative fair sharing of a CPU: timers when they are due, and a fair share for every thread.
 //!
 //! A program that is both on time and hungry (a player, a game, an instrument) has work that is due
-//! at a moment, and work that is better done sooner. [`poll`](Scheduler::poll), the document's
-//! `coop_poll`, tells the scheduler of its CPU when its next timer is due, and how important the
-//! rest is. In return the program learns when others' timers are due, so that it can be out of
-//! their way. The scheduler reserves nothing, and needs no estimate of what a program needs.
+//! at a given moment, and work that should be done as soon as possible. With
+//! [`poll`](Scheduler::poll), the document's `coop_poll`, it tells the scheduler of its CPU when
+//! its next timer is due, and how important its other work is. In return the program learns when
+//! others' timers are due, so that it can yield to them. The scheduler reserves nothing, and needs
+//! no estimate of a program's demand.
 //!
 //! ```
 //! use antiphon_runtime::coop::{Group, Member, Members, Options, Pick, Scheduler, WEIGHT};
@@ -41,37 +42,38 @@
 //! | demoted, `slept` | it sleeps otherwise than by polling | it polls |
 //! | demoted, `share` | it is ahead of the least by more than the threshold | it is not |
 //!
-//! A cooperative thread whose release time has passed runs first: the earliest release of all.
-//! Otherwise the thread with the least virtual time runs, until a cooperative thread's release or
-//! for `period / N`.
+//! A cooperative thread whose release time has passed runs first, in order of release times.
+//! Otherwise the thread with the least virtual time runs, until the release of a cooperative thread
+//! or for `period / N`.
 //!
 //! # Invariants
 //!
 //! - COOP-1 (window): the virtual times of threads that want the CPU are less than half of the
-//!   circle apart, so their order is right whatever wraps around.
-//! - COOP-2 (groups): the threads of a group have one virtual time, which goes on with any of them,
-//!   by the weight of all that want the CPU.
-//! - COOP-3: the least virtual time of the threads that want the CPU never goes back.
-//! - COOP-4 (use it or lose it): a thread that wants the CPU again begins no earlier than that.
-//! - COOP-5 (police): a thread that has had more than its share by more than the threshold is on
-//!   time for nothing, so what a lie gains is the threshold, once.
+//!   circle apart, so their order is right even if they wrap around.
+//! - COOP-2 (groups): the threads of a group have one virtual time, which advances when any of them
+//!   runs, by the weight of all that want the CPU.
+//! - COOP-3: the least virtual time of the threads that want the CPU never decreases.
+//! - COOP-4 (use it or lose it): a thread that wants the CPU again starts no earlier than that
+//!   time.
+//! - COOP-5 (police): a thread that has had more than its share by more than the threshold is not
+//!   served on time, so a false release gains at most the threshold, once.
 //!
-//! | file | what is in it |
+//! | file | contents |
 //! |---|---|
 //! | `ask` | what a thread and its scheduler tell each other |
-//! | [`boost`] | loops that are late are before all others, without this scheduler |
+//! | [`boost`] | late loops run before all others, without this scheduler |
 //! | `member` | a thread, as the scheduler knows it |
-//! | `virtual_time` | how much it has had |
+//! | `virtual_time` | how much of the CPU a thread has had |
 //! | `table` | where the members are |
-//! | `scheduler` | what happens to them |
-//! | `choice` | which thread is to run |
+//! | `scheduler` | events that change their state |
+//! | `choice` | which thread runs next |
 //! | `options` | the parameters |
 //! | `line`, `bits`, `lines` | the same table in memory that processes share |
-//! | `relay` | which thread has the CPU, and which is at the table |
+//! | `relay` | which thread has the CPU, and which holds the table's lock |
 //! | `baton`, `section` | a tier without privilege: processes that hand the CPU to each other |
 //! | `weighted`, `weights` | processes that the kernel runs, by weights that they choose |
-//! | `accounts` | what the system knows of their CPU time |
-//! | `domains` | which of several CPUs a thread is to share |
+//! | `accounts` | CPU time of threads, as the system reports it |
+//! | `domains` | which of several CPUs a thread should share |
 //!
 //! After Krasic, Saubhasik, Sinha and Goel, "Fair and Timely Scheduling via Cooperative Polling"
 //! (EuroSys 2009), §3. The differences here:
@@ -79,9 +81,9 @@
 //! - A slice ends at the earliest release of the *others*: the running thread dispatches its own
 //!   timers.
 //! - A thread that ran too long is demoted only if another was kept waiting.
-//! - A thread that was demoted for its share is cooperative again when it is no longer ahead, even
-//!   if it has not polled: a thread that sleeps until a release can't.
-//! - In a group, a member that has not told how important its work is takes turns with the rest.
+//! - A thread that was demoted for its share is cooperative again as soon as it is no longer ahead,
+//!   even without a poll: a thread that sleeps until a release can't poll.
+//! - In a group, a member that has not told its importance takes turns with the rest.
 
 mod accounts;
 mod ask;

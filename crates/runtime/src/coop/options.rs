@@ -6,17 +6,17 @@ use core::fmt;
 /// default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The time in which each thread that is ready has a turn (§3.2).
+    /// The time within which each ready thread has a turn (§3.2).
     pub period_ns: u64,
-    /// No thread is preempted earlier than this after its turn began (§3.2).
+    /// The shortest time from the start of a turn to a preemption (§3.2).
     pub min_slice_ns: u64,
-    /// How long after the end of its slice a cooperative thread is preempted, and is no longer
-    /// cooperative (`coop_slack`, §3.2).
+    /// How long after the end of its slice a cooperative thread is preempted and demoted
+    /// (`coop_slack`, §3.2).
     pub slack_ns: u64,
-    /// A thread that has had this much more CPU, for its weight, than the thread that has had the
-    /// least is not waited on at its release (§3.2, which says "order of ms"). In memory that
-    /// processes share, no thread is further ahead than [`FAR_NS`](super::FAR_NS): from there on
-    /// the threshold is as if it had no end.
+    /// A thread that has had this much more CPU, for its weight, than the thread with the least is
+    /// not served on time at its release (§3.2, which says "order of ms"). In memory that processes
+    /// share, no thread is further ahead than [`FAR_NS`](super::FAR_NS): a threshold of that or
+    /// more never applies.
     pub threshold_ns: u64,
 }
 

@@ -5,12 +5,12 @@ use super::member::{Demotion, Group, Member, Standing, State};
 use super::options::Options;
 use super::table::{Members, Table};
 
-/// The scheduler of one CPU: which thread is to run, until when, and which threads are believed.
+/// The scheduler of one CPU: which thread runs, until when, and which threads are believed.
 ///
-/// It has no clock and no threads. Its driver has them, and reports their actions to it; each call
-/// is linear in the number of members, of which a CPU has few. `now_ns` is any clock that does not
-/// go back, the same in all calls; `ran_ns` is the CPU time that the running thread has had since
-/// the last call that told of it.
+/// It has no clock and no threads. Its driver has them, and reports their actions; each call is
+/// linear in the number of members, which is small for one CPU. `now_ns` is any clock that does not
+/// go back, the same in all calls; `ran_ns` is the CPU time of the running thread since the last
+/// call that reported it.
 #[derive(Clone, Debug, Default)]
 pub struct Scheduler<T: Table = Members> {
     pub(super) table: T,
@@ -18,23 +18,23 @@ pub struct Scheduler<T: Table = Members> {
 }
 
 impl<T: Table> Scheduler<T> {
-    /// Creates a scheduler over a table that no other one uses.
+    /// Creates a scheduler over a table that no other scheduler uses.
     pub const fn new(table: T, options: Options) -> Self {
         Self { table, options }
     }
 
-    /// The options that the scheduler was given.
+    /// Returns the options.
     pub const fn options(&self) -> &Options {
         &self.options
     }
 
-    /// The table of the scheduler.
+    /// Returns the table.
     pub const fn table(&self) -> &T {
         &self.table
     }
 
-    /// Adds a thread, which is ready: with the virtual time of its group, or the least there is.
-    /// Returns its place; `None` if there is none left.
+    /// Adds a thread, which is ready: with the virtual time of its group, or the least that there
+    /// is. Returns its place; `None` if all are taken.
     pub fn join(&mut self, mut member: Member) -> Option<usize> {
         let id = (0..self.table.places()).find(|&id| self.table.get(id).is_none())?;
         let of_group = self.members().find(|(_, other)| same(&member, other));
@@ -45,15 +45,15 @@ impl<T: Table> Scheduler<T> {
         Some(id)
     }
 
-    /// Removes a thread. Its place is free.
+    /// Removes a thread, and frees its place.
     pub fn leave(&mut self, id: usize, ran_ns: u64) {
         self.stop(id, ran_ns, State::Asleep);
         self.table.set(id, None);
     }
 
-    /// `coop_poll` (§3.1): a thread gives the CPU away, and says when its earliest timer is due and
-    /// how important its best-effort work is, if it has either. From now on the thread is
-    /// cooperative, unless it has had too much. Returns its standing.
+    /// `coop_poll` (§3.1): a thread gives the CPU away, and tells when its earliest timer is due
+    /// and how important its best-effort work is, if it has either. From then on the thread is
+    /// cooperative, unless it has had too much CPU time. Returns its standing.
     pub fn poll(
         &mut self,
         id: usize,
@@ -80,21 +80,21 @@ impl<T: Table> Scheduler<T> {
         self.table.get(id).map_or(Standing::Plain, |member| member.standing)
     }
 
-    /// The running thread has gone to sleep otherwise than by [`poll`](Self::poll): it has no
-    /// release now.
+    /// Reports that the running thread went to sleep otherwise than by [`poll`](Self::poll). It has
+    /// no release now.
     pub fn block(&mut self, id: usize, ran_ns: u64) {
         self.stop(id, ran_ns, State::Asleep);
         self.demote(id, Demotion::Slept);
     }
 
-    /// A thread that was asleep, or waits for its release, is ready.
+    /// Reports that a thread is ready that was asleep, or waited for its release.
     pub fn wake(&mut self, id: usize) {
         if let Some(Member { state: State::Asleep | State::Waiting, .. }) = self.table.get(id) {
             self.admit(id);
         }
     }
 
-    /// The running thread is preempted, for a reason that is not its own.
+    /// Reports that the running thread was preempted for a reason outside of it.
     pub fn preempt(&mut self, id: usize, ran_ns: u64) {
         self.stop(id, ran_ns, State::Ready);
     }
@@ -111,9 +111,9 @@ impl<T: Table> Scheduler<T> {
         self.advance();
     }
 
-    /// Preempts the running thread at [`until_ns`](super::Running::until_ns). If it was cooperative
-    /// and others would have run, it is demoted. Returns the demotion; does nothing if it is
-    /// earlier.
+    /// Preempts the running thread at [`until_ns`](super::Running::until_ns); does nothing earlier.
+    /// If the thread was cooperative and others were ready to run, it is demoted. Returns the
+    /// demotion.
     pub fn expire(&mut self, now_ns: u64, ran_ns: u64) -> Option<Demotion> {
         let running = self.table.head().running?;
         if now_ns < running.until_ns {
@@ -132,7 +132,7 @@ impl<T: Table> Scheduler<T> {
         Some(Demotion::Overrun)
     }
 
-    /// Decides which thread is to run now: see [`Pick`]. It has the CPU from now on.
+    /// Decides which thread runs next (see [`Pick`]), and records that it has the CPU.
     pub fn pick(&mut self, now_ns: u64) -> Pick {
         if let Some(running) = self.table.head().running {
             self.stop(running.id, 0, State::Ready);
@@ -152,8 +152,8 @@ impl<T: Table> Scheduler<T> {
         self.choose(now_ns)
     }
 
-    /// Makes that thread run now, if it is ready and its release time has passed, even if another's
-    /// has passed earlier. Like [`pick`](Self::pick), for when no thread runs.
+    /// Makes thread `id` run now, if it is ready and its release time has passed, even if another's
+    /// has passed earlier. Like [`pick`](Self::pick), but only if no thread runs.
     pub(super) fn pick_due(&mut self, id: usize, now_ns: u64) -> Option<Pick> {
         self.police(id);
         let member = self.table.get(id).filter(|member| member.state == State::Ready)?;
@@ -161,14 +161,13 @@ impl<T: Table> Scheduler<T> {
         is_due.then(|| self.run(id, member, true, now_ns))
     }
 
-    /// The members, with their places.
+    /// Returns the members, with their places.
     pub fn members(&self) -> impl Iterator<Item = (usize, Member)> {
         (0..self.table.places()).filter_map(|id| Some((id, self.table.get(id)?)))
     }
 
-    /// A thread that has had more than its share by more than the threshold stops being
-    /// cooperative. One that no longer exceeds it is cooperative again: it need not poll for that
-    /// (COOP-5).
+    /// Demotes a cooperative thread that has had more than its share by more than the threshold. A
+    /// thread that no longer exceeds it is cooperative again, even without a poll (COOP-5).
     fn police(&mut self, id: usize) {
         let Some(member) = self.table.get(id) else { return };
         let ahead_ns = member.virtual_time.ahead_ns(self.table.head().least);
@@ -241,7 +240,7 @@ impl<T: Table> Scheduler<T> {
         }
     }
 
-    /// The least virtual time of the threads that want the CPU has changed, forwards at most
+    /// Advances the least virtual time of the threads that want the CPU, which never decreases
     /// (COOP-3).
     fn advance(&mut self) {
         let least = self
@@ -257,7 +256,7 @@ impl<T: Table> Scheduler<T> {
     }
 }
 
-/// Whether two members have one virtual time.
+/// Returns whether two members share one virtual time.
 pub(super) fn same(one: &Member, other: &Member) -> bool {
     matches!((one.group, other.group), (Group::Number(a), Group::Number(b)) if a == b)
 }

@@ -1,4 +1,4 @@
-//! The actions of a thread at the table: the scheduler decides, and this code tells it the facts.
+//! The actions of a thread at the table: this code reports facts to the scheduler, which decides.
 
 use core::iter;
 use core::sync::atomic::Ordering::Relaxed;
@@ -14,7 +14,7 @@ use super::relay::Relay;
 use super::scheduler::Scheduler;
 use super::table::{Running, Table};
 
-/// Period, in turns, at which a thread looks at another's account.
+/// Period of audits, in turns: a thread then checks another's account.
 const TURNS_AN_AUDIT: u64 = 32;
 /// How far a thread may be ahead of the system's account of it, which is brought up to date when
 /// the thread sleeps, and at ticks.
@@ -30,13 +30,13 @@ pub(super) struct Section<'a, P: SharedWait, A> {
 }
 
 impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
-    /// Whether the line of place `place` is the caller's.
+    /// Returns whether the line of place `place` is the caller's.
     pub(super) fn is_seated(&self, place: usize) -> bool {
         self.page.thread(place) == Some(self.thread)
     }
 
-    /// Makes the caller visible to others, with the share that it has joined with, whatever was
-    /// written over it (BATON-7).
+    /// Makes the caller visible to others, with the group and weight that it has joined with, even
+    /// if they were overwritten (BATON-7).
     pub(super) fn restore(&mut self, place: usize, joined: &Member) {
         self.scheduler.table.cover(place);
         if let Some(member) = self.scheduler.table.get(place)
@@ -47,7 +47,7 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         }
     }
 
-    /// Takes a place, after freeing those of dead threads. To the others, the thread is asleep
+    /// Takes a place, after freeing those of dead threads. For the others, the thread is asleep
     /// until it polls.
     pub(super) fn join(&mut self, member: Member, charged_ns: u64) -> Option<usize> {
         for place in 0..PLACES {
@@ -65,18 +65,19 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         Some(place)
     }
 
-    /// Charges the caller, which has had `own_ns` of CPU in all. It has charged itself `charged_ns`
-    /// of that, and others may have charged it more meanwhile. It need not have the baton.
+    /// Charges the caller, whose CPU time is `own_ns` in all. It has charged itself `charged_ns` of
+    /// that, and others may have charged it more meanwhile. The caller need not have the baton.
     pub(super) fn charge(&mut self, place: usize, own_ns: u64, charged_ns: u64) {
         let charged = &self.page.lines[place].charged_ns;
-        // Relaxed: see `put`. A charge that is impossible was not made by others.
+        // Relaxed: see `put`. An impossible charge was not made by others.
         let by_others = charged.load(Relaxed);
         let before = if by_others > own_ns { charged_ns } else { by_others.max(charged_ns) };
         self.scheduler.charge(place, own_ns.saturating_sub(before));
         charged.store(own_ns, Relaxed);
     }
 
-    /// Makes a thread ready that is not late, and says that it runs although another has the baton.
+    /// Makes a thread ready if its state says that it runs although another has the baton, and it
+    /// is not late.
     pub(super) fn heal(&mut self, place: usize) {
         let running = self.scheduler.table.head().running;
         let member = self.scheduler.table.get(place);
@@ -88,9 +89,9 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         self.scheduler.wake(place);
     }
 
-    /// When this returns, a thread has the baton, if any wants it: the present holder if it is in
-    /// time; otherwise another one, and the late holder does not ask for the baton again at once.
-    /// The caller is at place `place`.
+    /// On return, a thread has the baton if any thread wants it: the present holder if it is in
+    /// time; otherwise another thread, and the late holder does not ask for the baton again at
+    /// once. The caller is at place `place`.
     pub(super) fn settle(&mut self, place: usize) {
         for _ in 0..=PLACES {
             let mut kept_from_running = false;
@@ -104,7 +105,7 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
                 }
                 kept_from_running = self.take_away(running);
             }
-            // The caller is here, so it has a CPU, for which the late holder has waited, and others
+            // The caller runs, so it has a CPU, which the late holder has waited for, as others
             // would.
             let own = kept_from_running.then(|| self.scheduler.pick_due(place, self.now_ns));
             match own.flatten().unwrap_or_else(|| self.scheduler.pick(self.now_ns)) {
@@ -120,9 +121,9 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         }
     }
 
-    /// Now and then: checks whether another thread has had what it was charged. A thread that says
-    /// that it has had less is charged the rest, and is no longer believed where it says that it
-    /// will (COOP-5).
+    /// Occasionally checks whether another thread has had more CPU time than it was charged. A
+    /// thread that reports too little is charged the rest, and is no longer believed when it
+    /// reports the same again (COOP-5).
     pub(super) fn audit(&mut self, place: usize) {
         let turns = self.scheduler.table.head().turns;
         let places = self.scheduler.table.places() as u64;
@@ -132,9 +133,9 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         }
     }
 
-    /// Checks the holder of the baton in the same way, for a thread that waits for it. A holder
-    /// that says each time that it has had nothing has the most right to go on, is never late, and
-    /// does not audit itself.
+    /// Checks the account of the holder of the baton, for a thread that waits for it. A holder that
+    /// always reports no CPU time has the least virtual time, is never late, and does not audit
+    /// itself.
     pub(super) fn audit_running(&mut self, place: usize) {
         let running = self.scheduler.table.head().running;
         if let Some(running) = running.filter(|running| running.id != place) {
@@ -151,8 +152,8 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         self.charge_other(id, seen);
     }
 
-    /// Ends the stay. Says whether what was done stands. Calls the thread that was given the baton,
-    /// and the one that is to watch it.
+    /// Ends the stay. Returns whether the changes are valid. Wakes the thread that was given the
+    /// baton, and the new watcher.
     pub(super) fn finish(mut self, place: usize) -> bool {
         let before = self.page.now.relay.held();
         let done = self.scheduler.table.commit();
@@ -169,9 +170,9 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         done
     }
 
-    /// BATON-4: the present watcher goes on, as long as it waits for its turn. Otherwise the caller
-    /// watches, or another thread, which is to be called. The thread that has just lost the baton
-    /// may still run: it becomes the watcher only where there is no other.
+    /// BATON-4: the present watcher remains, as long as it waits for its turn. Otherwise the caller
+    /// becomes the watcher, or another thread, which must be woken and is returned. The thread that
+    /// has just lost the baton may still run: it becomes the watcher only if there is no other.
     fn appoint(&self, place: usize, before: Option<usize>, holder: Option<usize>) -> Option<usize> {
         let table = &self.scheduler.table;
         let waits =
@@ -185,8 +186,8 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         next.filter(|&id| id != place)
     }
 
-    /// Shortens the slice of the running thread to what it would have been given if it had been
-    /// known then that the caller wants the CPU, and when.
+    /// Shortens the slice of the running thread to the slice that it would have been given if the
+    /// caller's demand, and its release, had been known then.
     fn hasten(&mut self, place: usize, running: Running) {
         let Some(member) = self.scheduler.table.get(place).filter(|_| running.id != place) else {
             return;
@@ -199,14 +200,14 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         let least_ns = since_ns.saturating_add(options.min_slice_ns);
         let until_ns = end_ns.saturating_add(options.slack_ns).max(least_ns);
         if until_ns < running.until_ns {
-            // The watcher does not know: the caller does.
+            // The watcher does not know about the earlier time; the caller does.
             self.scheduler.table.watch_by(None);
         }
         self.scheduler.table.hasten(end_ns, until_ns);
     }
 
-    /// Takes the baton from a late holder. That is dead, has slept, has run for too long, or was
-    /// kept from running by others that know nothing of us. Says whether it was the last.
+    /// Takes the baton from a late holder, which is dead, has slept, has run for too long, or was
+    /// kept from running by threads outside of the table. Returns whether it was the last of these.
     fn take_away(&mut self, late: Running) -> bool {
         let Some(thread) = self.page.thread(late.id) else { return false };
         if P::ended(thread) {
@@ -236,7 +237,8 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         }
     }
 
-    /// A thread that has run for too long is not waited for until it polls.
+    /// Makes a thread that has run for too long asleep, so that it is not waited for until it
+    /// polls.
     fn overrun(&mut self, id: usize) {
         let Some(member) = self.scheduler.table.get(id) else { return };
         let mut member = Member { state: State::Asleep, ..member };
@@ -248,14 +250,14 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         self.scheduler.table.set(id, Some(member));
     }
 
-    /// How much a thread has been charged since its turn began, by any thread.
+    /// Returns how much a thread has been charged since its turn began, by any thread.
     fn ran_ns(&self, id: usize) -> u64 {
         // Relaxed, both: see `put`.
         let began_ns = self.page.tallies[id].began_ns.load(Relaxed);
         self.page.lines[id].charged_ns.load(Relaxed).saturating_sub(began_ns)
     }
 
-    /// Charges a thread the CPU time that the system says it has had, beyond what it was charged.
+    /// Charges a thread the CPU time that the system reports for it beyond what it was charged.
     fn charge_other(&mut self, id: usize, seen_ns: Option<u64>) {
         let Some(seen_ns) = seen_ns else { return };
         let charged = &self.page.lines[id].charged_ns;

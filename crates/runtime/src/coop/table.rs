@@ -1,16 +1,16 @@
-//! The memory of a scheduler's members: a process's own memory, or lines that processes share.
+//! The storage of a scheduler's members: a process's own memory, or lines that processes share.
 
 use alloc::vec::Vec;
 
 use super::member::{Demotion, Member};
 use super::virtual_time::VirtualTime;
 
-/// The state of a scheduler beside its members.
+/// The state of a scheduler apart from its members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// The least virtual time of the threads that want the CPU; it never goes back (COOP-3).
+    /// The least virtual time of the threads that want the CPU; it never decreases (COOP-3).
     pub least: VirtualTime,
-    /// How many turns there were.
+    /// The number of turns.
     pub turns: u64,
     /// The thread that has the CPU, and until when.
     pub running: Option<Running>,
@@ -27,20 +27,19 @@ pub struct Running {
     pub until_ns: u64,
 }
 
-/// The memory of a scheduler. It belongs to one scheduler at a time: to keep others out is its
-/// owner's affair.
+/// The storage of a scheduler. One scheduler uses it at a time; its owner must ensure that.
 pub trait Table {
-    /// How many places there are.
+    /// Returns the number of places.
     fn places(&self) -> usize;
-    /// The member in a place; `None` where the place is free.
+    /// Returns the member in a place; `None` if the place is free.
     fn get(&self, id: usize) -> Option<Member>;
     /// Sets the member in a place.
     fn set(&mut self, id: usize, member: Option<Member>);
-    /// The state beside the members.
+    /// Returns the state apart from the members.
     fn head(&self) -> Head;
-    /// Sets the state beside the members.
+    /// Sets the state apart from the members.
     fn set_head(&mut self, head: Head);
-    /// Counts a demotion of that member, for a report.
+    /// Counts a demotion of the member in place `id`, for a report.
     fn count(&mut self, id: usize, demotion: Demotion);
 }
 
@@ -60,8 +59,8 @@ impl Members {
         Self { places: Vec::new(), demotions: Vec::new(), head }
     }
 
-    /// How often the member in a place was demoted for the reason `demotion`; members that had the
-    /// place before count too.
+    /// Returns how often the member in a place was demoted for the reason `demotion`, including
+    /// earlier members in that place.
     #[must_use]
     pub fn demotions(&self, id: usize, demotion: Demotion) -> u64 {
         self.demotions.get(id).map_or(0, |counts| counts[demotion as usize])
@@ -70,7 +69,7 @@ impl Members {
 
 impl Table for Members {
     fn places(&self) -> usize {
-        // One more than are used: a thread that joins has a place.
+        // One more than are used, so that a thread that joins finds a place.
         self.places.len() + 1
     }
 

@@ -2,19 +2,19 @@
 
 use core::cmp::Ordering;
 
-/// The weight of a thread of nice 0, as the kernel has it.
+/// The weight of a thread of nice 0, as in the kernel.
 pub const WEIGHT: u32 = 1024;
 
-/// The CPU time that a thread has had, divided by its weight: in 1024ths of a nanosecond of a
-/// thread of [`WEIGHT`]. That wraps after 208 days of such a thread, and after three of one of
-/// nice 19: two are comparable while they are less than half of that apart (COOP-1).
+/// The CPU time of a thread, divided by its weight: in 1024ths of a nanosecond of a thread of
+/// [`WEIGHT`]. It wraps around after 208 days of such a thread, and after three of one of nice 19:
+/// two values are comparable while they are less than half of that apart (COOP-1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VirtualTime(pub u64);
 
 impl VirtualTime {
-    /// The virtual time after `ran_ns` nanoseconds of CPU, with the weight `weight`. Never stands
-    /// still while a thread runs; advances by no more than can be compared (COOP-1), whatever the
-    /// arguments are.
+    /// Returns the virtual time after `ran_ns` nanoseconds of CPU, with the weight `weight`. It
+    /// always advances if the thread ran, and by no more than can be compared (COOP-1), whatever
+    /// the arguments are.
     #[must_use]
     pub fn after(self, ran_ns: u64, weight: u64) -> Self {
         let scaled = u128::from(ran_ns) * u128::from(WEIGHT) * 1024;
@@ -22,21 +22,21 @@ impl VirtualTime {
         Self(self.0.wrapping_add(more as u64))
     }
 
-    /// How far this is ahead of another, in nanoseconds of a thread of [`WEIGHT`], rounded down;
-    /// negative if it is behind.
+    /// Returns how far this is ahead of another, in nanoseconds of a thread of [`WEIGHT`], rounded
+    /// down; negative if it is behind.
     #[must_use]
     pub fn ahead_ns(self, of: Self) -> i64 {
         (self.0.wrapping_sub(of.0) as i64) >> 10
     }
 
-    /// The later of two.
+    /// Returns the later of two.
     #[must_use]
     pub fn later(self, other: Self) -> Self {
         if self.order(other) == Ordering::Less { other } else { self }
     }
 
-    /// Which of two is earlier. No [`Ord`]: of three that are far apart, each may be earlier than
-    /// the next.
+    /// Compares two virtual times: the lesser is the earlier. There is no [`Ord`]: of three that
+    /// are far apart, each may be earlier than the next.
     #[must_use]
     pub fn order(self, other: Self) -> Ordering {
         (self.0.wrapping_sub(other.0) as i64).cmp(&0)

@@ -1,20 +1,21 @@
-//! Threads of one group that the kernel shares a CPU out to, by weights that they choose.
+//! Threads of one group among which the kernel divides a CPU, by weights that they choose.
 //!
 //! They have lines in a [page](super::Page), as the threads with a baton do; but they hand nothing
-//! over. Each tells when its next timer is due and how important its work is, reads what others
-//! tell, and weighs as much in the kernel's scheduler as its rank in its group is worth
+//! over. Each publishes when its next timer is due and how important its work is, reads the lines
+//! of others, and sets its weight in the kernel's scheduler by its rank in its group
 //! ([`weights`](super::weights)). So a group has its share of the CPU and its members divide it by
-//! what they say, while all of them run when the kernel likes: a helper that [boosts](super::boost)
-//! them makes them run on time.
+//! importance, while the kernel decides when each of them runs: a helper that
+//! [boosts](super::boost) them makes them run on time.
 //!
-//! - WEIGHTED-1: a thread writes its own line only, and only while that is its own. What it reads
-//!   may be anything: then its weight is some weight from a 15th to 15 times the weight that it has
+//! - WEIGHTED-1: a thread writes its own line only, and only while it owns that. What it reads may
+//!   be any value: its weight is then some weight from a 15th to 15 times the weight that it has
 //!   joined with.
-//! - WEIGHTED-2: a thread that has told nothing new for [`ABSENT_NS`] counts as no member of the
-//!   group: a thread that is stopped, or was killed, keeps no share from the rest for longer.
+//! - WEIGHTED-2: a thread that has published nothing new for [`ABSENT_NS`] is not counted as a
+//!   member of the group: a thread that is stopped, or was killed, keeps no share from the rest for
+//!   longer.
 //!
 //! *Turned down:* the baton, with the weight of all for its holder (only one thread of the group is
-//! ready at a time, and has to weigh as much as all by the one number that there is); naps of less
+//! ready at a time, and would have to weigh as much as all by its one nice value); naps of less
 //! important members (the time that they give away goes to threads outside of the group, too).
 
 use core::ops::Deref;
@@ -29,16 +30,16 @@ use super::line::{Line, PLACES, Page, unpack};
 use super::member::Group;
 use super::weights::{Control, MOST_STEPS, Rival, part, weight};
 
-/// The means to tell the system what a thread weighs.
+/// The means to set a thread's weight in the system's scheduler.
 pub trait Weigh {
-    /// Sets the weight of the calling thread to 1.25 to the power of `-steps` of what it weighed
-    /// before any step, or as near to that as is permitted.
+    /// Sets the weight of the calling thread to 1.25 to the power of `-steps` of its weight before
+    /// any step, or as near to that as is permitted.
     fn step(&mut self, steps: i32);
 }
 
-/// A member whose thread the kernel runs, with a weight by how important its work is in its group.
-/// For the thread that has joined; if another thread polls, or the child of a fork, it acts as
-/// [`Alone`]. When it is dropped, the thread leaves and weighs what it did before.
+/// A member whose thread the kernel runs, with a weight by the rank of its work in its group. For
+/// the thread that has joined; if another thread polls, or the child of a fork, it acts as
+/// [`Alone`]. When it is dropped, the thread leaves and gets its former weight back.
 #[derive(Debug)]
 pub struct Weighted<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> {
     seat: Baton<P, D, A>,
@@ -49,13 +50,13 @@ pub struct Weighted<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: W
     seen: [(u64, u64); PLACES],
 }
 
-/// The shortest time between two choices of a weight, in nanoseconds: as often as kernels look.
+/// The shortest time between two choices of a weight, in nanoseconds: a typical tick of a kernel.
 const LOOKS_NS: u64 = 4_000_000;
 /// A thread that has had no CPU for this long is not counted (WEIGHTED-2).
 pub const ABSENT_NS: u64 = 1_000_000_000;
 
 impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Weighted<P, D, A, W> {
-    /// Makes the calling thread a member, with a group and a weight beside that of others of the
+    /// Makes the calling thread a member, with a group and a weight relative to others of the
     /// group.
     ///
     /// # Errors
@@ -77,7 +78,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Weighted<
         self.seat.page()
     }
 
-    /// Chooses a weight, if it is time to.
+    /// Chooses a weight, if the last choice was [`LOOKS_NS`] ago.
     fn weigh(&mut self, ask: Ask, now_ns: u64) {
         // WEIGHTED-1: another thread may have taken the line while this one slept.
         if now_ns < self.looked_ns.saturating_add(LOOKS_NS) || !self.seat.is_seated() {
@@ -86,7 +87,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Weighted<
         let since_ns = now_ns - core::mem::replace(&mut self.looked_ns, now_ns);
         self.seat.show_account();
         for (place, seen) in self.seen.iter_mut().enumerate() {
-            // Relaxed: a count that only goes on.
+            // Relaxed: a count that only grows.
             let account = self.seat.page().lines[place].charged_ns.load(Relaxed);
             if seen.0 != account || seen.1 == 0 {
                 *seen = (account, now_ns);
@@ -94,15 +95,15 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Weighted<
         }
         let steps = match ask.importance {
             Some(importance) => self.steps(importance, now_ns, since_ns),
-            // A member that has nothing to do but what is due has the weight that it has joined
-            // with.
+            // A member without best-effort work has the weight that it has joined with.
             None => 0,
         };
         self.system.step(steps);
         self.seat.show_steps(steps);
     }
 
-    /// By how many steps the member is to weigh less than what it has joined with.
+    /// Returns by how many steps the member should weigh less than the weight that it has joined
+    /// with.
     fn steps(&mut self, importance: u64, now_ns: u64, since_ns: u64) -> i32 {
         let Group::Number(group) = self.seat.group() else { return 0 };
         let (page, seen) = (self.seat.page(), &self.seen);
@@ -131,7 +132,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Weighted<
         steps
     }
 
-    /// The next release of any other member, and when a weight is to be chosen anew. It has no
+    /// Returns the next release of any other member, and when the next weight is chosen. It has no
     /// importance: a poll does not decide which thread runs.
     fn answer(&self, now_ns: u64) -> Answer {
         let releases = self.seat.others().filter_map(|(_, line)| line.told().release_ns);

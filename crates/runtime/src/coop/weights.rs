@@ -1,20 +1,20 @@
-//! How much of the CPU each member of a group is to have where the kernel shares it out by weight.
+//! The weight of each member of a group whose CPU the kernel shares out by weight.
 //!
 //! The scheduler of a CPU gives a group's share to the member whose work is the most important. A
 //! group that can't choose which member runs can choose weights: the first in the order of
-//! importance has four times the weight of the second, that eight times the weight of each of the
-//! rest, and all of them together the weight that they would have had. So importances come to be
-//! alike, as far as the member that has the least can catch up, and no thread outside of the group
-//! has more or less by that.
+//! importance has four times the weight of the second, that has eight times the weight of each of
+//! the rest, and all of them together keep the weight that they had without this. So the
+//! importances converge, as far as the member with the least can catch up, and no thread outside of
+//! the group gains or loses.
 //!
-//! - WEIGH-1: the weights of a group's members that want the CPU come to the sum of what they
-//!   have joined with.
-//! - WEIGH-2: a weight can't be had exactly; the next choice makes up for what is left over, so in
-//!   the mean it is.
-//! - WEIGH-3: each member changes its weight when it runs, so a member that is to weigh less does
-//!   that sooner than one that is to weigh more. So weights move slowly towards what they are to
-//!   be, because ranks change often; the weight of all together is seen, and each member weighs
-//!   more by what that is short of.
+//! - WEIGH-1: the weights of a group's members that want the CPU add up to the sum of the weights
+//!   that they have joined with.
+//! - WEIGH-2: a weight can't be set exactly; the next choice makes up for the remainder, so the
+//!   mean is exact.
+//! - WEIGH-3: each member changes its weight when it runs, so a member that should weigh less does
+//!   so sooner than one that should weigh more. So weights move slowly towards their targets,
+//!   because ranks change often; the weight of all together is observed, and each member weighs
+//!   more by what that falls short.
 
 /// A member of a group that wants the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,26 +25,26 @@ pub(super) struct Rival {
     pub weight: u32,
 }
 
-/// The rates by rank; later ranks have the last one: no member is kept from the CPU for good.
+/// The rates by rank; later ranks have the last rate: no member is kept from the CPU for good.
 const RATES: [u64; 3] = [32, 8, 1];
 /// The unit for a mean of several rates.
 const ONE: u64 = 1 << 16;
 
-/// The part that `me` is to weigh among `others`, in 1024ths of what it has joined with (WEIGH-1).
-/// Members that are as important as each other have as much of the CPU.
+/// Returns the weight that `me` should have among `others`, in 1024ths of the weight that it has
+/// joined with (WEIGH-1). Members of equal importance get equal parts of the CPU.
 pub(super) fn part(me: Rival, others: impl Iterator<Item = Rival> + Clone) -> u32 {
     let all = || core::iter::once(me).chain(others.clone());
     let rated = |one: Rival| rate(one, all()) * u64::from(one.weight);
     let (weights, rates) = all().fold((0_u64, 0_u64), |(weights, rates), one| {
         (weights + u64::from(one.weight), rates + rated(one))
     });
-    // In 128 bits nothing is too large: weights have 32 bits, and there are 64 members.
+    // 128 bits are enough for any sum: weights have 32 bits, and there are 64 members.
     let part = u128::from(rate(me, all())) * u128::from(weights) * 1024 / u128::from(rates.max(1));
     u32::try_from(part).unwrap_or(u32::MAX)
 }
 
-/// The rate of a member, by how many are more important. Members that are alike have the mean of
-/// their rates.
+/// Returns the rate of a member, by the number of members that are more important. Members of equal
+/// importance have the mean of their rates.
 fn rate(one: Rival, all: impl Iterator<Item = Rival>) -> u64 {
     let (mut before, mut alike) = (0, 0);
     for other in all {
@@ -56,14 +56,14 @@ fn rate(one: Rival, all: impl Iterator<Item = Rival>) -> u64 {
     rates.sum::<u64>() / alike.max(1) as u64
 }
 
-/// The weight of a member, as it changes. All in 1024ths.
+/// The control of a member's weight. All values are in 1024ths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Control {
-    /// How much the last weights were too little (WEIGH-2).
+    /// By how much the last weights were too small (WEIGH-2).
     left: i64,
-    /// The member's part, in the mean of the last [`MEAN_NS`].
+    /// The member's part, averaged over the last [`MEAN_NS`].
     part: i64,
-    /// How many times more than its part the member is to weigh (WEIGH-3).
+    /// The factor on its part that gives the member's weight (WEIGH-3).
     scale: i64,
 }
 
@@ -74,13 +74,14 @@ const POWERS: [u32; 13] =
 pub const MOST_STEPS: i32 = POWERS.len() as i32 - 1;
 /// The time over which parts are averaged, in nanoseconds.
 const MEAN_NS: u64 = 200_000_000;
-/// The fraction of what all weigh too little by which each member weighs more, each time.
+/// The reciprocal of the fraction by which each member makes up for a shortfall of all weights, at
+/// each choice.
 const GAIN: i64 = 16;
 
 impl Control {
     pub(super) const NEW: Self = Self { left: 0, part: 1024, scale: 1024 };
 
-    /// From now on all members of the group weigh `weigh`, and have joined with `joined`.
+    /// From now on all members of the group weigh `weigh` together, and have joined with `joined`.
     pub(super) fn see(&mut self, weigh: u64, joined: u64) {
         let joined = i64::try_from(joined.max(1)).unwrap_or(i64::MAX);
         let short = joined.saturating_sub_unsigned(weigh);
@@ -89,22 +90,22 @@ impl Control {
         self.scale = (self.scale + by).clamp(512, 2048);
     }
 
-    /// How many steps from the weight that the member has joined with come next to its part, which
-    /// has been `part` for `since_ns`, and to what is left over.
+    /// Returns how many steps from the weight that the member has joined with are nearest to its
+    /// part, which has been `part` for `since_ns`, and to the remainder.
     pub(super) fn next(&mut self, part: u32, since_ns: u64) -> i32 {
         let of_mean = since_ns.min(MEAN_NS) as i64;
         self.part += (i64::from(part) - self.part) * of_mean / MEAN_NS as i64;
         let wanted = (self.part * self.scale / 1024 + self.left).max(1);
         let apart = |steps: &i32| (i64::from(weight(*steps)) - wanted).abs();
         let steps = (-MOST_STEPS..=MOST_STEPS).min_by_key(apart).unwrap_or(0);
-        // No more than a weight of one: a member that can't have what it wants does not save that
-        // up.
+        // Limited to a weight of one: a member that can't have the weight it wants does not
+        // accumulate the difference.
         self.left = (wanted - i64::from(weight(steps))).clamp(-1024, 1024);
         steps
     }
 }
 
-/// The weight of `steps` steps: one up is 1.25 times less, as nice values are.
+/// The weight of `steps` steps: each step up is 1.25 times less, like nice values.
 pub(super) fn weight(steps: i32) -> u32 {
     let power = POWERS[(steps.unsigned_abs() as usize).min(POWERS.len() - 1)];
     if steps <= 0 { power } else { 1024 * 1024 / power }
@@ -145,8 +146,8 @@ mod tests {
         assert!(parts[0].abs_diff(4 * parts[1]) <= 4, "{parts:?}");
     }
 
-    /// Eight members whose frames cost from 6 to 27 ms, and four that only want the CPU. For the
-    /// next 2 ms the member runs that has had the least for its weight, and only a running member
+    /// Eight members whose frames cost from 6 to 27 ms, and four that only compute. At each turn
+    /// the member with the least CPU time for its weight runs for 2 ms, and only a running member
     /// changes its weight.
     #[test]
     fn who_is_behind_catches_up_and_others_have_what_they_had() {
@@ -169,7 +170,7 @@ mod tests {
             virtual_ns[runs] += turn_ns * 1024 / u64::from(weighs);
         }
         let frames: Vec<_> = (0..8).map(|n| had_ns[n] / costs_ns[n]).collect();
-        // Their costs are four and a half times apart.
+        // The costs differ by a factor of four and a half.
         let (least, most) = (frames.iter().min(), frames.iter().max());
         assert!(least.zip(most).is_some_and(|(least, most)| most * 5 <= least * 6), "{frames:?}");
         let share = had_ns[..8].iter().sum::<u64>() as f64 / (turn_ns * turns) as f64;

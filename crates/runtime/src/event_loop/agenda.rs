@@ -1,18 +1,18 @@
-//! The events that are to be called, and their order.
+//! The queues of events to be called, and their order.
 //!
 //! | queue | by | first is |
 //! |---|---|---|
-//! | `timers` | release, then turn | what is due the longest |
+//! | `timers` | release, then turn | the one that is due the longest |
 //! | `work` | user virtual time, then turn | the most important |
 //!
 //! An event is in neither (it waits to be woken), in one, or in both: a task that sleeps until a
-//! time and was woken by something else before.
+//! given time and was woken earlier.
 //!
-//! - LOOP-1 (order): a timer that is due goes before all work, the earliest release first; of what
-//!   is due at one time, or as important, what was submitted first.
+//! - LOOP-1 (order): a timer that is due goes before all work, the earliest release first; among
+//!   events with the same release or importance, the one submitted first.
 //! - LOOP-2 (no timer is dropped): a timer leaves its queue only to be called, or because its event
 //!   was cancelled.
-//! - LOOP-3: what stands in a queue names an event that is there, which knows where it stands.
+//! - LOOP-3: each entry of a queue names an event that exists, which knows its place there.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -32,31 +32,31 @@ pub(super) struct Agenda<W: Wait> {
     turn: u64,
 }
 
-/// An event that is not being called: one allocation, with what it calls.
+/// An event that is not being called: one allocation, which includes its callback.
 pub(super) struct Entry<W: Wait, C: ?Sized = dyn Callback<W>> {
     /// The place of the event's name, under which it counts.
     pub(super) kind: usize,
     /// The latest user virtual time of the event.
     pub(super) importance: u64,
-    /// The words of its source since the event was last called.
+    /// The reports of its source since the event was last called.
     pub(super) ready: W::Ready,
-    /// Whether it has a source.
+    /// Whether the event has a source.
     pub(super) has_source: bool,
     timer: Option<Place>,
     work: Option<Place>,
     pub(super) callback: C,
 }
 
-/// An event that is to be called.
+/// An event that must be called next.
 pub(super) struct Taken<W: Wait> {
     pub(super) id: u64,
     pub(super) entry: Box<Entry<W>>,
-    /// The release, if the event is called because of that.
+    /// The release, if the event is called because that has passed.
     pub(super) release_ns: Option<u64>,
 }
 
 impl<W: Wait, C> Entry<W, C> {
-    /// Creates an entry that stands nowhere.
+    /// Creates an entry that is in no queue.
     pub(super) fn new(callback: C) -> Box<Self> {
         Box::new(Self {
             kind: 0,
@@ -80,12 +80,12 @@ impl<W: Wait> Agenda<W> {
         self.events.is_empty()
     }
 
-    /// How many events there are.
+    /// Returns the number of events.
     pub(super) fn len(&self) -> usize {
         self.events.len()
     }
 
-    /// Puts a new event in.
+    /// Adds a new event.
     pub(super) fn insert(&mut self, id: u64, mut entry: Box<Entry<W>>, due: Due) {
         let step = match due {
             Due::Release(at) => Step::At(at),
@@ -98,13 +98,13 @@ impl<W: Wait> Agenda<W> {
         self.put_back(id, entry, step);
     }
 
-    /// Puts an event back that was called and is to be called again.
+    /// Puts back an event that was called and must be called again.
     pub(super) fn put_back(&mut self, id: u64, entry: Box<Entry<W>>, step: Step) {
         self.events.insert(id, entry);
         self.stand(id, step);
     }
 
-    /// Makes an event that is there stand where `step` says.
+    /// Puts an existing event into the queue that `step` names.
     fn stand(&mut self, id: u64, step: Step) {
         let Some(entry) = self.events.get_mut(&id) else { return };
         self.turn += 1;
@@ -124,9 +124,8 @@ impl<W: Wait> Agenda<W> {
         }
     }
 
-    /// Makes an event stand among the work, with that importance or its last one. If it stands
-    /// there already, it goes forward to that importance, or stays. Returns whether the event is
-    /// there.
+    /// Puts an event into the work queue, with the given importance or its last one. If it is there
+    /// already, it moves forward to that importance, or stays. Returns whether the event exists.
     pub(super) fn wake(&mut self, id: u64, importance: Option<u64>) -> bool {
         let Some(entry) = self.events.get_mut(&id) else { return false };
         let importance = importance.unwrap_or(entry.importance);
@@ -139,17 +138,17 @@ impl<W: Wait> Agenda<W> {
         true
     }
 
-    /// Whether the event is there and not being called.
+    /// Returns whether the event exists and is not being called.
     pub(super) fn is_there(&self, id: u64) -> bool {
         self.events.contains_key(&id)
     }
 
-    /// Whether an event stands among the work.
+    /// Returns whether an event is in the work queue.
     pub(super) fn is_ready(&self, id: u64) -> bool {
         self.events.get(&id).is_some_and(|entry| entry.work.is_some())
     }
 
-    /// Notes what a source has said, and wakes its event.
+    /// Records the report of a source, and wakes its event.
     pub(super) fn tell(&mut self, id: u64, ready: W::Ready) {
         if let Some(entry) = self.events.get_mut(&id) {
             entry.ready = entry.ready | ready;
@@ -157,30 +156,31 @@ impl<W: Wait> Agenda<W> {
         }
     }
 
-    /// Notes that the event has a source from now on.
+    /// Records that the event has a source from now on.
     pub(super) fn give_source(&mut self, id: u64) {
         if let Some(entry) = self.events.get_mut(&id) {
             entry.has_source = true;
         }
     }
 
-    /// Asks an event to be forgotten; returns whether it may be now. `None`: it is not there.
+    /// Requests that an event be cancelled; returns whether it may be dropped now. `None`: there is
+    /// no such event.
     pub(super) fn cancel(&mut self, id: u64) -> Option<bool> {
         self.events.get_mut(&id).map(|entry| entry.callback.cancel())
     }
 
-    /// Asks all events to be forgotten, up to the first that may not be yet; returns whether all
-    /// may.
+    /// Requests that all events be cancelled, up to the first that may not be dropped yet; returns
+    /// whether all may.
     pub(super) fn cancel_all(&mut self) -> bool {
         self.events.values_mut().all(|entry| entry.callback.cancel())
     }
 
-    /// The number of each event.
+    /// Returns the numbers of all events.
     pub(super) fn ids(&self) -> impl Iterator<Item = u64> {
         self.events.keys().copied()
     }
 
-    /// Takes an event out of the agenda.
+    /// Removes an event.
     pub(super) fn remove(&mut self, id: u64) -> Option<Box<Entry<W>>> {
         let mut entry = self.events.remove(&id)?;
         // LOOP-3.
@@ -193,22 +193,22 @@ impl<W: Wait> Agenda<W> {
         Some(entry)
     }
 
-    /// The earliest release.
+    /// Returns the earliest release.
     pub(super) fn release_ns(&self) -> Option<u64> {
         self.timers.first_key_value().map(|((release_ns, _), _)| *release_ns)
     }
 
-    /// The least user virtual time.
+    /// Returns the least user virtual time.
     pub(super) fn importance(&self) -> Option<u64> {
         self.work.first_key_value().map(|((importance, _), _)| *importance)
     }
 
-    /// The turn of the latest placement.
+    /// Returns the turn of the latest placement.
     pub(super) fn turn(&self) -> u64 {
         self.turn
     }
 
-    /// LOOP-1: takes the timer that is to be called, if it is due at `by_ns`, and was put there by
+    /// LOOP-1: takes the timer that must be called next, if it is due at `by_ns`, and was queued by
     /// turn `by_turn`.
     pub(super) fn take_due(&mut self, by_ns: u64, by_turn: u64) -> Option<Taken<W>> {
         let (&(release_ns, turn), &id) = self.timers.first_key_value()?;
@@ -218,7 +218,7 @@ impl<W: Wait> Agenda<W> {
         self.remove(id).map(|entry| Taken { id, entry, release_ns: Some(release_ns) })
     }
 
-    /// LOOP-1: takes the work that is to be called.
+    /// LOOP-1: takes the work that must be called next.
     pub(super) fn take_work(&mut self) -> Option<Taken<W>> {
         let id = *self.work.first_key_value()?.1;
         self.remove(id).map(|entry| Taken { id, entry, release_ns: None })

@@ -1,4 +1,4 @@
-//! One callback, and what others have posted before it.
+//! The call of one callback, and of the posts before it.
 
 use super::agenda::Taken;
 use super::context::{Context, Current};
@@ -8,7 +8,7 @@ use super::step::Step;
 use super::{EventLoop, Wait};
 
 impl<W: Wait> EventLoop<W> {
-    /// Calls an event, and has it stand where it is to be called next.
+    /// Calls an event, and puts it back where it is called next.
     pub(super) fn call(&mut self, taken: Taken<W>) {
         let Taken { id, mut entry, release_ns } = taken;
         self.goes_on_with(Some(id));
@@ -40,7 +40,7 @@ impl<W: Wait> EventLoop<W> {
                 self.end_source(id);
             }
             self.publish();
-            // Last: what it drops may be anything.
+            // Last: the drop may run any code.
             drop(entry);
             return;
         }
@@ -58,7 +58,7 @@ impl<W: Wait> EventLoop<W> {
         }
     }
 
-    /// Takes in what others have posted.
+    /// Processes the posts of other threads.
     #[inline]
     pub(super) fn take_in(&mut self) {
         if self.shared.any() || !self.posts.is_empty() {
@@ -72,7 +72,7 @@ impl<W: Wait> EventLoop<W> {
             self.shared.take(&mut self.posts);
             self.posts.reverse();
         }
-        // One by one: what is dropped may panic, and the rest is there for the next call then.
+        // One by one: a drop may panic, and the remaining posts are then kept for the next call.
         while let Some(post) = self.posts.pop() {
             match post {
                 Post::Submit { id, due, name, entry } => self.put_in(id, due, name, entry),
@@ -81,7 +81,7 @@ impl<W: Wait> EventLoop<W> {
                     _ => drop(self.forget(id)),
                 },
                 Post::Wake { id, importance } => match &mut self.current {
-                    // By what importance, its callback says, which has not returned yet.
+                    // The importance is set by its callback, which has not returned yet.
                     Some(current) if current.id == id => current.woken = true,
                     _ => _ = self.agenda.wake(id, importance),
                 },
@@ -102,7 +102,7 @@ impl<W: Wait> EventLoop<W> {
         self.current.as_ref()
     }
 
-    /// The importance of the callback that is being called, when it is woken.
+    /// Sets the importance with which the present event is woken next.
     pub(super) fn set_importance(&mut self, importance: u64) {
         if let Some(current) = &mut self.current {
             current.importance = importance;

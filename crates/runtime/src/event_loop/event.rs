@@ -1,4 +1,4 @@
-//! Events: when they are due, what they call, and the name under which they count.
+//! Events: when they are due, which callback they have, and their name in reports.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -10,7 +10,7 @@ use super::step::{Due, Step};
 use super::task::{Spawned, Task};
 use super::wait::Wait;
 
-/// Something that a loop is to do; see [`EventLoop::submit`](super::EventLoop::submit).
+/// A unit of work for a loop; see [`EventLoop::submit`](super::EventLoop::submit).
 pub struct Event<W, C> {
     pub(super) due: Due,
     pub(super) name: Name,
@@ -27,13 +27,14 @@ pub struct Once<F>(Option<F>);
 pub struct Steps<F>(F);
 
 impl<W: Wait> Event<W, ()> {
-    /// Calls `callback` when it is due, and again as it says: for code that closures can't express.
+    /// Calls `callback` when it is due, and again as its [`Step`] says: for code that closures
+    /// can't express.
     #[track_caller]
     pub fn new<C: Callback<W>>(due: Due, callback: C) -> Event<W, C> {
         Event::made(due, callback)
     }
 
-    /// Runs `callback` once, from `release_ns` on. It is never dropped, however late it is, unless
+    /// Runs `callback` once, from `release_ns` on. It is never skipped, however late it is, unless
     /// it is cancelled.
     #[track_caller]
     pub fn timer<F>(release_ns: u64, callback: F) -> Event<W, Once<F>>
@@ -44,7 +45,7 @@ impl<W: Wait> Event<W, ()> {
     }
 
     /// Runs `callback` once, when no timer is due and nothing is more important: `importance` is
-    /// its user virtual time, of which the least is first.
+    /// its user virtual time; the least runs first.
     #[track_caller]
     pub fn best_effort<F>(importance: u64, callback: F) -> Event<W, Once<F>>
     where
@@ -53,8 +54,8 @@ impl<W: Wait> Event<W, ()> {
         Event::made(Due::Importance(importance), Once(Some(callback)))
     }
 
-    /// Runs `callback` from `release_ns` on, and again as it says: [`Step::At`] is the next beat of
-    /// what is periodic.
+    /// Runs `callback` from `release_ns` on, and again as it returns: [`Step::At`] is the next
+    /// release of a periodic event.
     #[track_caller]
     pub fn timer_in_steps<F>(release_ns: u64, callback: F) -> Event<W, Steps<F>>
     where
@@ -63,8 +64,8 @@ impl<W: Wait> Event<W, ()> {
         Event::made(Due::Release(release_ns), Steps(callback))
     }
 
-    /// Runs `callback` as best effort, and again as it says: what takes long returns
-    /// [`Step::More`] when its [budget](Context::is_over) is over.
+    /// Runs `callback` as best effort, and again as it returns: long work returns [`Step::More`]
+    /// when its [budget](Context::is_over) is over.
     #[track_caller]
     pub fn best_effort_in_steps<F>(importance: u64, callback: F) -> Event<W, Steps<F>>
     where
@@ -73,8 +74,8 @@ impl<W: Wait> Event<W, ()> {
         Event::made(Due::Importance(importance), Steps(callback))
     }
 
-    /// Runs `callback` as best effort whenever it was [woken](super::EventLoop::wake): what a
-    /// source has, which returns [`Step::Asleep`] to be called again.
+    /// Runs `callback` as best effort whenever it was [woken](super::EventLoop::wake): for the
+    /// callback of a source, which returns [`Step::Asleep`] to be called again.
     #[track_caller]
     pub fn when_woken<F>(importance: u64, callback: F) -> Event<W, Steps<F>>
     where
@@ -83,8 +84,8 @@ impl<W: Wait> Event<W, ()> {
         Event::made(Due::Woken(importance), Steps(callback))
     }
 
-    /// A future, which `make` makes on the loop's thread. It is polled as best effort when it is
-    /// woken, and as a timer at the end of each [`sleep_until`](Task::sleep_until).
+    /// Runs a future, which `make` makes on the loop's thread. It is polled as best effort when it
+    /// is woken, and as a timer at the end of each [`sleep_until`](Task::sleep_until).
     #[track_caller]
     pub fn task<M, F>(importance: u64, make: M) -> Event<W, Spawned<W, M, F>>
     where

@@ -12,36 +12,37 @@ use super::name::Name;
 use super::step::EventId;
 use super::wait::Wait;
 
-/// A handle by which other threads give a loop something to do. A clone is of the same loop. While
-/// there are any, a loop that has nothing to do waits for what they submit.
+/// A handle by which other threads submit events to a loop. A clone is for the same loop. While
+/// there are handles, a loop that has nothing to do waits for their events.
 pub struct Handle<W: Wait>(Arc<Shared<W>>);
 
-/// A lookout by which other threads see what a loop is doing. It keeps no loop waiting.
+/// A lookout by which other threads see what a loop is doing. It does not keep the loop running.
 pub struct Lookout<W: Wait>(Arc<Shared<W>>);
 
-/// The loop is gone.
+/// The error for a loop that was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
 
-/// The callback that a loop was found in.
+/// A callback that a loop was seen running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sighting {
     /// The name of the event; `None` if the loop has more than 65 534 names.
     pub name: Option<Name>,
     /// How long its callback has been running, in nanoseconds.
     pub for_ns: u64,
-    /// When the callback began, by the loop's clock: another call of it has another time.
+    /// When the callback began, by the loop's clock: two calls have different times.
     pub since_ns: u64,
 }
 
 impl<W: Wait> EventLoop<W> {
-    /// A handle for other threads. While there are any, the loop waits for what they submit.
+    /// Returns a handle for other threads. While there are handles, the loop waits for their
+    /// events.
     #[must_use]
     pub fn handle(&self) -> Handle<W> {
         Handle::new(self.shared.clone())
     }
 
-    /// A lookout for threads that check that no callback takes too long.
+    /// Returns a lookout for threads that check that no callback takes too long.
     #[must_use]
     pub fn lookout(&self) -> Lookout<W> {
         Lookout::new(self.shared.clone())
@@ -49,13 +50,13 @@ impl<W: Wait> EventLoop<W> {
 }
 
 impl<W: Wait> Context<'_, W> {
-    /// A handle for other threads.
+    /// Returns a handle for other threads.
     #[must_use]
     pub fn handle(&self) -> Handle<W> {
         self.events.handle()
     }
 
-    /// A lookout for threads that check that no callback takes too long.
+    /// Returns a lookout for threads that check that no callback takes too long.
     #[must_use]
     pub fn lookout(&self) -> Lookout<W> {
         self.events.lookout()
@@ -71,11 +72,11 @@ impl<W: Wait> Handle<W> {
     /// Submits an event to the loop; see [`EventLoop::submit`](super::EventLoop::submit). Does not
     /// block; makes a system call if the loop sleeps, to wake it.
     ///
-    /// What the caller did before happens before the event.
+    /// The caller's earlier writes happen before the event.
     ///
     /// # Errors
     ///
-    /// If the loop is gone.
+    /// If the loop has been dropped.
     pub fn submit<C: Callback<W> + Send>(&self, event: Event<W, C>) -> Result<EventId, Gone> {
         let id = self.0.number();
         let Event { due, name, callback, .. } = event;
@@ -83,11 +84,11 @@ impl<W: Wait> Handle<W> {
         self.post(Post::Submit { id, due, name, entry }).map(|()| EventId(id))
     }
 
-    /// Makes the loop forget about an event, if it is there when the loop comes to that.
+    /// Makes the loop cancel an event, if it still exists when the loop processes this.
     ///
     /// # Errors
     ///
-    /// If the loop is gone.
+    /// If the loop has been dropped.
     pub fn cancel(&self, id: EventId) -> Result<(), Gone> {
         self.post(Post::Cancel(id.0))
     }
@@ -96,7 +97,7 @@ impl<W: Wait> Handle<W> {
     ///
     /// # Errors
     ///
-    /// If the loop is gone.
+    /// If the loop has been dropped.
     pub fn wake(&self, id: EventId) -> Result<(), Gone> {
         self.post(Post::Wake { id: id.0, importance: None })
     }
@@ -105,13 +106,13 @@ impl<W: Wait> Handle<W> {
     ///
     /// # Errors
     ///
-    /// If the loop is gone.
+    /// If the loop has been dropped.
     pub fn stop(&self) -> Result<(), Gone> {
         self.post(Post::Stop)
     }
 
-    /// Like [`wake`](Self::wake), with that importance, or a lesser one that the event stands with.
-    /// Returns whether the loop was asleep.
+    /// Like [`wake`](Self::wake), with the given importance, or a lesser one with which the event
+    /// is queued already. Returns whether the loop was asleep.
     pub(super) fn raise(&self, id: EventId, importance: u64) -> Result<bool, Gone> {
         self.0.post(Post::Wake { id: id.0, importance: Some(importance) }).map_err(|_| Gone)
     }
@@ -126,11 +127,11 @@ impl<W: Wait> Lookout<W> {
         Self(shared)
     }
 
-    /// The callback that the loop is in, if it is in one.
+    /// Returns the callback that the loop is running, if there is one.
     #[must_use]
     pub fn sight(&self) -> Option<Sighting> {
         let seen = self.0.sight.look()?;
-        // Only now: what was seen has begun before.
+        // Read after `look`: what was seen began before.
         let now_ns = W::now_ns();
         let for_ns = seen.for_ns(now_ns);
         let name = seen.kind().and_then(|kind| self.0.name(kind));

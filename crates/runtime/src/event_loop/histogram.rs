@@ -1,10 +1,11 @@
-//! A log-linear histogram of nanoseconds: 32 buckets an octave, so a time is known within 3 %.
+//! A log-linear histogram of nanoseconds: 32 buckets per octave, so each time is known to within 3
+//! %.
 //!
-//! It grows with what it counts: of times up to a millisecond it takes 4 KiB.
+//! It grows with its largest value: for times up to a millisecond it takes 4 KiB.
 
 use alloc::vec::Vec;
 
-/// Buckets of an octave, as a power of two.
+/// The number of buckets per octave, as a power of two.
 const SUB_BITS: u32 = 5;
 const SUB: u64 = 1 << SUB_BITS;
 
@@ -36,7 +37,7 @@ impl Histogram {
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// Adds all that another has counted.
+    /// Adds all counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         if other.counts.len() > self.counts.len() {
             self.counts.resize(other.counts.len(), 0);
@@ -49,26 +50,26 @@ impl Histogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// How many times were counted.
+    /// Returns the number of times that were counted.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The sum of all times, exactly.
+    /// Returns the exact sum of all times.
     #[must_use]
     pub const fn sum_ns(&self) -> u64 {
         self.sum_ns
     }
 
-    /// The longest time, exactly; 0 if there is none.
+    /// Returns the exact maximum; 0 if nothing was counted.
     #[must_use]
     pub const fn max_ns(&self) -> u64 {
         self.max_ns
     }
 
-    /// The time that `millipercent` thousandths of a percent of all do not exceed (`50_000` is the
-    /// median), within 3 %; 0 if there is none.
+    /// Returns the time that `millipercent` thousandths of a percent of all counted times do not
+    /// exceed (`50_000` is the median), within 3 %; 0 if nothing was counted.
     #[must_use]
     pub fn percentile_ns(&self, millipercent: u32) -> u64 {
         let wanted = u128::from(self.count) * u128::from(millipercent.min(100_000));
@@ -83,14 +84,14 @@ impl Histogram {
         self.max_ns
     }
 
-    /// How many times were no longer than `ns`, to the end of its bucket.
+    /// Returns how many times were at most `ns`, rounded up to the end of its bucket.
     #[must_use]
     pub fn within(&self, ns: u64) -> u64 {
         self.counts.iter().take(bucket(ns) + 1).sum()
     }
 
-    /// The buckets that are not empty, the shortest first: the longest time that each counts, and
-    /// how many there are.
+    /// Returns the buckets that are not empty, the shortest first: the longest time of each, and
+    /// its count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
         let used = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         used.map(|(bucket, count)| (last(bucket), *count))
@@ -105,14 +106,14 @@ fn bucket(ns: u64) -> usize {
     ((u64::from(shift) + 1) * SUB + (ns >> shift) - SUB) as usize
 }
 
-/// The longest time that a bucket counts.
+/// Returns the longest time of a bucket.
 fn last(bucket: usize) -> u64 {
     let bucket = bucket as u64;
     if bucket < SUB {
         return bucket;
     }
     let shift = bucket / SUB - 1;
-    // In steps: the last of all ends where numbers do.
+    // In two steps, because the end of the last bucket is `u64::MAX`.
     let first = (SUB + bucket % SUB) << shift;
     first + ((1 << shift) - 1)
 }

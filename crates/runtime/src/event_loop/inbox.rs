@@ -1,10 +1,10 @@
-//! The inbox of a loop, for what other threads want it to do.
+//! The inbox of a loop, through which other threads send it requests.
 //!
 //! - POST-1 (no lost post): a poster puts the post in, and then rings; a loop that is about to
-//!   sleep leaves word, and then looks for posts ([`Bell`]). At least one of them sees the other.
+//!   sleep arms the [`Bell`], and then looks for posts. At least one of them sees the other.
 //! - POST-2: no lock is held while something is dropped, called or woken.
-//! - POST-3: a handle that goes is counted after what it has posted was put in; so a loop that
-//!   finds no handles, and then no posts, gets none.
+//! - POST-3: a dropped handle is counted after its posts were put in; so a loop that finds no
+//!   handles, and then no posts, gets none later.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -28,25 +28,25 @@ use super::wait::{Ring, Wait};
 pub(super) enum Post<W: Wait> {
     /// An event to submit.
     Submit { id: u64, due: Due, name: Name, entry: Box<Entry<W, dyn Callback<W> + Send>> },
-    /// The event of this number is to be cancelled.
+    /// Cancels the event of this number.
     Cancel(u64),
-    /// The event is to be woken, with that importance at least.
+    /// Wakes the event, with at least that importance.
     Wake { id: u64, importance: Option<u64> },
-    /// The loop is to stop.
+    /// Stops the loop.
     Stop,
 }
 
-/// The state that a loop shares with its posters. On lines of its own: a loop without posters
-/// shares none, wherever it was allocated.
+/// The state that a loop shares with its posters. On cache lines of its own: a loop without posters
+/// shares no line, wherever it was allocated.
 #[repr(align(64))]
 pub(super) struct Shared<W: Wait> {
     lock: ShflMutex<W::Platform>,
     posts: UnsafeCell<Posts<W>>,
     /// Whether there are posts: 0 or 1.
     any: <W::Platform as Atomics>::U32,
-    /// The next number of an event.
+    /// The number of the next event.
     next: <W::Platform as Atomics>::U64,
-    /// How many handles there are.
+    /// The number of handles.
     handles: <W::Platform as Atomics>::U64,
     bell: Bell<W::Platform>,
     ring: Ring,
@@ -57,14 +57,14 @@ struct Posts<W: Wait> {
     all: Vec<Post<W>>,
     /// The names of events, by place: for threads that watch the loop.
     names: Vec<Name>,
-    /// The loop is gone.
+    /// The loop has been dropped.
     closed: bool,
 }
 
-// SAFETY: `posts` is used under the lock only, and what is in it may be sent; the rest are atomics,
-// and a function that may be shared.
+// SAFETY: `posts` is used only under the lock, and its contents are `Send`; the rest are atomics,
+// and a function that is `Sync`.
 unsafe impl<W: Wait> Sync for Shared<W> {}
-// SAFETY: as above; nothing in it is of a thread.
+// SAFETY: its contents may be sent, see `Sync` above; nothing in it is bound to a thread.
 unsafe impl<W: Wait> Send for Shared<W> {}
 
 impl<W: Wait> Shared<W> {
@@ -83,20 +83,20 @@ impl<W: Wait> Shared<W> {
 
     fn with<R>(&self, f: impl FnOnce(&mut Posts<W>) -> R) -> R {
         self.lock.lock();
-        // SAFETY: locked; `f` does not come here again, nor unwind: it moves what there is.
+        // SAFETY: locked; `f` neither re-enters nor unwinds: it only moves values.
         let result = f(unsafe { &mut *self.posts.get() });
         // SAFETY: locked above.
         unsafe { self.lock.unlock() };
         result
     }
 
-    /// A number for an event.
+    /// Returns a number for an event.
     pub(super) fn number(&self) -> u64 {
-        // Relaxed: it only has to be another one each time.
+        // Relaxed: the numbers only have to be distinct.
         self.next.fetch_add(1, Relaxed)
     }
 
-    /// Posts to the loop; returns whether that was asleep. Hands the post back if the loop is gone.
+    /// Posts to the loop; returns whether it was asleep. Hands the post back if the loop is gone.
     pub(super) fn post(&self, post: Post<W>) -> Result<bool, Post<W>> {
         self.with(|posts| {
             if posts.closed {
@@ -110,7 +110,7 @@ impl<W: Wait> Shared<W> {
         Ok(self.wake())
     }
 
-    /// POST-1: wakes the loop, if that sleeps; returns whether it does.
+    /// POST-1: wakes the loop, if it sleeps; returns whether it did.
     fn wake(&self) -> bool {
         let sleeps = self.bell.take().is_some();
         if sleeps {
@@ -119,10 +119,11 @@ impl<W: Wait> Shared<W> {
         sleeps
     }
 
-    /// Whether there are posts.
+    /// Returns whether there are posts.
     #[inline]
     pub(super) fn any(&self) -> bool {
-        // Relaxed: the lock orders what is taken. A loop that sleeps looks after a fence: POST-1.
+        // Relaxed: the lock orders the contents. A loop that is about to sleep checks after a
+        // fence: POST-1.
         self.any.load(Relaxed) != 0
     }
 
@@ -134,12 +135,12 @@ impl<W: Wait> Shared<W> {
         });
     }
 
-    /// The loop is about to sleep, unless it finds posts now, or that there are no handles.
+    /// Called when the loop is about to sleep, unless it then finds posts, or no handles.
     pub(super) fn doze(&self) {
         self.bell.arm(Ticket::MIN);
     }
 
-    /// The loop is awake.
+    /// Called when the loop is awake again.
     pub(super) fn awake(&self) {
         self.bell.disarm();
     }
@@ -152,13 +153,14 @@ impl<W: Wait> Shared<W> {
 
     /// Removes a handle.
     pub(super) fn leave(&self) {
-        // Release: POST-3; pairs with the acquire of `is_forsaken`, for each that has gone.
+        // Release: POST-3; pairs with the acquire of `is_forsaken`, for each handle that was
+        // dropped.
         if self.handles.fetch_sub(1, Release) == 1 {
             self.wake();
         }
     }
 
-    /// Whether there are no handles.
+    /// Returns whether there are no handles.
     pub(super) fn is_forsaken(&self) -> bool {
         // Acquire: POST-3; pairs with the releases of `leave`.
         self.handles.load(Acquire) == 0
@@ -169,12 +171,12 @@ impl<W: Wait> Shared<W> {
         self.with(|posts| posts.names.push(name));
     }
 
-    /// The name at that place.
+    /// Returns the name at place `place`.
     pub(super) fn name(&self, place: usize) -> Option<Name> {
         self.with(|posts| posts.names.get(place).copied())
     }
 
-    /// The loop goes: nothing is posted any more, and the caller is to drop what is there.
+    /// Closes the inbox when the loop is dropped. The caller must drop the posts that are returned.
     pub(super) fn close(&self) -> Vec<Post<W>> {
         self.with(|posts| {
             posts.closed = true;

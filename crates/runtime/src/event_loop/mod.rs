@@ -1,5 +1,5 @@
-//! A loop of events for programs that must be on time and compute all the time: timers when they
-//! are due, and then the most important work.
+//! An event loop for programs that must be on time and compute all the time: it runs timers when
+//! they are due, and otherwise the most important work.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -37,34 +37,34 @@
 //! let _ = events.run();
 //! ```
 //!
-//! No callback is preempted by another one: they are of one thread, share what they like, and lock
-//! nothing. What takes long does it in [steps](Event::best_effort_in_steps), and is told until when
-//! each may last ([`Context::until_ns`]). Between events the loop asks its tier
-//! ([`Cooperate`]) whether others that share its CPU are to go on.
+//! No callback is preempted by another one: they run on one thread, may share data, and need no
+//! locks. Long work runs in [steps](Event::best_effort_in_steps), and each step is told until when
+//! it may last ([`Context::until_ns`]). Between events the loop asks its tier ([`Cooperate`])
+//! whether others that share its CPU should run.
 //!
-//! | file | what is in it |
+//! | file | contents |
 //! |---|---|
-//! | `event`, `step` | what is to be done: timers, work, steps |
-//! | `agenda` | in which order |
-//! | `submit` | how events come in, and out again |
-//! | `turn` | the loop itself: what is called next, and when it polls |
+//! | `event`, `step` | events: timers, work, steps |
+//! | `agenda` | the order of events |
+//! | `submit` | submitting and cancelling events |
+//! | `turn` | the loop itself: which event is called next, and when it polls |
 //! | `call` | one callback |
-//! | `context` | what that has of its loop |
-//! | `inbox`, `handle` | what other threads have it do |
+//! | `context` | a callback's access to its loop |
+//! | `inbox`, `handle` | requests of other threads |
 //! | `task` | futures |
 //! | `colours` | events of one program on several loops |
-//! | `wait` | the clock, the sleep, the sources: what a machine fills in |
-//! | `stats`, `histogram`, `name`, `sight` | how late, how long, and which event |
+//! | `wait` | the clock, the sleep, the sources: implemented per platform |
+//! | `stats`, `histogram`, `name`, `sight` | tardiness, running times, and names of events |
 //! | `options` | the parameters |
 //!
 //! After Krasic, Saubhasik, Sinha and Goel, "Fair and Timely Scheduling via Cooperative Polling"
 //! (EuroSys 2009), §2. The differences here:
 //!
-//! - An event may go on in steps, as a timer or as work, or sleep until it is woken; sources and
+//! - An event may continue in steps, as a timer or as work, or sleep until it is woken; sources and
 //!   futures are such events.
-//! - A callback knows its budget, by which it may do more than one piece.
-//! - The loop does not poll after each event, but when its slice has ended, others are due, or
-//!   another's work is more important than its own.
+//! - A callback knows its budget, within which it may process several pieces.
+//! - The loop does not poll after each event, but when its slice has ended, others are due, or the
+//!   work of another is more important than its own.
 
 mod agenda;
 mod call;
@@ -112,13 +112,13 @@ pub use task::{Spawned, Task};
 pub use turn::{End, Turn};
 pub use wait::{Ring, Wait};
 
-/// Called when the loop's earliest release is another one.
+/// Called with the loop's earliest release whenever it changes.
 type Published = Box<dyn FnMut(Option<u64>)>;
 
-/// A hook for when an event that might be called is not the next that is.
+/// A hook that is called when an event is ready but the loop goes on with another.
 struct PassedOver {
     id: u64,
-    /// Whether the hook was called after the event's last call.
+    /// Whether the hook was called since the event's last call.
     told: bool,
     tell: Box<dyn FnMut()>,
 }
@@ -128,20 +128,20 @@ pub struct EventLoop<W: Wait> {
     wait: W,
     options: Options,
     cooperate: Box<dyn Cooperate>,
-    /// Whether the tier was set by the user of the loop.
+    /// Whether the tier was set by the owner of the loop.
     cooperates: bool,
     shared: Arc<Shared<W>>,
     agenda: Agenda<W>,
     kinds: Kinds,
-    /// The callback that is being called.
+    /// The event whose callback is running.
     current: Option<Current>,
-    /// The latest reading of the clock: before a callback is called, and after.
+    /// The latest reading of the clock: read after each callback and each wait.
     now_ns: u64,
     /// The result of the last poll, its time, and the latest turn before it.
     answer: Answer,
     polled_ns: u64,
     polled_turn: u64,
-    /// When sources were looked at.
+    /// When sources were last checked.
     looked_ns: u64,
     sources: usize,
     stopped: bool,
@@ -152,12 +152,12 @@ pub struct EventLoop<W: Wait> {
     publish: Option<Published>,
     trouble: Option<Box<dyn FnMut(Trouble)>>,
     passed_over: Vec<PassedOver>,
-    /// The last first; empty between uses, except for what a panic has left.
+    /// In reverse order; empty between uses, except for posts that a panic has left.
     posts: Vec<Post<W>>,
 }
 
 impl<W: Wait> EventLoop<W> {
-    /// A loop without events, [alone](Alone) on its CPU as far as it knows.
+    /// Creates a loop without events, which is [alone](Alone) on its CPU until a tier is set.
     pub fn new(wait: W, options: Options) -> Self {
         let shared = Arc::new(Shared::new(wait.ring()));
         Self {
@@ -185,22 +185,22 @@ impl<W: Wait> EventLoop<W> {
         }
     }
 
-    /// Stops the loop after the callback that it is in. A loop that does not run stops at once when
-    /// it is run.
+    /// Stops the loop after the present callback. A loop that does not run stops at once when it is
+    /// run.
     pub fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// Shares the CPU by `tier` from now on.
+    /// Shares the CPU through `tier` from now on.
     pub fn cooperate_by(&mut self, tier: Box<dyn Cooperate>) {
         self.cooperate = tier;
-        // At once: the tier knows nothing yet.
+        // Poll at once: the tier has told nothing yet.
         self.answer = Answer { poll_at_ns: Some(0), ..Answer::default() };
         self.cooperates = true;
     }
 
-    /// Calls `publish` with the loop's earliest release, now and whenever it is another one; while
-    /// a timer is being called, it is that timer's. For threads that watch whether the loop is on
+    /// Calls `publish` with the loop's earliest release, now and whenever it changes; while a timer
+    /// is being called, that is the timer's release. For threads that watch whether the loop is on
     /// time. It is called often, and must be quick.
     pub fn publish_to(&mut self, mut publish: impl FnMut(Option<u64>) + 'static) {
         self.published = self.agenda.release_ns();
@@ -213,7 +213,7 @@ impl<W: Wait> EventLoop<W> {
         self.trouble = Some(Box::new(tell));
     }
 
-    /// Calls `tell` when the loop goes on with something else although that event is ready: once,
+    /// Calls `tell` when the loop goes on with another event although this one is ready: once,
     /// until the event was called.
     fn on_passed_over(&mut self, EventId(id): EventId, tell: impl FnMut() + 'static) {
         // Hooks of events that have ended are of no use.
@@ -221,7 +221,7 @@ impl<W: Wait> EventLoop<W> {
         self.passed_over.push(PassedOver { id, told: false, tell: Box::new(tell) });
     }
 
-    /// The loop goes on with that event, or with what others do, or ends.
+    /// Called when the loop goes on with event `next`, or lets others run, or ends (`None`).
     fn goes_on_with(&mut self, next: Option<u64>) {
         for passed in &mut self.passed_over {
             if next == Some(passed.id) {
@@ -239,18 +239,18 @@ impl<W: Wait> EventLoop<W> {
         self.kinds.all()
     }
 
-    /// Begins to count anew.
+    /// Resets all figures.
     pub fn reset_stats(&mut self) {
         self.kinds.reset();
     }
 
-    /// How many events there are, without that which is being called.
+    /// Returns the number of events, without that which is being called.
     #[must_use]
     pub fn len(&self) -> usize {
         self.agenda.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no events, apart from one that is being called.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.agenda.is_empty()
@@ -262,7 +262,7 @@ impl<W: Wait> EventLoop<W> {
         self.agenda.release_ns()
     }
 
-    /// The way in which the loop waits.
+    /// Returns the loop's implementation of [`Wait`].
     #[must_use]
     pub fn waits(&self) -> &W {
         &self.wait

@@ -3,17 +3,17 @@
 use core::fmt;
 use core::panic::Location;
 
-/// The name of an event: it was given, or is the place where the event was made.
+/// The name of an event: given by the program, or the place where the event was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name {
-    /// It was given.
+    /// The name that the program has given.
     Given(&'static str),
     /// Where the event was made.
     Place(&'static Location<'static>),
 }
 
 impl Name {
-    /// Whether they are the same, if a quick comparison shows it.
+    /// Returns whether the names are the same by address; `false` proves nothing.
     pub(super) fn is_at_once(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Given(one), Self::Given(two)) => core::ptr::eq(*one, *two),

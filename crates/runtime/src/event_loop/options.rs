@@ -3,18 +3,18 @@
 /// The parameters of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How often a loop that is never idle looks at its sources, in nanoseconds. Whatever this and
-    /// `long_ns` are, a callback may go on for a microsecond where no timer is due.
+    /// How often a loop that is never idle checks its sources, in nanoseconds. Whatever this and
+    /// `long_ns` are, a callback may go on for a microsecond if no timer is due.
     pub look_ns: u64,
-    /// How long a loop goes on, at least, between two polls for which no tier has set a time:
+    /// The shortest time between two polls for which no tier has set a time, in nanoseconds:
     /// because others' work is more important, others that have just been passed over are due, or
     /// nothing is known of others.
     pub poll_ns: u64,
-    /// A callback that takes longer is [reported](super::Trouble::Long), in nanoseconds. One that
-    /// goes by its [budget](super::Context::is_over) takes half of that at the most.
+    /// A callback that takes longer is [reported](super::Trouble::Long), in nanoseconds. A callback
+    /// that keeps to its [budget](super::Context::is_over) takes at most half of that.
     pub long_ns: u64,
-    /// For how long a timer may always be due until that is [reported](super::Trouble::Behind), in
-    /// nanoseconds.
+    /// For how long timers may be continuously due until that is
+    /// [reported](super::Trouble::Behind), in nanoseconds.
     pub behind_ns: u64,
 }
 

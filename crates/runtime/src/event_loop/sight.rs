@@ -7,11 +7,11 @@ use antiphon_platform::{Atomic, Platform};
 /// Low bits of the word: when the callback was called, in nanoseconds.
 const TIME_BITS: u32 = 48;
 const TIME: u64 = (1 << TIME_BITS) - 1;
-/// Names that can be told apart; the last is that of all others.
+/// The number of names that can be told apart; the last value is shared by all further names.
 const KINDS: u64 = (1 << (64 - TIME_BITS)) - 1;
 
-/// The callback that a loop is in: 0 if it is in none; otherwise the low 48 bits of when it was
-/// called, and above these the place of its name, plus one. So times must be less than three days
+/// The callback that a loop is running: 0 if there is none; otherwise the low 48 bits of its start
+/// time, and above these the place of its name, plus one. So times must be less than three days
 /// apart.
 pub(super) struct Sight<P: Platform>(P::U64);
 
@@ -22,7 +22,7 @@ pub(super) struct Seen(u64);
 impl<P: Platform> Sight<P> {
     pub(super) const NEW: Self = Self(P::U64::ZERO);
 
-    /// A callback is called.
+    /// Records that a callback is called.
     #[inline]
     pub(super) fn begin(&self, kind: usize, now_ns: u64) {
         let kind = (kind as u64 + 1).min(KINDS);
@@ -30,29 +30,29 @@ impl<P: Platform> Sight<P> {
         self.0.store(kind << TIME_BITS | now_ns & TIME, Relaxed);
     }
 
-    /// It is back.
+    /// Records that the callback has returned.
     #[inline]
     pub(super) fn end(&self) {
-        // Relaxed: as above.
+        // Relaxed: the word is all that is published.
         self.0.store(0, Relaxed);
     }
 
     /// The callback that the loop is running.
     pub(super) fn look(&self) -> Option<Seen> {
-        // Relaxed: as above.
+        // Relaxed: the word is all that is published.
         let word = self.0.load(Relaxed);
         (word != 0).then_some(Seen(word))
     }
 }
 
 impl Seen {
-    /// The place of its name; `None` if there are too many names.
+    /// The place of the callback's name; `None` if there are too many names.
     pub(super) const fn kind(self) -> Option<usize> {
         let kind = self.0 >> TIME_BITS;
         if kind == KINDS { None } else { Some(kind as usize - 1) }
     }
 
-    /// How long it has been at that.
+    /// How long the callback has been running, in nanoseconds.
     pub(super) const fn for_ns(self, now_ns: u64) -> u64 {
         now_ns.wrapping_sub(self.0) & TIME
     }

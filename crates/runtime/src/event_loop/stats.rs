@@ -1,4 +1,4 @@
-//! The figures of a loop's events, by name: how late, how long, and which ones are to blame.
+//! The figures of a loop's events, by name: tardiness, running times, and the causes of delays.
 
 use alloc::vec::Vec;
 
@@ -11,13 +11,14 @@ use super::options::Options;
 pub struct Stats {
     /// The name of the events.
     pub name: Name,
-    /// How long after its release each timer was called, in nanoseconds.
+    /// The tardiness of each call of a timer, in nanoseconds.
     pub tardiness: Histogram,
-    /// How long each call took, in nanoseconds of the clock: also what others took meanwhile.
+    /// The duration of each call, in nanoseconds of the clock, including time that other threads
+    /// took meanwhile.
     pub run: Histogram,
-    /// How many calls took longer than the [limit](super::Options::long_ns).
+    /// The number of calls that took longer than the [limit](super::Options::long_ns).
     pub long: u64,
-    /// How long timers have run while the loop is behind.
+    /// How long timers of this name have run while the loop is behind.
     behind_ns: u64,
 }
 
@@ -28,17 +29,17 @@ pub enum Trouble {
     Long {
         /// The name of the event.
         name: Name,
-        /// How long the callback took.
+        /// The duration of the call, in nanoseconds.
         ran_ns: u64,
     },
-    /// For longer than the limit there was always a timer due: timers alone want more than the CPU
-    /// time that the loop has. Said once, until the loop has caught up.
+    /// For longer than the limit a timer was due all the time: timers alone need more than the CPU
+    /// time that the loop has. Reported once, until the loop has caught up.
     Behind {
-        /// The name of the events that took most of that time.
+        /// The name of the events that took the most of that time.
         name: Name,
-        /// How much of the time these took.
+        /// How much of the time these events took, in nanoseconds.
         ran_ns: u64,
-        /// For how long a timer has always been due.
+        /// For how long timers have been continuously due, in nanoseconds.
         for_ns: u64,
     },
 }
@@ -47,22 +48,22 @@ pub enum Trouble {
 #[derive(Clone, Copy)]
 pub(super) struct Ran {
     pub(super) kind: usize,
-    /// How long the callback took.
+    /// The duration of the call.
     pub(super) ns: u64,
     pub(super) is_timer: bool,
 }
 
-/// All names of a loop.
+/// The figures of all names of a loop.
 #[derive(Default)]
 pub(super) struct Kinds {
     all: Vec<Stats>,
-    /// The time from which on a timer was always due.
+    /// The start of the time in which a timer was due all the time.
     behind_since_ns: Option<u64>,
     said: bool,
 }
 
 impl Kinds {
-    /// The place of a name, and whether it is a new one.
+    /// Returns the place of a name, and whether it is new.
     pub(super) fn place(&mut self, name: Name) -> (usize, bool) {
         let glance = self.all.iter().position(|kind| kind.name.is_at_once(&name));
         let known = glance.or_else(|| self.all.iter().position(|kind| kind.name == name));
@@ -85,7 +86,8 @@ impl Kinds {
         }
     }
 
-    /// Notes that a timer is about to be called; returns what is to be reported of those before.
+    /// Records that a timer is about to be called; returns the trouble to report about earlier
+    /// calls.
     pub(super) fn begins(
         &mut self,
         kind: usize,
@@ -103,7 +105,7 @@ impl Kinds {
         Some(Trouble::Behind { name: worst.name, ran_ns: worst.behind_ns, for_ns })
     }
 
-    /// No timer is due.
+    /// Records that no timer is due.
     #[inline]
     pub(super) fn caught_up(&mut self) {
         if self.behind_since_ns.take().is_some() {
@@ -112,7 +114,7 @@ impl Kinds {
         }
     }
 
-    /// Notes that a callback was called; returns what is to be reported of it.
+    /// Records that a callback was called; returns the trouble to report about it.
     pub(super) fn ends(&mut self, ran: Ran, options: &Options) -> Option<Trouble> {
         let of = &mut self.all[ran.kind];
         of.run.record(ran.ns);

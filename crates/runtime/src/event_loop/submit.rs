@@ -1,4 +1,4 @@
-//! How events come into a loop, and out of it again.
+//! Submitting, waking and cancelling events.
 
 use alloc::boxed::Box;
 
@@ -10,7 +10,7 @@ use super::step::{Due, EventId};
 use super::{EventLoop, Wait};
 
 impl<W: Wait> EventLoop<W> {
-    /// Submits an event, which is called once or in steps. It allocates, once for all steps.
+    /// Submits an event, which is called once or in steps. Allocates once, also for several steps.
     pub fn submit<C: Callback<W>>(&mut self, event: Event<W, C>) -> EventId {
         let Event { due, name, callback, .. } = event;
         let id = self.shared.number();
@@ -19,12 +19,12 @@ impl<W: Wait> EventLoop<W> {
         EventId(id)
     }
 
-    /// Submits an event that is called when a source says so, until it is [done](super::Step::Done)
-    /// or cancelled. The event is [woken](Self::wake) each time.
+    /// Submits an event that is called when a source reports something, until it is
+    /// [done](super::Step::Done) or cancelled. The event is [woken](Self::wake) each time.
     ///
     /// # Errors
     ///
-    /// If the source can't be waited for; then there is no such event.
+    /// If the source can't be waited for; the event is then dropped.
     pub fn watch<C: Callback<W>>(
         &mut self,
         source: W::Source,
@@ -40,7 +40,7 @@ impl<W: Wait> EventLoop<W> {
         Ok(EventId(id))
     }
 
-    /// Puts a new event in.
+    /// Adds a new event.
     pub(super) fn put_in(&mut self, id: u64, due: Due, name: Name, mut entry: Box<Entry<W>>) {
         let (kind, is_new) = self.kinds.place(name);
         if is_new {
@@ -51,20 +51,20 @@ impl<W: Wait> EventLoop<W> {
         self.publish();
     }
 
-    /// Forgets about an event; returns whether it was there. An event that is being called ends
-    /// with this call.
+    /// Cancels an event; returns whether it existed. An event that is being called ends with this
+    /// call.
     pub fn cancel(&mut self, id: EventId) -> bool {
         if let Some(current) = &mut self.current
             && current.id == id.0
         {
             return !core::mem::replace(&mut current.cancelled, true);
         }
-        // The event may be on its way.
+        // The event may still be in the inbox.
         self.take_in();
         self.forget(id.0)
     }
 
-    /// Forgets about an event that is not being called; returns whether it was there.
+    /// Cancels an event that is not being called; returns whether it existed.
     pub(super) fn forget(&mut self, id: u64) -> bool {
         match self.agenda.cancel(id) {
             None => return false,
@@ -76,20 +76,20 @@ impl<W: Wait> EventLoop<W> {
             self.end_source(id);
         }
         self.publish();
-        // Last: the drop may do anything.
+        // Last: the drop may run any code.
         drop(entry);
         true
     }
 
-    /// The event of a source is over.
+    /// Removes the source of an event that has ended.
     pub(super) fn end_source(&mut self, id: u64) {
         self.wait.remove(id);
         self.sources -= 1;
     }
 
-    /// Calls an event as work, by the importance that it has had last, unless it is to be called
-    /// already; returns whether it was there. An event that is also due at a time is called once,
-    /// for whatever is first.
+    /// Queues an event as work, with its last importance, unless it is queued already; returns
+    /// whether it existed. An event that also has a release time is called once, for whichever is
+    /// first.
     pub fn wake(&mut self, id: EventId) -> bool {
         if let Some(current) = &mut self.current
             && current.id == id.0
@@ -99,7 +99,7 @@ impl<W: Wait> EventLoop<W> {
         }
         let mut there = self.agenda.wake(id.0, None);
         if !there {
-            // The event may be on its way.
+            // The event may still be in the inbox.
             self.take_in();
             there = self.agenda.wake(id.0, None);
         }
@@ -109,12 +109,12 @@ impl<W: Wait> EventLoop<W> {
 }
 
 impl<W: Wait> Context<'_, W> {
-    /// As [`EventLoop::submit`].
+    /// Like [`EventLoop::submit`].
     pub fn submit<C: Callback<W>>(&mut self, event: Event<W, C>) -> EventId {
         self.events.submit(event)
     }
 
-    /// As [`EventLoop::watch`].
+    /// Like [`EventLoop::watch`].
     ///
     /// # Errors
     ///

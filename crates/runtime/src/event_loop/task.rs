@@ -1,7 +1,7 @@
 //! Futures on a loop.
 //!
-//! A task is an event that sleeps until it is woken. It sleeps until a time, too: then it is called
-//! as a timer, so what follows a [`sleep_until`](Task::sleep_until) is on time as other timers are.
+//! A task is an event that sleeps until it is woken, or until a given time: then it is called as a
+//! timer, so the code after a [`sleep_until`](Task::sleep_until) is as timely as other timers.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -23,8 +23,8 @@ use super::inbox::{Post, Shared};
 use super::step::{EventId, Step};
 use super::wait::Wait;
 
-/// The access that a future has to its task. It belongs to the loop's thread; clones are of the
-/// same task.
+/// The access of a future to its task. It belongs to the loop's thread; clones refer to the same
+/// task.
 #[derive(Clone)]
 pub struct Task(Rc<Local>);
 
@@ -33,14 +33,14 @@ struct Local {
     now_ns: fn() -> u64,
     importance: Cell<u64>,
     until_ns: Cell<u64>,
-    /// The wakers of the sleeping futures, by release, and a number of their own.
+    /// The wakers of the sleeping futures, by release and a unique number.
     sleepers: RefCell<BTreeMap<(u64, u64), Waker>>,
     next: Cell<u64>,
 }
 
 /// Wakes a task, from any thread.
 struct Alarm<W: Wait> {
-    /// Weak: a waker that is kept for long keeps nothing of a loop.
+    /// Weak: a waker that is kept for long does not keep the loop's memory.
     shared: Weak<Shared<W>>,
     id: u64,
     /// Whether a wake was posted after the task was last polled: 0 or 1.
@@ -60,7 +60,7 @@ enum State<W: Wait, M, F> {
     Over,
 }
 
-/// Behind a pointer: the future was made on the loop's thread, and stays there.
+/// Boxed: the future was made on the loop's thread, and stays there.
 struct Polled<W: Wait, F> {
     future: Pin<Box<F>>,
     task: Task,
@@ -68,7 +68,7 @@ struct Polled<W: Wait, F> {
     waker: Waker,
 }
 
-// SAFETY: it may be sent as long as no future was made, and only the loop calls it, which never
+// SAFETY: it is sent only before its future is made: after that only the loop calls it, and never
 // gives it to another thread.
 unsafe impl<W: Wait, M: Send, F> Send for Spawned<W, M, F> {}
 
@@ -78,8 +78,8 @@ impl<W: Wait> Wake for Alarm<W> {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Release: what was done before is seen by the poll; pairs with the acquire in `call`, also
-        // if another thread has posted. Acquire: of others that were before.
+        // Release: the poll sees what the waker did before; pairs with the acquire in `call`, also
+        // if another thread has posted. Acquire: so that the poll sees what earlier wakers did.
         if self.woken.swap(1, AcqRel) == 0
             && let Some(shared) = self.shared.upgrade()
         {
@@ -133,7 +133,8 @@ where
         let State::Polled(polled) = &mut self.state else { return Step::Done };
         let local = &polled.task.0;
         local.until_ns.set(context.until_ns());
-        // Before it is polled: a wake from now on is another one. Acquire: as in `wake_by_ref`.
+        // Before the poll: a wake from now on is a new one. Acquire: pairs with the release in
+        // `wake_by_ref`.
         polled.alarm.woken.swap(0, Acquire);
         local.wake_due(&polled.waker);
         let mut with = core::task::Context::from_waker(&polled.waker);
@@ -148,7 +149,8 @@ where
 }
 
 impl Local {
-    /// Wakes those whose time has come, except the one that is polled anyway.
+    /// Wakes the futures whose release has passed, except that of the task itself, which is polled
+    /// anyway.
     fn wake_due(&self, own: &Waker) {
         let now_ns = (self.now_ns)();
         loop {
@@ -167,7 +169,7 @@ impl Local {
     }
 }
 
-/// A sleeping future; out of the list when this is dropped.
+/// A sleeping future; removed from the list when this is dropped.
 struct Sleeper<'a>(&'a Local, (u64, u64));
 
 impl Drop for Sleeper<'_> {
@@ -179,20 +181,20 @@ impl Drop for Sleeper<'_> {
 }
 
 impl Task {
-    /// The event that polls the future.
+    /// Returns the event that polls the future.
     #[must_use]
     pub fn id(&self) -> EventId {
         EventId(self.0.id)
     }
 
-    /// The time, by the loop's clock.
+    /// Returns the time of the loop's clock, in nanoseconds.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         (self.0.now_ns)()
     }
 
-    /// Waits until `at_ns`. The code after it is called as a timer of that release. To be awaited
-    /// in the task's own future: another task's would not be woken.
+    /// Waits until `at_ns`. The code after it is called as a timer with that release. Must be
+    /// awaited in the task's own future: another task would not be woken.
     pub async fn sleep_until(&self, at_ns: u64) {
         let local = &*self.0;
         local.next.set(local.next.get() + 1);
@@ -214,7 +216,7 @@ impl Task {
         self.0.importance.set(importance);
     }
 
-    /// Lets others run that are due, or as important.
+    /// Lets other events run that are due, or at least as important.
     pub async fn yield_now(&self) {
         let mut yielded = false;
         poll_fn(|context| {
@@ -227,8 +229,8 @@ impl Task {
         .await;
     }
 
-    /// Like [`yield_now`](Self::yield_now), if the time until which the task may go on is over: for
-    /// tasks that compute.
+    /// Like [`yield_now`](Self::yield_now), but only if the time until which the task may go on is
+    /// over: for tasks that compute.
     pub async fn checkpoint(&self) {
         if self.0.until_ns.get() <= self.now_ns() {
             self.yield_now().await;

@@ -15,13 +15,14 @@
 //!                       poll: sleep
 //! ```
 //!
-//! - ROUND-1 (progress): between two polls something is called, unless there is nothing to call.
+//! - ROUND-1 (progress): between two polls an event is called, unless there is none to call.
 //! - ROUND-2 (timers first): work is called only if no timer was due when it was chosen.
-//! - ROUND-3: of timers that follow each other without a break, those are called without a poll
-//!   that were there and due when the last poll was over: so neither those that come due meanwhile,
-//!   however many, nor one that is later and later, keeps others waiting for longer.
-//! - ROUND-4: a loop that always has something to do polls a tier that has told nothing yet, or
-//!   knows of no others: there may be others that have to learn of the loop.
+//! - ROUND-3: if timers follow each other without a break, only those that were there and due at
+//!   the end of the last poll are called before the next poll: so neither those that become due
+//!   meanwhile, however many, nor a timer that becomes later and later, keeps others waiting for
+//!   longer.
+//! - ROUND-4: a loop that always has events to call polls a tier that has told nothing yet, or
+//!   knows of no others: there may be others that must learn of the loop.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -36,7 +37,7 @@ use crate::coop::{Alone, Answer, Ask};
 pub enum End {
     /// The loop was stopped.
     Stopped,
-    /// There is nothing to do, and none that could add anything: no event, and no handle.
+    /// There is nothing to do, and nothing that could add an event: no event, and no handle.
     Done,
 }
 
@@ -46,8 +47,8 @@ pub enum End {
 pub struct Turn {
     /// How many callbacks were called.
     pub called: usize,
-    /// When there is something to do next, at the latest: 0 if there is something now, `None` if
-    /// there is nothing until a source or another thread says so.
+    /// The latest time at which there is something to do: 0 if there is something now, `None` if
+    /// there is nothing until a source or another thread reports something.
     pub next_ns: Option<u64>,
     /// Whether the loop has ended.
     pub end: Option<End>,
@@ -64,7 +65,7 @@ impl<W: Wait> Drop for Inside<'_, W> {
     fn drop(&mut self) {
         self.events.nested = true;
         if self.unwinds {
-            // The next turn, which is to be at once, sees what there is.
+            // The next turn, which should follow at once, finds what there is to do.
             self.events.shared.doze();
             self.events.wait.arm(Some(0));
         } else {
@@ -82,10 +83,11 @@ enum Did {
 }
 
 impl<W: Wait> EventLoop<W> {
-    /// Does what is to be done, and waits for more, until the loop is stopped, or there is nothing
-    /// left, and no handle that could submit something.
+    /// Calls events and waits for more, until the loop is stopped, or no event is left, and no
+    /// handle that could submit one.
     ///
-    /// A callback that panics is gone; the panic is the caller's, and the loop can be run again.
+    /// If a callback panics, its event ends, the panic propagates to the caller, and the loop can
+    /// be run again.
     pub fn run(&mut self) -> End {
         self.nested = false;
         // Events that became due meanwhile waited for the caller.
@@ -99,7 +101,7 @@ impl<W: Wait> EventLoop<W> {
         }
     }
 
-    /// Calls up to `most` callbacks that are to be called now, and does not wait: for a loop inside
+    /// Calls up to `most` callbacks that are ready now, and does not wait: for a loop inside
     /// another one, which waits for both. If a tier lets loops that share the CPU take turns, the
     /// others may have theirs meanwhile.
     pub fn turn(&mut self, most: usize) -> Turn {
@@ -125,13 +127,14 @@ impl<W: Wait> EventLoop<W> {
         Turn { called, next_ns: self.next_ns(), end }
     }
 
-    /// Forgets all events, also those whose callbacks have to be called before.
+    /// Cancels all events, including those whose callbacks must be called before they may be
+    /// dropped.
     #[cold]
     pub(super) fn run_off(&mut self) {
         self.nested = false;
         self.begin();
         loop {
-            // The drop of a callback may let others go on; and a callback may submit more.
+            // The drop of a callback may let others proceed; and a callback may submit more.
             let ids: Vec<_> = self.agenda.ids().collect();
             ids.into_iter().for_each(|id| _ = self.forget(id));
             if self.agenda.is_empty() {
@@ -141,7 +144,7 @@ impl<W: Wait> EventLoop<W> {
         }
     }
 
-    /// Begins to run: no callback is under way, whatever a panic has left.
+    /// Begins to run: no callback is in progress, even if a panic left one.
     fn begin(&mut self) {
         if let Some(Current { id, has_source: true, .. }) = self.current.take() {
             self.end_source(id);
@@ -153,7 +156,7 @@ impl<W: Wait> EventLoop<W> {
         }
     }
 
-    /// When there is something to do, as far as is known.
+    /// Returns when there is something to do, as far as is known.
     fn next_ns(&self) -> Option<u64> {
         let now = self.agenda.importance().is_some() || self.shared.any() || self.stopped;
         if now { Some(0) } else { self.agenda.release_ns() }
@@ -163,7 +166,7 @@ impl<W: Wait> EventLoop<W> {
     /// to do.
     pub(super) fn arm(&mut self) {
         if self.nested && self.current.is_none() {
-            // Only after this does the loop look for posts: POST-1.
+            // The loop looks for posts only after this: POST-1.
             self.shared.doze();
             self.wait.arm(self.next_ns());
         }
@@ -194,7 +197,7 @@ impl<W: Wait> EventLoop<W> {
         if !self.has_come(self.agenda.release_ns()) {
             self.kinds.caught_up();
         }
-        // A loop that has nothing to do, and may not sleep, is in the way of no other.
+        // A loop that has nothing to do, and may not sleep, keeps no other loop waiting.
         let has_work =
             self.agenda.importance().is_some() || self.has_come(self.agenda.release_ns());
         if must && (sleeps || has_work) {
@@ -231,20 +234,21 @@ impl<W: Wait> EventLoop<W> {
         at_ns.is_some_and(|at| at <= self.now_ns)
     }
 
-    /// Whether others are to go on before this loop does.
+    /// Returns whether others should run before this loop goes on.
     fn is_to_poll(&self) -> bool {
         let Answer { release_ns, importance, poll_at_ns } = self.answer;
         if self.has_come(poll_at_ns) {
             return true;
         }
         let is_patient = self.now_ns.saturating_sub(self.polled_ns) < self.options.poll_ns;
-        // ROUND-4: after timers, which are why some tiers run the loop, unless they go on and on.
+        // ROUND-4: after timers, which are why some tiers run the loop, unless timers are due all
+        // the time.
         let since_ns = self.now_ns.saturating_sub(self.polled_ns);
         let is_timely = self.has_come(self.agenda.release_ns()) && since_ns < self.options.long_ns;
         if self.cooperates && self.answer == Answer::default() && !is_patient && !is_timely {
             return true;
         }
-        // Others that were due at the last poll already were passed over, for a reason.
+        // Others that were already due at the last poll were passed over, for a reason.
         let is_news = release_ns.is_some_and(|at| at > self.polled_ns);
         if self.has_come(release_ns) && (is_news || !is_patient) {
             return true;
@@ -256,13 +260,13 @@ impl<W: Wait> EventLoop<W> {
         is_less_important && !is_patient && !self.has_come(self.agenda.release_ns())
     }
 
-    /// How long a callback may go on at least, if no other is due.
+    /// The shortest budget of a callback if no timer is due, in nanoseconds.
     const LEAST_NS: u64 = 1_000;
 
-    /// Until when the callback that is being called may go on.
+    /// Returns until when the present callback may go on.
     pub(super) fn until_ns(&self) -> u64 {
         let others = self.answer.release_ns.filter(|at| *at > self.polled_ns);
-        // Events that come again and again leave some time between, whatever the options are.
+        // Events that are called again and again leave some time between, whatever the options are.
         let least_ns = self.now_ns.saturating_add(Self::LEAST_NS);
         let look_ns = self.looked_ns.saturating_add(self.options.look_ns).max(least_ns);
         let look_ns = (self.sources > 0).then_some(look_ns);
@@ -271,7 +275,7 @@ impl<W: Wait> EventLoop<W> {
         all.into_iter().flatten().fold(most_ns, u64::min)
     }
 
-    /// Looks at what sources have to say.
+    /// Checks the sources without waiting.
     fn look(&mut self) {
         self.wait_until(Some(0));
     }
@@ -283,7 +287,7 @@ impl<W: Wait> EventLoop<W> {
         self.looked_ns = self.now_ns;
     }
 
-    /// Events that are there now are called before the next poll (ROUND-3).
+    /// Events that are present now are called before the next poll (ROUND-3).
     fn has_polled(&mut self) {
         self.now_ns = W::now_ns();
         (self.polled_ns, self.polled_turn) = (self.now_ns, self.agenda.turn());
@@ -292,14 +296,14 @@ impl<W: Wait> EventLoop<W> {
     /// Lets others run, or sleeps.
     fn poll(&mut self) {
         if self.answer != Answer::default() {
-            // Else no other is known that would go on.
+            // Otherwise no other is known that would run.
             self.goes_on_with(None);
         }
         let (release_ns, importance) = (self.agenda.release_ns(), self.agenda.importance());
         let mut tier = core::mem::replace(&mut self.cooperate, Box::new(Alone));
         let answer = tier.poll(Ask { release_ns, importance }, &mut |until_ns| {
             self.shared.doze();
-            // Only now: POST-1.
+            // Only after `doze`: POST-1.
             let is_over = self.agenda.is_empty() && self.shared.is_forsaken();
             let may_sleep = !self.shared.any() && !is_over;
             self.wait_until(if may_sleep { until_ns } else { Some(0) });

@@ -1,35 +1,34 @@
-//! The way in which a loop's thread waits, its clock, and its sources.
+//! The platform interface of a loop: its wait, its clock, and its sources.
 
 use alloc::sync::Arc;
 use core::ops::BitOr;
 
 use antiphon_platform::Platform;
 
-/// Ends a wait that is on, or the next one.
+/// Ends a wait in progress, or the next one. May be called by any thread.
 pub type Ring = Arc<dyn Fn() + Send + Sync>;
 
-/// The environment of a loop: a clock, a way to sleep, and sources that say when something is to be
-/// done.
+/// The environment of a loop: a clock, a way to sleep, and sources that report events.
 pub trait Wait: 'static {
-    /// The platform of the words by which other threads submit.
+    /// The platform whose atomics other threads submit through.
     type Platform: Platform;
-    /// The kind of source that can be waited for beside the time: a file, for example.
+    /// The kind of source that can be waited for in addition to the time: a file, for example.
     type Source;
-    /// The words of a source: readable, for example. If two come before the callback is called,
-    /// they are joined; the default is nothing.
+    /// What a source reports: readable, for example. Two reports before the callback is called are
+    /// combined by `|`; the default is nothing.
     type Ready: Copy + Default + BitOr<Output = Self::Ready> + Send;
     /// The reason why a source can't be waited for.
     type Error;
 
-    /// Nanoseconds of the clock that releases are given in.
+    /// Returns the time of the clock that releases refer to, in nanoseconds.
     fn now_ns() -> u64;
 
-    /// Sleeps until a source has something to say, until [rung](Self::ring), until `until_ns`, or
-    /// for no reason. A time that has passed is a look; `None` is for good. `tell` is called with
-    /// the key of each source and what it says.
+    /// Sleeps until a source reports something, until [rung](Self::ring), until `until_ns`, or may
+    /// return spuriously. With a time that has passed it only checks; `None` sets no limit. `tell`
+    /// is called with the key of each source and its report.
     fn wait(&mut self, until_ns: Option<u64>, tell: &mut dyn FnMut(u64, Self::Ready));
 
-    /// The function by which other threads end a wait.
+    /// Returns the function by which other threads end a wait.
     fn ring(&self) -> Ring;
 
     /// Waits for `source`, too, from now on. Keys are less than 2⁶³.
@@ -42,7 +41,7 @@ pub trait Wait: 'static {
     /// Stops waiting for the source of that key.
     fn remove(&mut self, key: u64);
 
-    /// Says that another waiter waits for the loop, and is to be notified at that time: at once if
-    /// it has passed. For waits that another one can wait for; others do nothing.
+    /// Reports that another waiter waits for the loop, and must be notified at `until_ns`: at once
+    /// if that has passed. For waits that another waiter can wait for; others do nothing.
     fn arm(&mut self, _until_ns: Option<u64>) {}
 }

@@ -1,15 +1,15 @@
-//! A line of fibers: those that may go on, and the first that came goes first.
+//! The run queue of a thread: its fibers that may go on, first in, first out.
 
 use core::cell::Cell;
 
-/// A fiber, by a handle that its thread has.
+/// A fiber, as a handle that its thread uses.
 pub trait InLine: Copy + PartialEq {
-    /// The fiber's cell for the one behind it. It belongs to the list that the fiber is on; a fiber
-    /// is on one list at most.
+    /// Returns the fiber's cell for the next fiber. It belongs to the list that the fiber is in; a
+    /// fiber is in at most one list.
     fn behind(&self) -> &Cell<Option<Self>>;
 }
 
-/// A list through the fibers, of one thread.
+/// An intrusive list of the fibers of one thread.
 pub struct Line<F> {
     first: Cell<Option<F>>,
     last: Cell<Option<F>>,
@@ -22,18 +22,18 @@ impl<F: InLine> Line<F> {
         Self { first: Cell::new(None), last: Cell::new(None) }
     }
 
-    /// Whether the line is empty.
+    /// Returns whether the line is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first.get().is_none()
     }
 
-    /// All fibers of the line. They stay in it while the caller walks along the line.
+    /// Returns all fibers of the line, which stay in it.
     pub fn iter(&self) -> impl Iterator<Item = F> {
         core::iter::successors(self.first.get(), |fiber| fiber.behind().get())
     }
 
-    /// Puts a fiber in, behind all others.
+    /// Appends a fiber.
     #[inline]
     pub fn push(&self, fiber: F) {
         fiber.behind().set(None);
@@ -55,9 +55,9 @@ impl<F: InLine> Line<F> {
         Some(first)
     }
 
-    /// Takes this fiber out; `false` if it is not there. Walks along the line.
+    /// Removes a fiber; `false` if it is not in the line. Linear in the length of the line.
     pub fn remove(&self, fiber: F) -> bool {
-        // All fibers go round once.
+        // Rotates all fibers once.
         let (mut found, Some(last)) = (false, self.last.get()) else { return false };
         while let Some(other) = self.pop() {
             if other == fiber {

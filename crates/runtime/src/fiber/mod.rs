@@ -1,11 +1,11 @@
-//! The parts of a thread that runs fibers which are the same on any machine; the switching of
-//! stacks is elsewhere.
+//! The platform-independent parts of a thread that runs fibers; the switching of stacks is
+//! elsewhere.
 //!
-//! A fiber that has begun stays on its thread: what a compiler keeps of a thread's own state across
-//! a call would be another thread's after it. So what others do with it is to say that it may go
-//! on, and its thread finds that in [`Ready`], puts it into its [`Line`], and has it go on in its
-//! turn, of the thread's [`Turns`]. Where fibers move, for experiments, it is in its turn that one
-//! is let go, as a task.
+//! A fiber that has begun stays on its thread: compilers may keep the address of thread-local state
+//! across a call, which would be another thread's afterwards. So other threads only report that the
+//! fiber may go on; its thread finds that in [`Ready`], puts the fiber into its [`Line`], and lets
+//! it go on in its turn, of the thread's [`Turns`]. If fibers may move, for experiments, a fiber is
+//! released as a task in its turn.
 
 mod line;
 mod ready;

@@ -1,17 +1,17 @@
-//! The fibers of a thread that may go on, as other threads have said.
+//! The fibers of a thread that may go on, as reported by other threads.
 //!
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
 //! | 0–3 | `posted` | all | an inbox: fibers that may go on |
-//! | 4–5 | `told` | all | 1: there is something for the owner to look at |
-//! | | `bell` | the owner, a poster | how the owner sleeps |
+//! | 4–5 | `told` | all | 1: the owner must check |
+//! | | `bell` | the owner, a poster | by which the owner is woken |
 //!
-//! - READY-1 (no lost fiber): a poster that posts where nothing was sets `told` afterwards; the
-//!   owner clears `told` before it looks, and rests while it is 0. So the owner is notified of a
-//!   fiber that it has not found: by `told`, or by an earlier poster whose fiber was not found
+//! - READY-1 (no lost fiber): a poster that posts into an empty inbox sets `told` afterwards; the
+//!   owner clears `told` before it checks, and rests while it is 0. So the owner is notified of a
+//!   fiber that it has not found: by `told`, or by an earlier poster whose fiber it has not found
 //!   either.
-//! - READY-2: a poster may be late to tell, and the owner, and the fiber, gone. So this is never
-//!   freed, and a late poster tells the thread that owns it by then, in vain.
+//! - READY-2: a poster may notify late, when the owner and the fiber have ended. So this is never
+//!   freed, and a late poster notifies the present owner without effect.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -22,8 +22,8 @@ use crate::lines::Lines;
 use crate::sleep::{Bell, Park};
 use crate::task::Awaited;
 
-/// The place where other threads put the fibers of a thread that may go on. READY-2: to be leaked,
-/// or a static; the next owner goes on with it.
+/// The inbox in which other threads put the fibers of a thread that may go on. READY-2: must be
+/// leaked, or a static; the next owner continues to use it.
 pub struct Ready<P: Platform> {
     posted: Inbox<P>,
     owner: Lines<Owner<P>>,
@@ -35,25 +35,25 @@ struct Owner<P: Platform> {
 }
 
 impl<P: Platform> Ready<P> {
-    /// Creates one without fibers.
+    /// An empty inbox.
     pub const NEW: Self =
         Self { posted: Inbox::NEW, owner: Lines(Owner { told: P::U32::ZERO, bell: Bell::NEW }) };
 
-    /// Says that this fiber may go on. Wakes its thread if that rests. Does not block.
+    /// Reports that this fiber may go on. Wakes its thread if it rests. Does not block.
     ///
     /// # Safety
     ///
     /// See [`Inbox::push`]: the item is the address of a [`Link`](antiphon_sync::queue::Link), in
     /// no queue, that no other thread reads, writes or frees before the owner has taken it out. And
-    /// READY-2: this is there until the call is over, whatever happens to the fiber meanwhile.
+    /// READY-2: this exists until the call is over, even if the fiber ends meanwhile.
     pub unsafe fn post(&self, fiber: Item) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         if unsafe { self.posted.push(fiber) } {
             self.tell();
         }
     }
 
-    /// Makes the owner look, for a fiber or for something else. Wakes it if it rests. Does not
+    /// Makes the owner check, for a fiber or for something else. Wakes it if it rests. Does not
     /// block.
     pub fn tell(&self) {
         // Release: READY-1, the fiber is in; pairs with the acquire in `look`. An exchange, because
@@ -62,39 +62,39 @@ impl<P: Platform> Ready<P> {
         self.owner.0.bell.ring(&Park::<P>::NEW);
     }
 
-    /// The owner begins to look, and takes out until there is none.
+    /// Called by the owner before it takes out fibers until there is none.
     pub fn look(&self) {
         // Acquire: READY-1; pairs with the release in `tell`.
         self.owner.0.told.swap(0, Acquire);
     }
 
-    /// Takes the fiber out that was put in first. Does not block.
+    /// Takes out the fiber that was put in first. Does not block.
     ///
     /// # Safety
     ///
-    /// The caller is the owner: one thread at a time, and what it has done here happens before what
-    /// the next owner does.
+    /// The caller is the owner: one thread at a time, and its accesses happen before those of the
+    /// next owner.
     pub unsafe fn take(&self) -> Option<Item> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.posted.pop() }
     }
 
-    /// The event that something is posted, for an owner that has [looked](Self::look) and found
-    /// nothing.
+    /// Returns the event that a fiber is posted, for an owner that has [looked](Self::look) and
+    /// found none.
     #[must_use]
     pub fn awaited(&self) -> Awaited<'_, P> {
         let Owner { told, bell } = &self.owner.0;
         Awaited { word: told, lasts: |told| told == 0, bell, watched: 0, own: None }
     }
 
-    /// The owner has found something else to look at, while it rests: ends its rest.
+    /// Ends the owner's rest: the owner has found something else to do.
     pub fn tell_oneself(&self) {
-        // Relaxed: the owner's word to itself. An exchange: it carries on what others have
-        // released.
+        // Relaxed: a message of the owner to itself. An exchange: it continues the release
+        // sequences of other threads.
         self.owner.0.told.swap(1, Relaxed);
     }
 
-    /// Whether the owner need not look; may be stale at once.
+    /// Returns whether the owner need not check; may be stale at once.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         // Relaxed: `look` acquires.

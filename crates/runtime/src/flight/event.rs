@@ -1,4 +1,4 @@
-//! The events that are recorded, and the words that they take.
+//! The recorded events, and their encoding as words.
 //!
 //! | word | has |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | 1, 2 | when it began, when it ended |
 //! | 3 | when the task was made ready |
 
-/// Something that a worker did, in nanoseconds of the monotonic clock.
+/// An activity of a worker; times in nanoseconds of the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When the event began.
@@ -22,51 +22,51 @@ pub struct Event {
 pub enum What {
     /// The worker began to run `tasks` tasks, and was never away from its queue for long.
     Ran {
-        /// How many tasks.
+        /// The number of tasks.
         tasks: u32,
     },
     /// The worker began to run `tasks` tasks, and was away from its queue for all that time, which
-    /// is long ([`LONG_NS`]): one of them took it, or each took a part.
+    /// is long ([`LONG_NS`]): one task took it, or each took a part.
     Kept {
-        /// How many tasks.
+        /// The number of tasks.
         tasks: u32,
     },
-    /// The worker looked for tasks, and rested where it found none.
+    /// The worker searched for tasks, and rested if it found none.
     Searched {
         /// The result that ended the search.
         found: Found,
     },
-    /// The worker had nothing to do, until it was woken or something else ended that.
+    /// The worker had nothing to do, until it was woken or its rest ended otherwise.
     Rested,
-    /// The worker ran a task of which more is known.
+    /// The worker ran a task about which more is known.
     Task(Sample),
 }
 
 /// The end of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The search was over: the crew is closed, or what the worker waited for has come.
+    /// The search was over: the crew is closed, or the awaited event has come.
     Nothing,
-    /// A task in a queue that all share: it came from outside, or had no room elsewhere.
+    /// A task in a shared queue: it came from outside, or had no room elsewhere.
     Shared,
-    /// A task of the worker of this seat. Of several that the policy looked at, the seat is the
-    /// last one.
+    /// A task of the worker of this seat. If the policy accessed several queues, this is the seat
+    /// of the last.
     Of(u32),
 }
 
-/// A recorded task that stands for several.
+/// A recorded task that represents several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// When the task was made ready, in nanoseconds of the monotonic clock.
     pub ready_ns: u64,
     /// The seat of the worker that made the task ready; `None`: from outside.
     pub maker: Option<u32>,
-    /// How many tasks the record stands for.
+    /// The number of tasks that the record represents.
     pub of: u32,
 }
 
-/// A worker that is away from its queue for longer than this, in nanoseconds, gets an event for
-/// that alone.
+/// A worker that is away from its queue for longer than this, in nanoseconds, gets a separate event
+/// for that.
 pub const LONG_NS: u64 = 250_000;
 
 const RAN: u64 = 1;
@@ -80,7 +80,7 @@ const NOBODY: u32 = u32::MAX;
 const NOTHING: u32 = u32::MAX - 1;
 
 impl Event {
-    /// The event as words of a record.
+    /// Returns the event as the words of a record.
     #[must_use]
     pub fn words(&self) -> [u64; 4] {
         let (kind, of, who, ready_ns) = match self.what {
@@ -96,7 +96,7 @@ impl Event {
         [first, self.began_ns, self.ended_ns, ready_ns]
     }
 
-    /// The event of these words; `None` if they are not an event.
+    /// Returns the event of these words; `None` if they are not an event.
     #[must_use]
     pub fn of_words([first, began_ns, ended_ns, ready_ns]: [u64; 4]) -> Option<Self> {
         let (of, who) = ((first as u32) >> 8, (first >> 32) as u32);

@@ -1,8 +1,8 @@
-//! The writing end: a worker's record of itself.
+//! The writing end of the recorder: a worker's record of itself.
 //!
 //! The worker does not read the clock for each task: a reading costs as much as a short task. It
-//! reads the clock at a [`Pace`], when it takes a task. From one reading to the next is a stretch,
-//! with a number of tasks. Stretches that follow each other are one event, unless one is long.
+//! reads the clock at a [`Pace`], when it takes a task. The time between two readings is a stretch,
+//! with a number of tasks. Consecutive stretches are one event, unless one is long.
 
 use antiphon_platform::{Clock, Platform};
 
@@ -10,23 +10,23 @@ use super::event::{Event, Found, LONG_NS, What};
 use super::pace::Pace;
 use super::{Records, WORDS};
 
-/// The time between two readings of the clock, about.
+/// The approximate time between two readings of the clock, in nanoseconds.
 const PERIOD_NS: u64 = 32_000;
-/// The number of tasks between two readings, at most.
+/// The maximum number of tasks between two readings.
 const MOST: u32 = 256;
-/// How long short stretches are gathered into one event.
+/// The time for which short stretches are gathered into one event, in nanoseconds.
 const GATHERED_NS: u64 = 4 * LONG_NS;
 
 const _: () = assert!(PERIOD_NS < LONG_NS && WORDS == 4);
 
-/// The recorder of one worker. Without a ring it does nothing.
+/// The recorder of one worker. Does nothing without a ring.
 pub(crate) struct Log<'a, P: Platform> {
     ring: Option<&'a Records<P>>,
     pace: Pace,
-    /// How many tasks the worker has taken, at the last reading and at the next.
+    /// The number of tasks that the worker has taken, at the last reading and at the next.
     looked: u64,
     next: u64,
-    /// The tasks that are not written yet: since when, and how many.
+    /// The tasks that are not written yet: their start, and their number.
     began_ns: u64,
     gathered: u32,
     /// When the last search ended.
@@ -34,7 +34,7 @@ pub(crate) struct Log<'a, P: Platform> {
 }
 
 impl<'a, P: Platform> Log<'a, P> {
-    /// Creates the recorder of a worker that has taken `taken` tasks, and looks for some.
+    /// Creates the recorder of a worker that has taken `taken` tasks, and searches for more.
     pub(crate) fn new(ring: Option<&'a Records<P>>, taken: u64) -> Self {
         let pace = Pace::new(PERIOD_NS, MOST);
         let (next, began_ns, gathered, resumed_ns) = (u64::MAX, 0, 0, 0);
@@ -43,13 +43,13 @@ impl<'a, P: Platform> Log<'a, P> {
         log
     }
 
-    /// Whether a worker that has taken `taken` tasks reads the clock now.
+    /// Returns whether a worker that has taken `taken` tasks must read the clock now.
     #[inline]
     pub(crate) fn is_due(&self, taken: u64) -> bool {
         taken == self.next
     }
 
-    /// The worker is at its queue, and has taken `taken` tasks.
+    /// Called when the worker is at its queue, and has taken `taken` tasks.
     #[cold]
     pub(crate) fn look(&mut self, taken: u64) {
         if self.ring.is_some() {
@@ -60,7 +60,7 @@ impl<'a, P: Platform> Log<'a, P> {
     }
 
     /// Like [`look`](Self::look), for a worker that has read the clock for another reason, at a
-    /// switch between two activities that are not tasks: fibers that went on.
+    /// switch between two activities that are not tasks: runs of fibers.
     pub(crate) fn passes(&mut self, taken: u64, now_ns: u64) {
         if self.ring.is_some() {
             self.stretch(taken, now_ns);
@@ -68,12 +68,12 @@ impl<'a, P: Platform> Log<'a, P> {
         }
     }
 
-    /// When the worker's last look for tasks ended.
+    /// Returns when the worker's last search for tasks ended.
     pub(crate) fn resumed_ns(&self) -> u64 {
         self.resumed_ns
     }
 
-    /// Ends the stretch from the last reading on. Returns how many tasks were in it.
+    /// Ends the present stretch. Returns the number of its tasks.
     fn stretch(&mut self, taken: u64, now_ns: u64) -> u32 {
         let (since_ns, tasks) = (self.pace.looked_ns(), (taken - self.looked) as u32);
         if now_ns.saturating_sub(since_ns) > LONG_NS {
@@ -91,7 +91,8 @@ impl<'a, P: Platform> Log<'a, P> {
         tasks
     }
 
-    /// The worker has nothing to do, and has taken `taken` tasks. Returns when that began.
+    /// Called when the worker has nothing to do, and has taken `taken` tasks. Returns when that
+    /// began.
     pub(crate) fn pause(&mut self, taken: u64) -> u64 {
         self.look(taken);
         let now_ns = self.pace.looked_ns();
@@ -99,8 +100,8 @@ impl<'a, P: Platform> Log<'a, P> {
         now_ns
     }
 
-    /// The worker has looked for tasks since `began_ns`, with the result `found`; the next task
-    /// counts from here.
+    /// Records that the worker has searched for tasks since `began_ns`, with the result `found`;
+    /// the next task counts from here.
     pub(crate) fn searched(&mut self, began_ns: u64, found: Found, taken: u64) {
         if let Some(ended_ns) = self.now() {
             self.note(Event { began_ns, ended_ns, what: What::Searched { found } });

@@ -1,14 +1,14 @@
 //! The pace at which a thread reads the clock.
 
-/// Spaces readings of the clock so that one comes about once in a time, whatever a turn takes; and
-/// in `most` turns at least.
+/// Spaces readings of the clock so that there is about one per period, however long a turn takes;
+/// and at least one in `most` turns.
 ///
-/// Between two readings only the number of turns is known. So a turn that takes long is alone
-/// between two readings, if those before it took long, too; and otherwise together with at most
-/// `most` others.
+/// Between two readings only the number of turns is known. So a long turn is alone between two
+/// readings, if those before it were long, too; otherwise it is together with at most `most`
+/// others.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// The time from one reading to the next, about.
+    /// The approximate time between two readings, in nanoseconds.
     period_ns: u64,
     most: u32,
     turns: u32,
@@ -16,21 +16,22 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A reading in about `period_ns`, and in `most` turns; the first at the first turn.
+    /// A reading about every `period_ns`, and at least every `most` turns; the first at the first
+    /// turn.
     #[must_use]
     pub const fn new(period_ns: u64, most: u32) -> Self {
         Self { period_ns, most, turns: 1, looked_ns: 0 }
     }
 
-    /// When the last reading was.
+    /// Returns the time of the last reading.
     #[must_use]
     pub const fn looked_ns(&self) -> u64 {
         self.looked_ns
     }
 
     /// Takes a reading, `turns` turns after the last one. Returns how many turns there may be until
-    /// the next: no more than twice as many, so that one quick turn says little; nor more, where
-    /// that reading was early.
+    /// the next: at most twice as many, so that one quick turn says little; nor more, if that
+    /// reading was early.
     pub fn look(&mut self, now_ns: u64, turns: u32) -> u32 {
         let passed_ns = now_ns.saturating_sub(self.looked_ns).max(1);
         let fit = u64::from(turns.max(1)).saturating_mul(self.period_ns) / passed_ns;
@@ -41,7 +42,7 @@ impl Pace {
         self.turns
     }
 
-    /// Goes on from here: the time that has passed after the last reading was no turn.
+    /// Restarts from now: the time after the last reading was no turn.
     pub fn resume(&mut self, now_ns: u64) -> u32 {
         self.looked_ns = now_ns;
         self.turns
@@ -52,7 +53,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// How many turns there are between readings, if a turn takes `turn_ns`.
+    /// Returns the number of turns between readings, if a turn takes `turn_ns`.
     fn settled(pace: &mut Pace, now_ns: &mut u64, turn_ns: u64) -> u32 {
         let mut turns = pace.resume(*now_ns);
         for _ in 0..20 {

@@ -1,17 +1,17 @@
-//! A ring of records that one thread writes, and that any reads without stopping it.
+//! A ring of records with one writer, which any thread reads without stopping the writer.
 //!
 //! | field | written by | meaning |
 //! |---|---|---|
-//! | `head` | the writer | how many records were written: the next is for slot `head % slots` |
-//! | `slots` | the writer | the words of each record, the latest that there is room for |
+//! | `head` | the writer | number of records written: the next goes to slot `head % slots` |
+//! | `slots` | the writer | the words of the latest records |
 //!
-//! - FLIGHT-1: what a reader has is whole: each record as it was written, in order and without a
-//!   gap, up to those that were written when it began or later.
-//! - FLIGHT-2: no thread waits: the writer does not know of readers, and a reader gives up what was
-//!   overwritten meanwhile.
+//! - FLIGHT-1: a reader gets whole records, in order and without a gap, up to those that were
+//!   written when it began or later.
+//! - FLIGHT-2: no thread waits: the writer does not know of readers, and a reader drops records
+//!   that were overwritten meanwhile.
 //!
 //! FLIGHT-1 is a sequence lock without the loop. A reader that has seen a word of record `n` sees
-//! afterwards that `n` were written, and drops all up to `n - slots`, in whose place that is.
+//! afterwards that `n` were written, and drops all up to `n - slots`, whose slot record `n` has.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -19,14 +19,14 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Platform};
 
-/// A ring of records of `W` words; all but the oldest of those it has room for can be read.
+/// A ring of records of `W` words; all but the oldest can be read while the writer is active.
 pub struct Ring<P: Platform, const W: usize> {
     head: P::U64,
     slots: Box<[[P::U64; W]]>,
 }
 
 impl<P: Platform, const W: usize> Ring<P, W> {
-    /// Room for `records` records, at least 2.
+    /// Creates a ring of `records` records, at least 2.
     #[must_use]
     pub fn new(records: usize) -> Self {
         let slot = |_| [const { P::U64::ZERO }; W];
@@ -36,7 +36,7 @@ impl<P: Platform, const W: usize> Ring<P, W> {
     /// Writes a record over the oldest. One thread at a time: if two write at once, neither record
     /// is whole.
     pub fn write(&self, record: [u64; W]) {
-        // Relaxed: ours.
+        // Relaxed: only the writer changes it.
         let head = self.head.load(Relaxed);
         // Release: the head, as the last record left it, before the words below; pairs with the
         // acquire fence in `read`.
@@ -49,36 +49,36 @@ impl<P: Platform, const W: usize> Ring<P, W> {
         self.head.store(head.wrapping_add(1), Release);
     }
 
-    /// The latest records, the oldest first. Does not block.
+    /// Returns the latest records, the oldest first. Does not block.
     #[must_use]
     pub fn read(&self) -> Vec<[u64; W]> {
         let slots = self.slots.len() as u64;
         // Acquire: FLIGHT-1, records up to here; pairs with the release in `write`.
         let end = self.head.load(Acquire);
         let begin = end.saturating_sub(slots);
-        // Relaxed: a word of a later record is found out below.
+        // Relaxed: words of later records are detected below.
         let words = |number| self.slot(number).each_ref().map(|word| word.load(Relaxed));
         let mut records: Vec<_> = (begin..end).map(words).collect();
-        // Acquire: the head behind all that was seen of later records; pairs with the release fence
+        // Acquire: the head, after all that was seen of later records; pairs with the release fence
         // in `write`.
         P::fence(Acquire);
-        // The next is perhaps being written, in the place of the first of these.
+        // The next record may be in progress, in the slot of the first of these.
         let sound = (self.head.load(Relaxed) + 1).saturating_sub(slots).max(begin);
         records.drain(..(sound - begin).min(end - begin) as usize);
         records
     }
 
-    /// The latest record; `None` if there is none, or if it was overwritten meanwhile and is not
-    /// whole. Does not block.
+    /// Returns the latest record; `None` if there is none, or if it was overwritten meanwhile and
+    /// is not whole. Does not block.
     #[must_use]
     pub fn latest(&self) -> Option<[u64; W]> {
         // Acquire: FLIGHT-1, the record; pairs with the release in `write`.
         let number = self.head.load(Acquire).checked_sub(1)?;
-        // Relaxed: a word of a later record is found out below.
+        // Relaxed: words of later records are detected below.
         let words = self.slot(number).each_ref().map(|word| word.load(Relaxed));
         // Acquire: as in `read`.
         P::fence(Acquire);
-        // Before one is written in its place, all others of the ring are.
+        // All other slots of the ring are written before this one.
         (self.head.load(Relaxed) - number < self.slots.len() as u64).then_some(words)
     }
 

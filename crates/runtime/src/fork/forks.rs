@@ -1,15 +1,15 @@
-//! The notes that a thread has left, and when the oldest of them is made a task.
+//! The notes that a thread has left, and the time at which the oldest of them is made a task.
 //!
 //! ```text
 //!   oldest ◄──► note ◄──► note ◄──► newest       on the stack, deeper to the right
 //! ```
 //!
-//! - FORK-1: notes are left and taken away by their thread, or fiber, the last first; only the
-//!   oldest is taken away before, when it is made a task.
-//! - FORK-2: a note is made a task where a worker has nothing to do, and a beat after the last one,
-//!   or after the tree of forks was begun: a tree that takes less wakes no worker.
-//! - FORK-3: a fork leaves a note while fewer than [`KEPT`] are there, so that there is one near
-//!   the root; and otherwise when it is time to look at the clock. The others are two calls.
+//! - FORK-1: notes are left and taken away by their thread, or fiber, in last-in-first-out order;
+//!   only the oldest may be taken away earlier, when it is made a task.
+//! - FORK-2: a note is made a task if a worker is idle, and a beat has passed after the last one,
+//!   or after the beginning of the tree of forks: a shorter tree wakes no worker.
+//! - FORK-3: a fork leaves a note while there are fewer than [`KEPT`], so that there is one near
+//!   the root; and otherwise when it is time to read the clock. The others are two calls.
 
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -19,32 +19,32 @@ use antiphon_platform::{Clock, Platform};
 
 use super::Forker;
 
-/// The notes of a thread, and its beat. All of it belongs to this thread.
+/// The notes of a thread, and its beat. All fields belong to this thread.
 pub struct Forks<P: Platform> {
-    /// How many forks are two calls, before the next leaves a note.
+    /// Number of forks that are two calls, before the next leaves a note.
     passes: Cell<u32>,
-    /// How many more forks there are until it is time to look at the clock.
+    /// Number of forks after that until the clock is read.
     rest: Cell<u32>,
-    /// How many forks there are from one look to the next.
+    /// Number of forks between two readings of the clock.
     interval: Cell<u32>,
     kept: Cell<u32>,
     oldest: Cell<Option<NonNull<Link>>>,
     newest: Cell<Option<NonNull<Link>>>,
-    /// When the clock was looked at, in nanoseconds.
+    /// The last reading of the clock, in nanoseconds.
     looked: Cell<u64>,
-    /// When the beat began; 0 if the clock was not looked at after the tree was begun.
+    /// The beginning of the beat; 0 if the clock was not read after the tree was begun.
     began: Cell<u64>,
     platform: PhantomData<P>,
 }
 
-/// The first part of notes of all types.
+/// The first part of all notes, whatever their type.
 #[derive(Debug)]
 pub(super) struct Link {
     older: Cell<Option<NonNull<Link>>>,
     newer: Cell<Option<NonNull<Link>>>,
-    /// Whether the note was made a task, and is no longer among the notes.
+    /// Whether the note was made a task, and is no longer linked.
     promoted: Cell<bool>,
-    /// Makes the note a task, and puts that where others find it.
+    /// Makes the note a task, and submits it.
     promote: unsafe fn(NonNull<Link>),
 }
 
@@ -57,11 +57,11 @@ pub struct Aside {
     began: u64,
 }
 
-/// How many notes there are always, if there are as many forks.
+/// The number of notes that are always kept, if there are as many forks.
 const KEPT: u32 = 3;
-/// How often the clock is looked at in a beat.
+/// Readings of the clock per beat.
 const LOOKS: u64 = 8;
-/// How many forks there are between two looks at most.
+/// The most forks between two readings of the clock.
 const FORKS: u64 = 64;
 
 impl Link {
@@ -72,7 +72,7 @@ impl Link {
 }
 
 impl<P: Platform> Forks<P> {
-    /// No notes yet.
+    /// Creates an empty list.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -88,7 +88,7 @@ impl<P: Platform> Forks<P> {
         }
     }
 
-    /// Whether this fork is two calls.
+    /// Returns whether this fork is two calls.
     #[inline]
     pub(super) fn passes(&self) -> bool {
         let passes = self.passes.get();
@@ -96,19 +96,19 @@ impl<P: Platform> Forks<P> {
         passes > 0
     }
 
-    /// The thread is no worker: the next 2³² − 1 forks are two calls.
+    /// Makes the next 2³² − 1 forks two calls: the thread is not a worker.
     #[cold]
     pub fn pass_all(&self) {
         self.passes.set(u32::MAX);
     }
 
-    /// The thread has become a worker.
+    /// Called when the thread has become a worker.
     pub fn begin(&self) {
         self.passes.set(0);
     }
 
-    /// Takes all notes away: those of a fiber that is about to wait. What is forked meanwhile
-    /// belongs to others. `None`: there are none.
+    /// Unlinks all notes: those of a fiber that is about to wait. Forks made meanwhile belong to
+    /// others. `None`: there are no notes.
     #[inline]
     #[must_use]
     pub fn set_aside(&self) -> Option<Aside> {
@@ -121,7 +121,7 @@ impl<P: Platform> Forks<P> {
         Some(Aside { oldest, newest, kept, began: self.began.replace(0) })
     }
 
-    /// Puts the notes back, on the thread that the fiber is on then, when no others are there.
+    /// Puts the notes back, on the fiber's present thread, while that has no others.
     pub fn put_back(&self, aside: Aside) {
         debug_assert!(self.newest.get().is_none(), "FORK-1");
         self.oldest.set(aside.oldest);
@@ -134,14 +134,14 @@ impl<P: Platform> Forks<P> {
     ///
     /// # Safety
     ///
-    /// The note stays where it is until the same thread has [taken it away](Self::pop), before any
+    /// The note stays in place until the same thread has [taken it away](Self::pop), before any
     /// that was left earlier.
     pub(super) unsafe fn push(&self, note: NonNull<Link>) {
         let newest = self.newest.replace(Some(note));
-        // SAFETY: the caller's, of this one and of those before.
+        // SAFETY: the caller's contract, for this note and those before.
         unsafe { note.as_ref() }.older.set(newest);
         match newest {
-            // SAFETY: as above.
+            // SAFETY: the caller's contract, for the note before.
             Some(newest) => unsafe { newest.as_ref() }.newer.set(Some(note)),
             None => self.oldest.set(Some(note)),
         }
@@ -156,11 +156,11 @@ impl<P: Platform> Forks<P> {
         debug_assert_eq!(self.newest.get(), Some(NonNull::from(note)), "FORK-1");
         self.newest.set(note.older.get());
         match note.older.get() {
-            // SAFETY: it is there still: FORK-1.
+            // SAFETY: the note still exists: FORK-1.
             Some(older) => unsafe { older.as_ref() }.newer.set(None),
             None => {
                 self.oldest.set(None);
-                // FORK-2: what comes next is another tree.
+                // FORK-2: the next fork begins another tree.
                 self.began.set(0);
             }
         }
@@ -177,7 +177,7 @@ impl<P: Platform> Forks<P> {
         self.rest.set(rest);
     }
 
-    /// A fork, or half of one, that has left a note: looks at the clock if it is time.
+    /// Called by a fork, or half of one, that has left a note: reads the clock if it is time.
     pub(super) fn tick<F: Forker<Platform = P>>(&self) {
         match self.rest.get() {
             0 if self.passes.get() == 0 => self.look::<F>(),
@@ -186,7 +186,8 @@ impl<P: Platform> Forks<P> {
         }
     }
 
-    /// FORK-2: looks at the clock, and makes the oldest note a task if it is time, and wanted.
+    /// FORK-2: reads the clock, and makes the oldest note a task if it is time, and a worker is
+    /// idle.
     #[cold]
     fn look<F: Forker<Platform = P>>(&self) {
         let beat = F::beat_ns();
@@ -207,17 +208,17 @@ impl<P: Platform> Forks<P> {
         let Some(oldest) = self.oldest.get() else {
             return false;
         };
-        // SAFETY: it is there still: FORK-1; so are its neighbours.
+        // SAFETY: the note and its neighbours still exist: FORK-1.
         let note = unsafe { oldest.as_ref() };
         note.promoted.set(true);
         self.oldest.set(note.newer.get());
         match note.newer.get() {
-            // SAFETY: as above.
+            // SAFETY: the note still exists: FORK-1.
             Some(newer) => unsafe { newer.as_ref() }.older.set(None),
             None => self.newest.set(None),
         }
         self.keep(self.kept.get() - 1);
-        // SAFETY: its own, and for the first time.
+        // SAFETY: the function of this note, which is called for the first time.
         unsafe { (note.promote)(oldest) };
         true
     }
@@ -229,7 +230,7 @@ impl<P: Platform> Default for Forks<P> {
     }
 }
 
-/// How many forks there are to be until the next look, if the last `forks` took `ns`.
+/// Returns the number of forks until the next reading, if the last `forks` took `ns`.
 fn interval(forks: u32, ns: u64, beat: u64) -> u32 {
     let wanted = u64::from(forks) * (beat / LOOKS) / ns.max(1);
     wanted.clamp(1, FORKS) as u32

@@ -1,4 +1,4 @@
-//! A note: what a fork runs second, on the stack of the thread that forks.
+//! A note: the second closure of a fork, on the stack of the forking thread.
 //!
 //! | state of the note | `work` | `handle` | `task` |
 //! |---|---|---|---|
@@ -24,7 +24,7 @@ pub(super) struct Note<F: Forker, B, R: Send> {
 /// The handle by which the forker waits for the task that a note was made.
 type Awaits<F, R> = Handle<<F as Forker>::Platform, <F as Forker>::Outcome<R>>;
 
-/// A note that was left. When this is dropped, what is to be run second is dropped, or done.
+/// A note that was left. When this is dropped, the second closure is dropped, or has been run.
 pub(super) struct Left<'a, F: Forker, B, R: Send>(&'a Note<F, B, R>);
 
 impl<F, B, R> Note<F, B, R>
@@ -49,9 +49,10 @@ where
     ///
     /// The returned value is settled or dropped, before that of any note that was left earlier.
     pub(super) unsafe fn leave(&self) -> Left<'_, F, B, R> {
-        // The address of all of it: `promote` goes back to that from its link.
+        // The address of the whole note: `promote` gets from the link back to the note.
         let link = NonNull::from(self).cast();
-        // SAFETY: borrowed by what is returned, which takes it away; the caller's.
+        // SAFETY: the returned value borrows the note, and takes it away in the order that the
+        // caller ensures.
         F::forks(|forks| unsafe { forks.push(link) });
         Left(self)
     }
@@ -64,8 +65,8 @@ where
     R: Send,
     F::Outcome<R>: Send,
 {
-    /// The first closure is done: runs the second, or waits for the worker that does. Returns its
-    /// outcome; `None` if it was never run.
+    /// Called when the first closure is done: runs the second, or waits for the worker that does.
+    /// Returns its outcome; `None` if it was never run.
     pub(super) fn settle(self) -> Option<F::Outcome<R>> {
         let note = self.0;
         if F::forks(|forks| forks.pop(&note.link)) {
@@ -79,7 +80,7 @@ where
 }
 
 impl<F: Forker, B, R: Send> Left<'_, F, B, R> {
-    /// Waits until the task that the note was made is done.
+    /// Waits until the task that was made of the note is done.
     fn wait(&self) {
         let note = self.0;
         if let Some(task) = note.task.take() {
@@ -87,7 +88,7 @@ impl<F: Forker, B, R: Send> Left<'_, F, B, R> {
         }
         if let Some(mut handle) = note.handle.take() {
             F::wait(&handle.awaited());
-            // The task is done, unless the forker comes back too early.
+            // Normally the task is done; a forker may return too early.
             handle.awaited().wait();
             note.handle.set(Some(handle));
         }
@@ -98,7 +99,7 @@ impl<F: Forker, B, R: Send> Drop for Left<'_, F, B, R> {
     fn drop(&mut self) {
         let note = self.0;
         if !F::forks(|forks| forks.pop(&note.link)) {
-            // No worker has begun the task, and none is going to.
+            // No worker has begun the task, and none will.
             drop(note.task.take());
             self.wait();
         }
@@ -109,8 +110,8 @@ impl<F: Forker, B, R: Send> Drop for Left<'_, F, B, R> {
 ///
 /// # Safety
 ///
-/// The link is that of a `Note<F, B, R>` of the calling thread, which is there until the task is
-/// done, and was not made one before.
+/// The link belongs to a `Note<F, B, R>` of the calling thread, which exists until the task is
+/// done, and was not made a task before.
 unsafe fn promote<F, B, R>(link: NonNull<Link>)
 where
     F: Forker,
@@ -118,10 +119,10 @@ where
     R: Send,
     F::Outcome<R>: Send,
 {
-    // SAFETY: the caller's; the link is the first field.
+    // SAFETY: the caller's contract; the link is the first field.
     let note = unsafe { link.cast::<Note<F, B, R>>().as_ref() };
     let work = note.work.take().expect("the first time");
-    // SAFETY: the fork waits for it, whatever happens.
+    // SAFETY: the fork waits for the task in all cases.
     let (task, handle) = unsafe { Task::borrowing_new_in(Heap, move || F::run(work)) };
     note.handle.set(Some(handle));
     note.task.set(F::put(task).err());

@@ -7,11 +7,11 @@
 //!    └─────────────── no batch runs it any more, and it is dropped ───────────┘ until the last
 //! ```
 //!
-//! - ACTION-1: the content of an entry is written and dropped by one thread, the one that has made
-//!   it `FILLING` or `LEAVING`, and read by batches that have seen it `LIVE` with the generation of
+//! - ACTION-1: the content of an entry is written and dropped by one thread, the one that made it
+//!   `FILLING` or `LEAVING`, and read by batches that have seen it `LIVE` with the generation of
 //!   their message.
-//! - ACTION-2: after `unregister`, no batch runs the action: those that began before are over, and
-//!   those that begin later see that it is not live (PULSE-1).
+//! - ACTION-2: after `unregister`, no batch runs the action: earlier batches have ended, and later
+//!   ones see that it is not live (PULSE-1).
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -27,7 +27,7 @@ use super::id::State;
 use super::pulse::Pulse;
 use super::{ActionId, Payload, SignalId};
 
-/// How many actions of a table can be [signalled](super::Sender::signal).
+/// The number of actions of a table that can be [signalled](super::Sender::signal).
 pub const SIGNALS: usize = 63;
 
 type Action = Box<dyn Fn(Payload) + Send + Sync>;
@@ -47,7 +47,7 @@ struct Entry<P: Platform> {
 
 // SAFETY: ACTION-1; an action may be run, and dropped, by any thread, and by several at a time.
 unsafe impl<P: Platform> Send for Entry<P> {}
-// SAFETY: as above.
+// SAFETY: ACTION-1; an action may be run, and dropped, by any thread, and by several at a time.
 unsafe impl<P: Platform> Sync for Entry<P> {}
 
 /// The pulses of all mailboxes.
@@ -56,12 +56,12 @@ struct Pulses<P: Platform> {
     list: UnsafeCell<Vec<Arc<Pulse<P>>>>,
 }
 
-// SAFETY: the list is touched by the holder of the lock only; pulses are atomics.
+// SAFETY: only the holder of the lock accesses the list; pulses are atomics.
 unsafe impl<P: Platform> Send for Pulses<P> {}
-// SAFETY: as above.
+// SAFETY: only the holder of the lock accesses the list; pulses are atomics.
 unsafe impl<P: Platform> Sync for Pulses<P> {}
 
-/// The table has no free entry: make a larger one, or unregister what is not used.
+/// The error for a table without a free entry: make a larger one, or unregister unused actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableFull;
 
@@ -70,8 +70,8 @@ pub struct TableFull;
 pub enum Refused {
     /// The action is not registered: it never was in this table, or was unregistered already.
     Unknown,
-    /// The caller is in an action, and would wait for itself or for another that does the same.
-    /// Unregister it on a thread, or a fiber, that is not running an action.
+    /// The caller is in an action, and would wait for itself or for another action that does the
+    /// same. Unregister it on a thread, or a fiber, that is not running an action.
     FromAction,
 }
 
@@ -79,8 +79,8 @@ impl<P: Platform> Actions<P> {
     /// The greatest number of actions for messages in a table.
     pub const MOST: usize = (1 << ActionId::INDEX_BITS) - SIGNALS;
 
-    /// Creates a table for `capacity` actions that messages run, at most [`MOST`](Self::MOST),
-    /// beside [`SIGNALS`] that signals run.
+    /// Creates a table for `capacity` actions that messages run, at most [`MOST`](Self::MOST), in
+    /// addition to [`SIGNALS`] actions that signals run.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let entry = |_| Entry { state: P::U32::ZERO, action: UnsafeCell::new(None) };
@@ -89,10 +89,10 @@ impl<P: Platform> Actions<P> {
         Self(Arc::new(Table { entries, pulses }))
     }
 
-    /// Registers `action` for messages: they run it on the thread whose mailbox they are posted to.
-    /// Does not block.
+    /// Registers `action` for messages: it runs on the thread that owns the mailbox to which they
+    /// are posted. Does not block.
     ///
-    /// No two actions of a table have one name, so an entry is used up after 4 194 303 of them.
+    /// Names are never reused within a table, so an entry is used up after 4 194 303 actions.
     ///
     /// # Errors
     ///
@@ -104,8 +104,8 @@ impl<P: Platform> Actions<P> {
         self.fill(SIGNALS..self.0.entries.len(), Box::new(action))
     }
 
-    /// Registers `action` for signals. It must bear being run for no reason: a signal of an action
-    /// that was unregistered may still be pending when another takes its place.
+    /// Registers `action` for signals. It must tolerate spurious runs: a signal of an action that
+    /// was unregistered may still be pending when another takes its place.
     ///
     /// # Errors
     ///
@@ -127,11 +127,12 @@ impl<P: Platform> Actions<P> {
             }
             let generation = seen.generation() + 1;
             let filling = State::new(generation, State::FILLING);
-            // Acquire: ACTION-1, the entry as it was left; pairs with the release in `unregister`.
+            // Acquire: ACTION-1, the previous accesses to the entry; pairs with the release in
+            // `unregister`.
             if entry.state.compare_exchange(seen.0, filling.0, Acquire, Relaxed).is_err() {
                 continue;
             }
-            // SAFETY: ACTION-1: we have made it `FILLING`.
+            // SAFETY: ACTION-1: this thread made it `FILLING`.
             unsafe { *entry.action.get() = Some(action) };
             let id = ActionId::new(index, generation);
             // Release: ACTION-1; pairs with the acquire in `run`, and the fence in `unregister`.
@@ -141,20 +142,20 @@ impl<P: Platform> Actions<P> {
         Err(TableFull)
     }
 
-    /// Unregisters the action `id` for messages: when this returns, no thread is running it, none
-    /// will, and it was dropped. Messages for it that are still under way are delivered as
+    /// Unregisters the action `id` for messages: when this returns, no thread is running it or will
+    /// run it, and it was dropped. Messages for it that are still in flight are delivered as
     /// [strays](super::Delivered::strays).
     ///
-    /// Blocks until all batches are over that owners were running when it was called, whatever
-    /// actions those ran: spins for a moment, and then sleeps and looks. So the caller must not
-    /// hold what an action waits for. Nor may it be an action of another table while an action of
-    /// this table unregisters one from that table: neither call can see this, and both wait for
-    /// ever.
+    /// Blocks until all batches have ended that owners were running when it was called, whatever
+    /// actions those run: spins for a moment, and then sleeps and checks periodically. So the
+    /// caller must not hold anything that an action waits for. Nor may it be an action of another
+    /// table while an action of this table unregisters one from that table: neither call can detect
+    /// this, and both wait for ever.
     ///
     /// # Errors
     ///
     /// [`Refused::FromAction`] if the caller is an action of this table, and [`Refused::Unknown`].
-    /// Then nothing was done.
+    /// Nothing has changed then.
     pub fn unregister(&self, id: ActionId) -> Result<(), Refused> {
         let caller = P::task();
         if self.0.pulses.with(|list| list.iter().any(|pulse| pulse.is_of(caller))) {
@@ -163,31 +164,32 @@ impl<P: Platform> Actions<P> {
         let entry = self.0.entries.get(id.index()).ok_or(Refused::Unknown)?;
         let generation = id.live().generation();
         let leaving = State::new(generation, State::LEAVING);
-        // Relaxed: the fence acquires the action, which we drop. A second caller finds it leaving.
+        // Relaxed: the fence acquires the action, which is dropped below. A second caller finds it
+        // leaving.
         let exchanged = entry.state.compare_exchange(id.live().0, leaving.0, Relaxed, Relaxed);
         exchanged.map_err(|_| Refused::Unknown)?;
         // PULSE-1: pairs with the fence in `Pulse::begin`.
         // And ACTION-1: with the release in `fill`.
         P::fence(SeqCst);
-        // Mailboxes that are made later see it by the list's lock.
+        // Mailboxes that are made later see the new state by the list's lock.
         for pulse in self.0.pulses.with(|list| list.clone()) {
             pulse.wait();
         }
         let emptied = Emptied { entry, left: State::left(generation) };
-        // SAFETY: ACTION-1: we have made it `LEAVING`, and ACTION-2.
+        // SAFETY: ACTION-1: this thread made it `LEAVING`; and ACTION-2.
         drop(unsafe { (*entry.action.get()).take() });
         drop(emptied);
         Ok(())
     }
 
-    /// Whether the action is registered; may be stale at once.
+    /// Returns whether the action is registered; may be stale at once.
     pub(super) fn knows(&self, id: ActionId) -> bool {
-        // Relaxed: nothing of the entry is used.
+        // Relaxed: the content of the entry is not used.
         let entry = self.0.entries.get(id.index());
         entry.is_some_and(|entry| entry.state.load(Relaxed) == id.live().0)
     }
 
-    /// Runs an action of a message; `false` if there is none of that name.
+    /// Runs the action of a message; returns `false` if there is none of that name.
     ///
     /// # Safety
     ///
@@ -198,7 +200,7 @@ impl<P: Platform> Actions<P> {
         if entry.state.load(Acquire) != id.live().0 {
             return false;
         }
-        // SAFETY: ACTION-1; ACTION-2 keeps it until our batch is over.
+        // SAFETY: ACTION-1; ACTION-2 keeps it until the caller's batch ends.
         let Some(action) = (unsafe { &*entry.action.get() }) else { return false };
         action(payload);
         true
@@ -210,9 +212,9 @@ impl<P: Platform> Actions<P> {
     ///
     /// See `run`.
     pub(super) unsafe fn run_signal(&self, index: usize) -> bool {
-        // Relaxed: which action it is; `run` looks again.
+        // Relaxed: it only names the action; `run` checks again.
         let state = State(self.0.entries[index].state.load(Relaxed));
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe { self.run(ActionId::new(index, state.generation()), [0; 3]) }
     }
 
@@ -229,8 +231,8 @@ impl<P: Platform> Actions<P> {
     }
 }
 
-/// An entry that is `LEAVING`; it is free when this is dropped, also because what its action owned
-/// panics in being dropped.
+/// An entry that is `LEAVING`; it is freed when this is dropped, even if the drop of its action
+/// panics.
 struct Emptied<'a, P: Platform> {
     entry: &'a Entry<P>,
     left: State,
@@ -246,7 +248,7 @@ impl<P: Platform> Drop for Emptied<'_, P> {
 impl<P: Platform> Pulses<P> {
     fn with<R>(&self, f: impl FnOnce(&mut Vec<Arc<Pulse<P>>>) -> R) -> R {
         self.lock.lock();
-        // SAFETY: locked, and `f` has no way to come here again.
+        // SAFETY: locked, and `f` can't re-enter.
         let result = f(unsafe { &mut *self.list.get() });
         // SAFETY: locked above.
         unsafe { self.lock.unlock() };

@@ -1,4 +1,4 @@
-//! Several mailboxes, each with the socket that its owner is on.
+//! Broadcasts to several mailboxes, grouped by the sockets of their owners.
 
 use alloc::vec::Vec;
 
@@ -8,20 +8,20 @@ use super::{Message, NotPosted, Park, Sender};
 
 /// Senders of several mailboxes, by socket.
 ///
-/// A broadcast is a post to each, one socket after the other, so that no member gets it twice and
-/// the sender knows which members did not get it. *Turned down:* a head for each socket that posts
-/// to the others there: its action would have to wait, or to lose a message, where one of those is
-/// full.
+/// A broadcast is one post to each member, socket by socket, so that no member gets the message
+/// twice and the sender knows which members did not get it. *Turned down:* a head for each socket
+/// that posts to the others there: its action would have to wait, or to lose a message, if one of
+/// those is full.
 #[derive(Clone, Debug)]
 pub struct Group<P: Platform, N: Notify = Park<P>> {
     /// The members by socket; within one, in the order in which they were added.
     members: Vec<(SocketId, Sender<P, N>)>,
 }
 
-/// A member that a message was not posted to.
+/// A member to which a message was not posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missed {
-    /// The place of the member in [`Group::members`].
+    /// The index of the member in [`Group::members`].
     pub member: usize,
     /// The reason, and the message.
     pub why: NotPosted,
@@ -34,8 +34,8 @@ impl<P: Platform, N: Notify> Group<P, N> {
         Self { members: Vec::new() }
     }
 
-    /// Adds a mailbox whose owner is on `socket`. It stands behind those of its socket; members of
-    /// larger sockets have a place more from then on.
+    /// Adds a mailbox whose owner is on `socket`, after the others of that socket; the indices of
+    /// members with larger socket numbers increase by one.
     pub fn add(&mut self, socket: SocketId, sender: Sender<P, N>) {
         let at = self.members.partition_point(|(other, _)| other.0 <= socket.0);
         self.members.insert(at, (socket, sender));
@@ -50,7 +50,7 @@ impl<P: Platform, N: Notify> Group<P, N> {
     ///
     /// # Errors
     ///
-    /// The members that it was not posted to. All others have it.
+    /// The members that did not get the message. All others have it.
     pub fn broadcast(&self, message: Message) -> Result<(), Vec<Missed>> {
         self.post_if(message, |_| true)
     }

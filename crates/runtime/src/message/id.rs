@@ -3,7 +3,7 @@
 //! | bits of an entry's `state` | field | meaning |
 //! |---|---|---|
 //! | 0–1 | phase | `FREE`, `FILLING`, `LIVE`, `LEAVING` |
-//! | 2–23 | generation | how many actions have had the entry, with the one that has it now |
+//! | 2–23 | generation | number of actions that have had the entry, including the present one |
 //!
 //! | bits of an [`ActionId`] | field |
 //! |---|---|
@@ -12,7 +12,8 @@
 
 use super::SIGNALS;
 
-/// The name of an action that messages run: its entry, and which of the actions that have had it.
+/// The name of an action that messages run: its entry, and its generation among the entry's
+/// actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ActionId(u32);
 
@@ -33,8 +34,9 @@ impl State {
         Self((generation & ActionId::GENERATIONS) << 2 | phase)
     }
 
-    /// An entry that the action of a generation has left: free for the next. After the last one it
-    /// is `LEAVING` for good, as an old name would mean a new action.
+    /// Returns the state of an entry whose action of that generation has left: free for the next.
+    /// After the last generation it is `LEAVING` for good, because an old name would mean a new
+    /// action.
     pub(super) const fn left(generation: u32) -> Self {
         let last = generation == ActionId::GENERATIONS;
         Self::new(generation, if last { Self::LEAVING } else { Self::FREE })
@@ -65,19 +67,20 @@ impl ActionId {
         State::new(self.0 >> Self::INDEX_BITS, State::LIVE)
     }
 
-    /// The name as one word, to be sent along.
+    /// Returns the name as one word, which can be sent.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.0
     }
 
-    /// Whether signals run the named action; a name that is zero counts as such, by its index.
+    /// Returns whether signals run the named action; a name that is zero counts as such, by its
+    /// index.
     pub(super) const fn is_of_signals(self) -> bool {
         self.index() < SIGNALS
     }
 
-    /// The name of a word that [`bits`](Self::bits) returned, which is never 0. A word of another
-    /// origin names an action that may not be there; messages for it run nothing.
+    /// Returns the name of a word that [`bits`](Self::bits) returned, which is never 0. A word of
+    /// another origin names an action that may not exist; messages for it run nothing.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
@@ -85,18 +88,18 @@ impl ActionId {
 }
 
 impl SignalId {
-    /// The bit of a mailbox's word for this signal.
+    /// Returns the bit of this signal in a mailbox's word.
     pub(super) const fn bit(self) -> u64 {
         1 << self.0.index()
     }
 
-    /// The signal whose [`action`](Self::action) this is; `None` if messages run it.
+    /// Returns the signal whose [`action`](Self::action) this is; `None` if messages run it.
     #[must_use]
     pub const fn from_action(action: ActionId) -> Option<Self> {
         if action.is_of_signals() { Some(Self(action)) } else { None }
     }
 
-    /// The name by which [`Actions::unregister`](super::Actions::unregister) removes it.
+    /// Returns the name by which [`Actions::unregister`](super::Actions::unregister) removes it.
     #[must_use]
     pub const fn action(self) -> ActionId {
         self.0

@@ -1,22 +1,22 @@
-//! The end of a mailbox that its owner has: it delivers, at the owner's safe points.
+//! The owner's end of a mailbox: it delivers, at the owner's safe points.
 //!
 //! | line | what | written by |
 //! |---|---|---|
 //! | | the [`Ring`] | posters, and the owner |
-//! | 0 | `signals`: bit `i` is that of action `i`, bit 63 is `CLOSED` | signallers, the owner |
-//! | 1 | `bell` | the owner before and after it sleeps, its waker |
-//! | 2 | `room`: the posters that wait for room | those |
+//! | 0 | `signals`: bit `i` stands for action `i`, bit 63 is `CLOSED` | signallers, the owner |
+//! | 1 | `bell` | the owner before and after it sleeps, and its waker |
+//! | 2 | `room`: the posters that wait for room | these posters |
 //! | 3 | the [`Mailbox`] itself: how far it has read | the owner |
 //!
-//! Each is two lines, because prefetchers take neighbours for one, and the first two are written to
-//! while another thread polls beside them. Where the owner's place lay beside another mailbox, as
+//! Each takes two lines, because prefetchers fetch lines in pairs, and the first two are written
+//! while another thread polls next to them. When the owner's cursor lay next to another mailbox, as
 //! in an array, a message took 2.3 times a bare hand-off instead of 1.4 ([`ring`](super::ring)).
 //!
 //! - ROOM (no lost wake): a poster that waits for room is on the list, and then tries once more;
-//!   the owner makes room, and then looks at the list, when it polls next or is about to sleep. For
-//!   each slot that it makes free it notifies one.
+//!   the owner makes room, and then checks the list, when it polls next or is about to sleep. It
+//!   notifies one poster for each slot that it frees.
 //!
-//! The look at the list is left until then because a batch, and a sleep, begin with a fence anyway.
+//! The check is deferred until then because a batch, and a sleep, begin with a fence anyway.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -32,10 +32,10 @@ use super::{Actions, Message, Sender};
 use crate::lines::Lines;
 use crate::sleep::{Bell, Park};
 
-/// How many messages a [`Mailbox::poll`] delivers at most.
+/// The maximum number of messages that a [`Mailbox::poll`] delivers.
 pub const BATCH: u32 = 64;
 
-/// The bit of `signals` that says that the mailbox is closed.
+/// The bit of `signals` that marks a closed mailbox.
 pub(super) const CLOSED: u64 = 1 << 63;
 
 /// The state that both ends share.
@@ -49,36 +49,35 @@ pub(super) struct Shared<P: Platform, N: Notify> {
     pub(super) pulse: Arc<Pulse<P>>,
 }
 
-/// The owner's end: the thread that has it runs the actions of what is posted. It may be sent to
+/// The owner's end: the thread that has it runs the actions of posted messages. It may be sent to
 /// another thread.
 ///
-/// When it is dropped it is closed, and what was not delivered is gone: see
-/// [`close`](Self::close).
+/// Dropping it closes the mailbox and drops undelivered messages: see [`close`](Self::close).
 #[repr(align(128))]
 pub struct Mailbox<P: Platform, N: Notify = Park<P>> {
     pub(super) shared: Arc<Shared<P, N>>,
     pub(super) cursor: Cursor,
-    /// How many slots were freed since waiting posters were last told.
+    /// Number of slots that were freed after waiting posters were last notified.
     pub(super) freed: u64,
-    /// The signals that were taken and not yet run: those behind one whose action has panicked.
+    /// The signals that were taken and not yet run: those after one whose action has panicked.
     signalled: u64,
     pub(super) spin_ns: u32,
 }
 
-/// The counts of what a poll has delivered.
+/// Counts of what a poll has delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Delivered {
-    /// How many messages ran their actions.
+    /// Number of messages that ran their actions.
     pub messages: u32,
-    /// How many actions were run for signals.
+    /// Number of actions that were run for signals.
     pub signals: u32,
-    /// How many messages and signals were for actions that are not registered, and ran nothing.
+    /// Number of messages and signals for actions that are not registered, which ran nothing.
     pub strays: u32,
 }
 
 impl Delivered {
-    /// Whether nothing was delivered.
+    /// Returns whether nothing was delivered.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.messages == 0 && self.signals == 0 && self.strays == 0
@@ -90,7 +89,7 @@ impl Delivered {
 }
 
 impl<P: Platform, N: Notify> Mailbox<P, N> {
-    /// Creates a mailbox for at least `capacity` messages (the next power of two), which run
+    /// Creates a mailbox for at least `capacity` messages (rounded up to a power of two), which run
     /// actions of `actions`.
     ///
     /// # Panics
@@ -104,7 +103,7 @@ impl<P: Platform, N: Notify> Mailbox<P, N> {
         Self::with_notify(actions, capacity, N::default())
     }
 
-    /// Like [`new`](Self::new), with an owner that sleeps in its own way.
+    /// Like [`new`](Self::new), with a notifier by which the owner sleeps.
     ///
     /// # Panics
     ///
@@ -124,28 +123,29 @@ impl<P: Platform, N: Notify> Mailbox<P, N> {
         Self { shared, cursor, freed: 0, signalled: 0, spin_ns: Self::SPIN_NS }
     }
 
-    /// Sets how long [`wait`](Self::wait) spins before it sleeps, in nanoseconds; 0 is not at all.
-    /// Where threads outnumber CPUs it spins for a microsecond at most.
+    /// Sets how long [`wait`](Self::wait) spins before it sleeps, in nanoseconds; 0: not at all. If
+    /// threads outnumber CPUs it spins for at most a microsecond.
     #[must_use]
     pub fn spinning(mut self, ns: u32) -> Self {
         self.spin_ns = ns;
         self
     }
 
-    /// A sender that posts to this mailbox.
+    /// Returns a sender that posts to this mailbox.
     #[must_use]
     pub fn sender(&self) -> Sender<P, N> {
         Sender(self.shared.clone())
     }
 
-    /// The notifier, for event loops that sleep by themselves: see [`doze`](Self::doze).
+    /// Returns the notifier, for event loops with their own way of sleeping: see
+    /// [`doze`](Self::doze).
     #[must_use]
     pub fn notifier(&self) -> &N {
         &self.shared.notify
     }
 
-    /// Delivers what is there: signals, and [`BATCH`] messages at most. Does not block, except for
-    /// what the actions do.
+    /// Delivers what has arrived: signals, and at most [`BATCH`] messages. Does not block, unless
+    /// an action does.
     pub fn poll(&mut self) -> Delivered {
         let mut delivered = Delivered::default();
         if !self.is_pending() && self.freed == 0 {
@@ -160,7 +160,7 @@ impl<P: Platform, N: Notify> Mailbox<P, N> {
         unsafe { shared.run_signals(signalled, &mut delivered) };
         for _ in 0..BATCH {
             let Some(message) = read.ring.pop(read.cursor) else { break };
-            // SAFETY: as above.
+            // SAFETY: in a batch, until the beat is dropped.
             let ran = unsafe { shared.actions.run(message.action, message.payload) };
             delivered.count(ran, |delivered| &mut delivered.messages);
         }
@@ -169,7 +169,7 @@ impl<P: Platform, N: Notify> Mailbox<P, N> {
         delivered
     }
 
-    /// Whether a [`poll`](Self::poll) would deliver something.
+    /// Returns whether a [`poll`](Self::poll) would deliver something.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         // Relaxed: `run_signals` acquires.
@@ -210,30 +210,30 @@ impl<P: Platform, N: Notify> Shared<P, N> {
         *freed = 0;
     }
 
-    /// Runs the actions that were signalled; `left` are those whose turn has not come yet.
+    /// Runs the actions that were signalled; `left` are the signals that are still to be run.
     ///
     /// # Safety
     ///
     /// The caller is the owner, in a batch.
     unsafe fn run_signals(&self, left: &mut u64, delivered: &mut Delivered) {
-        // Relaxed: it only says whether there are any.
+        // Relaxed: it only shows whether there are any.
         if self.signals.0.load(Relaxed) != 0 {
-            // Acquire: what came before each of them; pairs with the releases in `Sender::signal`,
-            // each of which carries on those before it.
+            // Acquire: the accesses before each of them; pairs with the releases in
+            // `Sender::signal`, each of which continues the release sequence of those before it.
             *left |= self.signals.0.swap(0, Acquire);
         }
         while *left != 0 {
             let index = left.trailing_zeros() as usize;
-            // Before the action is run: if it panics, this signal has had its turn.
+            // Cleared before the action is run: if it panics, this signal has had its turn.
             *left &= *left - 1;
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's contract.
             let ran = unsafe { self.actions.run_signal(index) };
             delivered.count(ran, |delivered| &mut delivered.signals);
         }
     }
 }
 
-/// The owner takes messages out; when this is dropped, also by a panic, their slots are free.
+/// Takes messages out; when this is dropped, even by a panic, their slots are freed.
 struct Reading<'a, P: Platform> {
     ring: &'a Ring<P>,
     cursor: &'a mut Cursor,
@@ -248,7 +248,7 @@ impl<P: Platform> Drop for Reading<'_, P> {
 
 impl<P: Platform, N: Notify> Drop for Mailbox<P, N> {
     fn drop(&mut self) {
-        // Dropped with its owner, which did not ask for them.
+        // The messages are dropped: the owner did not ask for them.
         drop(self.shut());
     }
 }

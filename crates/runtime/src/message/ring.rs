@@ -12,15 +12,15 @@
 //!   free ─────────────────────────► claimed ──────────────────► filled ──────────────────► free
 //! ```
 //!
-//! A slot is a cache line, payload and all, and the owner waits on the stamp of the next: a message
-//! to an owner that polls costs one transfer of one line. Positions never wrap; a stamp is the low
-//! half of one, which is enough to tell a slot's lap from the one before.
+//! A slot is one cache line with its payload, and the owner waits on the stamp of the next slot: a
+//! message to an owner that polls costs one transfer of one line. Positions never wrap; a stamp is
+//! the low half of a position, which is enough to tell a slot's lap from the previous one.
 //!
-//! - RING-1: a position is claimed by one poster, and not before the owner has read what the lap
-//!   before left in its slot.
-//! - RING-2: a thread that sees a stamp sees the message, and what its poster did before.
-//! - RING-3: no position is claimed after the ring was closed: what was claimed before is all there
-//!   is, and is filled soon.
+//! - RING-1: a position is claimed by one poster, and not before the owner has read the message of
+//!   the previous lap in its slot.
+//! - RING-2: a thread that sees a stamp sees the message, and the earlier accesses of its poster.
+//! - RING-3: no position is claimed after the ring was closed: the positions that were claimed
+//!   before are the last ones, and are filled soon.
 //!
 //! # As measured
 //!
@@ -54,8 +54,8 @@
 //! | … slots of 32 bytes | 250 ns | 11.8 |
 //! | room counted down, and `tail` added to: no exchange to repeat | 331 ns | 6.3 |
 //!
-//! Freeing by a stamp has the owner write to each line that it has just been sent. Counting room
-//! has posters and the owner share a line for each message.
+//! Freeing by a stamp makes the owner write to each line that it has just received. Counting room
+//! makes posters and the owner share a line for each message.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -65,7 +65,7 @@ use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform};
 use super::{ActionId, Message};
 use crate::lines::Lines;
 
-/// The reason why a message was not taken.
+/// The reason why a message was refused.
 #[derive(Debug)]
 pub(super) enum Refusal {
     Full,
@@ -91,22 +91,23 @@ struct Slot<P: Platform> {
     payload: [P::U64; 3],
 }
 
-/// The bit of `tail` that says that the ring is closed.
+/// The bit of `tail` that marks a closed ring.
 const CLOSED: u64 = 1 << 63;
-/// The greatest number of slots of a ring: a stamp tells two laps of that many slots apart.
+/// The greatest number of slots of a ring: a stamp can distinguish two laps of that many slots.
 pub(super) const MOST: usize = 1 << 31;
 
-/// The owner's place in a ring.
+/// The owner's position in a ring.
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
-    /// The position to be read next.
+    /// The position to read next.
     next: u64,
     /// The value of `head`.
     freed: u64,
 }
 
 impl<P: Platform> Ring<P> {
-    /// A ring of at least `capacity` slots: the next power of two. Panics beyond [`MOST`].
+    /// Creates a ring of at least `capacity` slots, rounded up to a power of two. Panics beyond
+    /// [`MOST`].
     pub(super) fn new(capacity: usize) -> Self {
         assert!(capacity <= MOST, "a mailbox for {capacity} messages: at most {MOST} are possible");
         let slot = |_| Slot {
@@ -125,7 +126,7 @@ impl<P: Platform> Ring<P> {
         &self.slots[position as usize & (self.slots.len() - 1)]
     }
 
-    /// Puts a message in. Does not block.
+    /// Appends a message. Does not block.
     pub(super) fn push(&self, message: &Message) -> Result<(), Refusal> {
         let position = self.claim()?;
         let slot = self.slot(position);
@@ -141,7 +142,8 @@ impl<P: Platform> Ring<P> {
 
     fn claim(&self) -> Result<u64, Refusal> {
         let ends = &self.ends.0;
-        // Relaxed: the exchange tells which poster has claimed a slot, and `head` that it is free.
+        // Relaxed: the exchange decides which poster has claimed a slot, and `head` shows that it
+        // is free.
         let mut tail = ends.tail.load(Relaxed);
         loop {
             if tail & CLOSED != 0 {
@@ -157,8 +159,8 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// RING-1: whether the slot of position `tail` is free. `tail` may be behind `head` by now:
-    /// then the exchange fails.
+    /// RING-1: returns whether the slot of position `tail` is free. `tail` may be behind `head` by
+    /// now: then the exchange fails.
     fn has_room(&self, tail: u64) -> bool {
         let capacity = self.slots.len() as u64;
         let seen = &self.ends.0.head_seen;
@@ -173,26 +175,26 @@ impl<P: Platform> Ring<P> {
         tail < head + capacity
     }
 
-    /// Lets no further message in; what was claimed before can still be [taken out](Self::pop).
-    /// Returns where that ends.
+    /// Closes the ring for further messages; those claimed before can still be [taken
+    /// out](Self::pop). Returns the end of these.
     pub(super) fn close(&self) -> u64 {
         // Relaxed: posters claim by exchanges of the same word.
         self.ends.0.tail.fetch_or(CLOSED, Relaxed) & !CLOSED
     }
 
-    /// Whether a message is there for the owner.
+    /// Returns whether a message is ready for the owner.
     pub(super) fn ready(&self, at: &Cursor) -> bool {
         self.spin(at, Budget::NONE)
     }
 
-    /// Spins until a message is there, or the budget is spent: then `false`.
+    /// Spins until a message is ready; returns `false` if the budget is spent first.
     pub(super) fn spin(&self, at: &Cursor, budget: Budget) -> bool {
         let due = stamp(at.next);
-        // Relaxed: it only says whether there is a message; `pop` acquires it.
+        // Relaxed: it only shows whether there is a message; `pop` acquires it.
         self.slot(at.next).stamp.spin_while(Relaxed, budget, |stamp| stamp != due).is_ok()
     }
 
-    /// Takes the next message out, if it is there. The slot is not free before
+    /// Takes the next message out, if it is ready. The slot is not free before
     /// [`free`](Self::free).
     pub(super) fn pop(&self, at: &mut Cursor) -> Option<Message> {
         let slot = self.slot(at.next);
@@ -200,7 +202,8 @@ impl<P: Platform> Ring<P> {
         (slot.stamp.load(Acquire) == stamp(at.next)).then(|| Self::read(slot, at))
     }
 
-    /// Like [`pop`](Self::pop), for a slot that was claimed: waits until it is filled.
+    /// Like [`pop`](Self::pop), for a slot that was claimed: waits until it is filled. `None` at
+    /// `end`.
     pub(super) fn pop_claimed(&self, at: &mut Cursor, end: u64) -> Option<Message> {
         if at.next == end {
             return None;
@@ -220,7 +223,7 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// Makes the slots free whose messages were taken out; returns how many.
+    /// Frees the slots whose messages were taken out; returns their number.
     pub(super) fn free(&self, at: &mut Cursor) -> u64 {
         let freed = at.next - at.freed;
         if freed != 0 {
@@ -232,7 +235,7 @@ impl<P: Platform> Ring<P> {
     }
 }
 
-/// The stamp of the slot of a position when it is filled. Never zero in the first lap.
+/// Returns the stamp of a filled slot at a position. Never zero in the first lap.
 fn stamp(position: u64) -> u32 {
     (position as u32).wrapping_add(1)
 }

@@ -1,4 +1,4 @@
-//! The end of a mailbox that other threads have.
+//! The posters' end of a mailbox.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -12,33 +12,33 @@ use super::mailbox::{CLOSED, Shared};
 use super::ring::Refusal;
 use super::{Message, Park, SignalId};
 
-/// Posts to one mailbox. A clone posts to the same.
+/// Posts to one mailbox. A clone posts to the same mailbox.
 pub struct Sender<P: Platform, N: Notify = Park<P>>(pub(super) Arc<Shared<P, N>>);
 
 /// The reason why a message was not posted, with the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotPosted {
-    /// There was no room, until the deadline if there was one.
+    /// There was no room, or none until the deadline if there was one.
     Full(Message),
-    /// The mailbox was closed, or its owner is gone.
+    /// The mailbox was closed, or dropped by its owner.
     Closed(Message),
-    /// The message's action is one that signals run, or the word zero was taken for a name.
+    /// The action is one for signals, or the name was made from the word zero.
     ForSignals(Message),
 }
 
-/// The reason why a signal was not given.
+/// The reason why a signal was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotSignalled {
-    /// The action is not registered any more.
+    /// The action is no longer registered.
     Unregistered,
-    /// The mailbox was closed, or its owner is gone.
+    /// The mailbox was closed, or dropped by its owner.
     Closed,
 }
 
 impl<P: Platform, N: Notify> Sender<P, N> {
     /// Posts a message. Does not block; makes a system call if the owner sleeps, to wake it.
     ///
-    /// What the caller did before happens before the action.
+    /// The caller's earlier accesses happen before the action.
     ///
     /// # Errors
     ///
@@ -58,9 +58,9 @@ impl<P: Platform, N: Notify> Sender<P, N> {
         }
     }
 
-    /// Posts a message; blocks while there is no room, asleep, until the owner's next poll that
-    /// makes some. An action should not call it: where the owners of two mailboxes post to each
-    /// other in this way, and both are full, neither makes room.
+    /// Posts a message; if there is no room, sleeps until a poll of the owner makes some. An action
+    /// should not call it: if the owners of two mailboxes post to each other in this way, and both
+    /// are full, neither makes room.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl<P: Platform, N: Notify> Sender<P, N> {
                 last = self.finish(entry) || nap::passed::<P>(deadline);
                 tried = self.post(message);
             } else {
-                // Whether it was notified, too, does not matter: it has taken a place.
+                // It has taken a slot, so it does not matter whether it was notified, too.
                 let _ = self.finish(entry);
             }
         }
@@ -96,10 +96,11 @@ impl<P: Platform, N: Notify> Sender<P, N> {
         matches!(unsafe { self.0.room.finish(entry) }, End::GaveUp)
     }
 
-    /// Makes the owner run the action of `id` at least once from now on. Signals of one action that
-    /// the owner has not seen yet are one. Does not block; makes a system call if the owner sleeps.
+    /// Makes the owner run the action of `id` at least once from now on. Signals of one action
+    /// coalesce until the owner has seen them. Does not block; makes a system call if the owner
+    /// sleeps.
     ///
-    /// What the caller did before happens before the action.
+    /// The caller's earlier accesses happen before the action.
     ///
     /// # Errors
     ///
@@ -108,13 +109,13 @@ impl<P: Platform, N: Notify> Sender<P, N> {
         if !self.0.actions.knows(id.action()) {
             return Err(NotSignalled::Unregistered);
         }
-        // An exchange even if the bit is set: the owner that takes it must come after us. Release:
-        // what the caller did; pairs with the acquire in `Mailbox::run_signals`.
+        // A read-modify-write even if the bit is set: the owner that takes it must come after this
+        // call. Release: the caller's accesses; pairs with the acquire in `Mailbox::run_signals`.
         if self.0.signals.0.fetch_or(id.bit(), Release) & CLOSED != 0 {
             return Err(NotSignalled::Closed);
         }
-        // Even if others were pending: the thread that has set those may have been stopped before
-        // this.
+        // Rings even if other signals were pending: the threads that set those may have been
+        // stopped before they rang.
         self.0.bell.0.ring(&self.0.notify);
         Ok(())
     }

@@ -1,11 +1,11 @@
-//! Which queues a policy has looked at when it is asked for a task of other workers.
+//! The queue that a policy accessed last when it stole from other workers.
 
 use core::cell::Cell;
 
 use super::policy::QueuesOf;
 use crate::lines::Lines;
 
-/// The queues of all workers, and whose was looked at last.
+/// The queues of all workers, and the one that was accessed last.
 pub(super) struct Asked<'a, Q> {
     queues: &'a [Lines<Q>],
     last: Cell<usize>,
@@ -16,7 +16,7 @@ impl<'a, Q> Asked<'a, Q> {
         Self { queues, last: Cell::new(usize::MAX) }
     }
 
-    /// `None`: no queue was looked at.
+    /// Returns the worker whose queue was accessed last; `None` if none was.
     pub(super) fn last(&self) -> Option<u32> {
         u32::try_from(self.last.get()).ok()
     }

@@ -1,29 +1,30 @@
-//! The counters of workers: each worker has words of its own, which no other thread writes.
+//! The counters of workers: each worker has its own words, which no other thread writes.
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::{Atomic, Platform};
 
-/// The counts of what the workers of a crew have done so far. Each is read by itself: no two are of
-/// one moment.
+/// Counts of the activities of a crew's workers so far. Each is read separately, so they are no
+/// consistent snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Tasks that workers were handed to run. Each worker counts when it looks outside: up to 60
-    /// tasks of a present worker may be missing, and for good if its seat was taken from it
+    /// Tasks that were handed to workers. Each worker publishes its count when it looks outside: up
+    /// to 60 tasks of a present worker may be missing, and for good if its seat was taken from it
     /// meanwhile.
     pub tasks: u64,
-    /// Tasks that workers made ready, and for which there was no room.
+    /// Tasks that workers made ready and that were refused because there was no room.
     pub refused: u64,
-    /// How often workers that had nothing looked for tasks of others.
+    /// Number of searches for tasks of others by workers without tasks.
     pub searches: u64,
-    /// How often a search found tasks.
+    /// Number of searches that found tasks.
     pub steals: u64,
-    /// How often a worker's seat was given to another because it was in one task for too long.
+    /// Number of seats that were given to another worker because a worker was in one task for too
+    /// long.
     pub hogs: u64,
-    /// The longest of the tasks that were too long, in nanoseconds, as far as the watchdog has
-    /// looked. It looks as long as not all workers rest. 0: there was none.
+    /// The duration of the longest task that was too long, in nanoseconds, as observed by the
+    /// watchdog, which runs while not all workers rest. 0: there was none.
     pub longest_ns: u64,
-    /// How often workers rested.
+    /// Number of rests of workers.
     pub rests: u64,
 }
 
@@ -45,13 +46,13 @@ impl<P: Platform> Counters<P> {
         rests: P::U64::ZERO,
     };
 
-    /// Called by the worker: `tasks` is how many tasks it was handed in all.
+    /// Called by the worker: `tasks` is the total number of tasks that it was handed.
     pub(super) fn take(&self, tasks: u64) {
         // Relaxed: a figure.
         self.tasks.store(tasks, Relaxed);
     }
 
-    /// How many tasks the workers of this seat were handed.
+    /// Returns how many tasks the workers of this seat were handed.
     pub(super) fn taken(&self) -> u64 {
         // Relaxed: an earlier worker has released the seat.
         self.tasks.load(Relaxed)

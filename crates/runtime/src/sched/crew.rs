@@ -1,20 +1,20 @@
-//! The workers of a pool: their queues, the queue for tasks from outside, and the resting workers.
+//! The registry of a pool: its workers, their queues, and the queue for tasks from outside.
 //!
 //! - CREW-1: a task is in one queue, or has been handed out by [`Worker::next_task`], once.
-//! - CREW-2: a worker rests only when it has seen all queues empty after it was counted among the
-//!   resting. A producer whose task others can find then looks for a resting worker. So no task
-//!   stays while all workers rest.
+//! - CREW-2: a worker rests only when it has seen all queues empty after it was counted as resting.
+//!   A producer whose task others can find then checks for a resting worker. So no task is left
+//!   while all workers rest.
 //! - CREW-3: [`Worker::next_task`] is `None` only when the crew is closed, all its workers except
-//!   the caller have rested, none of them to [wait](Worker::next_until) for something, and the
+//!   the caller have rested, none of them to [wait](Worker::next_until) for an event, and the
 //!   caller has seen all queues empty. So a worker that is in a task, or has tasks that wait, can
 //!   rely on the others to run the tasks that these make.
 //! - CREW-4: a worker that sees tasks and cannot take them (their owner was stopped while it moved
-//!   them, or the policy leaves them to the owner) rests for a while all the same: producers of
-//!   other tasks can then wake it, and it takes no CPU from the owner.
+//!   them, or the policy leaves them to the owner) rests for a while nevertheless: producers of
+//!   other tasks can then wake it, and it takes no CPU time from the owner.
 //! - CREW-5: a thread that waits for room announces that before it tries once more; a worker that
-//!   finds nothing looks for such threads after that. So no thread waits for room while all workers
-//!   rest. A worker that has tasks looks now and then, too, without a fence: it may miss a thread
-//!   that comes just then.
+//!   finds no task checks for such threads after that. So no thread waits for room while all
+//!   workers rest. A worker that has tasks checks occasionally, too, without a fence: it may miss a
+//!   thread that arrives at that moment.
 //! - CREW-6: a worker without a seat depends on the other workers to run the tasks that it makes,
 //!   and may wait for these tasks. The other workers therefore stay until it has left. A leaving
 //!   worker first removes itself, then checks whether the crew is closed; a resting worker first
@@ -40,15 +40,15 @@ use super::worker::Worker;
 use crate::flight::{self, Event, Log, Records};
 use crate::lines::Lines;
 
-/// Workers that share tasks, by a policy. Tasks are [items](Item): the caller that runs them knows
-/// what they are.
+/// Workers that share tasks, by a policy. Tasks are [items](Item): only the caller that runs them
+/// knows their meaning.
 pub struct Crew<P: Platform, Y: Policy<P>> {
     pub(super) policy: Y,
     pub(super) queues: Box<[Lines<Y::Queue>]>,
     pub(super) seats: Seats<P>,
     pub(super) shared: RelaxedQueue<P>,
     pub(super) surplus: Surplus<P>,
-    /// The threads that wait for room.
+    /// Threads that wait for room.
     pub(super) room: EventCount<P>,
     pub(super) idlers: Idlers<P>,
     pub(super) watch: Watch<P>,
@@ -57,18 +57,18 @@ pub struct Crew<P: Platform, Y: Policy<P>> {
     records: Box<[Lines<Records<P>>]>,
     /// 0, [`CLOSED`] or [`OVER`].
     closed: P::U32,
-    /// How many tasks have come from outside, if these are for the workers in turn.
+    /// Number of tasks from outside, if these wake the workers in turn.
     turns: Option<P::U32>,
 }
 
 /// No more tasks come from outside.
 const CLOSED: u32 = 1;
-/// A worker has seen that no worker has anything to do.
+/// The value of `closed` after a worker has seen that no worker has anything to do.
 const OVER: u32 = 2;
 
 impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
-    /// A crew with `workers` worker slots, no workers yet, and no [spares](Self::spares). The queue
-    /// for tasks from outside has room for `outside` tasks, rounded up to a power of two.
+    /// Creates a crew with `workers` worker slots, no workers yet, and no [spares](Self::spares).
+    /// The queue for tasks from outside has room for `outside` tasks, rounded up to a power of two.
     ///
     /// # Panics
     ///
@@ -93,8 +93,8 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         }
     }
 
-    /// Permits `spares` more workers than seats. Such a worker has no seat: it is in a task in
-    /// which it [left](Worker::leave) its seat, or in which that was [taken](Watchdog) from it.
+    /// Permits `spares` more workers than seats. A worker without a seat is in a task in which it
+    /// [left](Worker::leave) its seat, or in which the seat was [taken](Watchdog) from it.
     ///
     /// # Panics
     ///
@@ -107,8 +107,8 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     }
 
     /// Makes tasks from outside wake resting workers in turn, and not always the first one. For
-    /// tasks that stay with the worker that has begun them: each then has its share of tasks that
-    /// come one by one.
+    /// tasks that stay with the worker that has begun them: each worker then gets its share of
+    /// tasks that arrive one at a time.
     #[must_use]
     pub fn in_turn(self) -> Self {
         Self { turns: Some(P::U32::ZERO), ..self }
@@ -121,28 +121,28 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         Self { records: (0..seats).map(|_| Lines(Records::new(events))).collect(), ..self }
     }
 
-    /// The events that the workers have recorded, by seat, the oldest first; none if it is not
-    /// [recorded](Self::recorded). What a worker does at the moment is not included. Does not block
+    /// Returns the events that the workers have recorded, by seat, the oldest first; none if the
+    /// crew is not [recorded](Self::recorded). Present activities are not included. Does not block
     /// the workers.
     pub fn events(&self) -> Vec<Vec<Event>> {
         self.records.iter().map(|records| flight::events(&records.0)).collect()
     }
 
-    /// By seat, when the latest recorded event of its worker ended. Since then the worker has been
-    /// in its present task, or in tasks of less than a millisecond in all. `None`: there is no
-    /// event.
+    /// Returns, by seat, when the latest recorded event of its worker ended. Since then the worker
+    /// has been in its present task, or in tasks of less than a millisecond in all. `None`: no
+    /// event was recorded.
     pub fn latest_ns(&self) -> Vec<Option<u64>> {
         self.records.iter().map(|records| flight::latest_ns(&records.0)).collect()
     }
 
-    /// Whether events are recorded.
+    /// Returns whether events are recorded.
     pub fn is_recorded(&self) -> bool {
         !self.records.is_empty()
     }
 
-    /// Puts a task in from outside: see [`Put`]. Blocks only where that says so. After
-    /// [`close`](Self::close) the task may not be run any more: [`take_left`](Self::take_left)
-    /// returns it then.
+    /// Submits a task from outside: see [`Put`]. Blocks only if that says so. After
+    /// [`close`](Self::close) the task may never be run: then [`take_left`](Self::take_left)
+    /// returns it.
     ///
     /// # Errors
     ///
@@ -161,7 +161,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         }
     }
 
-    /// Puts a task in from outside if there is room.
+    /// Submits a task from outside if there is room.
     fn try_submit(&self, task: Item, put: Put<'_>) -> Result<(), Full> {
         let submitted = self.policy.submit(&self.shared, task, put.rank);
         match put.wake {
@@ -173,12 +173,12 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         submitted
     }
 
-    /// Puts a task in from outside when there is room, or the crew is closed.
+    /// Submits a task from outside when there is room, or the crew is closed.
     #[cold]
     fn submit_waiting(&self, mut task: Item, put: Put<'_>) -> Result<(), Full> {
         let (first, later) = (task, put.wake);
-        // The rank is that of the caller's task, in whose stead the policy may return another one.
-        // The workers are woken at once: they are to make room.
+        // The rank is that of the caller's task; the policy may return another task in its stead.
+        // The workers are woken at once, because they must make room.
         let put = |task| Put { rank: put.rank.filter(|_| task == first), wake: Wake::Now, ..put };
         if let Wake::Later(found) = later {
             self.tell(found.take());
@@ -208,16 +208,16 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         self.idlers.notify_many(self.turn(), tasks.max(1));
     }
 
-    /// The worker that a task from outside is to wake, if it rests.
+    /// Returns the worker that a task from outside should wake, if it rests.
     #[inline]
     fn turn(&self) -> usize {
-        // Relaxed: any will do.
+        // Relaxed: any worker will do.
         let turns = self.turns.as_ref().map_or(0, |turns| turns.fetch_add(1, Relaxed));
         turns as usize % self.workers()
     }
 
-    /// Makes the worker of seat `me`, from 0 on. `None` if there is no such seat, it is taken, or
-    /// there are as many workers as permitted. It inherits the queue of the seat.
+    /// Creates the worker of seat `me`, from 0 on, with the queue of that seat. `None` if there is
+    /// no such seat, it is taken, or there are as many workers as permitted.
     pub fn worker(&self, me: usize) -> Option<Worker<'_, P, Y>> {
         let seat = self.seats.take(me)?;
         let taken = self.counters[me].0.taken();
@@ -225,20 +225,20 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         Some(Worker::new(self, seat, me, taken, log))
     }
 
-    /// The watchdog for workers that are in a task for too long; `None` if there is one already.
-    /// Where the platform has no [heavy fence](antiphon_platform::LightUnlock::heavy_fence), it
-    /// sees such workers, but cannot take a seat.
+    /// Creates the watchdog for workers that are in a task for too long; `None` if there is one
+    /// already. If the platform has no [heavy fence](antiphon_platform::LightUnlock::heavy_fence),
+    /// it detects such workers, but cannot take a seat.
     pub fn watchdog(&self, patience_ns: u64) -> Option<Watchdog<'_, P, Y>> {
         Watchdog::new(self, patience_ns)
     }
 
-    /// Ends the watchdog, after the workers have gone.
+    /// Ends the watchdog, after all workers have left.
     pub fn dismiss(&self) {
         self.watch.dismiss();
     }
 
-    /// Lets workers end that find nothing more to do, once no other worker is in a task or has
-    /// tasks that wait. They wait for each [`Worker`] that is not as far as they are.
+    /// Lets workers end when they find no more tasks, once no other worker is in a task or has
+    /// tasks that wait. Each waits for any [`Worker`] that is not at that point.
     pub fn close(&self) {
         // Release: what was put in before; pairs with the acquire in `is_closed`. A resting worker
         // sees it by the fence of `notify_all`.
@@ -248,22 +248,22 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         self.room.notify_all();
     }
 
-    /// Whether a worker has nothing to do; may be stale at once.
+    /// Returns whether a worker has nothing to do; may be stale at once.
     pub fn has_idle(&self) -> bool {
         self.idlers.are_any()
     }
 
-    /// The policy of the crew.
+    /// Returns the policy.
     pub fn policy(&self) -> &Y {
         &self.policy
     }
 
-    /// The number of seats: workers that may be there at a time, without spares.
+    /// Returns the number of seats: the limit of workers, without spares.
     pub fn workers(&self) -> usize {
         self.queues.len()
     }
 
-    /// Counts of what the workers have done so far.
+    /// Returns counts of the workers' activities so far.
     pub fn stats(&self) -> Stats {
         let mut sum = Stats::default();
         self.counters.iter().for_each(|counters| counters.0.add_to(&mut sum));
@@ -273,7 +273,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
 
     /// Takes out a task that was not run, after all workers have ended.
     pub fn take_left(&mut self) -> Option<Item> {
-        // SAFETY: no worker is there, each of which borrows the crew.
+        // SAFETY: there is no worker: each borrows the crew.
         let own = |queue: &Lines<Y::Queue>| unsafe { queue.0.pop_front() };
         let left = self.shared.pop().or_else(|| self.policy.take_left());
         let left = left.or_else(|| self.surplus.take(|task| Err(Full(task))).got());
@@ -286,18 +286,18 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         self.closed.load(Acquire) != 0
     }
 
-    /// Whether no worker has anything to do, now or ever. `rests` says whether the worker that asks
-    /// is counted among the resting.
+    /// Returns whether no worker has anything to do, now or later. `rests` says whether the calling
+    /// worker is counted as resting.
     pub(super) fn is_over(&self, rests: bool) -> bool {
         // Acquire: as in `is_closed`; pairs with the releases in `close`, and below.
         match self.closed.load(Acquire) {
             0 => return false,
-            // A worker that has come to its end meanwhile may have made some.
+            // A worker that has ended meanwhile may have made some.
             OVER => return !self.has_tasks(),
             _ => {}
         }
-        // CREW-3, CREW-6: in this order. A worker that gives its seat away is counted there, or is
-        // away then.
+        // CREW-3, CREW-6: in this order. A worker that leaves its seat is counted in the first, or
+        // is away in the second.
         let there = self.seats.count();
         let is_over = !self.seats.is_any_away()
             && self.idlers.resting() + usize::from(!rests) >= there
@@ -309,7 +309,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         is_over
     }
 
-    /// Whether a task is visible in any queue.
+    /// Returns whether a task is visible in any queue.
     pub(super) fn has_tasks(&self) -> bool {
         !self.shared.is_empty()
             || !self.surplus.is_empty()

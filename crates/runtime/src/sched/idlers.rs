@@ -1,12 +1,12 @@
-//! Workers that have nothing to do: which of them search, which rest, and which one is woken.
+//! Workers without tasks: which of them search, which rest, and which one is woken.
 //!
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
-//! | 0–1 | `counts`, bits 0–20 | all | how many search: look into all queues, or are woken to |
-//! | | bits 21–41 | all | how many rest |
-//! | | bits 42–62 | all | how many of these wait for something: they have a task, or fibers |
+//! | 0–1 | `counts`, bits 0–20 | all | searching workers, including those being woken |
+//! | | bits 21–41 | all | resting workers |
+//! | | bits 42–62 | all | those of them that wait for an event: they have a task, or fibers |
 //! | each 2 | `sets` | resting workers | a bit for each worker: it rests, or has just ended |
-//! | each 2 | `seats` | its worker; its waker | whether it is to rest, and what it sleeps by |
+//! | each 2 | `seats` | its worker; its waker | whether it rests, and its bell |
 //!
 //! ```text
 //!             search                    rest
@@ -17,10 +17,10 @@
 //! ```
 //!
 //! A producer wakes a worker if no worker searches. A searching worker takes the tasks that it
-//! finds, of whichever producer. The last searcher that finds a task, and so stops searching,
-//! checks whether there are more, and then wakes the next worker. So workers come as work does, one
-//! after the other, and none is woken where there is no work. The schedulers of Go and Tokio do the
-//! same, except that there the last searcher wakes the next whether there is work or not.
+//! finds, from any producer. The last searcher that finds a task, and so stops searching, checks
+//! whether there are more, and then wakes the next worker. So workers wake one after the other
+//! while there are tasks, and none is woken if there is no task. The schedulers of Go and Tokio do
+//! the same, except that there the last searcher wakes the next one even if there is no task.
 //!
 //! - IDLE-1 (no lost wake-up): a producer publishes a task, then checks for searching or resting
 //!   workers. A worker that stops searching, or is about to rest, announces that, then checks for
@@ -28,15 +28,15 @@
 //! - IDLE-2 (one wake-up): only the thread that moves the count of searchers from zero wakes
 //!   workers, as many as it moves the count to. A worker that was woken counts as one of these
 //!   searchers until it stops searching. The count becomes one, or the number of tasks that were
-//!   put in together: no more workers are being woken than work was seen for.
-//! - IDLE-3: a worker that ends its rest by itself is first counted as a searcher, and then gives
-//!   up its seat among the resting. So where no worker searches and one rests, a producer that
-//!   wants to wake that worker finds it.
+//!   submitted together: no more workers are being woken than tasks were seen.
+//! - IDLE-3: a worker that ends its rest by itself is first counted as a searcher, and then no
+//!   longer as resting. So if no worker searches and one rests, a producer that wants to wake that
+//!   worker finds it.
 //! - IDLE-4: a thread that has counted a searcher and finds no worker to wake takes the count back,
-//!   and looks for tasks again: a producer that has published meanwhile, or a worker that has
+//!   and checks for tasks again: a producer that has published meanwhile, or a worker that has
 //!   stopped searching, has relied on the count.
-//! - IDLE-5: a worker that begins to rest while another searches need not look for tasks: the other
-//!   one stops later, looks then, and finds the one that rests.
+//! - IDLE-5: a worker that begins to rest while another searches need not check for tasks: the
+//!   other one stops later, checks then, and finds the resting worker.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -47,7 +47,7 @@ use crate::lines::Lines;
 use crate::sleep::{Bell, Park};
 use crate::task::Awaited;
 
-/// Workers, by their numbers from 0 on, as they run, search and rest.
+/// Workers, by their numbers from 0 on, and whether they run, search or rest.
 pub struct Idlers<P: Platform> {
     counts: Lines<P::U64>,
     sets: Box<[Lines<P::U64>]>,
@@ -61,19 +61,19 @@ struct Seat<P: Platform> {
     bell: Bell<P>,
 }
 
-/// How long what is awaited may go unseen while a worker spins for work, in nanoseconds.
+/// How long an awaited event may go unnoticed while a worker spins for tasks, in nanoseconds.
 const SLICE_NS: u32 = 500;
 
 const RUNS: u32 = 0;
 const RESTS: u32 = 1;
 const TOLD: u32 = 2;
 
-/// There are fewer workers than this.
+/// The limit of the number of workers, exclusive.
 pub(super) const MOST: usize = 1 << 21;
 
 const SEARCHER: u64 = 1;
 const RESTER: u64 = MOST as u64;
-/// A worker that waits for something is counted as resting, too.
+/// A worker that waits for an event is counted as resting, too.
 const WAITER: u64 = RESTER * RESTER;
 
 const fn searchers(counts: u64) -> u64 {
@@ -88,7 +88,7 @@ const fn waiters(counts: u64) -> u64 {
     counts / WAITER
 }
 
-/// Whether a worker is to be woken: none searches, and at least one rests.
+/// Returns whether a worker should be woken: none searches, and at least one rests.
 const fn is_wanted(counts: u64) -> bool {
     searchers(counts) == 0 && counts >= RESTER
 }
@@ -107,8 +107,8 @@ impl<P: Platform> Idlers<P> {
         }
     }
 
-    /// Wakes one resting worker for something that was put where workers look: the one nearest to
-    /// worker `near` by number. Wakes none if a worker searches already or all run.
+    /// Wakes one resting worker for a task that was published: the one nearest to worker `near` by
+    /// number. Wakes none if a worker searches already or all run.
     #[inline]
     pub fn notify(&self, near: usize) {
         self.notify_many(near, 1);
@@ -118,7 +118,7 @@ impl<P: Platform> Idlers<P> {
     /// workers.
     #[inline]
     pub fn notify_many(&self, near: usize, tasks: u32) {
-        // IDLE-1; pairs with the fences in `rest` and `found`.
+        // IDLE-1; pairs with the fences in `rest_until` and `found`.
         P::fence(SeqCst);
         // Relaxed: `wake` acquires.
         if is_wanted(self.counts.0.load(Relaxed)) {
@@ -126,38 +126,39 @@ impl<P: Platform> Idlers<P> {
         }
     }
 
-    /// Whether a worker searches or rests; may be stale at once.
+    /// Returns whether a worker searches or rests; may be stale at once.
     #[must_use]
     pub fn are_any(&self) -> bool {
         // Relaxed: a hint.
         self.counts.0.load(Relaxed) != 0
     }
 
-    /// Whether all workers rest; may be stale at once.
+    /// Returns whether all workers rest; may be stale at once.
     pub(super) fn all_rest(&self) -> bool {
         // Relaxed: a hint.
         resters(self.counts.0.load(Relaxed)) == self.seats.len() as u64
     }
 
-    /// Whether worker `worker` rests; may be stale at once.
+    /// Returns whether worker `worker` rests; may be stale at once.
     pub(super) fn rests(&self, worker: usize) -> bool {
         // Relaxed: a hint.
         self.seats[worker].0.state.load(Relaxed) == RESTS
     }
 
-    /// How many workers rest and wait for nothing but tasks; may be stale at once.
+    /// Returns how many workers rest and wait for tasks only; may be stale at once.
     pub(super) fn resting(&self) -> usize {
-        // Acquire: what the resting workers have made ready before; pairs with the release in
-        // `rest`.
+        // Acquire: the tasks that the resting workers have made ready before; pairs with the
+        // release in `rest_until`.
         let counts = self.counts.0.load(Acquire);
         (resters(counts) - waiters(counts)) as usize
     }
 
-    /// Counts a worker that has nothing to do as a searcher. Returns `false` if enough workers
-    /// search.
+    /// Counts a worker without tasks as a searcher. Returns `false` if enough workers search
+    /// already.
     #[must_use]
     pub fn search(&self) -> bool {
-        // Relaxed, both: the bound may be missed by a few, and IDLE-1 is about the end of a search.
+        // Relaxed, both: the bound may be exceeded by a few, and IDLE-1 is about the end of a
+        // search.
         let counts = self.counts.0.load(Relaxed);
         let awake = (self.seats.len() as u64).saturating_sub(resters(counts));
         if searchers(counts) >= awake.div_ceil(2) {
@@ -167,11 +168,11 @@ impl<P: Platform> Idlers<P> {
         true
     }
 
-    /// Worker `me` has searched, and found something. Wakes the next worker if `me` was the last
-    /// searcher and `seen` says that there is more.
+    /// Called when worker `me` has searched, and found a task. Wakes the next worker if `me` was
+    /// the last searcher and `seen` returns that there are more tasks.
     pub fn found(&self, me: usize, seen: impl FnOnce() -> bool) {
-        // Release: what it has moved to its own queue, for a worker that begins to rest and sees
-        // that this one searches no more; pairs with the fence there.
+        // Release: the tasks that it has moved to its own queue, for a worker that begins to rest
+        // and sees that this one no longer searches; pairs with the fence there.
         if searchers(self.counts.0.fetch_sub(SEARCHER, Release)) == 1 {
             // IDLE-1; pairs with the fence in `notify_many`.
             P::fence(SeqCst);
@@ -183,15 +184,15 @@ impl<P: Platform> Idlers<P> {
 
     /// Puts worker `me`, which may be a searcher and has nothing to do, to rest until it is
     /// notified, or not at all if `seen` returns true. The argument of `seen` says whether no other
-    /// worker searches. If another does, `seen` need not look for work, but only for what
-    /// [`notify_all`](Self::notify_all) tells of. The worker is a searcher when this returns.
+    /// worker searches. If another does, `seen` need not check for tasks, but only for the event
+    /// that [`notify_all`](Self::notify_all) announces. The worker is a searcher when this returns.
     ///
-    /// First spins for as long as `spin` says, then sleeps.
+    /// First spins for up to `spin`, then sleeps.
     pub fn rest(&self, me: usize, searcher: bool, spin: Budget, seen: impl FnOnce(bool) -> bool) {
         self.rest_until(me, searcher, Until { spin, awaited: None, deadline: None }, seen);
     }
 
-    /// Like [`rest`](Self::rest), with further ends.
+    /// Like [`rest`](Self::rest), but an awaited event or a deadline ends it, too.
     pub(super) fn rest_until(
         &self,
         me: usize,
@@ -216,13 +217,13 @@ impl<P: Platform> Idlers<P> {
         }
     }
 
-    /// Tells all workers that rest.
+    /// Wakes all resting workers.
     pub fn notify_all(&self) {
-        // IDLE-1; pairs with the fence in `rest`.
+        // IDLE-1; pairs with the fence in `rest_until`.
         P::fence(SeqCst);
         let mut missed = false;
         for (group, set) in self.sets.iter().enumerate() {
-            // Relaxed: a worker that is not there yet sees what we are about to tell.
+            // Relaxed: a worker that is not there yet sees what this call announces.
             for at in ones(set.0.load(Relaxed)) {
                 // IDLE-2, and Acquire: as in `wake`.
                 self.counts.0.fetch_add(SEARCHER, Acquire);
@@ -233,12 +234,12 @@ impl<P: Platform> Idlers<P> {
             }
         }
         if missed {
-            // IDLE-4: looks again.
+            // IDLE-4: checks again.
             self.notify(0);
         }
     }
 
-    /// Waits until the seat's worker is notified, or something else has ended its rest.
+    /// Waits until the seat's worker is notified, or another end of its rest has come.
     fn sleep(&self, seat: &Seat<P>, until: &Until<'_, P>) {
         let Until { spin, awaited, deadline } = *until;
         let over = || awaited.is_some_and(Awaited::is_over);
@@ -258,8 +259,8 @@ impl<P: Platform> Idlers<P> {
         let lasts = || seat.state.load(Relaxed) == RESTS && !over();
         let ticket = self.notify.begin();
         loop {
-            // Each time: a thread that was late to wake us from an earlier rest may have taken the
-            // ticket.
+            // In each round: a thread that was late to wake this worker from an earlier rest may
+            // have taken the ticket.
             seat.bell.arm(ticket);
             if let Some(awaited) = awaited {
                 awaited.arm(ticket);
@@ -267,7 +268,7 @@ impl<P: Platform> Idlers<P> {
             if !lasts() {
                 break;
             }
-            // SAFETY: ours, until the end below.
+            // SAFETY: the ticket is the caller's, until `end` below.
             if unsafe { self.notify.sleep(ticket, deadline) } == Parked::TimedOut {
                 break;
             }
@@ -276,18 +277,18 @@ impl<P: Platform> Idlers<P> {
         if let Some(awaited) = awaited {
             awaited.disarm();
         }
-        // SAFETY: ours, and this is the end.
+        // SAFETY: the ticket is the caller's, and is not used after this.
         unsafe { self.notify.end(ticket) };
     }
 
-    /// Wakes up to `most` of the workers that rest, if none searches.
+    /// Wakes up to `most` resting workers, if none searches.
     #[cold]
     fn wake(&self, near: usize, most: u32) {
         let mut counts = self.counts.0.load(Relaxed);
         while is_wanted(counts) {
             let wanted = resters(counts).min(most.into());
             let more = counts + wanted * SEARCHER;
-            // Acquire: seats and bits of resting workers; pairs with the releases in `rest`.
+            // Acquire: seats and bits of resting workers; pairs with the releases in `rest_until`.
             if let Err(now) = self.counts.0.compare_exchange(counts, more, Acquire, Relaxed) {
                 counts = now;
                 continue;
@@ -304,8 +305,7 @@ impl<P: Platform> Idlers<P> {
         }
     }
 
-    /// Tells the first resting workers from `near` on, at most `wanted`. Returns how many these
-    /// were.
+    /// Wakes the first resting workers from `near` on, at most `wanted`. Returns their number.
     fn tell_some(&self, near: usize, wanted: u64) -> u64 {
         let (groups, bits) = (self.sets.len(), u64::BITS as usize);
         let (home, from) = (near / bits % groups, near % bits);
@@ -318,9 +318,9 @@ impl<P: Platform> Idlers<P> {
         told.take(wanted as usize).count() as u64
     }
 
-    /// Tells the worker of the seat to search, if it still rests.
+    /// Makes the worker of the seat search, if it still rests; returns whether it did.
     fn tell(&self, seat: &Seat<P>) -> bool {
-        // Relaxed, both: nothing is handed over but the count.
+        // Relaxed, both: only the count is handed over.
         let told = seat.state.compare_exchange(RESTS, TOLD, Relaxed, Relaxed).is_ok();
         if told {
             seat.bell.ring(&self.notify);
@@ -346,7 +346,7 @@ pub(super) struct Until<'a, P: Platform> {
 struct Rest<'a, P: Platform> {
     idlers: &'a Idlers<P>,
     me: usize,
-    /// How it is counted: as a resting worker, or as one that waits.
+    /// How the worker is counted: as resting, or as one that waits, too.
     rester: u64,
 }
 
@@ -361,7 +361,7 @@ impl<P: Platform> Drop for Rest<'_, P> {
             counts.fetch_add(SEARCHER.wrapping_sub(self.rester), Release);
             // Relaxed: nothing is handed over.
             if seat.state.compare_exchange(RESTS, RUNS, Relaxed, Relaxed).is_err() {
-                // Told meanwhile: counted twice.
+                // Woken meanwhile: counted twice.
                 counts.fetch_sub(SEARCHER, Relaxed);
             }
         }
@@ -370,7 +370,7 @@ impl<P: Platform> Drop for Rest<'_, P> {
     }
 }
 
-/// The places of the ones of a word.
+/// Returns the positions of the one bits of a word.
 fn ones(mut word: u64) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {
         let place = word.trailing_zeros();

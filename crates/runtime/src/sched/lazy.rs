@@ -7,13 +7,13 @@ use super::policy::{Others, Own, Policy};
 
 /// A wrapper of a policy that shares a worker's tasks only once the worker makes many.
 ///
-/// While a worker makes tasks less often than one in `wake_ns`, which is about the time that a wake
-/// takes, the policy has no room for them. So the worker runs each at once: no worker is woken, and
-/// no cache line goes to another CPU. When it has made tasks faster than that for as long as
-/// `wake_ns`, the tasks go to its queue, as the wrapped policy says. The worker also runs at once
-/// what finds no room there.
+/// While a worker makes tasks less often than one per `wake_ns`, which is about the time of a
+/// wake-up, the policy has no room for them. So the worker runs each task at once: no worker is
+/// woken, and no cache line goes to another CPU. When it has made tasks faster than that for
+/// `wake_ns`, its tasks go to its queue, as the wrapped policy decides. The worker also runs tasks
+/// at once that find no room there.
 ///
-/// For tasks that are shorter than `wake_ns`: a long one keeps its maker from all other tasks, even
+/// For tasks that are shorter than `wake_ns`: a long one delays all other tasks of its maker, even
 /// if other workers have nothing to do.
 #[derive(Clone, Copy, Debug)]
 pub struct Lazy<Y> {
@@ -32,12 +32,12 @@ pub struct Made<S> {
 }
 
 impl<Y> Lazy<Y> {
-    /// Creates the policy for a machine on which a wake costs `wake_ns` nanoseconds.
+    /// Creates the policy for a machine on which a wake-up costs `wake_ns` nanoseconds.
     pub const fn new(policy: Y, wake_ns: u64) -> Self {
         Self { policy, wake_ns }
     }
 
-    /// Whether the worker, which makes a task at `now`, has not made many fast.
+    /// Returns whether the worker, which makes a task at `now`, has not made many tasks fast.
     fn is_few<S>(&self, made: &mut Made<S>, now: u64) -> bool {
         let gap = now.saturating_sub(made.last_ns);
         made.last_ns = now;
@@ -46,7 +46,7 @@ impl<Y> Lazy<Y> {
     }
 }
 
-// SAFETY: as of the policy in it.
+// SAFETY: the wrapped policy's contract.
 unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Lazy<Y> {
     type Queue = Y::Queue;
     type State = Made<Y::State>;
@@ -110,7 +110,8 @@ mod tests {
     use super::*;
     use crate::sched::{Crew, Lifo, Put, Scheme, Share, Steal};
 
-    /// Whether the worker's own queue accepted each of three tasks, and how many it refused.
+    /// Returns whether the worker's own queue accepted each of three tasks, and how many it
+    /// refused.
     fn made(wake_ns: u64) -> ([bool; 3], u64) {
         let scheme = Scheme::new(Lifo, Steal { share: Share::Half });
         let crew = Crew::<Linux, _>::new(Lazy::new(scheme, wake_ns), 1, 8);

@@ -1,7 +1,7 @@
 //! A snapshot of the workers of a crew, for observers.
 //!
 //! The figures are read from words that exist for other reasons, and no worker is stopped: so they
-//! cost workers nothing. Each figure stands by itself; no two are of the same moment.
+//! cost workers nothing. Each figure is read separately, so they are no consistent snapshot.
 
 use alloc::vec::Vec;
 
@@ -14,27 +14,27 @@ use super::policy::Policy;
 /// The present activity of a crew.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
-    /// The workers that are there.
+    /// The existing workers.
     pub workers: Vec<Working>,
-    /// By seat: how many tasks, or blocks of tasks, are in its queue, without those that the queue
-    /// keeps to its worker.
+    /// By seat: the number of tasks, or blocks of tasks, in its queue, without those that the queue
+    /// keeps private to its worker.
     pub queued: Vec<u64>,
-    /// How many tasks are in the queue for tasks from outside, or had no room elsewhere.
+    /// The number of tasks in the queue for tasks from outside, or that had no room elsewhere.
     pub shared: u64,
-    /// Whether the policy has tasks in queues of its own: it does not say how many.
+    /// Whether the policy has tasks in its own queues; their number is not known.
     pub policy_has_tasks: bool,
 }
 
 /// The activity of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Working {
-    /// The number of the worker among all workers that may be there, with a seat and without: from
-    /// 0 on.
+    /// The number of the worker among all workers that may exist, with a seat and without: from 0
+    /// on.
     pub number: usize,
     /// The seat that the worker has or had.
     pub seat: usize,
-    /// A number that changes with each task that the worker takes, and when it looks for one in
-    /// vain.
+    /// A number that changes with each task that the worker takes, and with each unsuccessful
+    /// search.
     pub turn: u64,
     /// The activity of the worker.
     pub state: State,
@@ -46,11 +46,11 @@ pub struct Working {
 /// The activity of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// The worker has nothing to do: it rests, and is woken for tasks, or for what it waits for.
+    /// The worker rests: it has nothing to do, and is woken for tasks, or for its awaited event.
     Rests,
-    /// The worker looks for a task.
+    /// The worker searches for a task.
     Searches,
-    /// The worker is in a task, or in fibers.
+    /// The worker is in a task, or runs fibers.
     Runs,
     /// The worker is in a task, and another worker has its seat.
     Away,
@@ -70,7 +70,8 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         }
     }
 
-    /// Whether all workers that have a seat rest, and no task is visible; may be stale at once.
+    /// Returns whether all workers that have a seat rest, and no task is visible; may be stale at
+    /// once.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         self.idlers.all_rest() && !self.has_tasks()

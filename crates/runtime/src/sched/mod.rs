@@ -1,36 +1,36 @@
-//! The scheduler: workers that share tasks, by a policy that is a value.
+//! The scheduler: workers that share tasks, by a policy that is passed as a value.
 //!
-//! | file | what is in it |
+//! | file | contents |
 //! |---|---|
 //! | `crew`, `worker` | workers, their queues, and the shared queue of tasks from outside |
-//! | `put` | how a task is put in: its rank, and what happens if there is no room |
+//! | `put` | submission of a task: its rank, and what happens if there is no room |
 //! | `seats` | which worker has which queue; how a worker in a long task loses its queue |
 //! | `watch` | the watchdog: it finds workers in long tasks |
-//! | `asked` | which queues a policy has looked at |
-//! | `counters` | what workers count |
+//! | `asked` | the queue that a policy accessed last |
+//! | `counters` | the counters of workers |
 //! | `idlers` | workers without work, and their wake-ups |
-//! | `policy` | what a policy decides, and what it may touch |
+//! | `policy` | the decisions of a policy, and what it may access |
 //! | `scheme` | policies made of an order, a spread and a kind of queue |
-//! | `slot` | first in, first out, with a slot for the last |
+//! | `slot` | first in, first out, with a slot for the newest task |
 //! | `ranked` | earliest deadline first; priorities that grow with age |
 //! | `staged` | a queue for each kind of task |
-//! | `boxed` | a policy that is chosen while the program runs |
-//! | `swap`, `several` | policies of which one is in charge, and another at any time |
+//! | `boxed` | a policy that is chosen at run time |
+//! | `swap`, `several` | several policies, of which one is active and may be replaced at any time |
 //! | `named` | policies by name |
 //! | `lazy` | policies that wake no worker for a few short tasks |
-//! | `look` | what workers do now, for observers |
-//! | `order` | in which order a worker runs its tasks |
+//! | `look` | the present activity of workers, for observers |
+//! | `order` | the order in which a worker runs its tasks |
 //! | `surplus` | the queue of tasks that must not be refused |
 //! | `spill` | the queue of tasks that do not fit in a worker's queue |
 //! | `tickets` | busy workers announce themselves |
 //! | `requests` | workers hand tasks over on request |
 //! | `spread` | how tasks reach workers without tasks |
 //!
-//! Nothing here knows what a task is: it is a word that names something. So the same code schedules
-//! closures on Linux, and numbers in the model checker and on a simulated machine.
+//! Nothing here depends on what a task is: it is a word that names something. So the same code
+//! schedules closures on Linux, and numbers in the model checker and on a simulated machine.
 //!
-//! The policies and distributions are those of Modelski's dissertation. Parking, and the rest that
-//! it leaves out, follows the schedulers of Go and Tokio.
+//! The policies and distributions are those of Modelski's dissertation. Parking, and other parts
+//! that it leaves out, follow the schedulers of Go and Tokio.
 
 mod asked;
 mod boxed;

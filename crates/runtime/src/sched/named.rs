@@ -1,4 +1,4 @@
-//! Policies by name, for settings and for other languages.
+//! Policies by name, for settings and for bindings to other languages.
 
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -12,11 +12,11 @@ use super::scheme::{InBlocks, Scheme};
 use super::slot::LifoSlot;
 use super::spread::{Neighbours, Share, Spread, Steal};
 
-/// No policy has this name.
+/// The error for a name that no policy has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownPolicy(String);
 
-/// How old a task is that the adaptive order doesn't pass over any more.
+/// The age from which on the adaptive order does not pass over a task, in nanoseconds.
 const AGE_NS: u64 = 1_000_000;
 
 /// The policy named `order/spread`, or `order/spread/blocks`; without `/spread` it is `steal-half`.
@@ -34,8 +34,8 @@ const AGE_NS: u64 = 1_000_000;
 /// | `steal-half`, `steal-one` | [`Steal`] |
 /// | `neighbours-N` | [`Neighbours`] of the range `N`, half |
 ///
-/// With `/blocks`, a worker has its tasks [`InBlocks`], and otherwise in a deque; `lifo-slot` has
-/// none.
+/// With `/blocks`, a worker's queue is [`InBlocks`], and otherwise a deque; `lifo-slot` has no such
+/// variant.
 impl<P: Platform> FromStr for BoxedPolicy<P> {
     type Err = UnknownPolicy;
 
@@ -59,12 +59,12 @@ fn range(spread: &str) -> Option<usize> {
     positive(spread.strip_prefix("neighbours-")?)
 }
 
-/// The number behind a dash, from 1 on; `usual` without both.
+/// Parses a dash and a number from 1 on; returns `usual` if there is neither.
 fn number<N: FromStr + Default + PartialEq>(rest: &str, usual: N) -> Option<N> {
     if rest.is_empty() { Some(usual) } else { positive(rest.strip_prefix('-')?) }
 }
 
-/// A number from 1 on, in digits and nothing else.
+/// Parses a number from 1 on, of digits only.
 fn positive<N: FromStr + Default + PartialEq>(digits: &str) -> Option<N> {
     let digits = Some(digits).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
     digits.parse().ok().filter(|number| *number != N::default())

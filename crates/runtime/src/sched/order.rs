@@ -3,16 +3,16 @@
 //! | order | which task is next | starvation-free |
 //! |---|---|---|
 //! | [`Fifo`] | the first that became ready | yes |
-//! | [`Lifo`] | the last, whose data is in the cache still | no |
-//! | [`Stochastic`] | the first, in `first` of 256 cases, else the last | almost surely |
+//! | [`Lifo`] | the last, whose data is still in the cache | no |
+//! | [`Stochastic`] | the first, in `first` of 256 cases; otherwise the last | almost surely |
 //! | [`Switch`] | the first ones for a while, then the last ones | yes |
 //! | [`Reverse`] | the last; each `every`th time the first | yes |
-//! | [`Adaptive`] | the last, until some have waited for long; then these, the first first | yes |
+//! | [`Adaptive`] | the last, until some have waited for long; then these, in order | yes |
 //!
 //! Starvation-free: a ready task runs after a finite time, even if each task makes others ready for
-//! ever. `tests/sim_starvation.rs` shows for each order whether it is.
+//! ever. `tests/sim_starvation.rs` shows this, or its absence, for each order.
 
-/// Which end of its queue a worker takes from.
+/// The end of its queue from which a worker takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The first that was put in.
@@ -26,17 +26,17 @@ pub trait Order: Send + Sync {
     /// The state that a worker keeps from one task to the next.
     type State: Default + Send;
 
-    /// Which end is next.
+    /// Returns the end from which the next task is taken.
     fn next(&self, state: &mut Self::State, ask: &impl Ask) -> End;
 }
 
-/// The questions that an order may ask its worker.
+/// Queries that an order may make.
 pub trait Ask {
-    /// A number that looks random.
+    /// Returns a pseudo-random number.
     fn random(&self) -> u32;
-    /// How many tasks the worker has, the next included; thieves may take some at once.
+    /// Returns how many tasks the worker has, including the next; thieves may take some at once.
     fn tasks(&self) -> u64;
-    /// Nanoseconds of the monotonic clock.
+    /// Returns the time of the monotonic clock, in nanoseconds.
     fn now_ns(&self) -> u64;
 }
 
@@ -66,10 +66,10 @@ impl Order for Lifo {
     }
 }
 
-/// First in, first out by lot; last in, first out otherwise.
+/// Takes the first task at random, with a given probability; otherwise the last.
 #[derive(Clone, Copy, Debug)]
 pub struct Stochastic {
-    /// In how many of 256 cases the first is taken.
+    /// In how many of 256 cases the first task is taken.
     pub first: u8,
 }
 
@@ -82,15 +82,15 @@ impl Order for Stochastic {
     }
 }
 
-/// The other end after each `every` tasks.
+/// Changes to the other end after each `every` tasks.
 #[derive(Clone, Copy, Debug)]
 pub struct Switch {
-    /// How many tasks are taken from one end; 0 counts as 1.
+    /// The number of tasks taken from one end; 0 counts as 1.
     pub every: u32,
 }
 
 impl Order for Switch {
-    /// How many tasks were taken.
+    /// Number of tasks taken.
     type State = u32;
 
     #[inline]
@@ -104,12 +104,12 @@ impl Order for Switch {
 /// Last in, first out, except that each `every`th task is the first.
 #[derive(Clone, Copy, Debug)]
 pub struct Reverse {
-    /// After how many tasks the first is next; 0 counts as 1.
+    /// The period, in tasks, at which the first is taken; 0 counts as 1.
     pub every: u32,
 }
 
 impl Order for Reverse {
-    /// How many tasks were taken.
+    /// Number of tasks taken.
     type State = u32;
 
     #[inline]
@@ -119,25 +119,23 @@ impl Order for Reverse {
     }
 }
 
-/// Last in, first out, until some tasks have waited for `age_ns` nanoseconds; then these, the first
-/// first.
-/// A worker remembers when it has last read the clock for this, and how many tasks there were then.
-/// So a task waits at most twice that time before its turn comes, and then for the tasks that were
-/// there before it. The order costs a reading of the clock for each task, unless that is the only
-/// one.
-/// It costs a look at the clock for a task, unless that is the only one.
+/// Last in, first out, until some tasks have waited for `age_ns` nanoseconds; then these, in order.
+///
+/// A worker remembers when it last read the clock for this, and how many tasks it had then. So a
+/// task waits at most twice that time before its turn comes, and then for the tasks that were there
+/// before it. Reads the clock once for each task, unless it is the only one.
 #[derive(Clone, Copy, Debug)]
 pub struct Adaptive {
-    /// For how long the last tasks go first, in nanoseconds.
+    /// For how long the last tasks are preferred, in nanoseconds.
     pub age_ns: u64,
 }
 
 /// The state of a worker of an [`Adaptive`] order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mark {
-    /// How many of the worker's tasks were there then, at most: thieves take from these, unseen.
+    /// The number of tasks left of those at that reading, at most: thieves take from these, unseen.
     old: u64,
-    /// When that was.
+    /// The time of that reading.
     since_ns: u64,
     /// Whether these old tasks are next.
     due: bool,

@@ -6,8 +6,7 @@ use core::marker::PhantomData;
 use antiphon_platform::{Budget, Platform};
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen, WorkQueue};
 
-/// A scheduling policy. It is a value, and its type is known to the workers, so a call of it costs
-/// nothing extra.
+/// A scheduling policy. It is a value whose type the workers know, so calls to it can be inlined.
 ///
 /// ```
 /// use antiphon_platform::Platform;
@@ -45,14 +44,14 @@ use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen, WorkQueue};
 /// # Safety
 ///
 /// The policy puts each task that it is given into exactly one place, or gives it back. Each task
-/// that it hands out or gives back was given to it, and is in no place any more. So it makes up no
-/// [`Item`], and duplicates none. (It may forget one: that task never runs, but nothing else is
+/// that it hands out or gives back was given to it, and is no longer in any place. So it makes up
+/// no [`Item`], and duplicates none. (It may forget one: that task never runs, but nothing else is
 /// harmed.)
 pub unsafe trait Policy<P: Platform>: Send + Sync {
     /// The queue of each worker.
     type Queue: WorkQueue + Send + Sync;
-    /// The state that each worker keeps from one decision to the next; it holds no tasks. The next
-    /// worker in the same seat begins with a default one.
+    /// The state that each worker keeps between decisions; it holds no tasks. The next worker in
+    /// the same seat begins with a default one.
     type State: Default + Send;
 
     /// An empty queue.
@@ -83,8 +82,8 @@ pub unsafe trait Policy<P: Platform>: Send + Sync {
         shared.push(task)
     }
 
-    /// Whether the policy's own queues, from which every worker takes, seem to hold a task. No
-    /// worker sleeps while they do.
+    /// Returns whether the policy's own queues, from which every worker takes, seem to hold a task.
+    /// No worker sleeps while they do.
     fn has_tasks(&self) -> bool {
         false
     }
@@ -97,11 +96,11 @@ pub unsafe trait Policy<P: Platform>: Send + Sync {
     /// Takes the task to run next from the worker's own queue.
     fn pop(&self, own: &Own<'_, Self::Queue>, state: &mut Self::State) -> Option<Item>;
 
-    /// Steals for a worker that has no tasks: returns the first task, and puts further ones, if
-    /// there are any, into its own queue. [`Stolen::Retry`] means that there are tasks and the
-    /// worker should try again.
+    /// Steals for a worker without tasks: returns the first task, and puts further ones, if there
+    /// are any, into its own queue. [`Stolen::Retry`] means that there are tasks and the worker
+    /// should try again.
     ///
-    /// It must be short: no other worker is woken meanwhile.
+    /// Must be short: no other worker is woken meanwhile.
     fn steal(
         &self,
         own: &Own<'_, Self::Queue>,
@@ -114,13 +113,13 @@ pub unsafe trait Policy<P: Platform>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// If that queue is full, too; then the caller that made the task decides.
+    /// If that queue is full, too; the caller that made the task then decides.
     fn overflow(&self, shared: &RelaxedQueue<P>, task: Item) -> Result<(), Full> {
         shared.push(task)
     }
 
-    /// How long a worker without tasks spins before it sleeps, if there are not more threads than
-    /// CPUs.
+    /// Returns how long a worker without tasks spins before it sleeps, if there are no more threads
+    /// than CPUs.
     fn idle(&self) -> Budget {
         Budget::ns(P::sleep_cost_ns())
     }
@@ -130,7 +129,7 @@ pub unsafe trait Policy<P: Platform>: Send + Sync {
 pub struct Own<'a, Q> {
     pub(super) queue: &'a Q,
     seat: usize,
-    /// The queue stays with one thread.
+    /// Not `Send`: the queue belongs to one thread.
     owner: PhantomData<*const ()>,
 }
 
@@ -165,7 +164,7 @@ impl<'a, Q: WorkQueue> Own<'a, Q> {
         Self { queue, seat, owner: PhantomData }
     }
 
-    /// The seat of the worker.
+    /// Returns the seat of the worker.
     #[must_use]
     pub fn seat(&self) -> usize {
         self.seat
@@ -177,41 +176,41 @@ impl<'a, Q: WorkQueue> Own<'a, Q> {
     ///
     /// If there is no room.
     pub fn push(&self, task: Item) -> Result<(), Full> {
-        // SAFETY: `new`; so too below.
+        // SAFETY: the caller of `new` owns the queue while this exists.
         unsafe { self.queue.push(task) }
     }
 
     /// Publishes the tasks appended so far, for a queue that keeps some private to its worker.
     /// Returns `false` if there is no room for that.
     pub fn share(&self) -> bool {
-        // SAFETY: as in `push`.
+        // SAFETY: the caller of `new` owns the queue.
         unsafe { self.queue.share() }
     }
 
-    /// Whether thieves find no more here than at the last call.
+    /// Returns whether thieves find no more tasks here than at the last call.
     pub(super) fn keeps_last(&self) -> bool {
-        // SAFETY: as in `push`.
+        // SAFETY: the caller of `new` owns the queue.
         unsafe { self.queue.keeps_last() }
     }
 
-    /// The number of tasks in the queue, private ones included. It may be out of date at once.
+    /// Returns the number of tasks in the queue, private ones included. May be stale at once.
     #[must_use]
     pub fn count(&self) -> u64 {
-        // SAFETY: as in `push`.
+        // SAFETY: the caller of `new` owns the queue.
         unsafe { self.queue.own_count() }
     }
 
     /// Takes the task that was appended last.
     #[must_use]
     pub fn pop_back(&self) -> Option<Item> {
-        // SAFETY: as in `push`.
+        // SAFETY: the caller of `new` owns the queue.
         unsafe { self.queue.pop_back() }
     }
 
     /// Takes the task that was appended first.
     #[must_use]
     pub fn pop_front(&self) -> Option<Item> {
-        // SAFETY: as in `push`.
+        // SAFETY: the caller of `new` owns the queue.
         unsafe { self.queue.pop_front() }
     }
 
@@ -224,15 +223,16 @@ impl<'a, Q: WorkQueue> Own<'a, Q> {
         if let Some(task) = self.pop_front() {
             return Stolen::Got(task);
         }
-        // SAFETY: as in `push`. It has nothing, and is another queue: `Others` leaves it out.
-        // `share` has no `Own`, each of which is borrowed from a worker that runs a policy.
+        // SAFETY: the caller of `new` owns the queue. It is empty, and not the victim's: `Others`
+        // leaves it out. `share` has no `Own`, each of which is borrowed from a worker that runs a
+        // policy.
         unsafe { victim.0.steal_into(self.queue, share) }
     }
 }
 
 impl<Q: WorkQueue> Victim<'_, Q> {
-    /// The number of tasks that the victim seems to have (of blocks of tasks, if thieves take
-    /// blocks). It may be out of date at once.
+    /// Returns the number of tasks that the victim seems to have (of blocks of tasks, if thieves
+    /// take blocks). May be stale at once.
     #[must_use]
     pub fn tasks(&self) -> u64 {
         self.0.count()
@@ -244,14 +244,15 @@ impl<'a, Q> Others<'a, Q> {
         Self { queues, me }
     }
 
-    /// The number of other workers.
+    /// Returns the number of other workers.
     #[must_use]
     pub fn count(&self) -> usize {
         self.queues.count() - 1
     }
 
-    /// The other worker at this rank of distance: one above, one below, two above and so on, by
-    /// number, in a ring. Workers have neighbouring numbers if their CPUs are near each other.
+    /// Returns the other worker at this rank of distance: one above, one below, two above and so
+    /// on, by number, in a ring. Workers have neighbouring numbers if their CPUs are near each
+    /// other.
     ///
     /// # Panics
     ///
@@ -264,7 +265,7 @@ impl<'a, Q> Others<'a, Q> {
         Victim(self.queues.of(number % all))
     }
 
-    /// The worker of this number; `None` if it is the caller, or if there is none.
+    /// Returns the worker of this number; `None` if it is the caller, or if there is none.
     #[must_use]
     pub fn worker(&self, number: usize) -> Option<Victim<'a, Q>> {
         let is_other = number < self.queues.count() && number != self.me;
@@ -272,7 +273,7 @@ impl<'a, Q> Others<'a, Q> {
     }
 
     /// Calls `steal` for the other workers at these ranks until one has a task. Returns
-    /// [`Stolen::Retry`] if none had one, but one might.
+    /// [`Stolen::Retry`] if none had one, but one might have.
     pub fn try_each(
         &self,
         ranks: impl Iterator<Item = usize>,

@@ -1,9 +1,9 @@
-//! How a task is put in: what a thread tells [`Crew::submit`](super::Crew::submit) and
-//! [`Worker::push`](super::Worker::push) beside the task.
+//! Submission of a task: the arguments of [`Crew::submit`](super::Crew::submit) and
+//! [`Worker::push`](super::Worker::push) other than the task.
 
 use core::cell::Cell;
 
-/// How a task is put in. All of it is usual in [`Put::PLAIN`]:
+/// How a task is submitted. [`Put::PLAIN`] has the usual values:
 ///
 /// ```
 /// use antiphon_runtime::sched::{Put, Room};
@@ -13,8 +13,8 @@ use core::cell::Cell;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Put<'a> {
-    /// A deadline, a priority, a stage: what a rank means is up to the policy, and most policies
-    /// ignore it.
+    /// A deadline, a priority, or a stage: the policy defines the meaning of a rank, and most
+    /// policies ignore it.
     pub rank: Option<u64>,
     /// The action if there is no room.
     pub room: Room,
@@ -24,10 +24,10 @@ pub struct Put<'a> {
     pub outside: bool,
 }
 
-/// The treatment of a task for which there is no room.
+/// What happens to a task for which there is no room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Room {
-    /// The caller gets it back.
+    /// The caller gets the task back.
     Refuse,
     /// The caller sleeps until there is room, and gets the task back only if the crew is closed. A
     /// worker that has a seat would wait for itself: it gets the task back at once.
@@ -41,13 +41,13 @@ pub enum Room {
 pub enum Wake<'a> {
     /// At once: one worker.
     Now,
-    /// Later: the task is counted here, if other workers can find it. The caller
-    /// [tells](super::Crew::tell) the workers of all that it has counted.
+    /// Later: the task is added to this count, if other workers can find it. The caller
+    /// [tells](super::Crew::tell) the workers of all tasks that it has counted.
     Later(&'a Cell<usize>),
 }
 
 impl Put<'_> {
-    /// Without a rank; wakes a worker, and may be refused.
+    /// No rank; wakes a worker, and may be refused.
     pub const PLAIN: Self =
         Self { rank: None, room: Room::Refuse, wake: Wake::Now, outside: false };
 }

@@ -5,10 +5,10 @@ use antiphon_sync::queue::{Full, Item, Lot, RankedQueue, RelaxedQueue, Stolen};
 
 use super::policy::{Others, Own, Policy};
 
-/// The task with the least key is next, of the tasks of all workers and those from outside.
+/// The task with the least key is next, among the tasks of all workers and those from outside.
 ///
-/// All workers take from one [`RankedQueue`]. With one shard the order is exact; with two for each
-/// worker they meet seldom, and take tasks that are nearly first.
+/// All workers take from one [`RankedQueue`]. With one shard the order is exact; with two shards
+/// per worker they contend seldom, and take tasks that are nearly first.
 ///
 /// ```
 /// use antiphon_platform::Platform;
@@ -28,20 +28,20 @@ pub struct Ranked<P: Platform, K> {
     tasks: RankedQueue<P>,
 }
 
-/// The keys that tasks are ordered by.
+/// The keys by which tasks are ordered.
 pub trait Key: Send + Sync {
-    /// The key of a task that is ready at `now_ns`, by its rank if it has one. The least key is
-    /// next.
+    /// Returns the key of a task that is ready at `now_ns`, from its rank if it has one. The least
+    /// key is next.
     fn key(&self, rank: Option<u64>, now_ns: impl FnOnce() -> u64) -> u64;
 }
 
 /// A rank is a deadline, in nanoseconds of the monotonic clock: the earliest first.
 ///
-/// Starvation-free if deadlines advance with time; tasks whose deadlines have long passed, added
-/// for ever, starve the others.
+/// Starvation-free if deadlines advance with time; an endless stream of tasks whose deadlines have
+/// long passed starves the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadlines {
-    /// The time from when a task is ready until it is due, if it was given no deadline.
+    /// The time from when a task is ready until it is due, if it has no deadline, in nanoseconds.
     pub usual_ns: u64,
 }
 
@@ -52,13 +52,13 @@ impl Key for Deadlines {
 }
 
 /// A rank is a level of priority, 0 the most urgent; each level is worth `level_ns`. A task is
-/// overtaken by those that become ready within that time, for each level that they are above it. So
-/// it is starvation-free.
+/// overtaken only by tasks that become ready within that time per level by which they are above it.
+/// So it is starvation-free.
 #[derive(Clone, Copy, Debug)]
 pub struct Aging {
-    /// How much older a task has to be to go first, for each level below.
+    /// How much older a task must be to go first, per level, in nanoseconds.
     pub level_ns: u64,
-    /// The level of a task that was given none.
+    /// The level of a task without a rank.
     pub usual: u64,
 }
 
@@ -70,7 +70,7 @@ impl Key for Aging {
 }
 
 impl<P: Platform, K: Key> Ranked<P, K> {
-    /// A policy of `shards` shards, with room for `capacity` tasks in each.
+    /// Creates a policy with `shards` shards, with room for `capacity` tasks in each.
     ///
     /// # Panics
     ///
@@ -93,7 +93,7 @@ fn lot<P: Platform>() -> Lot {
     Lot::new(P::random().into())
 }
 
-// SAFETY: tasks go into one queue each, and come out of queues.
+// SAFETY: each task goes into one queue, and tasks come only out of queues.
 unsafe impl<P: Platform, K: Key> Policy<P> for Ranked<P, K> {
     type Queue = ();
     type State = ();

@@ -1,4 +1,4 @@
-//! Requests: a worker without tasks asks a worker that has some, and that worker hands one over.
+//! Task requests: a worker without tasks asks a worker that has some to hand one over.
 //!
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
@@ -6,8 +6,8 @@
 //! | | `handed` | the worker asked, the taker | 0, [`TAKEN`], or a task for that worker |
 //!
 //! - DESK-1: a task that was handed over is on one desk until one worker takes it.
-//! - DESK-2: a task is handed over when another task is made ready. So the worker then looks for a
-//!   resting worker (CREW-2), which finds the task, on whichever desk it is.
+//! - DESK-2: a task is handed over when another task is made ready. So the worker then checks for a
+//!   resting worker (CREW-2), which finds the task on any desk.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -18,13 +18,13 @@ use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
 use super::policy::{Others, Own, Policy};
 use crate::lines::Lines;
 
-/// A policy whose workers don't steal. A worker without tasks asks a worker drawn by lot. The
-/// worker that was asked hands over its first task when it makes the next one ready. So only its
-/// own worker writes to a queue; and a worker that is in a long task, and makes none ready, answers
-/// no request: the others look again and again for as long as it has tasks.
+/// A policy whose workers don't steal. A worker without tasks asks a randomly chosen worker, which
+/// hands over its first task when it makes the next one ready. So only its own worker writes to a
+/// queue; and a worker that is in a long task, and makes none ready, answers no request: the others
+/// check again and again for as long as it has tasks.
 ///
-/// The dissertation's requests, and as slow here as there: steal, unless your queues can't be
-/// stolen from.
+/// The dissertation's requests, and as slow here as there: prefer stealing, unless your queues
+/// can't be stolen from.
 pub struct Requests<P: Platform, Y> {
     policy: Y,
     is_sticky: bool,
@@ -36,14 +36,13 @@ struct Desk<P: Platform> {
     handed: P::U64,
 }
 
-/// The desk's request is being answered: a worker is about to hand a task over. No [`Item`] is
-/// this.
+/// The value of `handed` while a worker is about to hand a task over. No [`Item`] has this value.
 const TAKEN: u64 = 1;
 
 impl<P: Platform, Y: Policy<P>> Requests<P, Y> {
-    /// For `workers` workers. Workers beyond these do as the policy says, take tasks that were
-    /// handed to others and not taken, and are not asked. A worker without tasks asks another one
-    /// when it looks again.
+    /// Creates the policy for `workers` workers. Workers beyond these use the wrapped policy, take
+    /// tasks that were handed to others and not taken, and are not asked. A worker without tasks
+    /// asks another one at its next check.
     pub fn new(policy: Y, workers: usize) -> Self {
         let desk = || Lines(Desk { asked: P::U32::ZERO, handed: P::U64::ZERO });
         Self { policy, is_sticky: false, desks: (0..workers).map(|_| desk()).collect() }
@@ -63,7 +62,7 @@ impl<P: Platform, Y: Policy<P>> Requests<P, Y> {
     #[inline]
     fn answer(&self, own: &Own<'_, Y::Queue>) {
         let asked = self.desk(own.seat()).map(|desk| &desk.asked);
-        // Relaxed, both: a number, and nothing more.
+        // Relaxed, both: only the number is used.
         if let Some(asked) = asked.filter(|asked| asked.load(Relaxed) != 0) {
             self.hand(asked.swap(0, Relaxed), own);
         }
@@ -77,16 +76,16 @@ impl<P: Platform, Y: Policy<P>> Requests<P, Y> {
             desk.filter(|desk| desk.handed.compare_exchange(0, TAKEN, Relaxed, Relaxed).is_ok());
         let Some(desk) = free else { return };
         let word = own.pop_front().map_or(0, Item::word);
-        // Release: what was done before it became ready; pairs with the acquire in `take`.
+        // Release: the accesses before the task became ready; pairs with the acquire in `take`.
         desk.handed.store(word, Release);
     }
 
-    /// DESK-2: takes a task from a desk whose worker has something else to do, or rests.
+    /// DESK-2: takes a task from a desk whose worker is busy, or rests.
     fn left(&self) -> Option<Item> {
         self.desks.iter().find_map(|desk| desk.0.take())
     }
 
-    /// Asks a worker, unless the policy is sticky and one is asked already.
+    /// Asks a worker, unless the policy is sticky and a request is pending.
     fn ask(&self, me: usize, last: &mut Option<u32>, others: &Others<'_, Y::Queue>) {
         let name = me as u32 + 1;
         // Relaxed, here and below: as in `answer`.
@@ -94,7 +93,7 @@ impl<P: Platform, Y: Policy<P>> Requests<P, Y> {
             if self.is_sticky && asked.load(Relaxed) == name {
                 return;
             }
-            // If it names another worker, it was answered.
+            // If it names another worker, the request was answered.
             let _: Result<u32, u32> = asked.compare_exchange(name, 0, Relaxed, Relaxed);
         }
         let all = self.desks.len();
@@ -110,7 +109,7 @@ impl<P: Platform, Y: Policy<P>> Requests<P, Y> {
 
 impl<P: Platform> Desk<P> {
     fn is_empty(&self) -> bool {
-        // Relaxed: a thread that relies on it has fenced.
+        // Relaxed: a thread that relies on it has made a fence.
         self.handed.load(Relaxed) == 0
     }
 
@@ -125,7 +124,8 @@ impl<P: Platform> Desk<P> {
     }
 }
 
-// SAFETY: what the policy has handed out goes to one desk, and comes from there once (DESK-1).
+// SAFETY: a task that the policy has handed out goes to one desk, and comes from there once
+// (DESK-1).
 unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Requests<P, Y> {
     type Queue = Y::Queue;
     /// The policy's state, and the worker that was asked last.
@@ -161,7 +161,7 @@ unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Requests<P, Y> {
     }
 
     fn pop(&self, own: &Own<'_, Y::Queue>, state: &mut Self::State) -> Option<Item> {
-        // First, because a worker with tasks of its own for ever would leave it there.
+        // First, because a worker that always has its own tasks would leave it there.
         let handed = self.desk(own.seat()).and_then(Desk::take);
         handed.or_else(|| self.policy.pop(own, &mut state.0))
     }
@@ -181,7 +181,7 @@ unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Requests<P, Y> {
         if let Some(task) = desk.take() {
             return Stolen::Got(task);
         }
-        // Relaxed: as in `answer`. The worker has nothing, and that is the answer.
+        // Relaxed: as in `answer`. The worker has no task, which is the answer.
         if desk.asked.load(Relaxed) != 0 {
             desk.asked.store(0, Relaxed);
         }

@@ -1,5 +1,5 @@
 //! Policies made of three parts: the order in which a worker runs its tasks, how tasks spread, and
-//! the queue that holds the tasks of a worker.
+//! the queue that holds a worker's tasks.
 
 use core::marker::PhantomData;
 
@@ -10,7 +10,7 @@ use super::order::{Ask, End, Order};
 use super::policy::{Others, Own, Policy};
 use super::spread::Spread;
 
-/// A policy of an order and a spread, on a queue for each worker: a [`Deque`] by default.
+/// A policy made of an order and a spread, with a queue for each worker: by default a [`Deque`].
 ///
 /// ```
 /// use antiphon_runtime::sched::{InBlocks, Lifo, Neighbours, Scheme, Share};
@@ -31,17 +31,17 @@ pub struct Scheme<O, S, K = Deques> {
 ///
 /// # Safety
 ///
-/// Each queue is a new one, with nothing in it, and hands out what was put in, once: workers run
-/// what they find there.
+/// Each queue is new and empty, and hands out each task that was put in once: workers run what they
+/// find there.
 pub unsafe trait Queues: Send + Sync {
-    /// The queue.
+    /// The type of the queues.
     type Queue<P: Platform>: WorkQueue + Send + Sync + 'static;
 
     /// Returns an empty queue.
     fn queue<P: Platform>(&self) -> Self::Queue<P>;
 }
 
-/// A [`Deque`], in which others find each task at once.
+/// A [`Deque`], in which other workers find each task at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Deques {
     /// Room for this many tasks at first.
@@ -51,20 +51,20 @@ pub struct Deques {
 }
 
 /// A queue of [`Blocks`]: other workers find a block when it is full. So a worker checks once in
-/// `SIZE` tasks whether a worker is to be woken, and a thief takes half of the blocks. That is for
-/// many cores and many short tasks.
+/// `SIZE` tasks whether to wake another worker, and a thief takes half of the blocks. For many
+/// cores and many short tasks.
 ///
-/// Only the worker can run the tasks of the block that it fills. A task that takes long keeps back
-/// what it, or one before it, has made, even if other workers have nothing to do; and a task that
-/// waits for such a task by other means than the worker's waits for ever.
+/// Only the worker can run the tasks of the block that it is filling. A long task delays the tasks
+/// that it, or one before it, has made, even if other workers have nothing to do; and a task that
+/// waits for one of them by other means than the worker's waits for ever.
 /// [`Worker::share`](super::Worker::share) lets other workers find these tasks.
 #[derive(Clone, Copy, Debug)]
 pub struct InBlocks<const SIZE: usize = 16> {
-    /// The number of blocks that other workers find, at most.
+    /// The maximum number of blocks that other workers find.
     pub blocks: usize,
 }
 
-// SAFETY: it is made there.
+// SAFETY: the queue is a new one.
 unsafe impl Queues for Deques {
     type Queue<P: Platform> = Deque<P>;
 
@@ -73,7 +73,7 @@ unsafe impl Queues for Deques {
     }
 }
 
-// SAFETY: it is made there.
+// SAFETY: the queue is a new one.
 unsafe impl<const SIZE: usize> Queues for InBlocks<SIZE> {
     type Queue<P: Platform> = Blocks<P, SIZE>;
 
@@ -82,14 +82,14 @@ unsafe impl<const SIZE: usize> Queues for InBlocks<SIZE> {
     }
 }
 
-/// Room for 256 tasks at first, and for a million at most.
+/// Room for 256 tasks at first, and for at most a million.
 impl Default for Deques {
     fn default() -> Self {
         Self { capacity: 256, most: 1 << 20 }
     }
 }
 
-/// Room for a million tasks at most.
+/// Room for at most a million tasks.
 impl<const SIZE: usize> Default for InBlocks<SIZE> {
     fn default() -> Self {
         Self { blocks: (1 << 20) / SIZE }
@@ -97,12 +97,12 @@ impl<const SIZE: usize> Default for InBlocks<SIZE> {
 }
 
 impl<O, S> Scheme<O, S> {
-    /// Each worker has room for 256 tasks at first, and for a million at most.
+    /// Each worker has room for 256 tasks at first, and for at most a million.
     pub const fn new(order: O, spread: S) -> Self {
         Self { order, spread, queues: Deques { capacity: 256, most: 1 << 20 } }
     }
 
-    /// Each worker has room for `capacity` tasks at first, and for `most` at most.
+    /// Each worker has room for `capacity` tasks at first, and for at most `most`.
     #[must_use]
     pub fn capacity(self, capacity: usize, most: usize) -> Self {
         self.queues(Deques { capacity, most })
@@ -115,7 +115,7 @@ impl<O, S> Scheme<O, S> {
     }
 }
 
-// SAFETY: tasks go into one queue each, and come out of queues.
+// SAFETY: each task goes into one queue, and tasks come only out of queues.
 unsafe impl<P: Platform, O: Order, S: Spread, K: Queues> Policy<P> for Scheme<O, S, K> {
     type Queue = K::Queue<P>;
     type State = O::State;
@@ -141,7 +141,7 @@ unsafe impl<P: Platform, O: Order, S: Spread, K: Queues> Policy<P> for Scheme<O,
     }
 }
 
-/// Answers what a worker's order asks, for a queue of any kind.
+/// Answers the queries of a worker's order, for a queue of any kind.
 pub struct Asked<'a, 'b, P, Q> {
     own: &'a Own<'b, Q>,
     platform: PhantomData<P>,

@@ -1,5 +1,5 @@
-//! Which worker has which seat. A worker has its seat from its arrival until it leaves, unless the
-//! seat is taken from it while it is in a task.
+//! The worker slots, and the workers that have them. A worker has its seat from its arrival until
+//! it leaves, unless the seat is taken from it while it is in a task.
 //!
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
@@ -10,7 +10,7 @@
 //! | | `claim` | the worker, the claimer | [`NONE`], [`ASKED`] or [`TAKEN`] |
 //!
 //! A worker is *inside* while it calls the policy, searches or rests; a task runs *outside*. So for
-//! each task a worker makes two stores to a line of its own, and reads `claim` beside them.
+//! each task a worker makes two stores to its own line, and reads `claim` from it.
 //!
 //! ```text
 //!                       ASKED, then seen outside
@@ -19,11 +19,11 @@
 //!   └──────┘ ─────────────────────────────────────────► └───────┘
 //! ```
 //!
-//! - SEAT-1 (one owner): the contents of a seat belong to its worker while that is inside, and to
-//!   no other worker until the seat was taken from it or was left.
-//! - SEAT-2 (asymmetric): a worker goes inside, then checks for a claim. A thread that claims makes
-//!   a heavy fence, then checks whether the worker is inside. At least one of the two sees the
-//!   other. If both do, the exchange of `claim` decides.
+//! - SEAT-1 (one owner): the contents of a seat belong to its worker while it is inside, and to no
+//!   other worker until the seat was taken from it or was left.
+//! - SEAT-2 (asymmetric): a worker goes inside, then checks for a claim. A claiming thread makes a
+//!   heavy fence, then checks whether the worker is inside. At least one of the two sees the other.
+//!   If both do, the exchange of `claim` decides.
 //! - SEAT-3 (same task): a thread sees the same turn twice only if it sees one worker in one task:
 //!   workers that arrive and leave continue the count.
 //! - SEAT-4: one thread at a time takes seats away.
@@ -70,7 +70,7 @@ const OUTSIDE: u64 = 1;
 const TASK: u64 = 2;
 
 impl<P: Platform> Seats<P> {
-    /// Creates `seats` seats, for `workers` workers. There may be more workers than seats: the
+    /// Creates `seats` seats, for `workers` workers. If there are more workers than seats, the
     /// others are in a task, without a seat.
     pub(super) fn new(seats: usize, workers: usize) -> Self {
         let sitter = || Sitter {
@@ -85,18 +85,18 @@ impl<P: Platform> Seats<P> {
         }
     }
 
-    /// How many workers there may be.
+    /// Returns the limit of the number of workers.
     pub(super) fn sitters(&self) -> usize {
         self.sitters.len()
     }
 
     /// Takes a seat for an arriving worker. `None` if there is no such seat, another worker has it,
-    /// or there are as many workers as there may be.
+    /// or there are as many workers as permitted.
     pub(super) fn take(&self, number: usize) -> Option<Seat<'_, P>> {
         let (seat, name) = (&self.taken.get(number)?.0, number as u32 + 1);
-        // Acquire: SEAT-1, what its last owner has done; pairs with the release in `free`.
+        // Acquire: SEAT-1, the writes of its last owner; pairs with the release in `free`.
         seat.compare_exchange(0, 1, Acquire, Relaxed).ok()?;
-        // Acquire: the turn of the last; pairs with the release in the drop.
+        // Acquire: the turn of the last worker; pairs with the release in the drop.
         let is_free = |sitter: &Lines<Sitter<P>>| {
             sitter.0.seat.compare_exchange(0, name, Acquire, Relaxed).is_ok()
         };
@@ -112,72 +112,73 @@ impl<P: Platform> Seats<P> {
         Some(Seat { seats: self, number, sitter, worker, turn })
     }
 
-    /// The task that a worker is in or was in last, and whether it is outside now; `None`: no
-    /// worker is there.
+    /// Returns the task that a worker is in or was in last, and whether it is outside now; `None`:
+    /// there is no such worker.
     pub(super) fn turn_of(&self, sitter: usize) -> Option<(Turn, bool)> {
         let Sitter { seat, turn, .. } = &self.sitters[sitter].0;
         // Acquire: the seat is not that of an earlier worker; pairs with the release in `exit`.
         let turn = turn.load(Acquire);
-        // Relaxed: `take_from` looks again.
+        // Relaxed: `take_from` checks again.
         let is_there = seat.load(Relaxed) != 0;
         is_there.then_some((Turn(turn | OUTSIDE), turn % TASK == OUTSIDE))
     }
 
-    /// The seat that a worker has, or had; `None`: no worker is there. May be stale at once.
+    /// Returns the seat that a worker has, or had; `None`: there is no such worker. May be stale at
+    /// once.
     pub(super) fn seat_of(&self, sitter: usize) -> Option<usize> {
         // Relaxed: a hint.
         self.sitters[sitter].0.seat.load(Relaxed).checked_sub(1).map(|seat| seat as usize)
     }
 
-    /// Whether the worker has lost its seat.
+    /// Returns whether the worker has lost its seat.
     pub(super) fn is_away(&self, sitter: usize) -> bool {
         // Relaxed: a hint.
         self.sitters[sitter].0.claim.load(Relaxed) == TAKEN
     }
 
-    /// Notes that the seat of a worker was taken from it, and since when it was seen in its task.
+    /// Records that the seat of a worker was taken from it, and when it was first seen in its task.
     pub(super) fn note_since(&self, sitter: usize, since_ns: u64) {
         // Relaxed: a figure.
         self.sitters[sitter].0.since_ns.store(since_ns, Relaxed);
     }
 
-    /// When a worker that has lost its seat was first seen in its task; `None`: it is not away, or
-    /// has left by itself.
+    /// Returns when a worker that has lost its seat was first seen in its task; `None`: it is not
+    /// away, or has left its seat by itself.
     pub(super) fn away_since_ns(&self, sitter: usize) -> Option<u64> {
         // Relaxed: a figure.
         let since_ns = self.sitters[sitter].0.since_ns.load(Relaxed);
         (self.is_away(sitter) && since_ns != 0).then_some(since_ns)
     }
 
-    /// How many seats are taken.
+    /// Returns how many seats are taken.
     pub(super) fn count(&self) -> usize {
         // Acquire: CREW-6, a worker that has left a seat is away; pairs with the release in `free`.
         self.taken.iter().filter(|seat| seat.0.load(Acquire) != 0).count()
     }
 
-    /// Whether a worker that has lost its seat is still there.
+    /// Returns whether a worker that has lost its seat still exists.
     pub(super) fn is_any_away(&self) -> bool {
-        // Acquire: CREW-6, what a worker that has gone has put in; pairs with the release in the
-        // drop.
+        // Acquire: CREW-6, the tasks that a worker has submitted before it ended; pairs with the
+        // release in the drop.
         self.sitters.iter().any(|sitter| sitter.0.claim.load(Acquire) == TAKEN)
     }
 
     /// Takes the seat from a worker that is still in the task `seen`; the seat is free then. `None`
     /// if the worker is no longer in that task, or the platform has no heavy fence.
     ///
-    /// One caller at a time: SEAT-4.
+    /// May be called by one thread at a time: SEAT-4.
     pub(super) fn take_from(&self, sitter: usize, seen: Turn) -> Option<usize> {
         let Sitter { seat, claim, turn, .. } = &self.sitters[sitter].0;
         // Relaxed: SEAT-3, if the seat is another worker's, so is the turn, below.
         let number = seat.load(Relaxed).checked_sub(1)? as usize;
-        // Acquire: SEAT-3, that a worker is inside, or gone; pairs with the releases in `insist`
-        // and the drop.
+        // Acquire: SEAT-3, that a worker is inside, or has ended; pairs with the releases in
+        // `insist` and the drop.
         claim.compare_exchange(NONE, ASKED, Acquire, Relaxed).ok()?;
         // SEAT-2: pairs with the light fence in `enter`.
         let fenced = P::heavy_fence().is_ok();
-        // Acquire: SEAT-1, what the worker has done inside; pairs with the release in `exit`.
+        // Acquire: SEAT-1, the worker's writes while inside; pairs with the release in `exit`.
         let next = if fenced && turn.load(Acquire) == seen.0 { TAKEN } else { NONE };
-        // Relaxed: the turn, and the seat, say what is handed over.
+        // Relaxed: the turn, and the seat, order what is handed over.
         let decided = claim.compare_exchange(ASKED, next, Relaxed, Relaxed).is_ok();
         (decided && next == TAKEN).then(|| {
             self.free(number);
@@ -209,7 +210,7 @@ impl<P: Platform> Seat<'_, P> {
         self.sitter.claim.load(Relaxed) != TAKEN
     }
 
-    /// The worker goes inside; `false` if its seat was taken from it.
+    /// Moves the worker inside; `false` if its seat was taken from it.
     #[inline]
     #[must_use]
     pub(super) fn enter(&mut self) -> bool {
@@ -233,7 +234,7 @@ impl<P: Platform> Seat<'_, P> {
         has_seat
     }
 
-    /// The worker goes outside, to the task that it was in.
+    /// Moves the worker outside, to the task that it was in.
     #[inline]
     pub(super) fn exit(&mut self) {
         self.turn |= OUTSIDE;
@@ -241,18 +242,18 @@ impl<P: Platform> Seat<'_, P> {
         self.sitter.turn.store(self.turn, Release);
     }
 
-    /// The worker goes outside, to another task.
+    /// Moves the worker outside, to a new task.
     #[inline]
     pub(super) fn begin(&mut self) {
         self.turn = self.turn.wrapping_add(TASK);
         self.exit();
     }
 
-    /// The worker, which is inside, leaves its seat and has none from now on.
+    /// Gives up the seat of the worker, which is inside; it has none from now on.
     pub(super) fn leave(&mut self) {
         // Relaxed: a figure.
         self.sitter.since_ns.store(0, Relaxed);
-        // Relaxed: a claiming thread sees it inside.
+        // Relaxed: a claiming thread sees the worker inside.
         self.sitter.claim.store(TAKEN, Relaxed);
         self.seats.free(self.number);
     }
@@ -263,10 +264,10 @@ impl<P: Platform> Drop for Seat<'_, P> {
         if self.enter() {
             self.seats.free(self.number);
         } else {
-            // Inside, for a thread that claims from here on. Relaxed: published with the claim.
+            // Inside, for a thread that claims after this. Relaxed: published with the claim.
             self.sitter.turn.store(self.turn & !OUTSIDE, Relaxed);
-            // Release: SEAT-3, that the worker is gone; CREW-6, what it has put in; pairs with the
-            // acquires in `take_from` and `is_any_away`.
+            // Release: SEAT-3, that the worker has ended; CREW-6, the tasks that it has submitted;
+            // pairs with the acquires in `take_from` and `is_any_away`.
             self.sitter.claim.store(NONE, Release);
         }
         // Release: SEAT-3; the turn; pairs with the acquire in `take`.

@@ -1,4 +1,4 @@
-//! Several queues of one worker, each for the tasks of one policy.
+//! The queues of one worker under several policies: one queue per policy.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::Relaxed;
@@ -12,20 +12,20 @@ use super::policy::{Own, QueuesOf};
 /// A worker's queues, one for each policy.
 pub struct Several<P: Platform> {
     queues: Box<[AnyQueue]>,
-    /// The queue that was put in last. The worker's.
+    /// The queue that was last put in charge; used only by the worker.
     last: P::U32,
 }
 
 impl<'a, P: Platform> Own<'a, Several<P>> {
-    /// The worker's queue for a policy.
+    /// Returns the worker's queue for a policy.
     pub(super) fn of(&self, policy: usize) -> Own<'a, AnyQueue> {
         self.part(|queues| &queues.queues[policy])
     }
 
-    /// Sends what is put in next to this policy.
+    /// Makes this policy's queue the target of further pushes.
     pub(super) fn turn_to(&self, policy: usize) {
         let last = &self.queue.last;
-        // Relaxed, both: the worker's own.
+        // Relaxed, both: only the worker uses it.
         if last.load(Relaxed) as usize != policy {
             last.store(policy as u32, Relaxed);
         }
@@ -60,16 +60,16 @@ impl<P: Platform> Several<P> {
     }
 
     fn last(&self) -> &AnyQueue {
-        // Relaxed: the worker's own.
+        // Relaxed: only the worker uses it.
         &self.queues[self.last.load(Relaxed) as usize]
     }
 }
 
-/// As one queue. A task is put into the queue of the last policy; a task is taken from whichever
-/// queue has one.
+/// The queues as one: a task is put into the queue of the last policy, and is taken from any queue
+/// that has one.
 impl<P: Platform> WorkQueue for Several<P> {
     unsafe fn push(&self, item: Item) -> Result<(), Full> {
-        // SAFETY: of the caller; so too below.
+        // SAFETY: the caller's contract, here and below.
         unsafe { self.last().push(item) }
     }
 

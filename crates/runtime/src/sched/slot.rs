@@ -6,11 +6,11 @@ use antiphon_sync::queue::{Item, Slotted, Stolen};
 use super::policy::{Others, Own, Policy};
 use super::spread::Spread;
 
-/// The task that was made ready last is next, because its data is still in the cache, but at most
+/// The task that became ready last is next, because its data is still in the cache, but at most
 /// `in_a_row` times in a row; then the first is next. Starvation-free.
 ///
-/// The last task is in a [slot](Slotted) of its own, from which other workers take it when it is
-/// `age_ns` old: a worker that is busy for long keeps no task to itself.
+/// The last task is in a separate [slot](Slotted), from which other workers take it when it is
+/// `age_ns` old: a worker that is in a long task does not keep it.
 ///
 /// ```
 /// use antiphon_runtime::sched::{LifoSlot, Share, Steal};
@@ -28,13 +28,13 @@ pub struct LifoSlot<S> {
 }
 
 impl<S> LifoSlot<S> {
-    /// Three in a row, as Tokio has it; others take the last when it is 100 µs old, as in Kotlin's
-    /// coroutines. Room for 256 tasks at first, and for a million at most.
+    /// Three in a row, as in Tokio; others take the last task when it is 100 µs old, as in Kotlin's
+    /// coroutines. Room for 256 tasks at first, and for at most a million.
     pub const fn new(spread: S) -> Self {
         Self { spread, in_a_row: 3, age_ns: 100_000, capacity: 256, most: 1 << 20 }
     }
 
-    /// After `in_a_row` tasks in a row from the slot, the first is next.
+    /// After `in_a_row` consecutive tasks from the slot, the first task of the queue is next.
     #[must_use]
     pub fn in_a_row(self, in_a_row: u32) -> Self {
         Self { in_a_row, ..self }
@@ -46,18 +46,18 @@ impl<S> LifoSlot<S> {
         Self { age_ns, ..self }
     }
 
-    /// Each worker has room for `capacity` tasks at first, and for `most` at most, beside the one
-    /// in the slot.
+    /// Each worker has room for `capacity` tasks at first, and for at most `most`, in addition to
+    /// the one in the slot.
     #[must_use]
     pub fn capacity(self, capacity: usize, most: usize) -> Self {
         Self { capacity, most, ..self }
     }
 }
 
-// SAFETY: tasks go into one queue each, and come out of queues.
+// SAFETY: each task goes into one queue, and tasks come only out of queues.
 unsafe impl<P: Platform, S: Spread> Policy<P> for LifoSlot<S> {
     type Queue = Slotted<P>;
-    /// How many tasks in a row were from the slot.
+    /// Number of consecutive tasks from the slot.
     type State = u32;
 
     fn queue(&self) -> Slotted<P> {
@@ -89,7 +89,7 @@ impl<P: Platform> Own<'_, Slotted<P>> {
     /// Takes the task in the slot.
     #[must_use]
     pub fn pop_slot(&self) -> Option<Item> {
-        // SAFETY: `new`.
+        // SAFETY: the caller of `Own::new` owns the queue.
         unsafe { self.queue.pop_slot() }
     }
 }

@@ -1,18 +1,17 @@
-//! A policy's own queue for tasks that do not fit in a worker's queue.
+//! The overflow queue of a policy, for tasks that do not fit in a worker's queue.
 
 use antiphon_platform::{Budget, Platform};
 use antiphon_sync::queue::{Full, Item, Lot, MultiQueue, RankedQueue, RelaxedQueue, Stolen};
 
 use super::policy::{Others, Own, Policy};
 
-/// A policy with an overflow queue, apart from the queue for tasks from outside, for tasks that its
-/// workers have no room for. The queue has several shards, so that workers meet less. All workers
-/// take from it before they steal, and after every `EVERY` tasks, so that what is there does not
-/// starve.
+/// A policy with an overflow queue, separate from the queue for tasks from outside, for tasks that
+/// its workers have no room for. The queue has several shards, to reduce contention. All workers
+/// take from it before they steal, and after every `EVERY` tasks, so that its tasks do not starve.
 ///
-/// The dissertation's overflow queues are one that is [locked](Self::locked), one that is not, and
-/// one of five shards. Of one shard this is the second, and what a policy does by itself is much
-/// the same.
+/// The dissertation has three overflow queues: a [locked](Self::locked) one, one without a lock,
+/// and one of five shards. With one shard this is the second, which differs little from a policy
+/// without an overflow queue.
 pub struct Spill<P: Platform, Y> {
     policy: Y,
     spilt: Spilt<P>,
@@ -24,15 +23,16 @@ enum Spilt<P: Platform> {
     Locked(RankedQueue<P>),
 }
 
-/// Period, in tasks, at which a worker looks first at the overflow queue.
+/// Period, in tasks, at which a worker checks the overflow queue first.
 const EVERY: u32 = 61;
 
 impl<P: Platform, Y: Policy<P>> Spill<P, Y> {
-    /// With `shards` shards, each with room for `capacity` tasks, rounded up to a power of two.
+    /// Creates the policy with `shards` shards, each with room for `capacity` tasks, rounded up to
+    /// a power of two.
     ///
     /// # Panics
     ///
-    /// If there are to be no shards, or `capacity` is above 2³¹.
+    /// If `shards` is 0, or `capacity` is above 2³¹.
     pub fn new(policy: Y, shards: usize, capacity: usize) -> Self {
         Self::onto(policy, MultiQueue::new(shards, capacity))
     }
@@ -48,8 +48,8 @@ impl<P: Platform, Y: Policy<P>> Spill<P, Y> {
         Self { policy, spilt: Spilt::Free(spilt) }
     }
 
-    /// With one queue behind a lock, with room for `capacity` tasks. It is there to be compared
-    /// with.
+    /// Creates the policy with one queue behind a lock, with room for `capacity` tasks, for
+    /// comparison.
     ///
     /// # Panics
     ///
@@ -67,7 +67,8 @@ impl<P: Platform, Y: Policy<P>> Spill<P, Y> {
     }
 }
 
-// SAFETY: as of the policy in it; what that has no room for goes into one queue, and comes out.
+// SAFETY: the wrapped policy's contract; a task that it has no room for goes into one queue, and
+// comes out.
 unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Spill<P, Y> {
     type Queue = Y::Queue;
     /// The policy's state, and how many tasks the worker has asked for.

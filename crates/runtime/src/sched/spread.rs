@@ -1,9 +1,9 @@
 //! How tasks reach workers without tasks: from which workers they steal, and how many.
 //!
-//! The thief starts at a random one of the other workers, and tries each once, in an order that
-//! begins elsewhere each time. The dissertation draws from all workers including the thief, which
-//! then takes the next one: so one worker had twice the weight of the others, and the last was
-//! drawn by one thief only.
+//! The thief starts at a random one of the other workers, and tries each once, in an order with a
+//! random start. The dissertation draws from all workers including the thief, which then takes the
+//! next one: so one worker had twice the weight of the others, and the last was drawn by one thief
+//! only.
 
 use alloc::boxed::Box;
 
@@ -11,13 +11,13 @@ use antiphon_sync::queue::{Stolen, WorkQueue};
 
 use super::policy::{Others, Own, Victim};
 
-/// The way in which tasks spread.
+/// How tasks reach workers without tasks.
 ///
 /// # Safety
 ///
-/// As for [`Policy`](super::Policy): the spread hands out only tasks that it has stolen.
+/// See [`Policy`](super::Policy): the spread hands out only tasks that it has stolen.
 pub unsafe trait Spread: Send + Sync {
-    /// Takes tasks of others for a worker that has none.
+    /// Steals tasks for a worker that has none.
     fn steal<Q: WorkQueue>(
         &self,
         own: &Own<'_, Q>,
@@ -29,13 +29,13 @@ pub unsafe trait Spread: Send + Sync {
 /// How many of the victim's tasks a thief takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Share {
-    /// One.
+    /// One task.
     One,
-    /// Half, rounded up.
+    /// Half of the tasks, rounded up.
     #[default]
     Half,
-    /// Half, if the victim has at least this many tasks; fewer are left to the victim, which is
-    /// about to run them. So they wait if that worker is busy for long.
+    /// Half, if the victim has at least this many tasks; otherwise none, because the victim is
+    /// about to run them. So they wait if that worker is in a long task.
     HalfOfMany(u64),
 }
 
@@ -66,7 +66,7 @@ pub struct Steal {
     pub share: Share,
 }
 
-// SAFETY: what it hands out comes from a queue.
+// SAFETY: tasks are handed out only from queues.
 unsafe impl Spread for Steal {
     fn steal<Q: WorkQueue>(
         &self,
@@ -79,20 +79,20 @@ unsafe impl Spread for Steal {
     }
 }
 
-/// From the `range` nearest first, and then from the rest.
+/// Steals from the `range` nearest workers first, and then from the rest.
 ///
-/// The dissertation's neighbours take from these alone, and spin for ever. Here a thief that finds
-/// nothing among them looks farther before it sleeps; otherwise a task could wait for a worker that
-/// sleeps.
+/// The dissertation's neighbours steal only from these, and spin for ever. Here a thief that finds
+/// no task among them tries the others before it sleeps; otherwise a task could wait for a worker
+/// that sleeps.
 #[derive(Clone, Copy, Debug)]
 pub struct Neighbours {
-    /// How many workers are near.
+    /// The number of near workers.
     pub range: usize,
     /// How many tasks a thief takes.
     pub share: Share,
 }
 
-// SAFETY: what it hands out comes from a queue.
+// SAFETY: tasks are handed out only from queues.
 unsafe impl Spread for Neighbours {
     fn steal<Q: WorkQueue>(
         &self,
@@ -111,7 +111,7 @@ unsafe impl Spread for Neighbours {
 /// Steals from any worker, and first from one that is drawn by weight.
 ///
 /// A worker on a CPU of half the capacity takes twice as long for its tasks: with a weight of 2 it
-/// is asked first twice as often.
+/// is tried first twice as often.
 #[derive(Clone, Debug)]
 pub struct ByWeight {
     /// The weights of the workers, by number; 0 for those that are not there.
@@ -120,7 +120,7 @@ pub struct ByWeight {
     pub share: Share,
 }
 
-// SAFETY: what it hands out comes from a queue.
+// SAFETY: tasks are handed out only from queues.
 unsafe impl Spread for ByWeight {
     fn steal<Q: WorkQueue>(
         &self,
@@ -141,7 +141,7 @@ unsafe impl Spread for ByWeight {
     }
 }
 
-/// A number whose weight is not 0, other than `me`; `None` if there is none.
+/// Returns a number whose weight is not 0, other than `me`; `None` if there is none.
 fn drawn(weights: &[u32], me: usize, random: u32) -> Option<usize> {
     let others = || weights.iter().enumerate().filter(move |&(number, _)| number != me);
     let all: u64 = others().map(|(_, &weight)| u64::from(weight)).sum();
@@ -154,10 +154,10 @@ fn drawn(weights: &[u32], me: usize, random: u32) -> Option<usize> {
     others().find(|&(_, &weight)| passed(weight.into())).map(|(number, _)| number)
 }
 
-/// The numbers below `count`, each once, the first of them drawn evenly.
+/// Returns the numbers below `count`, each once, with an evenly drawn first number.
 fn shuffled(count: usize, random: u32) -> impl Iterator<Item = usize> {
     let (low, high) = (random as usize & 0xffff, random as usize >> 16);
-    // Without others, nothing is asked for below.
+    // If there are no others, no number is used below.
     let of = count.max(1);
     let step = (high % of + 1..).find(|&step| coprime(step, of)).unwrap_or(1);
     (0..count).map(move |turn| (low + turn * step) % of)

@@ -1,4 +1,4 @@
-//! Stages: a queue for each kind of task, and workers that are at home at one of them.
+//! Stages: a queue for each kind of task, and workers that each have a home stage.
 
 use alloc::boxed::Box;
 
@@ -8,26 +8,26 @@ use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
 use super::policy::{Others, Own, Policy};
 
 /// A task's rank is its stage, from 0 on; each stage has a queue, first in, first out. A worker
-/// runs the tasks of its own stage. If that has none, it runs those of other stages, the last stage
-/// first: what is begun is finished before more is begun.
+/// runs the tasks of its home stage. If that has none, it runs those of other stages, the last
+/// stage first: work in progress is finished before new work is begun.
 ///
-/// Workers are at home at the stages in turn, worker 0 at stage 0. Starvation-free if there are at
-/// least as many workers as stages: a stage without a home worker waits for the others.
+/// Home stages are assigned to workers in turn, stage 0 to worker 0. Starvation-free if there are
+/// at least as many workers as stages: a stage without a home worker waits for the others.
 ///
-/// The staged architecture of SEDA (SOSP 2001) and of the dissertation has threads for each stage,
-/// which do nothing else. That is a pool for each stage, whose tasks spawn into the next; here
-/// workers are lent to the other stages while their own has nothing.
+/// The staged architecture of SEDA (SOSP 2001) and of the dissertation has dedicated threads for
+/// each stage. That corresponds to a pool for each stage, whose tasks spawn into the next; here
+/// workers are lent to other stages while their own has no tasks.
 pub struct Staged<P: Platform> {
     stages: Box<[RelaxedQueue<P>]>,
 }
 
 impl<P: Platform> Staged<P> {
     /// Creates `stages` stages, each with room for `capacity` tasks, rounded up to a power of two.
-    /// A task without a rank is of stage 0, one whose rank is too large of the last stage.
+    /// A task without a rank belongs to stage 0, one whose rank is too large to the last stage.
     ///
     /// # Panics
     ///
-    /// If there are to be no stages, or `capacity` is above 2³¹.
+    /// If `stages` is 0, or `capacity` is above 2³¹.
     #[must_use]
     pub fn new(stages: usize, capacity: usize) -> Self {
         assert!(stages > 0, "no stages");
@@ -45,7 +45,7 @@ impl<P: Platform> Staged<P> {
     }
 }
 
-// SAFETY: tasks go into one queue each, and come out of queues.
+// SAFETY: each task goes into one queue, and tasks come only out of queues.
 unsafe impl<P: Platform> Policy<P> for Staged<P> {
     type Queue = ();
     type State = ();

@@ -1,17 +1,17 @@
-//! The surplus queue: it grows, and holds tasks that must not be refused when there is no room
-//! elsewhere.
+//! The unbounded queue for refused tasks: it holds tasks that must not be refused when there is no
+//! room elsewhere.
 //!
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
-//! | 0–1 | `top` | producers | the address of the node that was put in last; 0 if none |
-//! | 2–3 | `count` | all | how many there are or are about to be, minus one being taken |
+//! | 0–1 | `top` | producers | the address of the newest node; 0 if none |
+//! | 2–3 | `count` | all | number of tasks, including those being put in, without one being taken |
 //! | | `busy` | consumers | whether a consumer takes tasks out |
 //! | | `first` | consumers | the address of the first of the nodes that are in order |
 //!
 //! - SURPLUS-1: a producer links its node to the top by an exchange; a consumer takes all nodes
 //!   from the top at once. So no thread follows the link of a node that another thread owns.
 //! - SURPLUS-2: one consumer at a time takes tasks out, in the order in which they were put in; a
-//!   consumer that finds another at work retries later.
+//!   consumer that finds another one active retries later.
 
 use alloc::boxed::Box;
 use core::ptr::with_exposed_provenance_mut;
@@ -22,7 +22,7 @@ use antiphon_sync::queue::{Full, Item, Stolen};
 
 use crate::lines::Lines;
 
-/// A queue that has room as long as there is memory.
+/// A queue that is bounded only by memory.
 pub(super) struct Surplus<P: Platform> {
     top: Lines<P::U64>,
     taken: Lines<Taken<P>>,
@@ -39,7 +39,7 @@ struct Node<P: Platform> {
     next: P::U64,
 }
 
-/// How many tasks are taken at once, at most.
+/// The most tasks that are taken at once.
 const BATCH: usize = 32;
 
 impl<P: Platform> Surplus<P> {
@@ -49,7 +49,7 @@ impl<P: Platform> Surplus<P> {
         Self { top: Lines(P::U64::ZERO), taken: Lines(taken) }
     }
 
-    /// Puts an item in.
+    /// Appends an item.
     pub(super) fn push(&self, item: Item) {
         let node = Box::leak(Box::new(Node::<P> { item: P::U64::ZERO, next: P::U64::ZERO }));
         let address = (&raw mut *node).expose_provenance() as u64;
@@ -74,7 +74,8 @@ impl<P: Platform> Surplus<P> {
         if self.is_empty() {
             return Stolen::Empty;
         }
-        // Acquire: the nodes, as they were left; pairs with the release in the guard's drop.
+        // Acquire: the nodes, as the last consumer left them; pairs with the release in `Busy`'s
+        // drop.
         if self.taken.0.busy.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
             return Stolen::Retry;
         }
@@ -91,15 +92,15 @@ impl<P: Platform> Surplus<P> {
         Stolen::Got(item)
     }
 
-    /// How many tasks there are, or are about to be; may be stale at once.
+    /// Returns the number of tasks, including those being put in; may be stale at once.
     pub(super) fn len(&self) -> u64 {
         // Relaxed: a hint.
         self.taken.0.count.load(Relaxed)
     }
 
-    /// Whether there is nothing; may be stale at once.
+    /// Returns whether there are no tasks; may be stale at once.
     pub(super) fn is_empty(&self) -> bool {
-        // Relaxed: as in `push`.
+        // Relaxed: a resting worker sees the count by the fence of `notify`.
         self.taken.0.count.load(Relaxed) == 0
     }
 
@@ -108,7 +109,7 @@ impl<P: Platform> Surplus<P> {
     /// If `take` refuses, the task that it gives back stays in its place.
     fn pop_if(&self, take: impl FnOnce(Item) -> Result<(), Full>) -> Option<Item> {
         let Taken { count, first, .. } = &self.taken.0;
-        // Relaxed: it belongs to the caller, which has acquired `busy`.
+        // Relaxed: `first` belongs to the caller, which has acquired `busy`.
         let mut address = first.load(Relaxed);
         if address == 0 {
             // Acquire: SURPLUS-1, the nodes; pairs with the release in `push`.
@@ -117,7 +118,7 @@ impl<P: Platform> Surplus<P> {
         }
         let node = node::<P>(address)?;
         let item = Item::new(node.item.load(Relaxed))?;
-        // Before it is taken: if `take` panics, the task must not be taken again.
+        // Stored before `take`: if that panics, the task must not be taken again.
         first.store(node.next.load(Relaxed), Relaxed);
         // Relaxed, both: the consumer runs the task, or notifies.
         count.fetch_sub(1, Relaxed);
@@ -127,7 +128,7 @@ impl<P: Platform> Surplus<P> {
             count.fetch_add(1, Relaxed);
             return None;
         }
-        // SAFETY: of `push`, and SURPLUS-2: no other thread has it.
+        // SAFETY: the node was leaked by `push`, and no other thread has it (SURPLUS-2).
         drop(unsafe { Box::from_raw(with_exposed_provenance_mut::<Node<P>>(address as usize)) });
         Some(item)
     }
@@ -143,10 +144,10 @@ impl<P: Platform> Drop for Busy<'_, P> {
     }
 }
 
-/// The node at this address, which belongs to the caller.
+/// Returns the node at this address, which belongs to the caller.
 fn node<'a, P: Platform>(address: u64) -> Option<&'a Node<P>> {
     let node = with_exposed_provenance_mut::<Node<P>>(address as usize);
-    // SAFETY: null, or of `push`, and the caller's until it is freed.
+    // SAFETY: null, or a node of `push` that is the caller's until it is freed.
     unsafe { node.as_ref() }
 }
 

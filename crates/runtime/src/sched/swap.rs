@@ -1,10 +1,11 @@
-//! Several policies, of which one is in charge; another can take over from the next decision on.
+//! Several policies, of which one is active; another can take over from the next decision on.
 //!
 //! - SWAP-1: a task stays in a queue of the policy that it was given to, and that policy hands it
 //!   out. So a change of policy moves no task and stops no worker.
-//! - SWAP-2: a worker that sees a new policy in charge first asks the others until they have
-//!   nothing for it. It does so again after a theft from their queues, and every `EVERY` tasks, for
+//! - SWAP-2: a worker that sees a new policy in charge first asks the others until they have no
+//!   task for it. It does so again after a theft from their queues, and every `EVERY` tasks, for
 //!   tasks queued by threads that had not seen the change. So tasks that were ready before do not
+//!   starve.
 //!   starve.
 
 use alloc::boxed::Box;
@@ -17,8 +18,8 @@ use super::boxed::{AnyState, BoxedPolicy};
 use super::policy::{Others, Own, Policy};
 use super::several::{Parts, Several};
 
-/// Policies of which one is in charge: the first, until [`put_in_charge`](Self::put_in_charge) says
-/// otherwise, at any time, while workers run.
+/// Policies of which one is in charge: at first the first one, until
+/// [`put_in_charge`](Self::put_in_charge) changes that, at any time, while workers run.
 ///
 /// Each worker follows from its next decision on: tasks made ready then go to the new policy. Tasks
 /// that are ready already are handed out first, by the policy that they were given to. A worker has
@@ -40,8 +41,8 @@ pub struct Swap<P: Platform> {
     in_charge: P::U32,
 }
 
-/// The state of a worker: the state of each policy, which policy was in charge when it looked last,
-/// how many tasks it has asked for, and whether other policies than that one may have some.
+/// The state of a worker: the state of each policy, which policy was in charge at its last check,
+/// how many tasks it has asked for, and whether policies other than that one may have some.
 #[derive(Default)]
 pub struct Charge {
     states: Box<[AnyState]>,
@@ -79,7 +80,7 @@ impl<P: Platform> Swap<P> {
         is_one
     }
 
-    /// The number of the policy that decides.
+    /// Returns the number of the policy in charge.
     #[must_use]
     pub fn in_charge(&self) -> usize {
         // Relaxed: as in `put_in_charge`.
@@ -90,12 +91,12 @@ impl<P: Platform> Swap<P> {
         &self.policies[self.in_charge()]
     }
 
-    /// The policy in charge, as the worker sees it now.
+    /// Returns the policy in charge, as the worker sees it now.
     fn follow(&self, charge: &mut Charge) -> usize {
         let now = self.in_charge();
         if charge.states.is_empty() {
             charge.states = self.policies.iter().map(|_| AnyState::default()).collect();
-            // For what the worker that had the seat before has left.
+            // For tasks that the previous worker of the seat has left.
             charge.left = true;
         }
         charge.left |= charge.seen != now;
@@ -103,13 +104,13 @@ impl<P: Platform> Swap<P> {
         now
     }
 
-    /// All policies but the one in charge.
+    /// Returns all policies but the one in charge.
     fn others(&self, present: usize) -> impl Iterator<Item = (usize, &BoxedPolicy<P>)> {
         self.policies.iter().enumerate().filter(move |&(which, _)| which != present)
     }
 }
 
-// SAFETY: a task goes to one policy, and comes from one; and that is as it says.
+// SAFETY: a task goes to one policy, and comes from one, each of which keeps the contract.
 unsafe impl<P: Platform> Policy<P> for Swap<P> {
     type Queue = Several<P>;
     type State = Charge;

@@ -1,4 +1,4 @@
-//! Tickets: busy workers announce themselves, and free workers go there.
+//! Tickets: busy workers announce themselves, and workers without tasks steal from them.
 
 use antiphon_platform::{Budget, Platform};
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
@@ -8,10 +8,10 @@ use super::spread::Share;
 
 /// A policy whose workers leave a ticket, with their number, every `every` tasks that they make
 /// ready. A worker without tasks first draws tickets, and steals from the workers that they name.
-/// So among a hundred workers it need not ask many to find the one that has something.
+/// So among a hundred workers it need not try many to find one that has tasks.
 ///
 /// A ticket is a hint: the tasks that it was left for may be gone. So a worker that has drawn a few
-/// in vain does as the policy says. The dissertation's busy-to-free tickets.
+/// without success uses the wrapped policy. These are the dissertation's busy-to-free tickets.
 pub struct Tickets<P: Platform, Y> {
     policy: Y,
     every: u32,
@@ -20,12 +20,13 @@ pub struct Tickets<P: Platform, Y> {
     tickets: RelaxedQueue<P>,
 }
 
-/// How many tickets a worker draws.
+/// The number of tickets that a worker draws.
 const DRAWS: usize = 4;
 
 impl<P: Platform, Y: Policy<P>> Tickets<P, Y> {
-    /// Leaves a ticket every `every` tasks (0 counts as 1); a worker that draws one steals `share`
-    /// of the tasks. At most `tickets` tickets are there, rounded up to a power of two.
+    /// Creates the policy. It leaves a ticket every `every` tasks (0 counts as 1); a worker that
+    /// draws one steals `share` of the tasks. There are at most `tickets` tickets, rounded up to a
+    /// power of two.
     ///
     /// # Panics
     ///
@@ -34,19 +35,19 @@ impl<P: Platform, Y: Policy<P>> Tickets<P, Y> {
         Self { policy, every, share, tickets: RelaxedQueue::new(tickets) }
     }
 
-    /// Leaves a ticket, if it is time to, and there is room.
+    /// Leaves a ticket, if it is due, and there is room.
     fn leave(&self, seat: usize, made: &mut u32) {
         *made = made.wrapping_add(1);
         if made.is_multiple_of(self.every.max(1))
             && let Some(ticket) = ticket(seat)
         {
-            // A full box has enough of them.
+            // A full queue has enough tickets.
             let _: Result<(), Full> = self.tickets.push(ticket);
         }
     }
 }
 
-/// The lowest word that is an [`Item`], and the distance between items.
+/// The least word that is an [`Item`], and the distance between items.
 const LEAST: u64 = 4096;
 const STEP: u64 = 8;
 
@@ -58,7 +59,7 @@ fn seat(ticket: Item) -> usize {
     ((ticket.word() - LEAST) / STEP) as usize
 }
 
-// SAFETY: as of the policy in it.
+// SAFETY: the wrapped policy's contract.
 unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Tickets<P, Y> {
     type Queue = Y::Queue;
     /// The policy's state, and how many tasks the worker has made ready.

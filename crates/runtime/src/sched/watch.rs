@@ -1,12 +1,12 @@
-//! The watchdog: it takes the seats of workers that are in one task for long, so that other workers
-//! run the waiting tasks meanwhile.
+//! The watchdog: it takes the seats of workers that are in one task for too long, so that other
+//! workers run the waiting tasks meanwhile.
 //!
 //! | field | written by | meaning |
 //! |---|---|---|
 //! | `there` | a thread that begins or ends to be the watchdog | not 0: there is one |
-//! | `work` | the watchdog, workers | how it sleeps while all rest: a bell |
+//! | `work` | the watchdog, workers | the bell that wakes it while all workers rest |
 //! | `dismissed` | the thread that dismisses it | not 0: no worker is left to watch |
-//! | `end` | the watchdog, the thread that dismisses it | how it sleeps: a bell |
+//! | `end` | the watchdog, the thread that dismisses it | the bell that wakes it at its end |
 //! | `hogs`, `longest_ns` | the watchdog | figures |
 //!
 //! - WATCH-1 (no lost wake-up): a worker that has rested then checks whether the watchdog sleeps; a
@@ -85,13 +85,13 @@ impl<P: Platform> Watch<P> {
         longest_ns: P::U64::ZERO,
     };
 
-    /// A worker no longer rests.
+    /// Called when a worker no longer rests.
     pub(super) fn ring(&self) {
-        // WATCH-1: the fence is in there.
+        // WATCH-1: `Bell::ring` has the fence.
         self.work.ring(&Park::<P>::NEW);
     }
 
-    /// No worker is left to watch.
+    /// Called when no worker is left to watch.
     pub(super) fn dismiss(&self) {
         // Relaxed: ordered by the fences in `ring`, and in `arm`.
         self.dismissed.store(1, Relaxed);
@@ -107,7 +107,7 @@ impl<P: Platform> Watch<P> {
 
 impl<'a, P: Platform, Y: Policy<P>> Watchdog<'a, P, Y> {
     pub(super) fn new(crew: &'a Crew<P, Y>, patience_ns: u64) -> Option<Self> {
-        // Acquire: what the last watchdog has done; pairs with the release in the drop.
+        // Acquire: the accesses of the last watchdog; pairs with the release in the drop.
         crew.watch.there.compare_exchange(0, 1, Acquire, Relaxed).ok()?;
         let seen = (0..crew.seats.sitters()).map(|_| None).collect();
         Some(Self { crew, patience_ns, seen })
@@ -128,18 +128,19 @@ impl<'a, P: Platform, Y: Policy<P>> Watchdog<'a, P, Y> {
         }
         let dismissed = watch.dismissed.load(Relaxed) != 0;
         if !dismissed {
-            // SAFETY: ours, until the end below. However it ends, it is time to look.
+            // SAFETY: the ticket is the caller's, until `end` below. However the sleep ends, it is
+            // time to look.
             let _ = unsafe { park.sleep(ticket, deadline) };
         }
         watch.work.disarm();
         watch.end.disarm();
-        // SAFETY: ours, and this is the end.
+        // SAFETY: the ticket is the caller's, and is not used after this.
         unsafe { park.end(ticket) };
         !dismissed
     }
 
-    /// Looks at all workers, and calls `found` for each that is in a task for too long. `found`
-    /// can't keep the [`Hog`] (SEAT-4).
+    /// Checks all workers, and calls `found` for each that is in a task for too long. `found` can't
+    /// keep the [`Hog`] (SEAT-4).
     pub fn look(&mut self, mut found: impl FnMut(Hog<'_, P, Y>)) {
         let (crew, now_ns) = (self.crew, P::now(Clock::Monotonic));
         for (worker, seen) in self.seen.iter_mut().enumerate() {
@@ -151,7 +152,7 @@ impl<'a, P: Platform, Y: Policy<P>> Watchdog<'a, P, Y> {
             let since_ns = first.map_or(now_ns, |seen| seen.since_ns);
             *seen = Some(Seen { turn, since_ns });
             let age_ns = now_ns.saturating_sub(since_ns);
-            // A worker inside has ended its task, or goes on with it in a moment.
+            // A worker inside has ended its task, or will continue it in a moment.
             if !is_outside || age_ns < self.patience_ns {
                 continue;
             }
@@ -167,8 +168,8 @@ impl<'a, P: Platform, Y: Policy<P>> Watchdog<'a, P, Y> {
 }
 
 impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
-    /// Whether the worker is still in that task; may be stale at once. A worker that has lost its
-    /// seat counts as in the task until it goes.
+    /// Returns whether the worker is still in that task; may be stale at once. A worker that has
+    /// lost its seat counts as in the task until it leaves.
     #[must_use]
     pub fn lasts(&self, long: &Long) -> bool {
         self.seats.turn_of(long.worker) == Some((long.turn, true))
@@ -176,19 +177,19 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
 }
 
 impl Long {
-    /// The number of the worker, as [`Worker::number`](super::Worker::number) returns it.
+    /// Returns the number of the worker, as [`Worker::number`](super::Worker::number) does.
     #[must_use]
     pub fn worker(&self) -> usize {
         self.worker
     }
 
-    /// For how long the worker was seen in the task, in nanoseconds.
+    /// Returns how long the worker was seen in the task, in nanoseconds.
     #[must_use]
     pub fn age_ns(&self) -> u64 {
         self.age_ns
     }
 
-    /// Whether both are of one task of one worker.
+    /// Returns whether both are about one task of one worker.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         (self.worker, self.turn) == (other.worker, other.turn)
@@ -196,7 +197,7 @@ impl Long {
 }
 
 impl<P: Platform, Y: Policy<P>> Hog<'_, P, Y> {
-    /// The facts about the task, which outlive the hog.
+    /// Returns the facts about the task, which outlive the hog.
     #[must_use]
     pub fn long(&self) -> Long {
         Long { worker: self.worker, turn: self.turn, age_ns: self.age_ns }

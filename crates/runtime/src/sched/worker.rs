@@ -1,8 +1,8 @@
 //! A worker of a crew: the tasks that it makes ready, and the task that it runs next.
 //!
 //! The invariants are in `crew`. All methods but [`Worker::seat`] and [`Worker::has_seat`] run
-//! inside the worker's seat (SEAT-1), and [`Worker::push`] where a task goes outside. A worker that
-//! has lost its seat makes tasks ready as a thread from outside does, and gets none.
+//! inside the worker's seat (SEAT-1), and so does [`Worker::push`], unless a task goes outside. A
+//! worker that has lost its seat submits tasks like a thread from outside, and gets none.
 
 use core::fmt;
 use core::mem::{forget, replace, take};
@@ -21,24 +21,24 @@ use super::seats::Seat;
 use crate::flight::{Event, Found, Log};
 use crate::task::Awaited;
 
-/// A worker of a [`Crew`], on the thread that runs it.
+/// A worker of a [`Crew`], used by the thread that runs it.
 pub struct Worker<'a, P: Platform, Y: Policy<P>> {
     crew: &'a Crew<P, Y>,
     seat: Seat<'a, P>,
     me: usize,
     state: Y::State,
-    /// How many tasks the workers of this seat were handed.
+    /// Number of tasks that the workers of this seat were handed.
     taken: u64,
     /// The value of `taken` at which the worker next looks outside first.
     outside_at: u64,
     log: Log<'a, P>,
-    /// Whether the worker is counted among the searchers: between two tasks.
+    /// Whether the worker is counted as a searcher: between two tasks.
     searches: bool,
-    /// After the seat: fields are dropped in this order.
+    /// Declared after the seat: fields are dropped in this order.
     _farewell: Farewell<'a, P, Y>,
 }
 
-/// The ends of a search in vain, beside the end of the crew: an awaited event, or a time.
+/// The ends of an unsuccessful search, other than the end of the crew: an awaited event, or a time.
 struct Ends<'a, P: Platform> {
     awaited: Option<&'a Awaited<'a, P>>,
     deadline: Option<Deadline>,
@@ -48,7 +48,7 @@ impl<P: Platform> Ends<'_, P> {
     const NEVER: Self = Self { awaited: None, deadline: None };
 }
 
-/// Tells the resting workers when a worker has gone.
+/// Wakes the resting workers if needed, when a worker has ended.
 struct Farewell<'a, P: Platform, Y: Policy<P>> {
     crew: &'a Crew<P, Y>,
     me: usize,
@@ -57,12 +57,12 @@ struct Farewell<'a, P: Platform, Y: Policy<P>> {
 /// Ends a search in which the policy has panicked.
 struct Panicked<'w, 'a, P: Platform, Y: Policy<P>>(&'w mut Worker<'a, P, Y>);
 
-/// Period, in tasks, at which a worker looks at the queue for tasks from outside first, so that its
+/// Period, in tasks, at which a worker checks the queue for tasks from outside first, so that its
 /// own tasks cannot starve these. Go uses the same number.
 const OUTSIDE_EVERY: u64 = 61;
-/// How many times a searching worker looks through all queues before it rests.
+/// How many times a searching worker checks all queues before it rests.
 const ROUNDS: u32 = 2;
-/// Failed searches, although tasks are visible, before the worker naps.
+/// Unsuccessful searches, although tasks are visible, before the worker naps.
 const FUTILE: u32 = 4;
 /// Length of that nap, in nanoseconds.
 const NAP_NS: u64 = 50_000;
@@ -81,7 +81,7 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         Self { crew, seat, me, state, taken, outside_at, log, searches: false, _farewell }
     }
 
-    /// Puts in a task that the worker has made ready: see [`Put`]. Does not block while the worker
+    /// Submits a task that the worker has made ready: see [`Put`]. Does not block while the worker
     /// has a seat.
     ///
     /// # Errors
@@ -109,19 +109,19 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
                 self.crew.idlers.notify(self.me);
                 Ok(())
             }
-            // `Room::Wait`: as above.
+            // `Room::Wait`: refused, because the worker would wait for itself.
             (pushed, _) => pushed,
         }
     }
 
-    /// Puts a task in, elsewhere if the policy has no room for it. Also returns whether other
-    /// workers find more now. The worker is inside.
+    /// Queues a task, elsewhere if the policy has no room for it. Also returns whether other
+    /// workers find more tasks now. The worker is inside.
     #[inline]
     fn place(&mut self, task: Item, rank: Option<u64>) -> (Result<(), Full>, bool) {
         let (crew, own) = (self.crew, own(self.crew, self.me));
         let pushed = match crew.policy.push(&own, &mut self.state, task, rank) {
             Err(Full(task)) => crew.policy.overflow(&crew.shared, task),
-            // Unless the policy has put it elsewhere.
+            // Unless the policy has put the task elsewhere.
             Ok(()) if own.keeps_last() && !crew.policy.has_tasks() => return (Ok(()), false),
             Ok(()) => Ok(()),
         };
@@ -129,14 +129,13 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
             return (pushed, true);
         }
         crew.counters[self.me].0.refuse();
-        // As in `Crew::submit`; but no worker is to be woken for nothing.
+        // As in `Crew::submit`; but no worker is woken if there is no task.
         let nothing = crew.shared.is_empty() && crew.queues[self.me].0.is_empty();
         (pushed, !nothing || crew.policy.has_tasks())
     }
 
-    /// Lets other workers find the tasks that the worker's queue keeps to its worker, as
-    /// [`InBlocks`](super::InBlocks) does. Call it before the worker does something that takes
-    /// long.
+    /// Lets other workers find the tasks that the queue keeps private to its worker, as
+    /// [`InBlocks`](super::InBlocks) does. Should be called before the worker does something long.
     pub fn share(&mut self) {
         if self.seat.enter() {
             own(self.crew, self.me).share();
@@ -145,15 +144,15 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         }
     }
 
-    /// Returns the task to be run next; waits until there is one. `None` when the crew is closed,
-    /// no worker is in a task, and there is nothing to do; or when the worker has lost its seat.
+    /// Returns the next task to run; waits until there is one. `None` when the crew is closed, no
+    /// worker is in a task, and there is nothing to do; or when the worker has lost its seat.
     #[inline]
     pub fn next_task(&mut self) -> Option<Item> {
         self.inside(|worker| worker.pop().or_else(|| worker.search(&Ends::NEVER)))
     }
 
     /// Like [`next_task`](Self::next_task), for a worker that waits for `awaited`, until `deadline`
-    /// if there is one, whether the crew is closed or not. `None` when that is over, or the worker
+    /// if there is one, even if the crew is closed. `None` when that wait is over, or the worker
     /// has lost its seat.
     pub fn next_until(
         &mut self,
@@ -167,23 +166,23 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         self.inside(|worker| worker.pop().or_else(|| worker.search(&ends)))
     }
 
-    /// Like [`next_task`](Self::next_task), but only for tasks that the worker has or that come
-    /// from outside. Does not wait.
+    /// Like [`next_task`](Self::next_task), but only for tasks that are in the worker's queue or
+    /// come from outside. Does not wait.
     #[inline]
     pub fn try_next_task(&mut self) -> Option<Item> {
         self.inside(Self::pop)
     }
 
     /// Like [`try_next_task`](Self::try_next_task), but tries tasks from outside first, and tasks
-    /// of other workers last. For a worker that also has something else to do, now and then.
+    /// of other workers last. For occasional calls by a worker that also has other work.
     pub fn try_any_task(&mut self) -> Option<Item> {
         self.inside(|worker| {
             worker.outside_at = worker.taken;
             worker.pop().or_else(|| {
                 let (task, _) = worker.look()?;
                 worker.taken += 1;
-                // Other tasks that were stolen with this one are now in a queue where no worker has
-                // seen them.
+                // Other tasks that were stolen with this one are now in a queue that no worker has
+                // checked since.
                 worker.crew.idlers.notify(worker.me);
                 Some(task)
             })
@@ -191,7 +190,7 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
     }
 
     /// Gives up the seat, for another worker, before this worker does something long. Returns the
-    /// number of the seat; its queue stays with it. `None`: the worker has lost its seat already.
+    /// number of the seat, which keeps its queue. `None`: the worker has lost its seat already.
     pub fn leave(&mut self) -> Option<usize> {
         let has_seat = self.seat.enter();
         if has_seat {
@@ -228,8 +227,8 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         Some(task)
     }
 
-    /// Looks outside first, once in `OUTSIDE_EVERY` tasks, and for threads that wait for room.
-    /// Looks first at tasks that had no room, so that a queue that has some can't keep these out.
+    /// Checks outside first, once in `OUTSIDE_EVERY` tasks, and for threads that wait for room.
+    /// Tasks that had no room come first, so that a queue that is never empty can't starve them.
     fn look_outside(&mut self) -> Option<Item> {
         self.outside_at = self.taken + OUTSIDE_EVERY;
         self.counted();
@@ -237,7 +236,7 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         self.surplus().or_else(|| self.outside())
     }
 
-    /// Publishes how many tasks the worker was handed.
+    /// Publishes the number of tasks that the worker was handed.
     fn counted(&self) {
         self.crew.counters[self.me].0.take(self.taken);
     }
@@ -251,8 +250,8 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         }
     }
 
-    /// Marks a switch between two activities that are not tasks (fibers that went on), with a
-    /// reading of the clock: records are told apart there, as if the worker took a task.
+    /// Marks a switch between two activities that are not tasks (runs of fibers), with a reading of
+    /// the clock: records are separated there, as if the worker took a task.
     pub fn passes(&mut self, now_ns: u64) {
         if self.seat.enter() {
             self.log.passes(self.taken, now_ns);
@@ -260,19 +259,19 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         }
     }
 
-    /// When the worker's last look for tasks of others ended, in nanoseconds of the monotonic
-    /// clock; 0 where nothing is recorded.
+    /// Returns when the worker's last search for tasks of others ended, in nanoseconds of the
+    /// monotonic clock; 0 if nothing is recorded.
     pub fn resumed_ns(&self) -> u64 {
         self.log.resumed_ns()
     }
 
-    /// Records what the worker has done until it leaves its seat.
+    /// Records the worker's activity until it leaves its seat.
     fn end_record(&mut self) {
         self.counted();
         self.log.pause(self.taken);
     }
 
-    /// Looks for tasks of others, and rests when there are none.
+    /// Searches for tasks of others, and rests if there are none.
     #[cold]
     fn search(&mut self, ends: &Ends<'_, P>) -> Option<Item> {
         self.counted();
@@ -288,7 +287,7 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         task
     }
 
-    /// Searches as [`search`](Self::search) does. Also returns where the task was found, and
+    /// Does the work of [`search`](Self::search). Also returns where the task was found, and
     /// whether the worker has rested.
     fn find(&mut self, ends: &Ends<'_, P>) -> (Option<(Item, Found)>, bool) {
         let (crew, awaited) = (self.crew, ends.awaited);
@@ -298,8 +297,8 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         };
         self.searches = self.searches || crew.idlers.search();
         // Enough others search; but a worker that is being woken counts as one, and takes long.
-        // Tasks from outside are not left to those: each of many short tasks would have a wake to
-        // itself.
+        // Tasks from outside are not left to those: otherwise each of many short tasks would cause
+        // a wake-up of its own.
         if !self.searches
             && let Some(task) = self.outside()
         {
@@ -325,7 +324,7 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
             futile = if gives_up { 0 } else { futile + 1 };
             let naps = || Some(nap::earlier::<P>(ends.deadline, NAP_NS));
             let deadline = if gives_up { naps() } else { ends.deadline };
-            // Where others want the CPU, the worker does not spin.
+            // If other threads want the CPU, the worker does not spin.
             let spin = if P::crowded() { Budget::NONE } else { crew.policy.idle() };
             let until = Until { spin, awaited, deadline };
             let searcher = replace(&mut self.searches, true);
@@ -335,14 +334,14 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         }
     }
 
-    /// Stops being a searcher, if the worker was one.
+    /// Stops being a searcher, if the worker is one.
     fn end_search(&mut self) {
         if take(&mut self.searches) {
             self.crew.idlers.found(self.me, || self.crew.has_tasks());
         }
     }
 
-    /// Looks once into the queues of all workers.
+    /// Checks the queues of all workers once.
     fn look(&mut self) -> Option<(Item, Found)> {
         let crew = self.crew;
         if let Some(task) = self.outside() {
@@ -355,19 +354,20 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         Some((task?, asked.last().map_or(Found::Shared, Found::Of)))
     }
 
-    /// Takes a task from outside, or one that had no room.
+    /// Takes a task from outside, or one for which there was no room.
     fn outside(&mut self) -> Option<Item> {
         let Some(task) = self.crew.shared.pop() else { return self.surplus() };
         self.makes_room();
         Some(task)
     }
 
-    /// Takes a task that had no room; moves others to the worker's queue, as far as it has room.
+    /// Takes a task for which there was no room; moves others to the worker's queue, as far as it
+    /// has room.
     fn surplus(&mut self) -> Option<Item> {
         let (crew, own) = (self.crew, own(self.crew, self.me));
         let task =
             crew.surplus.take(|task| crew.policy.push(&own, &mut self.state, task, None)).got()?;
-        // The others are where they were not seen before.
+        // The others are now in a queue that resting workers have not checked.
         crew.idlers.notify(self.me);
         Some(task)
     }
@@ -380,18 +380,19 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         }
     }
 
-    /// Whether the worker has a seat: once lost, it never has one again. May be stale at once.
+    /// Returns whether the worker has a seat: once lost, it is never regained. May be stale at
+    /// once.
     pub fn has_seat(&self) -> bool {
         self.seat.is_here()
     }
 
-    /// The number of the worker among those that are there, as of
+    /// Returns the number of the worker among those that exist, as in
     /// [`Long::worker`](super::Long::worker).
     pub fn number(&self) -> usize {
         self.seat.worker()
     }
 
-    /// The seat that the worker has, or had.
+    /// Returns the seat that the worker has, or had.
     pub fn seat(&self) -> usize {
         self.me
     }
@@ -399,7 +400,7 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
 
 /// The queue of a worker that is here.
 fn own<P: Platform, Y: Policy<P>>(crew: &Crew<P, Y>, me: usize) -> Own<'_, Y::Queue> {
-    // SAFETY: called by the worker of that seat only, of which there is one, and it is borrowed
+    // SAFETY: called only by the worker of that seat, of which there is one, and it is borrowed
     // meanwhile.
     unsafe { Own::new(&crew.queues[me].0, me) }
 }
@@ -411,7 +412,7 @@ impl<P: Platform, Y: Policy<P>> Drop for Worker<'_, P, Y> {
             return;
         }
         self.end_record();
-        // No other worker would find what this one has kept to itself.
+        // No other worker would find the tasks that are private to this one.
         own(self.crew, self.me).share();
     }
 }
@@ -419,7 +420,7 @@ impl<P: Platform, Y: Policy<P>> Drop for Worker<'_, P, Y> {
 impl<P: Platform, Y: Policy<P>> Drop for Farewell<'_, P, Y> {
     fn drop(&mut self) {
         let crew = self.crew;
-        // CREW-6; pairs with the fences in `close`, and in `rest`.
+        // CREW-6; pairs with the fences in `close`, and in `rest_until`.
         P::fence(SeqCst);
         if crew.is_closed() {
             crew.idlers.notify_all();
@@ -433,7 +434,7 @@ impl<P: Platform, Y: Policy<P>> Drop for Panicked<'_, '_, P, Y> {
     fn drop(&mut self) {
         let Self(worker) = self;
         if take(&mut worker.searches) {
-            // The policy is not asked whether there is more: it might panic once more.
+            // The policy is not asked whether there are more tasks: it might panic once more.
             worker.crew.idlers.found(worker.me, || true);
         }
         worker.seat.begin();

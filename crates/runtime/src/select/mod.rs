@@ -1,4 +1,4 @@
-//! Waiting for the first of several things, and taking that one alone.
+//! Waiting for the first of several events, and taking that one alone.
 //!
 //! ```text
 //!            one is ready
@@ -11,11 +11,11 @@
 //!    sleep ──► try all ───┴── one is ready: leave all, pass on what they told ─┘
 //! ```
 //!
-//! - SELECT-1: one is taken, or none; what the others have stays theirs: they are not tried.
-//! - SELECT-2 (no lost wake): a waiter that is notified of something and does not try it passes
-//!   that on (SEVERAL-2). A notification from before it tries is used up by the attempt, whatever
-//!   it finds: so it is for a waiter for that thing alone.
-//! - SELECT-3 (fair): the order in which all are tried is drawn by lot, anew each time.
+//! - SELECT-1: at most one source is taken; the others are unchanged, because they are not tried.
+//! - SELECT-2 (no lost wake): a waiter that is notified of a source and does not try it passes the
+//!   notification on (SEVERAL-2). A notification from before it tries is used up by the attempt,
+//!   whether it succeeds or not: as for a waiter for that source alone.
+//! - SELECT-3 (fair): the order in which all sources are tried is random, and drawn anew each time.
 
 mod polled;
 mod sources;
@@ -32,46 +32,46 @@ use crate::task::Awaited;
 pub use polled::{Alarm, select_polled};
 pub use sources::{Awaits, Holds, Receives, Sends};
 
-/// Something that may be waited for beside others. It keeps what is taken, for its maker.
+/// An event that may be waited for together with others. It keeps what was taken, for its maker.
 pub trait Source<P: Platform> {
-    /// Takes what there is; says whether there was something. Does not block.
+    /// Takes the event if it is there; returns whether it was. Does not block.
     fn try_take(&self) -> bool;
 
-    /// Begins a wait. `None`: there was something, and it is taken.
+    /// Begins a wait. `None`: the event was there, and is taken.
     fn stand<'a>(&'a self, several: &'a Several<P>) -> Option<Stand<'a, P>>;
 
-    /// The time from which on there is something, whichever thread notifies the waiter.
+    /// Returns the time from which on the event is there, even if no thread notifies the waiter.
     fn deadline(&self) -> Option<Deadline> {
         None
     }
 }
 
-/// A wait for one of several things; ended when it is dropped.
+/// A wait for one of several events, which ends when this is dropped.
 #[must_use = "a pending wait takes notifications away from others: end it"]
 pub struct Stand<'a, P: Platform>(Told<'a, P>);
 
 enum Told<'a, P: Platform> {
-    /// To look when told.
+    /// A notified waiter must try the source.
     Looks(Place<'a, P>),
-    /// A waiter that is notified has it already.
+    /// A notified waiter has taken the source already.
     Had(Place<'a, P>),
     Rung(Awaited<'a, P>),
-    /// No thread notifies it: it has a deadline.
+    /// No thread notifies the waiter: the source has a deadline.
     Timed,
 }
 
 impl<'a, P: Platform> Stand<'a, P> {
-    /// For a place in which a waiter that is notified tries to take it.
+    /// Creates a wait for a source that a notified waiter must try to take.
     pub fn looks(place: Place<'a, P>) -> Self {
         Self(Told::Looks(place))
     }
 
-    /// For a place in which a waiter that is notified has taken it.
+    /// Creates a wait for a source that a notified waiter has taken already.
     pub fn had(place: Place<'a, P>) -> Self {
         Self(Told::Had(place))
     }
 
-    /// For something that rings a bell, and that no other waiter waits for.
+    /// Creates a wait for a source that rings a bell, and that no other waiter waits for.
     pub fn rung(awaited: Awaited<'a, P>, several: &Several<P>) -> Self {
         if let Some(ticket) = several.ticket() {
             awaited.arm(ticket);
@@ -79,7 +79,7 @@ impl<'a, P: Platform> Stand<'a, P> {
         Self(Told::Rung(awaited))
     }
 
-    /// For something that comes by its [deadline](Source::deadline) alone.
+    /// Creates a wait for a source that has only a [deadline](Source::deadline).
     pub fn timed() -> Self {
         Self(Told::Timed)
     }
@@ -92,7 +92,7 @@ impl<'a, P: Platform> Stand<'a, P> {
         }
     }
 
-    /// SELECT-2: uses up a notification from before the source is tried now. Returns whether that
+    /// SELECT-2: uses up a notification from before the present attempt. Returns whether that
     /// notification has already taken the source.
     fn use_up(&mut self) -> bool {
         match &mut self.0 {
@@ -116,10 +116,10 @@ impl<P: Platform> Drop for Stand<'_, P> {
 
 /// Sources, by number.
 pub trait Sources<P: Platform> {
-    /// How many there are.
+    /// Returns the number of sources.
     fn count(&self) -> usize;
 
-    /// The source of a number below the count.
+    /// Returns the source of a number below the count.
     fn source(&self, number: usize) -> &dyn Source<P>;
 }
 
@@ -133,30 +133,30 @@ impl<P: Platform> Sources<P> for [&dyn Source<P>] {
     }
 }
 
-/// The order in which sources are tried, drawn by lot from a number.
+/// A generator of random orders in which sources are tried.
 #[derive(Debug)]
 pub struct Lot(Cell<u64>);
 
 impl Lot {
-    /// Creates a lot; the same seed draws the same.
+    /// Creates a generator; the same seed gives the same orders.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(Cell::new(seed))
     }
 
-    /// The number to go on from.
+    /// Returns the seed from which it continues.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.0.get()
     }
 
-    /// Another lot, which draws by itself.
+    /// Returns another, independent generator.
     #[must_use]
     pub fn split(&self) -> Self {
         Self::new(self.next())
     }
 
-    /// A number below `count`, which is not 0 and below 2³².
+    /// Returns a number below `count`, which is not 0 and below 2³².
     fn draw(&self, count: usize) -> usize {
         (((self.next() >> 33) * count as u64) >> 31) as usize
     }
@@ -171,11 +171,11 @@ impl Lot {
     }
 }
 
-/// How many sources need no allocation.
+/// The number of sources up to which no allocation is needed.
 const FEW: usize = 8;
 
-/// Takes what is there of one of the sources, if there is something, and returns its number; waits
-/// for that until the deadline, if there is one. Blocks as [`Several::wait`] does.
+/// Takes one of the sources that is ready, and returns its number; waits for one until the
+/// deadline, if there is one. Blocks as [`Several::wait`] does.
 pub fn select<P: Platform>(
     sources: &(impl Sources<P> + ?Sized),
     deadline: Option<Deadline>,
@@ -184,7 +184,7 @@ pub fn select<P: Platform>(
     select_as::<P, Standard>(sources, deadline, lot)
 }
 
-/// Like [`select`], with the numbers of the form `F`.
+/// Like [`select`], with the parameters of the form `F`.
 pub fn select_as<P: Platform, F: CrowdForm>(
     sources: &(impl Sources<P> + ?Sized),
     deadline: Option<Deadline>,
@@ -216,7 +216,7 @@ fn with_order<R>(count: usize, f: impl FnOnce(&mut [usize]) -> R) -> R {
     )
 }
 
-/// Calls `f` with `count` of these, or of others in an allocation.
+/// Calls `f` with `count` of these, or with an allocation of `count` others.
 fn with_few<T, R>(
     mut few: [T; FEW],
     other: impl Fn() -> T,
@@ -229,7 +229,7 @@ fn with_few<T, R>(
     }
 }
 
-/// SELECT-3: the first of all numbers, in an order that is drawn, for which `f` is true.
+/// SELECT-3: returns the first number, in a random order, for which `f` is true.
 fn first(order: &mut [usize], lot: &Lot, mut f: impl FnMut(usize) -> bool) -> Option<usize> {
     (0..order.len()).find_map(|at| {
         let left = order.len() - at;
@@ -256,8 +256,8 @@ fn wait<P: Platform, F: CrowdForm>(
             || None,
             count,
             |stands| {
-                // The wait is begun with all sources before one is tried: what comes meanwhile
-                // causes a notification.
+                // The wait is begun with all sources before one is tried: later events cause a
+                // notification.
                 let had = first(order, lot, |number| {
                     stands[number] = sources.source(number).stand(&several);
                     stands[number].is_none()
@@ -283,7 +283,7 @@ fn wait<P: Platform, F: CrowdForm>(
     }
 }
 
-/// The deadline that passes first.
+/// Returns the deadline that passes first.
 pub(crate) fn sooner<P: Platform>(one: Option<Deadline>, other: Deadline) -> Option<Deadline> {
     let left_ns = |it: Deadline| it.ns.saturating_sub(P::now(it.clock));
     one.filter(|&one| left_ns(one) <= left_ns(other)).or(Some(other))

@@ -1,9 +1,8 @@
-//! Waiting for the first of several things in a future, which leaves its waker where a thread would
-//! sleep.
+//! Waiting for the first of several events in a future, which leaves its waker instead of sleeping.
 //!
 //! - POLLED-SELECT: the waker is left after the wait was begun with all sources and they were
-//!   tried, and is taken back before they are looked at or left. So SELECT-1 and SELECT-2 hold
-//!   whenever the future is polled, by whichever executor, and wherever it is dropped.
+//!   tried, and is taken back before they are checked or left. So SELECT-1 and SELECT-2 hold
+//!   whenever the future is polled, by any executor, and wherever it is dropped.
 
 use alloc::vec::Vec;
 use core::future::poll_fn;
@@ -15,15 +14,15 @@ use antiphon_sync::wait::Several;
 
 use super::{Lot, Sources, Stand, first, sooner};
 
-/// Wakes at a deadline, until it is dropped.
+/// An alarm that wakes at a deadline, until it is dropped.
 pub trait Alarm<P: Platform>: Sized + Send {
     /// Creates an alarm for that deadline.
     fn new(deadline: Deadline, waker: Waker) -> Self;
 }
 
-/// Like [`select`](super::select), as a future. It returns the sources, one of which has what was
-/// there, and the number of that one. If it is dropped before it is ready, nothing is taken. Up to
-/// `N` sources are waited for without an allocation beside those of wakers.
+/// Like [`select`](super::select), as a future. It returns the sources, one of which has been
+/// taken, and the number of that one. If it is dropped before it is ready, nothing is taken. Up to
+/// `N` sources are waited for without an allocation, apart from those of wakers.
 pub async fn select_polled<P, S, A, const N: usize>(sources: S, lot: Lot) -> (S, usize)
 where
     P: PolledWait,
@@ -41,7 +40,7 @@ where
     let until = deadlines.fold(None, sooner::<P>);
     loop {
         let found = 'wait: {
-            // No reference to what is not `Sync` is kept where the future is left.
+            // No reference to a value that is not `Sync` is kept across an await.
             let several = Several::<P>::new();
             let (mut few, mut many) = ([const { None }; N], Vec::new());
             let stands = some_of(&mut few, &mut many, count, || None);
@@ -59,7 +58,7 @@ where
                 let Some(left) = several.leave_waker(waker) else { continue };
                 let _alarm = timed.map(|(until, waker)| A::new(until, waker));
                 pending().await;
-                // If no thread notifies it, it checks for itself.
+                // If no thread notifies the waiter, it checks by itself.
                 if !left.is_told() || nap::passed::<P>(until) {
                     break;
                 }
@@ -72,7 +71,7 @@ where
     }
 }
 
-/// SELECT-2: takes what one source has, or what came with its notification.
+/// SELECT-2: takes a source that is ready, or that came with its notification.
 fn take<P: Platform>(
     sources: &impl Sources<P>,
     stands: &mut [Option<Stand<'_, P>>],
@@ -85,7 +84,7 @@ fn take<P: Platform>(
     })
 }
 
-/// Returns `count` of the few, or, if these are fewer, of many.
+/// Returns `count` elements of `few`, or of `many` if there are not enough.
 fn some_of<'a, T>(
     few: &'a mut [T],
     many: &'a mut Vec<T>,
@@ -99,7 +98,7 @@ fn some_of<'a, T>(
     many
 }
 
-/// Ready when it is polled for the second time.
+/// A future that is ready at its second poll.
 async fn pending() {
     let mut polled = false;
     poll_fn(

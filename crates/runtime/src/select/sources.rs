@@ -1,4 +1,4 @@
-//! The things that may be waited for beside others.
+//! The events that may be waited for together with others.
 
 use core::cell::Cell;
 use core::fmt;
@@ -11,7 +11,7 @@ use super::{Source, Stand};
 use crate::channel::{Channel, NotReceived, NotSent};
 use crate::task::Handle;
 
-/// A value that a channel has, or that it never will.
+/// A value from a channel, or the news that it is closed.
 pub struct Receives<'a, P: Platform, T> {
     channel: &'a Channel<P, T>,
     received: Cell<Option<Result<T, NotReceived>>>,
@@ -23,7 +23,7 @@ impl<'a, P: Platform, T> Receives<'a, P, T> {
         Self { channel, received: Cell::new(None) }
     }
 
-    /// The received value, if this source was chosen; or that the channel is closed.
+    /// Returns the received value, if this source was chosen; or that the channel is closed.
     pub fn into_received(self) -> Option<Result<T, NotReceived>> {
         self.received.into_inner()
     }
@@ -44,25 +44,25 @@ impl<P: Platform, T: Send> Source<P> for Receives<'_, P, T> {
     }
 }
 
-/// Room in a channel for a value, or that it is closed.
+/// Room in a channel for a value, or the news that it is closed.
 pub struct Sends<'a, P: Platform, T> {
     channel: &'a Channel<P, T>,
     value: &'a Cell<Option<T>>,
     closed: Cell<bool>,
 }
 
-// SAFETY: the cell is of a value that may be sent, and that was borrowed mutably: no other thread
-// has it. The channel of such values is for all threads.
+// SAFETY: the cell has a value that is `Send`, and was borrowed mutably: no other thread has it.
+// The channel of such values is `Sync`.
 unsafe impl<P: Platform, T: Send> Send for Sends<'_, P, T> {}
 
 impl<'a, P: Platform, T> Sends<'a, P, T> {
-    /// Creates a source of room in `channel`. A value that is not sent stays there; without one,
-    /// there is never room.
+    /// Creates a source of room in `channel`. If the value is not sent, it stays in `value`; if
+    /// there is no value, there is never room.
     pub fn new(channel: &'a Channel<P, T>, value: &'a mut Option<T>) -> Self {
         Self { channel, value: Cell::from_mut(value), closed: Cell::new(false) }
     }
 
-    /// Whether the source was chosen because the channel is closed.
+    /// Returns whether the source was chosen because the channel is closed.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.closed.get()
@@ -84,8 +84,8 @@ impl<P: Platform, T: Send> Source<P> for Sends<'_, P, T> {
     }
 }
 
-/// An event that is set. A waiter that waits for it beside others may be handed a set that it does
-/// not use, and then sets it again: meanwhile no other waiter has it.
+/// An event that is set. A waiter for several events may be handed a set that it does not use, and
+/// then sets it again: meanwhile no other waiter has it.
 impl<P: Platform> Source<P> for Event<P> {
     fn try_take(&self) -> bool {
         self.try_wait()
@@ -107,7 +107,7 @@ impl<P: Platform> Source<P> for Latch<P> {
     }
 }
 
-/// A time that is over.
+/// A time that has passed.
 impl<P: Platform> Source<P> for Deadline {
     fn try_take(&self) -> bool {
         nap::passed::<P>(Some(*self))
@@ -122,14 +122,14 @@ impl<P: Platform> Source<P> for Deadline {
     }
 }
 
-/// A condition that an event count tells of.
+/// A condition whose changes an event count announces.
 pub struct Holds<'a, P: Platform, F> {
     count: &'a EventCount<P>,
     holds: F,
 }
 
 impl<'a, P: Platform, F: Fn() -> bool> Holds<'a, P, F> {
-    /// Creates a source of a condition. If `holds` takes something when it returns true, it is
+    /// Creates a source of a condition. If `holds` takes something when it returns true, that is
     /// taken.
     pub fn new(count: &'a EventCount<P>, holds: F) -> Self {
         Self { count, holds }
@@ -154,13 +154,13 @@ pub struct Awaits<'a, P: Platform, T> {
 }
 
 impl<'a, P: Platform, T> Awaits<'a, P, T> {
-    /// Creates a source by that handle, which has nothing left to return if this source was chosen.
+    /// Creates a source from a handle, which has no result left if this source was chosen.
     pub fn new(handle: &'a mut Handle<P, T>) -> Self {
         handle.unhook();
         Self { handle, returned: Cell::new(None) }
     }
 
-    /// The returned value, if this source was chosen; `None` if there was nothing: the task has
+    /// Returns the result, if this source was chosen; `None` if there was none: the task has
     /// panicked, or was dropped.
     pub fn into_returned(self) -> Option<T> {
         self.returned.into_inner()
@@ -171,7 +171,7 @@ impl<P: Platform, T> Source<P> for Awaits<'_, P, T> {
     fn try_take(&self) -> bool {
         let done = self.handle.is_done();
         if done {
-            // SAFETY: `new` had it alone.
+            // SAFETY: `new` had an exclusive reference for `'a`.
             self.returned.set(unsafe { self.handle.take_shared() });
         }
         done

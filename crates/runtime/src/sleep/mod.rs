@@ -1,10 +1,10 @@
-//! The sleep of a thread that is notified when there is something to do: the owner of a mailbox, a
-//! worker.
+//! The sleep of a thread that is notified when there is something to do: the owner of a mailbox, or
+//! a worker.
 //!
-//! | file | what is in it |
+//! | file | contents |
 //! |---|---|
-//! | `bell` | which thread wakes the sleeper, and when none does |
-//! | `notify` | how one sleeps: parked, or spinning |
+//! | `bell` | which thread wakes the sleeper, and when no wake-up is needed |
+//! | `notify` | how a thread sleeps: parked, or spinning |
 
 mod bell;
 mod notify;

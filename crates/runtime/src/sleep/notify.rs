@@ -9,26 +9,26 @@ use antiphon_platform::{
 };
 use antiphon_sync::nap;
 
-/// Sleeps as the waiters of locks do: [`Platform::park`]. On Linux that is a futex for a thread,
-/// and a suspension for a fiber.
+/// Sleeps like the waiters of locks: [`Platform::park`]. On Linux that is a futex for a thread, and
+/// a suspension for a fiber.
 ///
 /// | bits of a ticket | meaning |
 /// |---|---|
-/// | 0–31 | index of the owner's node, 0 if none was to be had: then it naps |
+/// | 0–31 | index of the owner's node, 0 if none was free: the owner then naps |
 /// | 32–63 | the node's generation, or 1 |
 pub struct Park<P: Platform>(PhantomData<fn() -> P>);
 
-/// How long an owner without a node sleeps between two looks.
+/// How long an owner without a node sleeps between two checks, in nanoseconds.
 const NAP_NS: u64 = 200_000;
 const NO_NODE: Ticket = Ticket::MIN.saturating_add(u32::MAX as u64);
 
 impl<P: Platform> Park<P> {
-    /// A way to sleep.
+    /// The only value.
     pub const NEW: Self = Self(PhantomData);
 
     fn arena() -> &'static Arena<P> {
-        // SAFETY: of a node that was taken here, the generation is looked at; and it is parked on,
-        // and given back.
+        // SAFETY: the generation of a node that was taken here is read; the node is parked on, and
+        // given back.
         unsafe { P::arena() }
     }
 }
@@ -49,15 +49,15 @@ impl<P: Platform> Notify for Park<P> {
         if let Some(node) = seen.and_then(|seen| Self::arena().resolve_index(seen.index)) {
             return P::park(node, deadline);
         }
-        // How it ended does not matter: no other thread knows this node, and its end is not the
-        // deadline's.
+        // The result does not matter: no other thread knows this node, and the nap may end before
+        // the deadline.
         let _ = P::park(&Waiter::NEW, Some(nap::earlier::<P>(deadline, NAP_NS)));
         Parked::Woken
     }
 
     unsafe fn end(&self, ticket: Ticket) {
         let arena = Self::arena();
-        // Unless a parent process had it: then the node has no owner in this process.
+        // Not if a parent process took it: the node then has no owner in this process.
         let is_own = |seen: &WaiterRef| arena.reference(seen.index) == Some(*seen);
         if let Some(seen) = reference(ticket).filter(is_own) {
             arena.give(WaiterId::new(P::epoch(), seen.index));
@@ -83,21 +83,21 @@ impl<P: Platform> fmt::Debug for Park<P> {
     }
 }
 
-/// Does not sleep: spins, without an end, on a CPU that the owner has for itself. No system call is
-/// made by either side.
+/// Spins instead of sleeping, without limit, on a CPU that the owner has for itself. Neither side
+/// makes a system call.
 pub struct Spin<P: Platform> {
     /// Not zero: notified.
     told: P::U32,
 }
 
 impl<P: Platform> Spin<P> {
-    /// A way to spin.
+    /// A value that is not notified.
     pub const NEW: Self = Self { told: P::U32::ZERO };
 }
 
 impl<P: Platform> Notify for Spin<P> {
     fn begin(&self) -> Ticket {
-        // Relaxed, all: after a notification the owner checks for itself what there is.
+        // Relaxed, all: after a notification the owner checks for posts itself.
         self.told.store(0, Relaxed);
         Ticket::MIN
     }

@@ -1,11 +1,11 @@
-//! Stages: items that wait in a line with a bound, and as many servers as they are worth, up to a
-//! width. The caller says which thread serves, and when a server has its turn.
+//! Stages of a pipeline: items wait in a bounded queue, and as many servers run as the items are
+//! worth, up to a width. The caller provides the servers' threads, and their turns.
 //!
 //! | bits of `state` | meaning |
 //! |---|---|
-//! | 0–29 | how many servers there are: they serve, or were asked for |
-//! | 30 | `CLOSED`: nothing is sent any more |
-//! | 31 | `OVER`: closed, nothing is left, and no server is there |
+//! | 0–29 | number of servers, including those that were asked for |
+//! | 30 | `CLOSED`: no more items are sent |
+//! | 31 | `OVER`: closed, no item is left, and there is no server |
 //!
 //! ```text
 //!           send: "start one"                 next: none left, "left"
@@ -14,11 +14,11 @@
 //!   └──────┘                  └────────────┘ ◄──┘              └──────┘
 //! ```
 //!
-//! - STAGE-1 (no item left): a thread puts an item in, and then checks whether there are servers
-//!   enough; a server leaves, and then looks for an item that is ready. At least one of them sees
-//!   the other. A server that was asked for is one.
-//! - STAGE-2 (one end): a stage is over once, because one exchange decides; all that servers have
-//!   done was done before, and no server is there, or will be.
+//! - STAGE-1 (no item left): a thread puts an item in, and then checks whether there are enough
+//!   servers; a server leaves, and then checks for an item that is ready. At least one of them sees
+//!   the other. A server that was asked for is counted.
+//! - STAGE-2 (one end): a stage is over once, because one exchange decides; it comes after all
+//!   accesses of servers, and there is no server, nor will there be.
 //! - STAGE-3: there are no more servers than the width. With one, items are served in order.
 
 use core::fmt;
@@ -29,7 +29,7 @@ use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
 use crate::channel::{Channel, NotSent};
 use crate::lines::Lines;
 
-/// A line of items, and the count of the servers.
+/// A queue of items, and the number of servers.
 pub struct Stage<P: Platform, T> {
     items: Channel<P, T>,
     state: Lines<P::U32>,
@@ -41,9 +41,9 @@ pub struct Stage<P: Platform, T> {
 pub enum Next<T> {
     /// Serve this item.
     Item(T),
-    /// Leave: there is nothing left for this server, which no longer is one.
+    /// Leave: no item is left for this server, which is no longer counted.
     Left,
-    /// Leave, and the stage is over: this server is the one to see to that.
+    /// Leave, and the stage is over: this server must handle that.
     Over,
 }
 
@@ -71,8 +71,8 @@ impl<P: Platform, T: Send> Stage<P, T> {
         Self { items: Channel::new(room), state: Lines(P::U32::ZERO), width: width as u32 }
     }
 
-    /// Puts an item in when there is room; waits for that, until the deadline if there is one.
-    /// Returns whether the caller is to start a server. Not to be called when the stage is closed.
+    /// Sends an item when there is room; waits for room, until the deadline if there is one.
+    /// Returns whether the caller must start a server. Must not be called when the stage is closed.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl<P: Platform, T: Send> Stage<P, T> {
     }
 
     /// Counts another server, if the waiting items are worth one: the first for the first item, and
-    /// all of the width where half of the room is taken.
+    /// the whole width if half of the room is taken.
     fn ask(&self) -> bool {
         // STAGE-1: the notification of a receiver, as the item was put in, has made the fence that
         // pairs with the one in `next`.
@@ -102,7 +102,7 @@ impl<P: Platform, T: Send> Stage<P, T> {
         let wanted = (waiting * 2 * u64::from(self.width)).div_ceil(self.items.room() as u64);
         let wanted = wanted.min(self.width.into()) as u32;
         while servers(state) < wanted {
-            // Relaxed, both: the item to serve is acquired from the line; STAGE-3 is about one
+            // Relaxed, both: the item to serve is acquired from the queue; STAGE-3 is about one
             // word.
             match self.state.0.compare_exchange(state, state + 1, Relaxed, Relaxed) {
                 Ok(_) => return true,
@@ -112,21 +112,21 @@ impl<P: Platform, T: Send> Stage<P, T> {
         false
     }
 
-    /// Called by a server: returns what it does next. Does not block.
+    /// Called by a server: returns its next action. Does not block.
     pub fn next(&self) -> Next<T> {
         loop {
             if let Ok(item) = self.items.try_recv() {
                 return Next::Item(item);
             }
-            // Release: STAGE-2, what it has done; pairs with the acquire in `end`. Acquire: what
-            // earlier servers have done, for the next server.
+            // Release: STAGE-2, the server's accesses; pairs with the acquire in `end`. Acquire:
+            // those of earlier servers, for the next server.
             let mut state = self.state.0.fetch_sub(1, AcqRel) - 1;
             // STAGE-1: pairs with the fence of a notification, as in `ask`.
             P::fence(SeqCst);
             if !self.items.has_next() {
                 return self.end();
             }
-            // It is a server again, unless there are enough.
+            // The caller becomes a server again, unless there are enough.
             loop {
                 if servers(state) == self.width {
                     return Next::Left;
@@ -140,18 +140,18 @@ impl<P: Platform, T: Send> Stage<P, T> {
         }
     }
 
-    /// Says that nothing is sent from now on; once. Returns whether the stage is over by that: then
-    /// the caller is the one to see to it.
+    /// Closes the stage: no more items are sent; must be called once. Returns whether the stage is
+    /// over by that: then the caller must handle that.
     #[must_use]
     pub fn close(&self) -> bool {
-        // Release: what was done by threads that have sent; Acquire: by threads that have served.
+        // Release: the accesses of threads that have sent; Acquire: of threads that have served.
         // Pairs with itself, and the exchange in `next`.
         self.state.0.fetch_or(CLOSED, AcqRel);
-        // STAGE-1: where there is an item and no server, one that has left is coming back.
+        // STAGE-1: if there is an item and no server, one that has left is coming back.
         !self.items.has_next() && matches!(self.end(), Next::Over)
     }
 
-    /// Nothing is left: ends the stage, if it is closed and no server is there.
+    /// Called when no item is left: ends the stage, if it is closed and there is no server.
     fn end(&self) -> Next<T> {
         // Acquire: STAGE-2; pairs with the releases in `next` and `close`.
         let ended = self.state.0.compare_exchange(CLOSED, CLOSED | OVER, Acquire, Relaxed);
@@ -160,25 +160,25 @@ impl<P: Platform, T: Send> Stage<P, T> {
 }
 
 impl<P: Platform, T> Stage<P, T> {
-    /// How many items wait; may be stale at once.
+    /// Returns how many items wait; may be stale at once.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether none waits; may be stale at once.
+    /// Returns whether no item waits; may be stale at once.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// For how many items there is room.
+    /// Returns the capacity, in items.
     #[must_use]
     pub fn room(&self) -> usize {
         self.items.room()
     }
 
-    /// How many servers there are; may be stale at once.
+    /// Returns the number of servers; may be stale at once.
     #[must_use]
     pub fn servers(&self) -> usize {
         // Relaxed: a hint.

@@ -1,4 +1,4 @@
-//! An event that a thread waits for: until a word says that it is over, and a bell is rung then.
+//! An event that a thread waits for: a word shows that it is over, and a bell is rung then.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -14,26 +14,28 @@ use crate::sleep::{Bell, Park};
 /// [`Worker::next_until`](crate::sched::Worker::next_until).
 pub struct Awaited<'a, P: Platform> {
     pub(crate) word: &'a P::U32,
-    /// Whether the event is not over, by the word.
+    /// Returns whether the event is not over, given the word.
     pub(crate) lasts: fn(u32) -> bool,
     pub(crate) bell: &'a Bell<P>,
-    /// The bits that a waiter adds to the word when it is going to sleep.
+    /// The bits that a waiter adds to the word when it is about to sleep.
     pub(crate) watched: u32,
-    /// Of a countdown: what `word` lacks, in a word of the waiter's thread (COUNT-3).
+    /// Only for a countdown: the amount that `word` lacks, in a word of the waiter's thread
+    /// (COUNT-3).
     pub(crate) own: Option<&'a P::U32>,
 }
 
 impl<P: Platform> Awaited<'_, P> {
-    /// Whether it is over.
+    /// Returns whether the event is over.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        // Acquire: what was done until then; pairs with the releases of threads that change the
-        // word. Relaxed: the thread's own.
+        // Acquire: the accesses before the end; pairs with the releases of threads that change the
+        // word. Relaxed: only this thread uses it.
         let lacks = self.own.map_or(0, |own| lacks(own.load(Relaxed)));
         !(self.lasts)(self.word.load(Acquire).wrapping_add(lacks))
     }
 
-    /// Adds to the word what it lacks, if it is not over: it says by itself when it is then.
+    /// Adds to the word the amount that it lacks, if the event is not over: the word alone then
+    /// shows the end.
     #[inline]
     fn settle(&self) {
         if let Some(own) = self.own {
@@ -43,7 +45,7 @@ impl<P: Platform> Awaited<'_, P> {
 
     #[cold]
     fn settle_by(&self, own: &P::U32) {
-        // Relaxed: the thread's own.
+        // Relaxed: only this thread uses it.
         let lacks = lacks(own.load(Relaxed));
         if lacks == 0 {
             return;
@@ -51,7 +53,8 @@ impl<P: Platform> Awaited<'_, P> {
         // Relaxed: a number.
         let mut word = self.word.load(Relaxed);
         while (self.lasts)(word.wrapping_add(lacks)) {
-            // Relaxed: no thread learns anything by it; and it goes on with the releases of others.
+            // Relaxed: no data is published by it; and it continues the release sequences of
+            // others.
             match self.word.compare_exchange(word, word.wrapping_add(lacks), Relaxed, Relaxed) {
                 Ok(_) => return own.store(SETTLED, Relaxed),
                 Err(now) => word = now,
@@ -59,7 +62,7 @@ impl<P: Platform> Awaited<'_, P> {
         }
     }
 
-    /// The caller is going to sleep by this ticket, unless the event is over now.
+    /// Called when the caller is about to sleep with this ticket, unless the event is over now.
     pub(crate) fn arm(&self, ticket: Ticket) {
         self.settle();
         self.bell.arm(ticket);
@@ -69,12 +72,12 @@ impl<P: Platform> Awaited<'_, P> {
         }
     }
 
-    /// The caller is awake.
+    /// Called when the caller is awake.
     pub(crate) fn disarm(&self) {
         self.bell.disarm();
     }
 
-    /// Blocks until it is over: spins, and then sleeps.
+    /// Blocks until the event is over: spins, and then sleeps.
     pub fn wait(&self) {
         self.wait_until(None);
     }
@@ -101,15 +104,15 @@ impl<P: Platform> Awaited<'_, P> {
             if !(self.lasts)(self.word.load(Relaxed)) {
                 break;
             }
-            // SAFETY: ours, until the end below.
+            // SAFETY: the ticket is the caller's, until `end` below.
             if unsafe { notify.sleep(ticket, deadline) } == Parked::TimedOut {
                 break;
             }
         }
         self.disarm();
-        // SAFETY: ours, and this is the end.
+        // SAFETY: the ticket is the caller's, and is not used after this.
         unsafe { notify.end(ticket) };
-        // Acquire: as above; if it is over, it is for good.
+        // Acquire: as in `is_over`; once over, it stays over.
         self.word.load(Acquire);
     }
 }

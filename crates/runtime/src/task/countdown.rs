@@ -1,18 +1,18 @@
-//! Several tasks that one thread waits for.
+//! A count of tasks, for one thread that waits for all of them.
 //!
 //! | byte | field | written by | meaning |
 //! |---|---|---|---|
-//! | 0–3 | `left` | all | twice the tasks that are not done, and 1 if their maker makes no more |
-//! | 4–7 | `let_go` | the last task | 1: the task touches this no more |
-//! | 8–15 | `bell` | the maker, the last task | how the maker sleeps |
+//! | 0–3 | `left` | all | twice the tasks that are not done, plus 1 if the maker makes no more |
+//! | 4–7 | `let_go` | the last task | 1: the task no longer uses this |
+//! | 8–15 | `bell` | the maker, the last task | by which the maker is woken |
 //!
-//! - COUNT-1: the thread that takes `left` to 1 is the last, and sees what was done by all that
-//!   took some away before.
-//! - COUNT-2: the maker goes on, and this may be gone, when nothing is left and the last task, if
-//!   that was not the maker, has let go: it has taken the ticket that it will notify by then.
+//! - COUNT-1: the thread that takes `left` to 1 is the last, and sees the accesses of all threads
+//!   that have subtracted before.
+//! - COUNT-2: the maker goes on, and may free this, when no task is left and the last task, if that
+//!   was not the maker, has let go: by then it has taken the ticket that it will notify.
 //!
-//! A [`BiasedCountdown`] counts the maker's thread apart from all others, because a word that two
-//! CPUs write in turn costs each of them a transfer of its line, for each task.
+//! A [`BiasedCountdown`] counts the maker's thread separately from all others, because a word that
+//! two CPUs write in turn costs each of them a transfer of its line, for each task.
 //!
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
@@ -32,7 +32,7 @@
 //!
 //! - COUNT-3: while it is unsettled, `left + own + 1` is what `left` is otherwise, and `left` is
 //!   even: no thread takes that for the end. Only the maker's thread reads `own`. It does not
-//!   settle what is over.
+//!   settle a countdown that is over.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -42,7 +42,7 @@ use super::Awaited;
 use crate::lines::Lines;
 use crate::sleep::{Bell, Park};
 
-/// Tasks that their maker waits for: all are done when [`wait`](Self::wait) is back. All zero: no
+/// Tasks that their maker waits for: all are done when [`wait`](Self::wait) returns. All zero: no
 /// tasks yet.
 #[repr(C)]
 pub struct Countdown<P: Platform> {
@@ -51,22 +51,22 @@ pub struct Countdown<P: Platform> {
     bell: Bell<P>,
 }
 
-/// A task, in `left`.
+/// One task, in `left`.
 const TASK: u32 = 2;
-/// Nothing left, and the maker makes no more.
+/// The value of `left` when no tasks are left, and the maker makes no more.
 const OVER: u32 = 1;
 
 impl<P: Platform> Countdown<P> {
-    /// Creates a countdown of no tasks yet.
+    /// A countdown without tasks.
     pub const NEW: Self = Self { left: P::U32::ZERO, let_go: P::U32::ZERO, bell: Bell::NEW };
 
     /// Adds a task. The caller is the maker, or one of the tasks.
     pub fn add(&self) {
-        // Relaxed: the caller has one, which it takes away later.
+        // Relaxed: the caller is counted itself, and subtracts later.
         self.left.fetch_add(TASK, Relaxed);
     }
 
-    /// A task is done. The caller touches this no more.
+    /// Removes a task that is done. The caller must not use this afterwards.
     pub fn done(&self) {
         // Release, Acquire: COUNT-1.
         if self.left.fetch_sub(TASK, AcqRel) == OVER + TASK {
@@ -79,8 +79,8 @@ impl<P: Platform> Countdown<P> {
         }
     }
 
-    /// Says that the maker makes no more tasks. `None` if all tasks are done, else what to wait for
-    /// before it [leaves](Self::leave). Call it once.
+    /// Announces that the maker makes no more tasks. `None` if all tasks are done; otherwise the
+    /// event to wait for before it [leaves](Self::leave). Must be called once.
     pub fn close(&self) -> Option<Awaited<'_, P>> {
         // Acquire: COUNT-1.
         let last = self.left.fetch_add(OVER, AcqRel) == 0;
@@ -92,13 +92,13 @@ impl<P: Platform> Countdown<P> {
         Awaited { word: &self.left, lasts, bell: &self.bell, watched: 0, own }
     }
 
-    /// Waits until the last task has let go, which it is about to when what is awaited is over.
+    /// Waits until the last task has let go, which follows soon after the awaited event.
     pub fn leave(&self) {
         // Acquire: COUNT-2; pairs with the release in `done`.
         self.let_go.wait_while(Acquire, |let_go| let_go == 0);
     }
 
-    /// The maker makes no more, and waits until all tasks are done. Blocks.
+    /// Ends the making of tasks, and waits until all tasks are done. Blocks.
     pub fn wait(&self) {
         if let Some(awaited) = self.close() {
             awaited.wait();
@@ -113,8 +113,8 @@ impl<P: Platform> Default for Countdown<P> {
     }
 }
 
-/// Like [`Countdown`], but cheap for the thread of the maker, which stays on that thread: what it
-/// adds and what it does itself costs no atomic exchange. After biased reference counting (Choi,
+/// Like [`Countdown`], but cheap for the maker's thread, to which it is bound: tasks that this
+/// thread adds, or completes, cost no atomic exchange. After biased reference counting (Choi,
 /// Shull, Torrellas, PACT 2018).
 pub struct BiasedCountdown<P: Platform> {
     others: Lines<Countdown<P>>,
@@ -122,30 +122,31 @@ pub struct BiasedCountdown<P: Platform> {
     maker: Option<ThreadId>,
 }
 
-/// In `own`: nothing is lacking.
+/// The value of `own` when nothing is lacking.
 pub(super) const SETTLED: u32 = 1;
 
-/// What the countdown lacks beside a word `own`.
+/// Returns what the countdown lacks if the word is `own`.
 #[inline]
 pub(super) fn lacks(own: u32) -> u32 {
     own ^ SETTLED
 }
 
 impl<P: Platform> BiasedCountdown<P> {
-    /// Creates a countdown of no tasks yet, for a maker that stays on that thread; or with `None`
-    /// for one that may change its thread, where it costs what a [`Countdown`] does.
+    /// Creates a countdown without tasks, for a maker that stays on thread `maker`; or, if `None`,
+    /// for one that may change its thread, at the cost of a [`Countdown`].
     #[must_use]
     pub const fn new(maker: Option<ThreadId>) -> Self {
         Self { others: Lines(Countdown::NEW), own: Lines(P::U32::ZERO), maker }
     }
 
-    /// What the calling thread has apart. `None`: it is not the maker's, or all is settled.
+    /// Returns the separate count of the calling thread. `None`: it is not the maker's, or all is
+    /// settled.
     #[inline]
     fn own(&self) -> Option<u32> {
         if self.maker != Some(P::thread()) {
             return None;
         }
-        // Relaxed, here and below: the thread's own.
+        // Relaxed, here and below: only this thread uses it.
         let own = self.own.0.load(Relaxed);
         (own != SETTLED).then_some(own)
     }
@@ -159,7 +160,7 @@ impl<P: Platform> BiasedCountdown<P> {
         }
     }
 
-    /// A task is done. The caller touches this no more.
+    /// Removes a task that is done. The caller must not use this afterwards.
     #[inline]
     pub fn done(&self) {
         match self.own() {
@@ -168,8 +169,8 @@ impl<P: Platform> BiasedCountdown<P> {
         }
     }
 
-    /// Says that the maker makes no more tasks. `None` if all tasks are done, else what to wait for
-    /// before it [leaves](Self::leave). Call it once, as the maker.
+    /// Announces that the maker makes no more tasks. `None` if all tasks are done; otherwise the
+    /// event to wait for before it [leaves](Self::leave). Must be called once, by the maker.
     pub fn close(&self) -> Option<Awaited<'_, P>> {
         if self.maker.is_none() {
             return self.others.0.close();
@@ -178,9 +179,9 @@ impl<P: Platform> BiasedCountdown<P> {
         (!awaited.is_over()).then_some(awaited)
     }
 
-    /// Waits until the last task has let go, which it is about to when what is awaited is over.
+    /// Waits until the last task has let go, which follows soon after the awaited event.
     pub fn leave(&self) {
-        // COUNT-3: over and unsettled, it has no last task.
+        // COUNT-3: if it ended unsettled, there is no last task.
         if self.maker.is_none() || self.own.0.load(Relaxed) == SETTLED {
             self.others.0.leave();
         }

@@ -1,4 +1,4 @@
-//! Futures that tasks drive: each time one is woken, a task polls it.
+//! Futures that tasks drive: each time a future is woken, a task polls it.
 //!
 //! | `state` | meaning |
 //! |---|---|
@@ -13,9 +13,9 @@
 //!                        pending               ready: stays      pending: task
 //! ```
 //!
-//! - FUTURE-1: a thread that moves the state from 0, or has polled and finds the future woken,
-//!   makes a task of it, and no other thread does. So one thread at a time polls it.
-//! - FUTURE-2: what was done before a wake is seen by a poll after it.
+//! - FUTURE-1: only the thread that moves the state from 0, or has polled and finds the future
+//!   woken, makes a task of it. So one thread at a time polls it.
+//! - FUTURE-2: a poll after a wake sees the accesses before the wake.
 
 use alloc::sync::Arc;
 use alloc::task::Wake;
@@ -32,9 +32,9 @@ use super::{Handle, Memory, Promise, Task};
 const WOKEN: u32 = 1;
 const RUNS: u32 = 2;
 
-/// Makes tasks drive the future. `put` puts the tasks where they are run: later, and by any thread.
-/// Nothing is polled here. The handle gives what the future returns; nothing, if a poll has
-/// panicked, or the wakers are gone. The tasks are in `M`, one at a time.
+/// Makes tasks drive the future. `put` submits the tasks, which must be run later; any thread may
+/// run them. Nothing is polled here. The handle returns the future's output; or `None`, if a poll
+/// has panicked, or all wakers were dropped. The tasks are in `M`, one at a time.
 pub fn drive<P, M, F, S>(memory: M, future: F, put: S) -> Handle<P, F::Output>
 where
     P: Platform,
@@ -58,12 +58,12 @@ struct Driven<P: Platform, M, F: Future, S> {
 
 /// The part that belongs to the thread that moved the state to `RUNS`.
 struct Rest<P: Platform, F: Future> {
-    /// The future stays where it is until it is dropped there.
+    /// Pinned: the future stays in place until it is dropped there.
     future: Option<F>,
     promise: Option<Promise<P, F::Output>>,
 }
 
-// SAFETY: `rest` is of one thread at a time: FUTURE-1; and what is in it is `Send`.
+// SAFETY: one thread at a time uses `rest` (FUTURE-1), and its contents are `Send`.
 unsafe impl<P, M, F, S> Sync for Driven<P, M, F, S>
 where
     P: Platform,
@@ -102,21 +102,21 @@ where
     F::Output: Send + 'static,
     S: Fn(Task<P>) + Send + Sync + 'static,
 {
-    /// FUTURE-1: makes a task of the future, which only this caller does.
+    /// FUTURE-1: makes a task of the future; only one caller does so at a time.
     fn put(self: Arc<Self>) {
         let driven = self.clone();
         (self.put)(Task::detached_in(self.memory, move || driven.poll()));
     }
 
     fn poll(self: Arc<Self>) {
-        // Acquire: FUTURE-2, and what the last poll has done; pairs with the releases in `wake` and
-        // below.
+        // Acquire: FUTURE-2, and the accesses of the last poll; pairs with the releases in `wake`
+        // and below.
         self.state.swap(RUNS, Acquire);
         let waker = Waker::from(self.clone());
         // SAFETY: FUTURE-1.
         let mut polled = Polled { rest: unsafe { &mut *self.rest.get() }, waits: false };
         if let Some(future) = &mut polled.rest.future {
-            // SAFETY: it is in the `Arc`, where it is dropped, too.
+            // SAFETY: the future is in the `Arc`, and is dropped there.
             let future = unsafe { Pin::new_unchecked(future) };
             match future.poll(&mut Context::from_waker(&waker)) {
                 Poll::Ready(returned) => return polled.end(returned),
@@ -124,14 +124,14 @@ where
             }
         }
         drop(polled);
-        // Release: what we have done; pairs with the acquire above.
+        // Release: the accesses of this poll; pairs with the acquire above.
         if self.state.fetch_and(!RUNS, Release) & WOKEN != 0 {
             self.put();
         }
     }
 }
 
-/// A poll: unless the future waits then, it and the promise are dropped with this.
+/// A poll: if the future is not pending afterwards, it and the promise are dropped with this.
 struct Polled<'a, P: Platform, F: Future> {
     rest: &'a mut Rest<P, F>,
     waits: bool,
@@ -141,9 +141,9 @@ impl<P: Platform, F: Future> Polled<'_, P, F>
 where
     F::Output: Send + 'static,
 {
-    /// The future is done.
+    /// Called when the future is done.
     fn end(self, returned: F::Output) {
-        // A thread that goes on then finds that the future is gone.
+        // Dropped first, so that a woken waiter finds that the future is gone.
         self.rest.future = None;
         if let Some(promise) = self.rest.promise.take() {
             promise.fulfil(returned);

@@ -1,4 +1,4 @@
-//! The other end of a task: for the thread that waits for what it returns.
+//! The waiting end of a task: for the thread that takes its result.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -14,7 +14,7 @@ use antiphon_platform::{Atomic, AtomicInteger, Platform, Ticket};
 
 use super::{AWAITED, Act, Awaited, DONE, EMPTY, Header, OWED, POLLED, WATCHED, free, take_waker};
 
-/// A handle to wait for a task, and to take what it returns. If it is dropped, the task goes on.
+/// A handle to wait for a task, and to take its result. If it is dropped, the task goes on.
 pub struct Handle<P: Platform, T> {
     header: NonNull<Header<P>>,
     returned: PhantomData<T>,
@@ -22,7 +22,7 @@ pub struct Handle<P: Platform, T> {
 
 // SAFETY: it hands out the `T`, which is `Send`; the rest are atomics.
 unsafe impl<P: Platform, T: Send> Send for Handle<P, T> {}
-// SAFETY: shared, it says whether the task is done, and no more.
+// SAFETY: a shared reference only shows whether the task is done.
 unsafe impl<P: Platform, T: Send> Sync for Handle<P, T> {}
 
 impl<P: Platform, T> Handle<P, T> {
@@ -34,53 +34,53 @@ impl<P: Platform, T> Handle<P, T> {
     }
 
     fn header(&self) -> &Header<P> {
-        // SAFETY: not freed while it is awaited.
+        // SAFETY: not freed while `AWAITED` is set.
         unsafe { self.header.as_ref() }
     }
 
-    /// Whether the task was run, or dropped.
+    /// Returns whether the task was run, or dropped.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        // Acquire: TASK-1; pairs with the release of the thread that has run it.
+        // Acquire: TASK-1; pairs with the release of the thread that has run the task.
         self.header().state.load(Acquire) & DONE != 0
     }
 
-    /// The event that the task is done; then [`take`](Self::take) does not block.
+    /// Returns the event that the task is done; afterwards [`take`](Self::take) does not block.
     pub fn awaited(&mut self) -> Awaited<'_, P> {
         self.unhook();
         self.awaited_shared()
     }
 
     /// Like [`awaited`](Self::awaited), for a handle that has left no waker, and that no other
-    /// thread waits by.
+    /// thread waits through.
     pub(crate) fn awaited_shared(&self) -> Awaited<'_, P> {
         let Header { state, bell, .. } = self.header();
         Awaited { word: state, lasts: |state| state & DONE == 0, bell, watched: WATCHED, own: None }
     }
 
-    /// Returns what the task has returned; `None` if it has panicked, or was dropped. Blocks until
-    /// it is done.
+    /// Returns the result of the task; `None` if it has panicked, or was dropped. Blocks until the
+    /// task is done.
     #[must_use]
     pub fn take(mut self) -> Option<T> {
         self.awaited().wait();
         self.take_now()
     }
 
-    /// The returned value, once the task is done.
+    /// Returns the result, once the task is done.
     fn take_now(&mut self) -> Option<T> {
-        // SAFETY: the caller has it alone.
+        // SAFETY: `&mut self` is exclusive.
         unsafe { self.take_shared() }
     }
 
-    /// Like `take_now`, by a shared reference.
+    /// Like `take_now`, but through a shared reference.
     ///
     /// # Safety
     ///
     /// No other thread uses the handle meanwhile.
     pub(crate) unsafe fn take_shared(&self) -> Option<T> {
         let state = &self.header().state;
-        // Relaxed, below: what we leave is released by `drop`. Acquire: TASK-2; pairs with the
-        // releases in the end of the task.
+        // Relaxed, below: `drop` releases it. Acquire: TASK-2; pairs with the releases in the end
+        // of the task.
         match state.load(Acquire) {
             seen if seen & EMPTY != 0 => return None,
             seen if seen & OWED == 0 => state.store(seen | EMPTY, Relaxed),
@@ -88,9 +88,9 @@ impl<P: Platform, T> Handle<P, T> {
         }
         let mut returned = MaybeUninit::<T>::uninit();
         let into = NonNull::from(&mut returned).cast();
-        // SAFETY: TASK-1, the slot is ours, and was not empty.
+        // SAFETY: TASK-1, the slot belongs to the handle, and was not empty.
         unsafe { (self.header().act)(self.header, Act::Take { into }) };
-        // SAFETY: written by that.
+        // SAFETY: written by `act`.
         Some(unsafe { returned.assume_init() })
     }
 }
@@ -99,17 +99,17 @@ impl<P: Platform, T> Handle<P, T> {
     /// Leaves a waker, which is woken when the task is done; `false` if it is done already.
     fn hook(&mut self, waker: &Waker) -> bool {
         let Header { state, bell, .. } = self.header();
-        // Relaxed: we have set it.
+        // Relaxed: only the handle sets it.
         if state.load(Relaxed) & POLLED == 0 {
-            // A future that was forgotten has left its name, as a sleeper does: it is no waker.
+            // A wait that was forgotten has left its ticket, which is not a waker.
             bell.disarm();
         }
-        // Release: TASK-4, no sleeper is there any more; pairs with the acquire in the end of the
-        // task. Acquire: TASK-1.
+        // Release: TASK-4, no sleeper is left; pairs with the acquire in the end of the task.
+        // Acquire: TASK-1.
         if state.fetch_or(POLLED, AcqRel) & DONE != 0 {
             return false;
         }
-        // The waker of the last poll, if it wakes the same.
+        // The waker of the last poll, if it wakes the same task.
         let left = take_waker(bell).filter(|left| left.will_wake(waker));
         let left = Box::into_raw(left.unwrap_or_else(|| Box::new(waker.clone())));
         let ticket = Ticket::new(left.expose_provenance() as u64);
@@ -125,17 +125,16 @@ impl<P: Platform, T> Handle<P, T> {
     /// Takes back the waker, if one was left.
     pub(crate) fn unhook(&mut self) {
         let Header { state, bell, .. } = self.header();
-        // Relaxed: we have set it.
+        // Relaxed: only the handle sets it.
         if state.load(Relaxed) & POLLED != 0 {
             drop(take_waker(bell));
-            // Release: TASK-4, no waker is there any more; pairs with the acquire in the end of the
-            // task.
+            // Release: TASK-4, no waker is left; pairs with the acquire in the end of the task.
             state.fetch_and(!POLLED, Release);
         }
     }
 }
 
-/// The value that the task has returned; `None` if it has panicked, or was dropped.
+/// Resolves to the result of the task; `None` if it has panicked, or was dropped.
 impl<P: Platform, T> Future for Handle<P, T> {
     type Output = Option<T>;
 
@@ -150,14 +149,14 @@ impl<P: Platform, T> Drop for Handle<P, T> {
     fn drop(&mut self) {
         self.unhook();
         if self.is_done() {
-            // Here, and not by the thread that has run it: when we are back, what it borrows may
-            // go.
+            // Dropped here, and not by the thread that has run the task: after this returns, its
+            // borrows may end.
             drop(self.take_now());
         }
         let state = &self.header().state;
-        // Acquire: TASK-2, so that the task is done with it; pairs with the releases in its end.
+        // Acquire: TASK-2, the task's last accesses; pairs with the releases in its end.
         let is_last = state.load(Acquire) & OWED == 0;
-        // Release: so that we are; pairs with the acquires there. Acquire: as above.
+        // Release: the handle's accesses; pairs with the acquires there. Acquire: as above.
         if is_last || state.fetch_and(!AWAITED, AcqRel) & OWED == 0 {
             // SAFETY: TASK-2.
             unsafe { free(self.header) };

@@ -1,31 +1,31 @@
-//! A task: a closure, and then what it returned, in one allocation that two share: the thread that
-//! runs it, and the waiter.
+//! A task: a closure, and later its result, in one allocation that two parties share: the thread
+//! that runs it, and the waiter.
 //!
 //! | byte | field | written by | meaning |
 //! |---|---|---|---|
-//! | 0–7 | `act` | – | how to run, drop and free what only the closure's type knows |
+//! | 0–7 | `act` | – | the function that runs, drops and frees a closure of its type |
 //! | 8–11 | `state` | both | `OWED`, `AWAITED`, `DONE`, `EMPTY`, `WATCHED`, `POLLED` |
-//! | 16–23 | `bell` | both | how the waiter is told: it sleeps, or has left a waker |
-//! | 24 … | `slot` | the runner, the waiter | the closure, and then what it returned |
+//! | 16–23 | `bell` | both | how the waiter is notified: it sleeps, or has left a waker |
+//! | 24 … | `slot` | the runner, the waiter | the closure, and then its result |
 //!
 //! | state | meaning |
 //! |---|---|
 //! | `OWED` | a thread has the [`Task`] |
 //! | `AWAITED` | a thread has the [`Handle`] |
 //! | `DONE` | the task was run, or dropped |
-//! | `EMPTY` | it has returned nothing: it has panicked or was dropped; or that was taken |
-//! | `WATCHED` | the waiter sleeps, or is about to: the bell is to be rung |
-//! | `POLLED` | what the bell names is the address of a [`Waker`], and no sleeper |
+//! | `EMPTY` | no result: the task has panicked or was dropped, or the result was taken |
+//! | `WATCHED` | the waiter sleeps, or is about to: the bell must be rung |
+//! | `POLLED` | the ticket in the bell is the address of a [`Waker`], not of a sleeper |
 //!
-//! - TASK-1: the owner of the [`Task`] takes the closure out of the slot, once, and writes what it
-//!   returned into it; then it adds `DONE`. From then on the slot is the [`Handle`]'s.
-//! - TASK-2: the thread that lets go of the allocation last frees it, with what is in the slot.
-//! - TASK-3: the waiter adds `WATCHED` or `POLLED` before it looks for `DONE` and goes. If the
+//! - TASK-1: the owner of the [`Task`] takes the closure out of the slot, once, and writes its
+//!   result there; then it adds `DONE`. From then on the slot is the [`Handle`]'s.
+//! - TASK-2: the last thread that uses the allocation frees it, with the contents of the slot.
+//! - TASK-3: the waiter adds `WATCHED` or `POLLED` before it checks for `DONE` and sleeps. If the
 //!   thread that has run the task has seen neither, it adds `DONE` and lets go in one exchange, and
 //!   does not ring.
-//! - TASK-4: while the bell names something, `POLLED` says as what; and the thread that adds `DONE`
-//!   rings as what it saw then. The thread that takes a waker's address out of the bell has the
-//!   waker.
+//! - TASK-4: while the bell has a ticket, `POLLED` says of which kind; the thread that adds `DONE`
+//!   rings according to the value that it saw then. The thread that takes a waker's address out of
+//!   the bell owns the waker.
 
 mod awaited;
 mod countdown;
@@ -62,10 +62,10 @@ const EMPTY: u32 = 8;
 const WATCHED: u32 = 16;
 const POLLED: u32 = 32;
 
-/// Something to be run, once. If it is dropped without, it is done with nothing returned.
+/// A unit of work, which is run once. If it is dropped before, it is done without a result.
 pub struct Task<P: Platform>(NonNull<Header<P>>);
 
-/// The first part of the allocation, whatever the closure.
+/// The first part of the allocation, whatever the closure's type.
 #[repr(C)]
 struct Header<P: Platform> {
     act: unsafe fn(NonNull<Self>, Act),
@@ -75,13 +75,13 @@ struct Header<P: Platform> {
 
 /// The actions on the slot.
 enum Act {
-    /// Run the closure, and keep what it returns.
+    /// Run the closure, and store its result.
     Run,
     /// Drop the closure.
     Drop,
-    /// Move what the closure has returned to `into`.
+    /// Move the result of the closure to `into`.
     Take { into: NonNull<()> },
-    /// Free the allocation, and drop what the closure returned unless that is not there.
+    /// Free the allocation, and drop the result if there is one.
     Free { empty: bool },
 }
 
@@ -96,11 +96,11 @@ union Slot<F, T> {
     returned: ManuallyDrop<T>,
 }
 
-// SAFETY: what is in it is `Send`: `new` asks for that; the rest are atomics.
+// SAFETY: its contents are `Send`, as `new` requires; the rest are atomics.
 unsafe impl<P: Platform> Send for Task<P> {}
 
 impl<P: Platform> Task<P> {
-    /// A task that no thread waits for.
+    /// Creates a task that no thread waits for.
     pub fn detached<F>(work: F) -> Self
     where
         F: FnOnce() + Send + 'static,
@@ -108,7 +108,7 @@ impl<P: Platform> Task<P> {
         Self::detached_in(Heap, work)
     }
 
-    /// Like [`detached`](Self::detached), in other memory.
+    /// Like [`detached`](Self::detached), but in memory `M`.
     pub fn detached_in<M, F>(memory: M, work: F) -> Self
     where
         M: Memory,
@@ -118,7 +118,7 @@ impl<P: Platform> Task<P> {
         unsafe { Self::borrowing_in(memory, work) }
     }
 
-    /// A task, and a handle to wait for it.
+    /// Creates a task, and a handle to wait for it.
     pub fn new<F, T>(work: F) -> (Self, Handle<P, T>)
     where
         F: FnOnce() -> T + Send + 'static,
@@ -127,7 +127,7 @@ impl<P: Platform> Task<P> {
         Self::new_in(Heap, work)
     }
 
-    /// Like [`new`](Self::new), in other memory.
+    /// Like [`new`](Self::new), but in memory `M`.
     pub fn new_in<M, F, T>(memory: M, work: F) -> (Self, Handle<P, T>)
     where
         M: Memory,
@@ -142,44 +142,44 @@ impl<P: Platform> Task<P> {
     ///
     /// # Safety
     ///
-    /// The task is run or dropped, and the handle taken or dropped, before what the closure and
-    /// what it returns borrow is gone.
+    /// The task is run or dropped, and the handle taken or dropped, before the end of the borrows
+    /// of the closure and its result.
     pub unsafe fn borrowing_new_in<M, F, T>(_: M, work: F) -> (Self, Handle<P, T>)
     where
         M: Memory,
         F: FnOnce() -> T + Send,
         T: Send,
     {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         let header = unsafe { allocate::<P, M, _, _>(work, OWED | AWAITED) };
-        // SAFETY: of a task that returns `T`, and `AWAITED` is ours.
+        // SAFETY: the task returns `T`, and `AWAITED` is the caller's.
         (Self(header), unsafe { Handle::new(header) })
     }
 
-    /// Like [`detached`](Self::detached), for a closure that may borrow, and in other memory.
+    /// Like [`detached`](Self::detached), for a closure that may borrow, and in memory `M`.
     ///
     /// # Safety
     ///
-    /// The task is run or dropped before what the closure borrows is gone.
+    /// The task is run or dropped before the end of the closure's borrows.
     pub unsafe fn borrowing_in<M, F>(_: M, work: F) -> Self
     where
         M: Memory,
         F: FnOnce() + Send,
     {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         Self(unsafe { allocate::<P, M, _, _>(work, OWED) })
     }
 
-    /// Runs the task. If the closure panics, so does this, and the task has returned nothing.
+    /// Runs the task. If the closure panics, so does this, and the task has no result.
     pub fn run(self) {
         let mut end = End { header: self.0, empty: true };
         forget(self);
-        // SAFETY: TASK-1, we had the task.
+        // SAFETY: TASK-1, the caller owned the task.
         unsafe { (end.header().act)(end.header, Act::Run) };
         end.empty = false;
     }
 
-    /// A word that names the task, for queues. If the word is lost, so is the task.
+    /// Returns a word that names the task, for queues. If the word is lost, so is the task.
     #[must_use]
     pub fn into_item(self) -> Item {
         let address = self.0.as_ptr().expose_provenance() as u64;
@@ -187,11 +187,11 @@ impl<P: Platform> Task<P> {
         Item::new(address).expect("an allocation that is aligned to eight")
     }
 
-    /// The task that the word names.
+    /// Returns the task that the word names.
     ///
     /// # Safety
     ///
-    /// The item is of [`into_item`](Self::into_item), with this platform, and is used once.
+    /// The item comes from [`into_item`](Self::into_item), with this platform, and is used once.
     #[must_use]
     pub unsafe fn from_item(item: Item) -> Self {
         let header = core::ptr::with_exposed_provenance_mut(item.word() as usize);
@@ -203,7 +203,7 @@ impl<P: Platform> Task<P> {
 impl<P: Platform> Drop for Task<P> {
     fn drop(&mut self) {
         let end = End { header: self.0, empty: true };
-        // SAFETY: TASK-1, we have the task.
+        // SAFETY: TASK-1, the task is owned here.
         unsafe { (end.header().act)(end.header, Act::Drop) };
     }
 }
@@ -214,7 +214,7 @@ impl<P: Platform> fmt::Debug for Task<P> {
     }
 }
 
-/// The task is done when this is dropped.
+/// Makes the task done when this is dropped.
 struct End<P: Platform> {
     header: NonNull<Header<P>>,
     empty: bool,
@@ -222,11 +222,11 @@ struct End<P: Platform> {
 
 impl<P: Platform> End<P> {
     fn header(&self) -> &Header<P> {
-        // SAFETY: not freed while it is owed, until we are dropped.
+        // SAFETY: not freed while `OWED` is set, until this is dropped.
         unsafe { self.header.as_ref() }
     }
 
-    /// Tells a waiter that may sleep that the task is `done`, and lets go.
+    /// Notifies a waiter that may sleep that the task is `done`, and lets go.
     #[cold]
     fn ring(&self, done: u32) {
         let Header { state, bell, .. } = self.header();
@@ -237,12 +237,12 @@ impl<P: Platform> End<P> {
         if !polled {
             bell.ring(&Park::<P>::NEW);
         }
-        // Last, when we are done with it: a waker may do anything.
+        // Last, after all other uses of the header: a waker may run any code.
         let _wakes = Wakes(waker);
-        // Release: TASK-2, so that we are done with it; pairs with the acquire in `Handle::drop`.
-        // Acquire: so that the waiter is; pairs with the release there.
+        // Release: TASK-2, this thread's accesses; pairs with the acquire in `Handle::drop`.
+        // Acquire: the waiter's accesses; pairs with the release there.
         if state.fetch_and(!OWED, AcqRel) & AWAITED == 0 {
-            // SAFETY: TASK-2. What was returned may have been taken meanwhile.
+            // SAFETY: TASK-2. The result may have been taken meanwhile.
             unsafe { free(self.header) };
         }
     }
@@ -256,7 +256,7 @@ impl<P: Platform> Drop for End<P> {
         if state.load(Acquire) != OWED {
             const BOTH: u32 = OWED | AWAITED;
             // Release: TASK-1, TASK-2; pairs with the acquires in `Handle::is_done` and its `drop`.
-            // Acquire: as above.
+            // Acquire: TASK-2; pairs with the release in `Handle::drop`.
             match state.compare_exchange(BOTH, AWAITED | done, Release, Acquire) {
                 Ok(_) => return,
                 Err(seen) if seen & AWAITED != 0 => return self.ring(done),
@@ -279,30 +279,30 @@ impl Drop for Wakes {
     }
 }
 
-/// TASK-4: takes the waker that was left in the bell, if it is still there.
+/// TASK-4: takes the waker out of the bell, if it is still there.
 fn take_waker<P: Platform>(bell: &Bell<P>) -> Option<Box<Waker>> {
     let address = bell.take()?.get() as usize;
-    // SAFETY: left by `Handle::poll`, and the thread that takes it has it.
+    // SAFETY: left by `Handle::hook`; the thread that takes it owns it.
     Some(unsafe { Box::from_raw(core::ptr::with_exposed_provenance_mut(address)) })
 }
 
-/// TASK-2: frees an allocation that no thread has any more.
+/// TASK-2: frees an allocation that no other thread uses.
 ///
 /// # Safety
 ///
-/// The caller is the last that had it.
+/// The caller is its last user.
 unsafe fn free<P: Platform>(header: NonNull<Header<P>>) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's contract.
     let (act, state) = unsafe { (header.as_ref().act, &header.as_ref().state) };
     // Relaxed: the caller has acquired it.
     let empty = state.load(Relaxed) & EMPTY != 0;
-    // SAFETY: the caller's.
+    // SAFETY: the caller's contract.
     unsafe { act(header, Act::Free { empty }) };
 }
 
 /// # Safety
 ///
-/// What the closure borrows outlives the task.
+/// The borrows of the closure outlive the task.
 unsafe fn allocate<P, M, F, T>(work: F, state: u32) -> NonNull<Header<P>>
 where
     P: Platform,
@@ -313,7 +313,7 @@ where
     let slot = UnsafeCell::new(Slot::<F, T> { work: ManuallyDrop::new(work) });
     let header = Header { act: act::<P, M, F, T>, state: P::U32::ZERO, bell: Bell::NEW };
     let place: NonNull<Body<P, F, T>> = M::allocate(Layout::new::<Body<P, F, T>>()).cast();
-    // SAFETY: as large, and ours.
+    // SAFETY: the memory has that size, and is owned here.
     let body = unsafe {
         place.write(Body { header, slot });
         place.as_ref()
@@ -325,8 +325,8 @@ where
 
 /// # Safety
 ///
-/// The header is that of a `Body<P, F, T>`; and the slot, and for `Free` all of it, is the
-/// caller's, and is as the act says.
+/// The header is that of a `Body<P, F, T>`; the slot, and for `Free` the whole body, belongs to the
+/// caller, and is in the state that the act requires.
 unsafe fn act<P, M, F, T>(header: NonNull<Header<P>>, act: Act)
 where
     P: Platform,
@@ -334,9 +334,9 @@ where
     F: FnOnce() -> T,
 {
     let body: NonNull<Body<P, F, T>> = header.cast();
-    // SAFETY: the caller's.
+    // SAFETY: the caller's contract.
     let slot = unsafe { body.as_ref().slot.get() };
-    // SAFETY: the caller's: the closure is there for `Run` and `Drop`, and is taken once.
+    // SAFETY: the caller's contract: the closure is there for `Run` and `Drop`, and is taken once.
     unsafe {
         match act {
             Act::Run => {
@@ -346,7 +346,7 @@ where
             Act::Drop => ManuallyDrop::drop(&mut (*slot).work),
             Act::Take { into } => into.cast().write(ManuallyDrop::take(&mut (*slot).returned)),
             Act::Free { empty } => {
-                // The drop may panic; then the memory is lost.
+                // The drop may panic; then the memory is leaked.
                 if !empty {
                     ManuallyDrop::drop(&mut (*slot).returned);
                 }

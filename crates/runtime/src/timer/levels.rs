@@ -1,17 +1,17 @@
-//! The slots of all levels, and which of them have timers.
+//! The slots of all levels, and the sets of those that have timers.
 //!
-//! - LEVELS-1: a slot's bit is set if it has timers, and only then; so is a level's if one of its
-//!   slots has.
+//! - LEVELS-1: a slot's bit is set if and only if it has timers; a level's bit is set if and only
+//!   if one of its slots has.
 
 use core::ptr::NonNull;
 
 use super::list::{List, Timer};
 
-/// Bits of a digit.
+/// The number of bits of a digit.
 const BITS: u32 = 6;
-/// Slots of a level: one for each value of a digit.
+/// The number of slots of a level: one for each value of a digit.
 const SLOTS: usize = 1 << BITS;
-/// Digits of a time.
+/// The number of digits of a time.
 const LEVELS: usize = u64::BITS.div_ceil(BITS) as usize;
 
 /// A slot.
@@ -37,22 +37,22 @@ struct Bits(u64);
 const _: () = assert!(SLOTS as u32 <= u64::BITS && LEVELS as u32 <= u64::BITS);
 
 impl Place {
-    /// Where a deadline is when the wheel is at `position_ns`, which is not after it.
+    /// Returns the slot of a deadline when the wheel is at `position_ns`, which is not after it.
     #[inline]
     pub(super) const fn of(at_ns: u64, position_ns: u64) -> Self {
-        // The lowest digit if they differ in none.
+        // The lowest digit if they do not differ.
         let differ = (at_ns ^ position_ns) | (SLOTS as u64 - 1);
         let level = differ.ilog2() / BITS;
         Self { level, slot: (at_ns >> (BITS * level)) as usize % SLOTS }
     }
 
-    /// Whether all deadlines in it are the same.
+    /// Returns whether all deadlines in the slot are the same.
     #[inline]
     pub(super) const fn is_one_ns(self) -> bool {
         self.level == 0
     }
 
-    /// The first nanosecond of it: no deadline in it is before.
+    /// Returns the first nanosecond of the slot: no deadline in it is before.
     #[inline]
     pub(super) const fn begin_ns(self, position_ns: u64) -> u64 {
         let shift = BITS * self.level;
@@ -65,7 +65,7 @@ impl Levels {
         Self { occupied: Bits(0), levels: [const { Level::new() }; LEVELS] }
     }
 
-    /// The slot whose timers are before all others.
+    /// Returns the slot whose timers are before all others.
     #[inline]
     pub(super) fn earliest(&self) -> Option<Place> {
         let level = self.occupied.lowest()?;
@@ -73,50 +73,50 @@ impl Levels {
         Some(Place { level, slot })
     }
 
-    /// The timers of a slot.
+    /// Returns the timers of a slot.
     #[inline]
     pub(super) fn list(&self, place: Place) -> &List {
         &self.levels[place.level as usize].slots[place.slot]
     }
 
-    /// Puts a timer last into a slot.
+    /// Appends a timer to a slot.
     ///
     /// # Safety
     ///
-    /// As of [`List::push`].
+    /// See [`List::push`].
     #[inline]
     pub(super) unsafe fn push(&mut self, place: Place, timer: NonNull<Timer>) {
         let level = &mut self.levels[place.level as usize];
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { level.slots[place.slot].push(timer) };
         // LEVELS-1.
         level.occupied.insert(place.slot as u32);
         self.occupied.insert(place.level);
     }
 
-    /// Takes a timer from the slot that it is in.
+    /// Removes a timer from its slot.
     ///
     /// # Safety
     ///
-    /// As of [`List::unlink`].
+    /// See [`List::unlink`].
     #[inline]
     pub(super) unsafe fn unlink(&mut self, place: Place, timer: NonNull<Timer>) {
         let list = &mut self.levels[place.level as usize].slots[place.slot];
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { list.unlink(timer) };
         if list.first().is_none() {
             self.vacate(place);
         }
     }
 
-    /// Takes all timers from a slot.
+    /// Removes all timers from a slot.
     #[inline]
     pub(super) fn take(&mut self, place: Place) -> List {
         self.vacate(place);
         core::mem::replace(&mut self.levels[place.level as usize].slots[place.slot], List::new())
     }
 
-    /// LEVELS-1: it has no timers any more.
+    /// LEVELS-1: marks a slot as empty.
     #[inline]
     fn vacate(&mut self, place: Place) {
         let occupied = &mut self.levels[place.level as usize].occupied;

@@ -1,4 +1,4 @@
-//! A timer, and lists of timers in the order in which they were put there.
+//! A timer, and lists of timers in insertion order.
 //!
 //! ```text
 //!   first ──► timer ◄──► timer ◄──► timer        each knows the next and the previous;
@@ -6,8 +6,8 @@
 //!               └─────────────────────┘
 //! ```
 //!
-//! - LIST-1: the timers that a list leads to are there, and linked both ways in a ring. One that is
-//!   in no list has no links.
+//! - LIST-1: the timers of a list exist, and are linked both ways in a ring. A timer that is in no
+//!   list has no links.
 
 use core::cell::Cell;
 use core::iter::successors;
@@ -20,11 +20,11 @@ pub struct Timer {
     at_ns: Cell<u64>,
     next: Cell<Option<NonNull<Self>>>,
     previous: Cell<Option<NonNull<Self>>>,
-    /// Other timers and lists point to it.
+    /// Other timers and lists point to this one.
     _pinned: PhantomPinned,
 }
 
-/// Timers that are linked in a ring: the list itself has only its beginning.
+/// Timers that are linked in a ring: the list itself has only a pointer to the first.
 pub(super) struct List {
     first: Option<NonNull<Timer>>,
 }
@@ -32,21 +32,21 @@ pub(super) struct List {
 const _: () = assert!(size_of::<Timer>() == 24 && size_of::<List>() == 8);
 
 impl Timer {
-    /// A timer that is not set.
+    /// Creates a timer that is not set.
     #[must_use]
     pub const fn new() -> Self {
         let (next, previous) = (Cell::new(None), Cell::new(None));
         Self { at_ns: Cell::new(0), next, previous, _pinned: PhantomPinned }
     }
 
-    /// Whether the timer is in a wheel: neither handed out nor taken away after it was set.
+    /// Returns whether the timer is in a wheel: neither handed out nor removed after it was set.
     #[must_use]
     #[inline]
     pub fn is_set(&self) -> bool {
         self.next.get().is_some()
     }
 
-    /// The deadline that the timer was last set for, in nanoseconds; 0 if it never was.
+    /// Returns the deadline that the timer was last set for, in nanoseconds; 0 if it never was.
     #[must_use]
     #[inline]
     pub fn at_ns(&self) -> u64 {
@@ -67,14 +67,14 @@ impl List {
         self.first
     }
 
-    /// Puts a timer last.
+    /// Appends a timer.
     ///
     /// # Safety
     ///
-    /// The timer is in no list, and there until it is taken from this one.
+    /// The timer is in no list, and exists until it is removed from this one.
     pub(super) unsafe fn push(&mut self, timer: NonNull<Timer>) {
         let first = *self.first.get_or_insert(timer);
-        // SAFETY: LIST-1, and the caller's; alone, it is its own neighbour.
+        // SAFETY: LIST-1, and the caller's contract; a single timer is its own neighbour.
         unsafe {
             let last = first.as_ref().previous.get().unwrap_or(timer);
             join(last, timer);
@@ -82,13 +82,13 @@ impl List {
         }
     }
 
-    /// Takes a timer away; nothing happens if it is in no list.
+    /// Removes a timer; does nothing if it is in no list.
     ///
     /// # Safety
     ///
-    /// The timer is there, and in no other list.
+    /// The timer exists, and is in no other list.
     pub(super) unsafe fn unlink(&mut self, timer: NonNull<Timer>) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         let node = unsafe { timer.as_ref() };
         let (Some(next), Some(previous)) = (node.next.take(), node.previous.take()) else {
             return;
@@ -97,14 +97,14 @@ impl List {
             self.first = None;
             return;
         }
-        // SAFETY: LIST-1; they are neighbours of the timer, which has others than itself.
+        // SAFETY: LIST-1; they are neighbours of the timer, which is not alone.
         unsafe { join(previous, next) };
         if self.first == Some(timer) {
             self.first = Some(next);
         }
     }
 
-    /// Takes the first timer away.
+    /// Removes the first timer.
     pub(super) fn pop(&mut self) -> Option<NonNull<Timer>> {
         let first = self.first?;
         // SAFETY: LIST-1.
@@ -112,7 +112,7 @@ impl List {
         Some(first)
     }
 
-    /// The timers with their deadlines, from the first to the last.
+    /// Returns the timers with their deadlines, from the first to the last.
     pub(super) fn iter(&self) -> impl Iterator<Item = (NonNull<Timer>, u64)> {
         // SAFETY: LIST-1.
         let next = |timer: &NonNull<Timer>| unsafe { timer.as_ref() }.next.get();
@@ -122,14 +122,14 @@ impl List {
     }
 }
 
-/// Makes `next` come after `timer`. The pointers are kept as they are: a caller that is handed one
-/// may go from it to what the timer is part of.
+/// Links `next` after `timer`. The pointers are kept as they are: a caller that is handed one may
+/// derive from it a pointer to the struct around the timer.
 ///
 /// # Safety
 ///
-/// Both are there.
+/// Both exist.
 unsafe fn join(timer: NonNull<Timer>, next: NonNull<Timer>) {
-    // SAFETY: the caller's; their cells are written by shared references.
+    // SAFETY: the caller's contract; their cells are written through shared references.
     unsafe {
         timer.as_ref().next.set(Some(next));
         next.as_ref().previous.set(Some(timer));
@@ -161,7 +161,7 @@ mod tests {
             }
             assert_eq!(order(&list), [0, 1, 2]);
             for again in [false, true] {
-                // SAFETY: as above.
+                // SAFETY: the timer is on the stack until the end of the round, as is the list.
                 unsafe { list.unlink((&timers[taken]).into()) };
                 let rest: Vec<_> = (0..3).filter(|&number| number != taken as u64).collect();
                 assert_eq!(order(&list), rest, "again: {again}");
@@ -169,7 +169,7 @@ mod tests {
             assert!(!timers[taken].is_set());
             let rest: Vec<_> = (0..3).filter(|&number| number != taken).collect();
             assert_eq!(list.pop(), Some((&timers[rest[0]]).into()));
-            // SAFETY: as above.
+            // SAFETY: the timer is on the stack until the end of the round, as is the list.
             unsafe { list.push((&timers[taken]).into()) };
             assert_eq!(order(&list), [rest[1], taken].map(|number| number as u64));
             assert_eq!(list.pop(), Some((&timers[rest[1]]).into()));

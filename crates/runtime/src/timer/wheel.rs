@@ -1,11 +1,12 @@
-//! The wheel: where it is in time, and which timers are due.
+//! The wheel: its position in time, and the timers that are due.
 //!
-//! - WHEEL-1: a timer in the levels is where its deadline is at the wheel's position, which is not
-//!   after it; so its slot is known, and begins after the position except on the lowest level. A
-//!   timer that is late, because its deadline is before the position, was so when it was set.
+//! - WHEEL-1: a timer in the levels is in the slot of its deadline at the wheel's position, which
+//!   is not after it; so its slot is known, and begins after the position except on the lowest
+//!   level. A timer that is late, because its deadline is before the position, was late when it was
+//!   set.
 //! - WHEEL-2: the position moves to the deadline of the timer that is handed out, or to a time at
-//!   which nothing is due; never back, and never past a slot with timers. It enters one only to
-//!   take all of them out of it.
+//!   which no timer is due; never back, and never past a slot with timers. It enters such a slot
+//!   only to take all timers out of it.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -23,13 +24,13 @@ pub struct Wheel {
     late: List,
 }
 
-/// The number of timers up to which the earliest of a slot is looked for.
+/// The number of timers up to which the earliest of a slot is searched for.
 const FEW: usize = 8;
 
 const _: () = assert!(size_of::<Wheel>() < 5_760);
 
-// SAFETY: nothing of it belongs to a thread; only the owner of the wheel uses the timers' links, as
-// each caller that has set one has promised.
+// SAFETY: it is not bound to a thread; only the owner of the wheel uses the timers' links, as the
+// callers of `insert` have promised.
 unsafe impl Send for Wheel {}
 
 impl Wheel {
@@ -39,83 +40,84 @@ impl Wheel {
         Self { position_ns: 0, len: 0, levels: Levels::new(), late: List::new() }
     }
 
-    /// How many timers are set.
+    /// Returns how many timers are set.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether no timer is set.
+    /// Returns whether no timer is set.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Sets a timer, in constant time; one that is set in this wheel already is moved.
+    /// Sets a timer, in constant time; a timer that is set in this wheel already is moved.
     ///
-    /// A deadline that is passed is due at once.
+    /// A timer whose deadline has passed is due at once.
     ///
     /// # Safety
     ///
-    /// The timer is set in no other wheel, nor in one that is gone. From now until it is handed out
-    /// or removed, or the wheel is used no more, it stays where it is, there is no `&mut` of it,
+    /// The timer is set in no other wheel, nor in one that was dropped. From now until it is handed
+    /// out or removed, or the wheel is no longer used, it stays in place, there is no `&mut` to it,
     /// and only the thread that has the wheel uses it.
     pub unsafe fn insert(&mut self, timer: NonNull<Timer>, at_ns: u64) {
-        // SAFETY: the caller's, here and below.
+        // SAFETY: the caller's contract, here and below.
         unsafe { self.remove(timer) };
-        // SAFETY: as above.
+        // SAFETY: the caller's contract.
         unsafe { timer.as_ref() }.set_at_ns(at_ns);
-        // SAFETY: it is in no list now.
+        // SAFETY: the timer is in no list now.
         unsafe { self.put(timer, at_ns) };
         self.len += 1;
     }
 
-    /// Takes a timer away, in constant time, if it is set.
+    /// Removes a timer, in constant time, if it is set.
     ///
     /// # Safety
     ///
-    /// It is there, and set in no other wheel, nor in one that is gone.
+    /// The timer exists, and is set in no other wheel, nor in one that was dropped.
     pub unsafe fn remove(&mut self, timer: NonNull<Timer>) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         let node = unsafe { timer.as_ref() };
         if !node.is_set() {
             return;
         }
         self.len -= 1;
-        // WHEEL-1: that is where it is.
+        // WHEEL-1: the slot of its deadline.
         match self.place(node.at_ns()) {
-            // SAFETY: it is set in this wheel.
+            // SAFETY: the timer is set in this wheel.
             Some(place) => unsafe { self.levels.unlink(place, timer) },
-            // SAFETY: as above.
+            // SAFETY: the timer is set in this wheel.
             None => unsafe { self.late.unlink(timer) },
         }
     }
 
-    /// Takes the next timer whose deadline is not after `now_ns` away, and hands it out: the
-    /// pointer by which it was set.
+    /// Removes the next timer whose deadline is not after `now_ns`, and returns it: the pointer by
+    /// which it was set.
     ///
-    /// They are handed out by their deadlines, and those of the same nanosecond in the order in
-    /// which they were set. One that is set for a time that the wheel has passed, which is before
-    /// the last deadline that was handed out, or before a `now_ns` at which nothing was due, is
-    /// late: due at once whatever `now_ns` is, before the others, and among the late ones in the
+    /// Timers are handed out by their deadlines, and those of the same nanosecond in the order in
+    /// which they were set. A timer that is set for a time that the wheel has passed, which is
+    /// before the last deadline that was handed out, or before a `now_ns` at which nothing was due,
+    /// is late: due at once whatever `now_ns` is, before the others, and among late timers in the
     /// order of setting. Of the others, none is handed out before its deadline; so a `now_ns` that
     /// goes back does no harm.
     ///
-    /// A timer is moved at most ten times from when it is set until it is handed out, each time by
-    /// some call of this; a call moves at most those of one slot.
+    /// A timer is moved at most ten times before it is handed out, each time by a call of this; a
+    /// call moves at most the timers of one slot.
     pub fn expire(&mut self, now_ns: u64) -> Option<NonNull<Timer>> {
         let due = self.late.pop().or_else(|| self.take_due(now_ns));
         self.len -= usize::from(due.is_some());
         due
     }
 
-    /// When to ask again for timers that are due; `None` if none is set.
+    /// Returns when to call [`expire`](Self::expire) next; `None` if no timer is set.
     ///
     /// That is not after the earliest deadline; it is that deadline if no more than eight timers
-    /// share its slot. When [`expire`](Self::expire) has handed out all that were due, it is after
-    /// the `now_ns` that was given. So a thread that sleeps until then, and takes all that are due,
-    /// each time, wakes in vain at most ten times for a timer: once for each level that this comes
-    /// down with eight others or more. It is 0 if more than eight are late.
+    /// share its slot. When [`expire`](Self::expire) has handed out all timers that were due, it is
+    /// after the `now_ns` that was given. So a thread that always sleeps until then, and takes all
+    /// timers that are due, wakes without success at most ten times for a timer: once for each
+    /// level that the timer comes down with eight others or more. It is 0 if more than eight are
+    /// late.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         let (list, begin_ns) = if self.late.first().is_some() {
@@ -129,28 +131,28 @@ impl Wheel {
         if few.next().is_some() { Some(begin_ns) } else { earliest_ns }
     }
 
-    /// The slot of a deadline; `None` if it is late.
+    /// Returns the slot of a deadline; `None` if it is late.
     #[inline]
     fn place(&self, at_ns: u64) -> Option<Place> {
         (at_ns >= self.position_ns).then(|| Place::of(at_ns, self.position_ns))
     }
 
-    /// Puts a timer where it is to be.
+    /// Puts a timer into its slot.
     ///
     /// # Safety
     ///
-    /// As of [`List::push`].
+    /// See [`List::push`].
     #[inline]
     unsafe fn put(&mut self, timer: NonNull<Timer>, at_ns: u64) {
         match self.place(at_ns) {
-            // SAFETY: the caller's.
+            // SAFETY: the caller's contract.
             Some(place) => unsafe { self.levels.push(place, timer) },
-            // SAFETY: as above.
+            // SAFETY: the caller's contract.
             None => unsafe { self.late.push(timer) },
         }
     }
 
-    /// Takes the next of the timers that are not late.
+    /// Removes the next due timer that is not late.
     fn take_due(&mut self, now_ns: u64) -> Option<NonNull<Timer>> {
         let begun = |place: &Place| place.begin_ns(self.position_ns) <= now_ns;
         let Some(place) = self.levels.earliest().filter(begun) else {
@@ -163,25 +165,25 @@ impl Wheel {
         }
         self.position_ns = place.begin_ns(self.position_ns);
         let first = self.levels.list(place).first()?;
-        // SAFETY: it is the first there.
+        // SAFETY: it is the first timer of the slot.
         unsafe { self.levels.unlink(place, first) };
         Some(first)
     }
 
-    /// Moves into a slot that is begun: takes the first of its earliest timers out if that is due,
-    /// and puts the others where they are from there.
+    /// Moves into a slot that has begun: takes the first of its earliest timers out if that is due,
+    /// and moves the others to their slots as seen from there.
     fn enter(&mut self, place: Place, now_ns: u64) -> Option<NonNull<Timer>> {
         let mut entered = self.levels.take(place);
         let (earliest, at_ns) = entered.iter().min_by_key(|&(_, at_ns)| at_ns)?;
-        // WHEEL-2: into the slot, where none of the levels below has any.
+        // WHEEL-2: into the slot; the levels below have no timers.
         self.position_ns = at_ns.min(now_ns);
         let due = at_ns <= now_ns;
         if due {
-            // SAFETY: it is in there.
+            // SAFETY: the timer is in that list.
             unsafe { entered.unlink(earliest) };
         }
         while let Some(timer) = entered.pop() {
-            // SAFETY: LIST-1, and it is in no list now; it is there as long as before.
+            // SAFETY: LIST-1, and the timer is in no list now; it exists as long as before.
             unsafe { self.put(timer, timer.as_ref().at_ns()) };
         }
         due.then_some(earliest)

@@ -1,4 +1,4 @@
-//! All to all: each thread posts to each other, and counts what comes.
+//! All to all: each thread posts to each other thread, and counts what it receives.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,12 +10,12 @@ use antiphon_runtime::message::{Actions, Mailbox, Message, NotPosted, Park};
 /// The result of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// Messages that were delivered.
+    /// Number of delivered messages.
     pub delivered: u64,
-    /// Messages that were not the next one of their poster: because some were lost, or delivered
-    /// twice.
+    /// Number of messages that were not the next of their poster, because some were lost or
+    /// delivered twice.
     pub out_of_order: u64,
-    /// Posts that found no room.
+    /// Number of posts that found no room.
     pub refused: u64,
 }
 
@@ -28,8 +28,8 @@ struct Counts {
     out_of_order: AtomicU64,
 }
 
-/// `threads` threads post `each` messages to each of them, themselves too, through mailboxes for
-/// `capacity`, in turn with running what comes.
+/// `threads` threads post `each` messages to each thread, also to themselves, through mailboxes for
+/// `capacity`, and alternate that with running received messages.
 pub fn all_to_all(threads: usize, each: u64, capacity: usize) -> Tally {
     let expected = || (0..threads).map(|_| AtomicU64::new(0)).collect();
     let counts = Arc::new(Counts {
@@ -40,7 +40,7 @@ pub fn all_to_all(threads: usize, each: u64, capacity: usize) -> Tally {
     let actions = Actions::<Linux>::new(1);
     let counted = counts.clone();
     let count = move |[from, to, number]: [u64; 3]| {
-        // Relaxed: one thread runs what is posted to `to`.
+        // Relaxed: only one thread runs the messages posted to `to`.
         let next = &counted.expected[to as usize][from as usize];
         if next.load(Relaxed) != number {
             counted.out_of_order.fetch_add(1, Relaxed);

@@ -1,24 +1,24 @@
-//! Child processes, and memory that they have in common with their parent.
+//! Child processes, and memory that they share with their parent.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longer than it takes to find out that an owner is dead, on a busy machine too.
+/// Longer than the detection of a dead owner takes, even on a busy machine.
 pub const LONG: Duration = Duration::from_secs(20);
 
-/// A mapping that children have too.
+/// A mapping that children share.
 ///
 /// # Safety
 ///
-/// Zeros are a `T`, which bears it that other processes use it.
+/// Zero bytes must be a valid `T`, which other processes may use.
 pub unsafe fn map<T>() -> &'static T {
     // SAFETY: a fresh mapping of zeros, which is never unmapped.
     unsafe { &*fresh::<T>() }
 }
 
-/// `value`, in a mapping that children have too.
+/// Places `value` in a mapping that children share.
 pub fn place<T: antiphon_shared::Shared>(value: T) -> &'static T {
     let place = fresh::<T>();
     // SAFETY: a mapping of its own, large enough and never unmapped, that no thread uses yet.
@@ -29,7 +29,7 @@ pub fn place<T: antiphon_shared::Shared>(value: T) -> &'static T {
 }
 
 fn fresh<T>() -> *mut T {
-    // SAFETY: asks for a mapping, wherever there is room.
+    // SAFETY: a new mapping, at an address of the kernel's choice.
     let page = unsafe {
         libc::mmap(
             ptr::null_mut(),
@@ -44,10 +44,11 @@ fn fresh<T>() -> *mut T {
     page.cast()
 }
 
-/// Runs `body` in a child process, which then exits without a word if it is false.
+/// Runs `body` in a child process; returns the child's id. If `body` returns `false`, the child
+/// exits silently with an error.
 pub fn child(body: impl FnOnce() -> bool) -> libc::pid_t {
-    // SAFETY: the child runs what may be run between `fork` and `_exit`: system calls, and our own
-    // types, which allocate nothing.
+    // SAFETY: the child runs only what is allowed after `fork`: system calls, and our own types,
+    // which allocate nothing.
     match unsafe { libc::fork() } {
         0 => {
             let fine = body();

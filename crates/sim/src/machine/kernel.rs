@@ -1,24 +1,24 @@
-//! A machine whose program is the kernel, as in the hybrid runtimes of Hale and Dinda (Nemo): no
-//! call of a system, and interrupts are the program's to send.
+//! A machine whose program is the kernel, as in the hybrid runtimes of Hale and Dinda (Nemo): there
+//! are no system calls, and the program may send interrupts.
 
 use super::{Interrupt, Machine, Wakes};
 
 /// The cost of threads to a program that is the kernel, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// The waker, until a thread is on the run queue of its CPU.
+    /// The time of the waker until a thread is on the run queue of its CPU.
     pub wake_ns: u64,
-    /// From the background thread of a CPU to one that was woken.
+    /// The switch from the background thread of a CPU to a woken thread.
     pub switch_ns: u64,
-    /// From one yield of a background thread to the next.
+    /// The time from one yield of a background thread to the next.
     pub background_ns: u64,
 }
 
 impl Machine {
-    /// The same machine under a program that is its kernel; `None` if its file has no costs of
-    /// that. Each CPU has a background thread, which this leaves out but for its effects: no CPU is
-    /// ever idle, and a woken thread waits until the background thread yields, after a random part
-    /// of its period, or if `wakes` says so until an interrupt kicks it (Nemo, section IV.A).
+    /// The same machine under a program that is its kernel; `None` if its file has no such costs.
+    /// Each CPU has a background thread, of which only the effects are simulated: no CPU is ever
+    /// idle, and a woken thread waits until the background thread yields, after a random part of
+    /// its period, or, depending on `wakes`, until an interrupt kicks it (Nemo, section IV.A).
     #[must_use]
     pub fn as_kernel(&self, wakes: Wakes) -> Option<Self> {
         let Kernel { wake_ns, switch_ns, background_ns } = self.kernel?;
@@ -38,8 +38,8 @@ impl Machine {
         })
     }
 
-    /// The same machine, none of whose CPUs is ever idle: something looks for work there, or waits
-    /// for an interrupt without halting.
+    /// The same machine, but no CPU is ever idle: it polls for work, or waits for an interrupt
+    /// without halting.
     #[must_use]
     pub fn awake(&self) -> Self {
         Self { idle: Vec::new(), ..self.clone() }

@@ -4,10 +4,10 @@ use std::sync::OnceLock;
 
 use super::{Description, Machine};
 
-/// A machine that comes with the crate.
+/// A preset machine of the crate.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
-    /// Its name and its file.
+    /// The name of the machine and of its file.
     pub name: &'static str,
     /// The text of its file.
     pub text: &'static str,
@@ -22,7 +22,7 @@ macro_rules! known {
     };
 }
 
-/// All of them: first those that published figures are of.
+/// All presets: first the machines of published figures.
 pub const PRESETS: [Known; COUNT] = known! {
     "8s-192c" "8s-120c" "opteron-64c" "phi-228t"
     "epyc-2x64c" "e7-8895v3-4s" "gold-5320-2s" "epyc-9754-2s"
@@ -32,7 +32,7 @@ pub const PRESETS: [Known; COUNT] = known! {
 
 const COUNT: usize = 16;
 
-/// The preset of that name, described; `None` if there is none.
+/// The description of the preset with that name; `None` if there is none.
 ///
 /// # Panics
 ///

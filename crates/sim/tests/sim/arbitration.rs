@@ -1,4 +1,4 @@
-//! The order of requests for a contended line.
+//! Tests of the order of requests for a contended line.
 
 use std::cell::RefCell;
 use std::rc::Rc;

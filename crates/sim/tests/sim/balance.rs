@@ -1,4 +1,4 @@
-//! Threads move to idle cores, cores wake from sleep, and interrupts take time.
+//! Tests of load balancing, idle states and the time of interrupts.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -59,7 +59,7 @@ fn who_is_woken_goes_to_the_nearest_core_that_is_idle() {
     assert_eq!(outcome.counts.migrations, 1);
 }
 
-/// How long after its deadline at `ns` a sleeper on an idle core is back.
+/// How long after its deadline at `ns` a sleeper on an idle core runs again.
 fn oversleeps(ns: u64) -> u64 {
     let state = |after_ns, exit_ns| Idle { after_ns, exit_ns };
     let machine = Machine { idle: vec![state(0, 2_000), state(600_000, 133_000)], ..small() };

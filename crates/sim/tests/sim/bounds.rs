@@ -1,5 +1,5 @@
-//! The longest times that a machine file may name: each is possible, a little more is not, and a
-//! machine of nothing else is not taken for one that is stuck.
+//! Tests of the longest times in a machine file: each is allowed, a little more is not, and a
+//! machine with only such times does not count as stuck.
 
 use antiphon_sim::{Description, Pace, Use, contend};
 
@@ -31,7 +31,7 @@ const MOST: [(f64, &[&str]); 3] = [
     (100.0, &["after", "slice", "balance"]),
 ];
 
-/// The bound of what stands on a line.
+/// The bound of the value on a line.
 fn most(line: &str) -> Option<f64> {
     let (key, value) = line.split_once(" = ")?;
     let most = || MOST.iter().find(|(_, keys)| keys.contains(&key)).map(|(most, _)| *most);

@@ -1,4 +1,4 @@
-//! Store buffers: what x86-TSO allows is seen, and nothing else.
+//! Tests of store buffers: exactly the outcomes that x86-TSO allows are seen.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -68,7 +68,7 @@ fn a_load_passes_a_store_unless_fenced() {
     }
 }
 
-/// One side's heavy fence is both sides'.
+/// A heavy fence on one side fences both sides.
 fn store_heavy_load(words: &[OwnLine<Word>; 2]) -> u32 {
     words[0].store(1, Release);
     Sim::heavy_fence().expect("never refused");
@@ -147,7 +147,7 @@ fn others_see_what_was_there_until_the_line_has_come() {
     assert_eq!(known.load(Relaxed), 8);
 }
 
-/// Two threads store to one word: it ends with what the later one stored, in memory too.
+/// Two threads store to one word: the later value remains, in memory too.
 #[test]
 fn stores_of_two_threads_to_a_word_are_done_one_after_the_other() {
     for delay in 0..400 {
@@ -171,7 +171,7 @@ fn stores_of_two_threads_to_a_word_are_done_one_after_the_other() {
     }
 }
 
-/// Memory that is freed and used again while a store to it is under way.
+/// Memory that is freed and reused while a store to it is pending.
 #[test]
 fn a_store_to_a_word_that_is_gone_is_forgotten() {
     let place = Rc::new(Cell::new(None::<Box<OwnLine<Word>>>));
@@ -181,7 +181,7 @@ fn a_store_to_a_word_that_is_gone_is_forgotten() {
     let simulation = Simulation::new(small(), 1)
         .thread_on(0, move || {
             word.store(1, Relaxed);
-            // The same place, as from an allocator that gives it out again at once.
+            // The same address, as from an allocator that reuses it at once.
             *word = OwnLine(Word::ZERO);
             first.set(Some(word));
         })
@@ -208,7 +208,7 @@ fn a_full_buffer_is_waited_for() {
     let _ = simulation.run(0).expect("it ends");
 }
 
-/// A thread that sees that another is over sees what it has written.
+/// A thread that sees the end of another sees its writes.
 #[test]
 fn a_thread_is_over_when_its_stores_are() {
     let shared = word();

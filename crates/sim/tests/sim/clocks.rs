@@ -1,4 +1,4 @@
-//! Clocks and counters: the clock is one, the counters of nodes are apart.
+//! Tests of clocks and counters: there is one clock, and the counters of nodes have offsets.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -31,7 +31,7 @@ fn in_turns(machine: &Machine, seed: u64, cores: [u32; 2], read: fn() -> u64) ->
     seen.take()
 }
 
-/// The most that is lost from one to the next.
+/// The largest decrease from one value to the next.
 fn back_ns(values: &[u64]) -> u64 {
     values.windows(2).map(|pair| pair[0].saturating_sub(pair[1])).max().expect("some were read")
 }
@@ -55,7 +55,7 @@ fn the_clock_never_goes_back_and_counters_do_by_their_offset_at_most() {
     assert!(furthest_ns > 0 && furthest_ns <= m.clock_offset_ns - least_ns, "{furthest_ns}");
 }
 
-/// How far the counter of a core is ahead, again and again.
+/// Repeated readings of the offset of a core's counter.
 fn ahead_ns(machine: &Machine, seed: u64, core: u32) -> Vec<u64> {
     let seen = Rc::new(RefCell::new(Vec::new()));
     let told = Rc::clone(&seen);

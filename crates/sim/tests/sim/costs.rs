@@ -1,4 +1,4 @@
-//! Accesses cost what the machine says, exactly; stores as they do without buffers.
+//! Tests of the exact costs of accesses; stores without buffers.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,4 +1,5 @@
-//! The same seed gives the same run: in this process, in others, and beside others.
+//! Tests that the same seed gives the same run: in this process, in others, and concurrently with
+//! others.
 
 use std::cell::RefCell;
 use std::process::Command;
@@ -12,7 +13,7 @@ use antiphon_sim::{count, finished, now, think, work};
 use crate::toys::{Lock, Mcs, Parking};
 use crate::{Word, arena, small, word};
 
-/// Something of everything: two locks, nodes, sleeping, preemption, migration, posted stores,
+/// A run with many features: two locks, nodes, sleeping, preemption, migration, posted stores,
 /// randomness.
 fn busy(seed: u64) -> Outcome {
     let machine = Machine { slice_ns: 20_000, ..Machine::two_sockets().shape(2, 4) };

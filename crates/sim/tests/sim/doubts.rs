@@ -1,4 +1,4 @@
-//! Doubts about machine files that may be meant as they are, and seldom are.
+//! Tests of the warnings about unusual values in machine files.
 
 use antiphon_sim::{Description, PRESETS};
 

@@ -9,7 +9,7 @@ use antiphon_sim::{Access, Link, Machine, OwnLine, Simulation, known, now, touch
 
 use crate::{small, time, word};
 
-/// How long a read on core 6 takes of a line that cores 0 and 5 have.
+/// Duration of a read on core 6 of a line that cores 0 and 5 have.
 fn read_beside(machine: Machine) -> u64 {
     let (shared, took) = (word(), Rc::new(Cell::new(0)));
     let mut simulation = Simulation::new(machine, 1);
@@ -72,7 +72,7 @@ fn a_link_has_so_many_transfers_under_way() {
     assert_eq!(end(Some(Link { line_ns: m.occupancy_ns, transfers: 4 })), end(None));
 }
 
-/// How long two lines take that go from nodes to nodes at once.
+/// Durations of two concurrent transfers between nodes.
 fn two_at_once(machine: &Machine, ways: [[u32; 2]; 2]) -> [u64; 2] {
     let words = Rc::new([const { OwnLine(crate::Word::ZERO) }; 2]);
     let took = Rc::new(Cell::new([0; 2]));

@@ -22,11 +22,11 @@ pub fn machine(wakes: Wakes) -> Machine {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
-    /// How long the call of the waker took.
+    /// Duration of the waker's call.
     unpark_ns: u64,
-    /// From its begin until the woken thread went on.
+    /// Time from the beginning of the call until the woken thread continued.
     latency_ns: u64,
-    /// How long another thread on the same core worked.
+    /// Duration of the work of another thread on the same core.
     worked_ns: u64,
     interrupts: u64,
 }

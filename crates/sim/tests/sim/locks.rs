@@ -1,4 +1,4 @@
-//! The shapes that locks are known to have on big machines come out of the model.
+//! Tests that the model reproduces the known behaviour of locks on big machines.
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;

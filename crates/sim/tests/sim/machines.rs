@@ -1,5 +1,5 @@
-//! Machine files: what they mean, what is wrong with one, and that the shipped ones don't change
-//! unseen.
+//! Tests of machine files: their meaning, their errors, and that shipped files don't change
+//! unnoticed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -304,7 +304,7 @@ fn a_shape_that_does_not_fit_is_refused() {
     check(last, "", "level machine has no memory, and the level inside it has");
 }
 
-/// No text makes it panic, and what is said is of a line that is there.
+/// No text makes the parser panic, and each error names an existing line.
 #[test]
 fn damaged_files_are_refused_politely() {
     let refused = |text: &str| match Description::parse(text) {

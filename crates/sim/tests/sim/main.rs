@@ -32,11 +32,11 @@ type Word = <Sim as Atomics>::U32;
 
 /// The nodes.
 fn arena() -> &'static Arena<Sim> {
-    // SAFETY: each writes to the nodes that it has taken, and to no others.
+    // SAFETY: each thread writes only to nodes that it has taken.
     unsafe { Sim::arena() }
 }
 
-/// A word on a line of its own.
+/// A word on its own line.
 fn word() -> Rc<OwnLine<Word>> {
     Rc::new(OwnLine(Word::ZERO))
 }
@@ -51,7 +51,7 @@ fn unbuffered(machine: Machine) -> Simulation {
     Simulation::new(machine, 1).model(Model { memory: Memory::Sc, ..Model::default() })
 }
 
-/// How long `f` takes.
+/// The simulated duration of `f`.
 fn time(f: impl FnOnce()) -> u64 {
     let begin = now();
     f();

@@ -1,4 +1,4 @@
-//! Where memory is, and what the way by a line's home adds.
+//! Tests of the placement of memory, and of the cost of a detour through a line's home.
 
 use std::cell::Cell;
 use std::rc::Rc;

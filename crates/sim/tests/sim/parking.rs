@@ -1,4 +1,4 @@
-//! `park` and `unpark`: one token, generations, deadlines, and their prices.
+//! Tests of `park` and `unpark`: the token, generations, deadlines, and costs.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,5 +1,4 @@
-//! The scheduling of cores: schedules that are programs, fair queues, and what is written down of
-//! it.
+//! Tests of the scheduling of cores: schedules as programs, fair queues, and accounts.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

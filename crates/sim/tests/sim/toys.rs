@@ -1,4 +1,4 @@
-//! Locks to try the machine with, written against the seam.
+//! Toy locks for testing the machine, written against the platform interface.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 

@@ -1,4 +1,4 @@
-//! No write is lost on a thread that spins, and spinning costs what it should.
+//! Tests that a spinning thread misses no write, and that spinning has the right cost.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! `wait_on` and `wake_on`: places, order, deadlines, and their prices.
+//! Tests of `wait_on` and `wake_on`: places, order, deadlines, and costs.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

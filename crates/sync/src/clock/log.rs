@@ -1,9 +1,9 @@
-//! A list without an allocator, for the words that a transaction has read and is going to write.
+//! A list without an allocator, for the words that a transaction has read and will write.
 
 use core::iter::Flatten;
 use core::slice::IterMut;
 
-/// A few things in a row.
+/// A list of at most `N` items.
 pub(super) struct Log<T, const N: usize> {
     things: [Option<T>; N],
     len: usize,

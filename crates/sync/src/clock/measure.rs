@@ -1,7 +1,7 @@
-//! How far the counters of CPUs are apart.
+//! Measuring how far the counters of CPUs are apart.
 //!
-//! Two threads, each on a CPU of its own, pass a word to and fro. The thread that writes it puts
-//! its stamp in; the thread that sees it change reads its own counter and subtracts:
+//! Two threads, each on its own CPU, pass a word back and forth. The thread that writes the word
+//! stores its stamp in it; the thread that sees the change reads its own counter and subtracts:
 //!
 //! ```text
 //! leader    reads s ── writes s ──────────── sees t ── reads, minus t
@@ -11,7 +11,7 @@
 //!
 //! The word was written after its stamp was read, and seen before the other counter was. So each
 //! difference is how far the reader's counter is ahead, plus the time that has passed: never less
-//! than the first. The least of many is close to it, because in some rounds no thread was
+//! than the first. The minimum of many is close to it, because in some rounds no thread was
 //! interrupted.
 //!
 //! ```text
@@ -20,14 +20,14 @@
 //!         all ones                  the leader is done
 //! ```
 //!
-//! The word is all that the two share, so its accesses are relaxed:
+//! The two threads share only this word, so its accesses are relaxed:
 //! [`counter`](antiphon_platform::Clocks::counter) promises that readings stay where they are in
 //! the program. A stamp loses its highest bit, which comes back with the difference.
 //!
-//! **All CPUs.** One of them, the hub, meets each of the others in turn: n − 1 meetings, two
-//! threads at a time. Between two others, `a` and `b`, the way leads over the hub: `b` is ahead of
-//! `a` by no more than the hub is ahead of `a`, and `b` of the hub. That is a proof, as is a
-//! meeting of the two; it adds up two delays where that would have one, so the bound is up to twice
+//! **All CPUs.** One CPU, the hub, meets each of the others in turn: n − 1 meetings, two threads at
+//! a time. The bound between two others, `a` and `b`, follows by the hub: `b` is ahead of `a` by at
+//! most the sum of what the hub is ahead of `a` and `b` is ahead of the hub. That proves a bound,
+//! as a meeting of the two would; it adds up two delays instead of one, so the bound is up to twice
 //! as large. *Turned down:* all pairs, as published: 18 336 meetings on 192 CPUs and two million on
 //! 2048, while the program waits for its clock.
 
@@ -37,37 +37,38 @@ use antiphon_platform::{Atomic, Budget, Clock, Platform};
 
 const DONE: u64 = u64::MAX;
 const LEADERS: u64 = 1;
-/// Rounds that are made however long they take: in the first the other may not have its CPU yet.
+/// Minimum number of rounds, however long they take: in the first rounds the other thread may not
+/// have its CPU yet.
 const LEAST_ROUNDS: u32 = 16;
-/// How long a thread keeps its CPU for an answer before it lets others run: as long as a time
-/// slice, so that on a busy machine, too, both have their CPUs at one time now and then.
+/// How long a thread spins for an answer before it lets others run: as long as a time slice, so
+/// that even on a busy machine both threads sometimes run at the same time.
 const SPIN: Budget = Budget::ns(4_000_000);
 
-/// Where a leader and a follower meet, once. All bits zero: no thread has come. On a line of its
-/// own, with the next, which CPUs fetch along.
+/// Where a leader and a follower meet, once. All bits zero: no thread has come. It fills two cache
+/// lines, because CPUs fetch the next line along.
 #[repr(C, align(128))]
 pub struct Meeting<P: Platform> {
     word: P::U64,
 }
 
-/// By how much the counter of a thread's own CPU is ahead of the other's, at most, in ticks.
+/// An upper bound of how far the counter of a thread's own CPU is ahead of the other's, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Least {
-    /// The least of all samples. Negative if the own counter is behind.
+    /// The minimum of all samples. Negative if the own counter is behind.
     pub ahead: i64,
-    /// The step in which the counter counts, or a multiple of that.
+    /// The step in which the counter counts, or a multiple of it.
     pub step: u64,
 }
 
 impl<P: Platform> Meeting<P> {
-    /// A place where no thread has come.
+    /// A meeting to which no thread has come.
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Self {
         Self { word: P::U64::ZERO }
     }
 
     /// Meets a follower for `rounds` rounds (one, if 0), or until `within_ns` nanoseconds have
-    /// passed and there were 16. Waits for the follower by spinning.
+    /// passed and at least 16 rounds were made. Waits for the follower by spinning.
     pub fn lead(&self, rounds: u32, within_ns: u64) -> Least {
         let end_ns = P::now(Clock::Monotonic).saturating_add(within_ns);
         let mut samples = Samples::begin::<P>();
@@ -117,7 +118,7 @@ impl Samples {
         Self { ahead: i64::MAX, step: last.wrapping_sub(first), last }
     }
 
-    /// Adds a sample: the other's word, and the own counter when that word was seen.
+    /// Adds a sample: the other thread's word, and the own counter when the word was seen.
     fn add(&mut self, word: u64, now: u64) {
         let ahead = (now << 1).wrapping_sub(word & !LEADERS).cast_signed() >> 1;
         self.ahead = self.ahead.min(ahead);
@@ -130,7 +131,7 @@ impl Samples {
     }
 }
 
-/// The greatest number that divides both; if one is 0, the other one.
+/// Returns the greatest common divisor; if one number is 0, the other one.
 fn common_divisor(mut one: u64, mut other: u64) -> u64 {
     while other != 0 {
         (one, other) = (other, one % other);
@@ -141,11 +142,11 @@ fn common_divisor(mut one: u64, mut other: u64) -> u64 {
 /// How far the counters of a hub and of all CPUs that it has met can be apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Apart {
-    /// The hub and any of the other CPUs.
+    /// Bound for the hub and any other CPU.
     direct: i64,
-    /// Any two of the others, by way of the hub; if it has met two.
+    /// Bound for any two other CPUs, by way of the hub, if it has met two.
     around: Option<i64>,
-    /// The furthest that any of them was ahead of the hub, and the hub of any of them.
+    /// The largest bound of any CPU ahead of the hub, and of the hub ahead of any CPU.
     furthest: Option<(i64, i64)>,
     step: u64,
 }
@@ -170,8 +171,8 @@ impl Apart {
         self.step = self.step.max(hub.step).max(other.step);
     }
 
-    /// The bound in ticks, rounded up: a difference below a step of a counter goes unseen, and does
-    /// so twice by way of the hub.
+    /// Returns the bound in ticks, rounded up: a difference below a counter's step is not seen, and
+    /// by way of the hub this happens twice.
     #[must_use]
     pub fn ticks(&self) -> u64 {
         let with = |bound: i64, steps: u64| {
@@ -204,7 +205,7 @@ mod tests {
             samples[lost].1 += 10_000_000;
             assert!((140..=145).contains(&of(&samples).ahead), "{lost}");
         }
-        // All of them: a bound all the same, and a wide one.
+        // In all rounds: still a bound, but a wide one.
         assert_eq!(of(&[(1_000, 9_001_000)]).ahead, 9_000_000);
     }
 
@@ -228,7 +229,7 @@ mod tests {
         assert_eq!(apart.ticks(), 0);
         apart.add(least(140), least(160));
         assert_eq!(apart.ticks(), 161);
-        // 800 behind: that is what matters.
+        // 800 behind: this decides.
         apart.add(least(950), least(-650));
         assert_eq!(apart.ticks(), 950 + 160 + 2);
     }

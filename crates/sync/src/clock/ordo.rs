@@ -1,4 +1,4 @@
-//! Stamps of CPUs' counters, and what is certain of their order.
+//! Stamps from CPUs' counters, and what is known for certain about their order.
 
 use core::marker::PhantomData;
 
@@ -8,11 +8,12 @@ use antiphon_platform::Platform;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Order {
-    /// The first was taken before the second.
+    /// The first stamp was taken before the second.
     Less,
-    /// The first was taken after the second.
+    /// The first stamp was taken after the second.
     Greater,
-    /// They were taken so soon after each other, or at the same time, that the order is unknown.
+    /// The stamps were taken at the same time or in such quick succession that the order is
+    /// unknown.
     Uncertain,
 }
 
@@ -25,27 +26,27 @@ pub struct Ordo<P> {
 }
 
 impl<P: Platform> Ordo<P> {
-    /// A clock on a machine whose counters differ by `apart` ticks at most
-    /// ([`Apart::ticks`](super::Apart::ticks)): with less than that, orders come out wrong.
+    /// A clock on a machine whose counters differ by at most `apart` ticks
+    /// ([`Apart::ticks`](super::Apart::ticks)). If `apart` is too small, orders are wrong.
     #[must_use]
     pub const fn new(apart: u64) -> Self {
         Self { apart, machine: PhantomData }
     }
 
-    /// The number of ticks by which stamps must be more apart to have a certain order.
+    /// Returns the distance, in ticks, beyond which the order of two stamps is certain.
     #[must_use]
     pub const fn uncertainty(&self) -> u64 {
         self.apart
     }
 
-    /// A stamp of this moment.
+    /// Returns a stamp of this moment.
     #[must_use]
     #[inline]
     pub fn now(&self) -> u64 {
         P::counter()
     }
 
-    /// CLOCK-2: which of two stamps was taken first, if that is certain.
+    /// CLOCK-2: returns which of two stamps was taken first, if that is certain.
     #[inline]
     pub fn cmp(&self, one: u64, other: u64) -> Order {
         match () {
@@ -55,8 +56,8 @@ impl<P: Platform> Ordo<P> {
         }
     }
 
-    /// A stamp that is certainly after `stamp`. Spins for at most as long as stamps are uncertain,
-    /// if `stamp` was taken before.
+    /// Returns a stamp that is certainly after `stamp`. Spins for at most the uncertainty, if
+    /// `stamp` was taken before this call.
     #[must_use]
     pub fn new_time(&self, stamp: u64) -> u64 {
         P::counter_after(stamp.saturating_add(self.apart))

@@ -1,8 +1,8 @@
-//! Where a protocol takes the times of its commits from.
+//! Sources of commit times for a protocol.
 //!
 //! | rule | says |
 //! |---|---|
-//! | STAMP-1 | if a commit precedes a reader, that sees the read-modify-writes from before it |
+//! | STAMP-1 | if a commit precedes a reader, the reader sees the read-modify-writes before it |
 //! | STAMP-2 | a commit that took its stamp after the reader did not precede it |
 //!
 //! An optimistic protocol needs no more: no order between two commits that no transaction has read,
@@ -16,23 +16,24 @@ use super::{Order, Ordo};
 
 /// Allocates stamps.
 pub trait Stamps {
-    /// The stamp of a reader that begins.
+    /// Returns the stamp of a reader that begins.
     fn now(&self) -> u64;
 
-    /// The stamp of a commit that takes effect; for a caller that has locked the words to be
-    /// written.
+    /// Returns the stamp of a commit that takes effect; for a caller that has locked the words that
+    /// it will write.
     fn next(&self) -> u64;
 
-    /// A reader's stamp that the commit at `stamp` certainly precedes. The caller has seen
-    /// something of that commit. May spin until there is such a stamp.
+    /// Returns a reader's stamp that the commit at `stamp` certainly precedes. The caller has seen
+    /// an effect of that commit. May spin until such a stamp exists.
     fn after(&self, stamp: u64) -> u64;
 
-    /// Whether the commit at `commit` certainly took its stamp before the reader at `reader`.
+    /// Returns whether the commit at `commit` certainly took its stamp before the reader at
+    /// `reader`.
     fn precedes(&self, commit: u64, reader: u64) -> bool;
 }
 
-/// One counter for all: exact, and a line that each commit takes away from all others. All bits
-/// zero is a counter that no thread has used.
+/// One counter for all threads: exact, but each commit takes its cache line away from the others.
+/// All bits zero is a counter that no thread has used.
 #[repr(C, align(128))]
 pub struct SharedCounter<P: Platform> {
     count: P::U64,
@@ -54,7 +55,7 @@ impl<P: Platform> Stamps for SharedCounter<P> {
 
     fn next(&self) -> u64 {
         // Release: pairs with the acquire in `now`, and acquire with the release of other commits:
-        // one that comes later sees what those had locked.
+        // a later commit sees what those had locked.
         self.count.fetch_add(1, AcqRel) + 1
     }
 
@@ -67,8 +68,8 @@ impl<P: Platform> Stamps for SharedCounter<P> {
     }
 }
 
-/// Both rules are CLOCK-2 and the order that counters are read in. A commit does not wait; a thread
-/// that reads what was just committed waits, for as long as stamps are uncertain.
+/// Both rules follow from CLOCK-2 and the order in which counters are read. A commit does not wait;
+/// a thread that reads what was just committed waits, for as long as stamps are uncertain.
 impl<P: Platform> Stamps for Ordo<P> {
     fn now(&self) -> u64 {
         Ordo::now(self)

@@ -1,6 +1,6 @@
 //! Transactions over words, ordered by stamps: TL2 (D. Dice, O. Shalev, N. Shavit, "Transactional
 //! Locking II", DISC 2006), with the clock as a parameter. An example of the use of stamps, and the
-//! program to measure them with.
+//! program by which they are measured.
 //!
 //! ```text
 //! version   stamp of the last commit << 1 | locked
@@ -13,21 +13,21 @@
 //! | read | version, value, version again: unlocked, unchanged, preceding the reader; or aborts |
 //! | write | notes it |
 //! | commit, 1 | locks what it has written, in the order of addresses, and takes a stamp |
-//! | commit, 2 | checks the versions of the words that it has read again, as a read does |
+//! | commit, 2 | checks again the versions of the words that it has read, as a read does |
 //! | commit, 3 | writes, and unlocks with that stamp as the version |
 //!
 //! | invariant | says |
 //! |---|---|
-//! | TL2-1 | the values that a transaction has read all stood at one time, its reader's stamp |
-//! | TL2-2 | transactions that commit are as one after the other, in the order of their commits |
+//! | TL2-1 | the values that a transaction has read were all current at its reader's stamp |
+//! | TL2-2 | transactions that commit are serializable, in the order of their commits |
 //!
 //! TL2-1: a commit that took its stamp before the reader did had locked everything by then: so the
 //! reader finds it locked, or the new version (STAMP-1). Of a later commit it may find the old
 //! version, and does not accept the new one (STAMP-2). TL2-2: between the lock and the unlock no
 //! other transaction changes the words that are written, and at the stamp of the commit the words
 //! that were read are unchanged. Where the order of two stamps is uncertain a transaction aborts,
-//! so that uncertainty costs time and is never an error. It begins again with a stamp that is
-//! certainly later.
+//! so that uncertainty costs time but is never an error. The transaction begins again with a stamp
+//! that is certainly later.
 //!
 //! No transaction is protected from starving, and a thread that loses its CPU while it commits
 //! holds up others that want the same words.
@@ -39,7 +39,8 @@ use antiphon_platform::{Atomic, Budget, Platform};
 use super::Stamps;
 use super::log::Log;
 
-/// A number that transactions read and write. All bits zero: 0, and no commit yet.
+/// A number that transactions read and write. All bits zero: the value is 0, and no transaction has
+/// committed.
 #[repr(C, align(16))]
 pub struct Word<P: Platform> {
     version: P::U64,
@@ -53,7 +54,7 @@ struct Version(u64);
 impl Version {
     const LOCKED: u64 = 1;
 
-    /// A stamp loses its highest bit: counters take a century to get there.
+    /// A stamp loses its highest bit, which counters take a century to reach.
     fn of(stamp: u64) -> Self {
         Self(stamp << 1)
     }
@@ -78,7 +79,7 @@ impl<P: Platform> Word<P> {
         Self { version: P::U64::ZERO, value: P::U64::ZERO }
     }
 
-    /// The value of the word, while no transaction is under way.
+    /// Returns the value of the word. For callers that run while no transaction does.
     pub fn get(&self) -> u64 {
         self.value.load(Relaxed)
     }
@@ -100,7 +101,7 @@ impl<P: Platform> Word<P> {
     }
 }
 
-/// Why a transaction can't go on, and what to wait for.
+/// Why a transaction cannot proceed, and what to wait for.
 pub enum Abort<'a, P: Platform> {
     /// Another transaction is committing to this word.
     Locked(&'a Word<P>),
@@ -109,7 +110,7 @@ pub enum Abort<'a, P: Platform> {
 }
 
 impl<P: Platform> Abort<'_, P> {
-    /// Waits for as long as another attempt would be in vain; returns the stamp for the attempt.
+    /// Waits for as long as another attempt would fail; returns the stamp for that attempt.
     fn wait(self, stamps: &impl Stamps) -> u64 {
         match self {
             Self::Late(stamp) => stamps.after(stamp),
@@ -125,7 +126,7 @@ impl<P: Platform> Abort<'_, P> {
     }
 }
 
-/// The words that a transaction has read and is going to write: at most `N` of each.
+/// A transaction: the words that it has read and will write, at most `N` of each.
 pub struct Transaction<'a, P: Platform, S, const N: usize> {
     stamps: &'a S,
     begun: u64,
@@ -133,7 +134,7 @@ pub struct Transaction<'a, P: Platform, S, const N: usize> {
     writes: Log<Write<'a, P>, N>,
 }
 
-/// A word, the value that it is to have, and the version that it had when it was locked.
+/// A word to write, its new value, and the version that it had when it was locked.
 struct Write<'a, P: Platform> {
     word: &'a Word<P>,
     value: u64,
@@ -149,7 +150,7 @@ impl<'a, P: Platform, S: Stamps, const N: usize> Transaction<'a, P, S, N> {
     ///
     /// # Errors
     ///
-    /// If the value at this transaction's time is not known; pass this error on.
+    /// If the value at this transaction's time is not known; `body` must return this error.
     ///
     /// # Panics
     ///
@@ -192,10 +193,11 @@ impl<'a, P: Platform, S: Stamps, const N: usize> Transaction<'a, P, S, N> {
 
     fn commit(mut self) -> Result<(), Abort<'a, P>> {
         if self.writes.len() == 0 {
-            // It needs no more than TL2-1.
+            // A transaction that only reads needs only TL2-1.
             return Ok(());
         }
-        // One order for all: of the transactions that want the same words, one gets on.
+        // All transactions lock in one order, so that of those that want the same words, one
+        // proceeds.
         self.writes.sort_by_key(|write| core::ptr::from_ref(write.word).addr());
         self.lock()?;
         let stamp = self.stamps.next();
@@ -247,7 +249,7 @@ impl<'a, P: Platform, S: Stamps, const N: usize> Transaction<'a, P, S, N> {
 ///
 /// # Errors
 ///
-/// If other transactions were in its way; nothing was written then.
+/// If other transactions conflicted with it; then nothing was written.
 pub fn attempt<'a, P: Platform, S: Stamps, R, const N: usize>(
     stamps: &'a S,
     begun: u64,
@@ -259,8 +261,8 @@ pub fn attempt<'a, P: Platform, S: Stamps, R, const N: usize>(
     Ok(done)
 }
 
-/// Runs `body` as a transaction, again and again until it commits. Returns the result of `body` and
-/// how often the transaction was aborted.
+/// Runs `body` as a transaction, repeatedly until it commits. Returns the result of `body` and the
+/// number of aborts.
 pub fn atomically<'a, P: Platform, S: Stamps, R, const N: usize>(
     stamps: &'a S,
     mut body: impl FnMut(&mut Transaction<'a, P, S, N>) -> Result<R, Abort<'a, P>>,

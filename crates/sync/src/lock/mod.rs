@@ -1,4 +1,4 @@
-//! The locks to use. Each is all zero bits when free, allocates nothing and registers nothing.
+//! The project's locks. A free lock is all zero bits; no lock allocates memory or registers itself.
 
 pub(crate) mod shfl;
 
@@ -29,8 +29,8 @@ pub unsafe trait Lock: Send + Sync + 'static {
     unsafe fn unlock(&self);
 }
 
-/// Implements [`Lock`] by the inherent methods of the same names; with `writer:` in front, by those
-/// of a readers-writer lock, whose owner is the writer. It says `unsafe`, because [`Lock`] is.
+/// Implements [`Lock`] by the inherent methods of the same names; with `writer:` in front, by the
+/// write methods of a readers-writer lock. Takes the word `unsafe`, because [`Lock`] is unsafe.
 ///
 /// Exported for the locks of `antiphon-rivals`.
 #[doc(hidden)]
@@ -43,8 +43,8 @@ macro_rules! impl_lock {
         $crate::impl_lock!(unsafe write, try_write, unlock_write: [$($parameters)*] $lock);
     };
     (unsafe $take:ident, $try:ident, $give:ident: [$($parameters:tt)*] $lock:ty) => {
-        // SAFETY: the macro is given `unsafe`: the inherent methods are the lock's own,
-        // and its file argues for them.
+        // SAFETY: the caller of the macro wrote `unsafe`. The inherent methods are the lock's own,
+        // and the lock's file argues that they exclude each other.
         unsafe impl<$($parameters)*> $crate::lock::Lock for $lock {
             const NEW: Self = Self::NEW;
             #[inline]

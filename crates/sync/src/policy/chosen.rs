@@ -8,7 +8,7 @@
 //! | 4 | `SCL` | [`Scl`] first; not with those two |
 //! | 5 | `WAKE_UP` | [`WakeUp`] beside it |
 //!
-//! All bits zero is [`Numa`], what a lock has from the start.
+//! All bits zero is [`Numa`], the policy of a new lock.
 
 use core::cmp::Ordering;
 use core::fmt;
@@ -17,10 +17,10 @@ use antiphon_platform::{Platform, RANK};
 
 use super::{Boost, Distance, None, Numa, Policy, Priority, Scl, Waiting, WakeUp, priority};
 
-/// The policy of this crate that was set for a lock.
+/// A policy of this crate, chosen for a lock at run time.
 ///
 /// It is the default of locks. It costs a branch where a waiter is sorted, and nothing where no
-/// thread waits. A choice among a user's own policies is a type like this one, with
+/// thread waits. To choose among their own policies, users write a type like this one, with
 /// [`of`](Policy::of) and [`byte`](Policy::byte).
 ///
 /// ```
@@ -40,7 +40,7 @@ const BOOST: u8 = 1 << 3;
 const SCL: u8 = 1 << 4;
 const WAKE_UP: u8 = 1 << 5;
 
-/// No policy has this name.
+/// The error of [`Chosen::named`]: no policy has this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unknown;
 
@@ -56,7 +56,7 @@ impl fmt::Display for Unknown {
 
 impl core::error::Error for Unknown {}
 
-/// Which waiters stand together, where nothing else puts them in order.
+/// Which waiters stand together, where no other flag orders them.
 enum Nearness {
     Numa,
     None,
@@ -71,43 +71,44 @@ impl Chosen {
     /// [`Distance`].
     pub const DISTANCE: Self = Self(2);
 
-    /// The names that [`named`](Self::named) knows.
+    /// The names that [`named`](Self::named) accepts.
     pub const NAMES: [&str; 7] =
         ["numa", "none", "distance", "priority", "boost", "scl", "wake-up"];
 
-    /// This policy, but the most urgent first: [`Then`](super::Then)`<`[`Priority`]`, …>`.
+    /// Returns this policy, but with the most urgent waiter first:
+    /// [`Then`](super::Then)`<`[`Priority`]`, …>`.
     #[must_use]
     pub const fn with_priority(self) -> Self {
         Self(self.0 & !SCL | PRIORITY)
     }
 
-    /// This policy, and waiters lend the owner their rank: [`Boost`]. Only in a lock that knows its
-    /// owner; does nothing in others.
+    /// Returns this policy, and waiters lend the owner their rank: [`Boost`]. Has an effect only in
+    /// a lock that knows its owner.
     #[must_use]
     pub const fn with_boost(self) -> Self {
         Self(self.0 & !SCL | BOOST)
     }
 
-    /// This policy, but the thread that has held locks least goes first: [`Scl`], in place of
-    /// priorities. Only in a lock that knows its owner; does nothing in others.
+    /// Returns this policy, but the thread that has held locks least goes first: [`Scl`], in place
+    /// of priorities. Has an effect only in a lock that knows its owner.
     #[must_use]
     pub const fn with_scl(self) -> Self {
         Self(self.0 & !(PRIORITY | BOOST) | SCL)
     }
 
-    /// This policy, and the next waiter is awake in time: [`WakeUp`].
+    /// Returns this policy, and the next waiter is woken in time: [`WakeUp`].
     #[must_use]
     pub const fn with_wake_up(self) -> Self {
         Self(self.0 | WAKE_UP)
     }
 
-    /// The policy of that name: one of [`NAMES`](Self::NAMES), or several joined by `+`, whatever
-    /// their order. `priority` alone sorts by sockets beside it, as `priority+numa` does.
+    /// Returns the policy of this name: one of [`NAMES`](Self::NAMES), or several joined by `+`, in
+    /// any order. `priority` alone also sorts by sockets, as `priority+numa` does.
     ///
     /// # Errors
     ///
-    /// [`Unknown`], whose text lists the names. Also for two names that contradict each other, such
-    /// as `none+distance` or `priority+scl`.
+    /// [`Unknown`], whose text lists the names, for an unknown name and for two names that
+    /// contradict each other, such as `none+distance` or `priority+scl`.
     pub fn named(name: &str) -> Result<Self, Unknown> {
         let mut near = Option::None;
         let mut chosen = Self(0);
@@ -170,7 +171,7 @@ impl fmt::Display for Chosen {
     }
 }
 
-/// Answers by the policy that the nearness stands for.
+/// Evaluates an expression with the policy that the nearness stands for.
 macro_rules! by_nearness {
     ($chosen:expr, $policy:ident => $answer:expr) => {
         match $chosen.nearness() {
@@ -203,13 +204,13 @@ impl Policy for Chosen {
         self.has(PRIORITY | SCL) || by_nearness!(self, near => near.shuffles::<P>())
     }
 
-    /// Another policy may be chosen while the caller waits.
+    /// Always true, because another policy may be chosen while the caller waits.
     fn notes<P: Platform>(self) -> bool {
         true
     }
 
-    /// Notes all that is cheap, whatever the policy. For a policy that is chosen later, waiters
-    /// have noted all but the scheduler's answer.
+    /// Notes all cheap values, whatever the policy. So for a policy that is chosen later, waiters
+    /// have noted everything except the scheduler's answer.
     fn on_wait<P: Platform>(self, me: &Waiting<P>) {
         if self.has(SCL) {
             Scl.on_wait(me);
@@ -227,7 +228,7 @@ impl Policy for Chosen {
 
     fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool {
         match self.nearness() {
-            // Without a nearness, all order the others by their ranks, in the same way.
+            // Without a nearness, all waiters order the others by rank, in the same way.
             Nearness::None => self.has(PRIORITY | SCL),
             Nearness::Numa => Numa.groups(shuffler, candidate),
             Nearness::Distance => Distance.groups(shuffler, candidate),

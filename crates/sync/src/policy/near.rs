@@ -29,9 +29,9 @@ impl Policy for Numa {
     }
 }
 
-/// The nearest waiter first: those that share a cache with the head, then those of its socket, then
-/// by hops (`000_…`, "Shuffling can support other policies": a non-inclusive cache, a multi-level
-/// NUMA hierarchy). As many levels as the platform knows
+/// The nearest waiter first: waiters that share a cache with the head, then waiters of its socket,
+/// then by hops (`000_…`, "Shuffling can support other policies": a non-inclusive cache, a
+/// multi-level NUMA hierarchy). It has as many levels as the platform knows
 /// ([`Topology::distance`](antiphon_platform::Topology::distance)); does nothing where it knows
 /// none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

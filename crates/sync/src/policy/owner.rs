@@ -1,5 +1,5 @@
-//! Policies that need to know a lock's owner: they do what they say in
-//! [`ShflOwned`](crate::lock::ShflOwned), and nothing in a lock that has no owner word.
+//! Policies that need to know a lock's owner: they have an effect in
+//! [`ShflOwned`](crate::lock::ShflOwned), and none in a lock without an owner word.
 
 use core::cmp::Ordering;
 
@@ -8,15 +8,16 @@ use antiphon_platform::Platform;
 use super::{Policy, Priority, Waiting};
 use crate::lock::shfl::held;
 
-/// Waiters lend the owner their rank: it runs no later than they would (priority inheritance;
-/// `000_…`, "Priority inheritance or boosting"). The queue is as they came: `Then<Priority, Boost>`
-/// serves the most urgent first too.
+/// Waiters lend the owner their rank, so that it runs no later than they would (priority
+/// inheritance; `000_…`, "Priority inheritance or boosting"). The queue keeps the order of arrival;
+/// `Then<Priority, Boost>` also serves the most urgent waiter first.
 ///
 /// The platform lends ([`Urgency::lend`](antiphon_platform::Urgency::lend)): on Linux this needs
 /// the right to raise the priority of a thread; without it, nothing is lent. A loan is given back
-/// when the lock is released, all loans of a thread with the last lock that has brought it one.
-/// Threads and programs that the owner starts meanwhile keep it, because the kernel lets them
-/// inherit it; a child of a fork gives it back when it first asks for its id, as for a wait.
+/// when the lock is released; a thread with several loans gives all of them back with the last such
+/// lock. Threads and programs that the owner starts meanwhile keep the raised priority, because the
+/// kernel lets them inherit it; a child of a fork gives it back when it first asks for its id, as
+/// it does for a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Boost;
 
@@ -33,7 +34,7 @@ impl Policy for Boost {
         Priority.on_wait(me);
     }
 
-    /// The policy makes no difference between them.
+    /// Always true: the policy does not distinguish waiters.
     fn groups<P: Platform>(self, _: &Waiting<P>, _: &Waiting<P>) -> bool {
         true
     }
@@ -44,11 +45,10 @@ impl Policy for Boost {
 }
 
 /// A thread that has held locks for longer waits for longer: the thread that has held them least is
-/// served first (scheduler-cooperative locks: Patel and others, EuroSys 2020). The time for which a
-/// thread holds locks is measured in locks that have this policy, over all of them, and counts half
-/// after 17 ms.
+/// served first (scheduler-cooperative locks: Patel and others, EuroSys 2020). A thread's hold time
+/// is measured over all locks that have this policy, and counts half after 17 ms.
 ///
-/// The policy ranks waiters by this time, so it does not go together with [`Priority`].
+/// The policy ranks waiters by this time, so it cannot be combined with [`Priority`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scl;
 
@@ -57,7 +57,7 @@ impl Policy for Scl {
         me.set_rank(u16::try_from(held::<P>()).unwrap_or(u16::MAX));
     }
 
-    /// The order is the same for every shuffler.
+    /// Always true: the order is the same for every shuffler.
     fn groups<P: Platform>(self, _: &Waiting<P>, _: &Waiting<P>) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! The most urgent first.
+//! The policy that serves the most urgent waiter first, and the ranks of threads.
 
 use core::cmp::Ordering;
 use core::sync::atomic::Ordering::Relaxed;
@@ -7,18 +7,17 @@ use antiphon_platform::{Atomic, Platform};
 
 use super::{Policy, Waiting};
 
-/// The most urgent waiter first, and those that are equally urgent as they came.
+/// The most urgent waiter first; equally urgent waiters in order of arrival.
 ///
-/// A waiter says itself how urgent it is ([`set_priority`]), or else the scheduler does
+/// A thread sets its own urgency ([`set_priority`]); otherwise the scheduler's is used
 /// ([`Urgency::rank`](antiphon_platform::Urgency::rank)); the policy asks once, when the wait
 /// begins. On Linux the scheduler's answer costs a system call.
 ///
 /// No waiter starves: a waiter is overtaken for its rank at most 64 times
-/// ([`bypass`](Policy::bypass)), and then by no other any more, however urgent. Two things this
-/// policy does not rule: an arriving waiter that finds the lock free takes it, as everywhere in
-/// this family, and the waiter that is the head already stays the head. Waiters of real-time
-/// priority do not depend on the policy: they go before all others in any lock that sleeps, the
-/// head included.
+/// ([`bypass`](Policy::bypass)), and after that by no other, however urgent. This policy does not
+/// change two things: an arriving waiter that finds the lock free takes it, as everywhere in this
+/// family, and the waiter that is the head already stays the head. Waiters of real-time priority do
+/// not depend on the policy: they go before all others in any lock that sleeps, the head included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Priority;
 
@@ -27,7 +26,7 @@ impl Policy for Priority {
         note(me, P::rank);
     }
 
-    /// The order is the same for every shuffler.
+    /// Always true: the order is the same for every shuffler.
     fn groups<P: Platform>(self, _: &Waiting<P>, _: &Waiting<P>) -> bool {
         true
     }
@@ -54,17 +53,17 @@ impl Policy for Priority {
     }
 }
 
-/// Notes the rank of the caller, in its own node; `asked` is the scheduler's answer.
+/// Notes the rank of the caller in its own node; `asked` asks the scheduler.
 pub(super) fn note<P: Platform>(me: &Waiting<P>, asked: impl FnOnce() -> u8) {
-    // Relaxed: a word of the thread's own.
+    // Relaxed: only this thread uses the word.
     let own = P::local(|local| local.rank.load(Relaxed));
     let rank = own.checked_sub(1).map_or_else(|| asked().into(), |own| own as u16);
     me.set_rank(rank);
 }
 
 /// Sets how urgent the calling thread is where locks serve the most urgent first; larger goes
-/// first. `None`: as the scheduler ranks it, which is the state of a new thread. The scale is that
-/// of [`Urgency::rank`](antiphon_platform::Urgency::rank). Holds from the thread's next wait on;
+/// first. `None`: the scheduler's rank, as for a new thread. The scale is that of
+/// [`Urgency::rank`](antiphon_platform::Urgency::rank). Takes effect from the thread's next wait;
 /// never blocks.
 ///
 /// A fiber that waits has the rank of the thread under it.

@@ -1,4 +1,4 @@
-//! One policy after the other.
+//! The policy [`Then`], which applies one policy after another.
 
 use core::cmp::Ordering;
 
@@ -6,10 +6,10 @@ use antiphon_platform::Platform;
 
 use super::{Policy, Waiting};
 
-/// `A`, and `B` among waiters that `A` holds equal: `Then<Priority, Numa>` serves the most urgent
-/// first and, of those, waiters on the head's socket. Two policies that group gather waiters that
-/// are alike in both. Two that each note a [`rank`](Waiting::rank) don't go together, unless it is
-/// the same.
+/// `A`, and `B` among waiters that are equal by `A`: `Then<Priority, Numa>` serves the most urgent
+/// waiters first and, among these, waiters on the head's socket. Two policies that group gather
+/// waiters that are alike in both. Two policies that each note a [`rank`](Waiting::rank) can be
+/// combined only if it is the same rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Then<A, B>(pub A, pub B);
 

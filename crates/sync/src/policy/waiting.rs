@@ -5,8 +5,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::{Atomic, CpuId, Platform, SocketId, Waiter};
 
-/// A waiter, as a [`Policy`](super::Policy) sees it: the words that it may be sorted by, and
-/// nothing that a lock follows.
+/// A waiter, as a [`Policy`](super::Policy) sees it: the words by which it may be sorted, and none
+/// that a lock depends on.
 ///
 /// ```compile_fail,E0609
 /// # use antiphon_platform::{Atomic, Platform};
@@ -23,49 +23,50 @@ pub struct Waiting<P: Platform>(Waiter<P>);
 // Relaxed, all: a waiter writes to its own node before it joins a queue, by a release of the tail
 // or of a list's lock; a thread that looks at others has acquired the links to them.
 impl<P: Platform> Waiting<P> {
-    /// The waiter whose node this is.
+    /// Returns the waiter of this node.
     pub fn of(node: &Waiter<P>) -> &Self {
-        // SAFETY: it is transparent.
+        // SAFETY: the type is `repr(transparent)`.
         unsafe { &*ptr::from_ref(node).cast() }
     }
 
-    /// The rank that the policy has noted; otherwise the rank that an earlier wait on this node has
-    /// left.
+    /// Returns the rank that the policy has noted; if it noted none, the rank that an earlier wait
+    /// on this node has left.
     pub fn rank(&self) -> u16 {
         self.0.rank.load(Relaxed)
     }
 
-    /// Notes the rank that the policy sorts by; the policy says what it means.
+    /// Notes the rank that the policy sorts by; the policy defines its meaning.
     pub fn set_rank(&self, rank: u16) {
         self.0.rank.store(rank, Relaxed);
     }
 
-    /// The socket that was noted.
+    /// Returns the socket that was noted.
     pub fn socket(&self) -> SocketId {
         SocketId(self.0.socket.load(Relaxed).into())
     }
 
-    /// Notes on which socket the caller waits; of its number, the lower 16 bits.
+    /// Notes the socket on which the caller waits: the lower 16 bits of its number.
     pub fn set_socket(&self, socket: SocketId) {
         self.0.socket.store(socket.0 as u16, Relaxed);
     }
 
-    /// The CPU that was noted.
+    /// Returns the CPU that was noted.
     pub fn cpu(&self) -> CpuId {
         CpuId(self.0.cpu.load(Relaxed).into())
     }
 
-    /// Notes on which CPU the caller waits; of its number, the lower 16 bits.
+    /// Notes the CPU on which the caller waits: the lower 16 bits of its number.
     pub fn set_cpu(&self, cpu: CpuId) {
         self.0.cpu.store(cpu.0 as u16, Relaxed);
     }
 
-    /// How the waiter wants what it waits for: in a readers-writer lock, 0 to read and 1 to write.
+    /// Returns what the waiter wants of the object: for a readers-writer lock, 0 to read and 1 to
+    /// write.
     pub fn wants(&self) -> u32 {
         self.0.wants.load(Relaxed)
     }
 
-    /// All of the waiter's node, for code that watches a lock at work.
+    /// Returns the waiter's whole node, for code that observes a lock.
     ///
     /// # Safety
     ///

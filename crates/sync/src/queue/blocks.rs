@@ -1,5 +1,5 @@
-//! The deque of blocks: its owner puts in and takes out with plain accesses, and shares whole
-//! blocks of items with thieves.
+//! The deque of blocks: its owner puts items in and takes them out by plain accesses, and shares
+//! whole blocks of items with thieves.
 //!
 //! ```text
 //!   the owner's                shared, a `Deque` of blocks             the owner's
@@ -12,21 +12,21 @@
 //! | lines | field | written by |
 //! |---|---|---|
 //! | 0–5 | `shared`: the addresses of blocks, in order | the owner, thieves |
-//! | 6–7 | `first`, `last`: addresses of blocks; `spare`: a list of such | the owner |
+//! | 6–7 | `first`, `last`: addresses of blocks; `spare`: a list of blocks | the owner |
 //!
 //! - BLOCKS-1: a block is in one place: with an owner, as `first`, `last` or spare, or on a
-//!   `shared`. The thread that has it from there has it alone, with all that is in it.
+//!   `shared`. The thread that takes it from there has exclusive access to it and its items.
 //! - BLOCKS-2: blocks are shared in the order in which they were filled, and the items in a block
-//!   are in order; so both ends give what a deque of items would.
+//!   are in order; so both ends yield the items in the order of a deque of items.
 //! - BLOCKS-3: no thief gets items in `first` and `last` until the owner [shares] them.
 //!
-//! An item costs its owner a few accesses to two lines of its own; one in `SIZE` costs it a step of
+//! An item costs its owner a few accesses to two private lines; one in `SIZE` costs an operation on
 //! the deque. A thief moves an address, not items. The price is BLOCKS-3: an owner that is about to
-//! do something long has to [share] what it has.
+//! run for long must [share] its items.
 //!
-//! The idea that owner and thieves had best meet only between blocks is that of Wang and others,
-//! "BWoS: formally verified block-based work stealing for parallel processing" (OSDI 2023). There
-//! blocks stay in their ring, and thieves take items one by one; here blocks change hands.
+//! The idea that owner and thieves should meet only between blocks is from Wang and others, "BWoS:
+//! formally verified block-based work stealing for parallel processing" (OSDI 2023). There blocks
+//! stay in their ring, and thieves take items one by one; here blocks change hands.
 //!
 //! [share]: WorkQueue::share
 //! [shares]: WorkQueue::share
@@ -47,19 +47,19 @@ pub struct Blocks<P: Platform, const SIZE: usize = 16> {
     blocks: PhantomData<Box<Block<P, SIZE>>>,
 }
 
-/// Addresses of blocks, 0 where there is none.
+/// Addresses of blocks; 0 for no block.
 struct Own<P: Platform> {
     first: P::U64,
     last: P::U64,
     spare: P::U64,
     spares: P::U64,
-    /// Not 0: a block was shared after the last call of `keeps_last`.
+    /// Not 0 if a block was shared after the last call of `keeps_last`.
     told: P::U64,
 }
 
 #[repr(C, align(64))]
 struct Block<P: Platform, const SIZE: usize> {
-    /// The positions where its items begin and end.
+    /// The positions at which its items begin and end.
     begin: P::U64,
     end: P::U64,
     /// The next spare block.
@@ -89,13 +89,13 @@ impl<P: Platform, const SIZE: usize> Blocks<P, SIZE> {
         }
     }
 
-    /// Puts a block in one of the owner's places; the block that was there has no items.
+    /// Puts a block into one of the owner's places; the block that was there has no items.
     fn put(&self, place: &P::U64, block: u64) {
         self.spare(place.load(Relaxed));
         place.store(block, Relaxed);
     }
 
-    /// Puts an empty block in as the last.
+    /// Makes an empty block the last.
     fn begin(&self) -> &Block<P, SIZE> {
         let Own { last, spare, spares, .. } = &self.own.0;
         let mut address = spare.load(Relaxed);
@@ -120,24 +120,24 @@ impl<P: Platform, const SIZE: usize> Blocks<P, SIZE> {
             Self::free(address);
             return;
         }
-        // SAFETY: BLOCKS-1: the caller has it.
+        // SAFETY: BLOCKS-1: the caller has the block.
         let block: &Block<P, SIZE> = unsafe { &*with_exposed_provenance(address as usize) };
         block.next.store(spare.load(Relaxed), Relaxed);
         spare.store(address, Relaxed);
         spares.store(spares.load(Relaxed) + 1, Relaxed);
     }
 
-    /// The block in this place of the owner's.
+    /// Returns the block in this place of the owner.
     fn block(&self, place: &P::U64) -> Option<&Block<P, SIZE>> {
         let address = place.load(Relaxed) as usize;
-        // SAFETY: BLOCKS-1: it came from a box and is ours. It is freed when it is spare, or with
-        // the deque; until then there are shared references only.
+        // SAFETY: BLOCKS-1: the block came from a box and is ours. It is freed when it is spare, or
+        // with the deque; until then only shared references exist.
         (address != 0).then(|| unsafe { &*with_exposed_provenance(address) })
     }
 
     fn free(address: u64) {
         let block: *mut Block<P, SIZE> = with_exposed_provenance_mut(address as usize);
-        // SAFETY: BLOCKS-1: it came from a box, and the caller has it.
+        // SAFETY: BLOCKS-1: the block came from a box, and the caller has it.
         drop(unsafe { Box::from_raw(block) });
     }
 }
@@ -168,7 +168,7 @@ impl<P: Platform, const SIZE: usize> WorkQueue for Blocks<P, SIZE> {
     unsafe fn own_count(&self) -> u64 {
         let kept = [&self.own.0.first, &self.own.0.last].map(|place| self.block(place));
         let kept: u64 = kept.into_iter().flatten().map(Block::count).sum();
-        // Blocks that were shared early are less than full.
+        // An upper bound: blocks that were shared early are not full.
         kept + self.shared.count() * SIZE as u64
     }
 
@@ -233,7 +233,7 @@ impl<P: Platform, const SIZE: usize> WorkQueue for Blocks<P, SIZE> {
 }
 
 impl<P: Platform, const SIZE: usize> Drop for Blocks<P, SIZE> {
-    /// Frees the blocks, whatever is in them.
+    /// Frees the blocks, with any items in them.
     fn drop(&mut self) {
         // SAFETY: no other thread is left.
         while let Some(block) = unsafe { self.shared.pop_back() } {
@@ -263,7 +263,7 @@ impl<P: Platform, const SIZE: usize> Block<P, SIZE> {
         }
     }
 
-    // Relaxed, in all of them: a thread that has the block has it alone.
+    // Relaxed, in all functions below: a thread that has the block has exclusive access.
 
     fn is_full(&self) -> bool {
         self.end.load(Relaxed) == SIZE as u64
@@ -294,8 +294,8 @@ impl<P: Platform, const SIZE: usize> Block<P, SIZE> {
         self.pop(begin, end, begin, begin + 1, end)
     }
 
-    /// Takes the item `at` out of the items from `begin` to `end`; the rest then is from `first` to
-    /// `behind`. An empty block begins anew.
+    /// Takes the item `at` out of the items from `begin` to `end`; the rest is then from `first` to
+    /// `behind`. An empty block starts again at 0.
     fn pop(&self, begin: u64, end: u64, at: u64, first: u64, behind: u64) -> Option<Item> {
         if begin == end {
             return None;

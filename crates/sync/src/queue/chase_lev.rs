@@ -1,14 +1,15 @@
-//! The deque of Chase and Lev: its owner has both ends, thieves take one at a time.
+//! The deque of Chase and Lev: its owner has both ends, thieves take one item at a time.
 //!
 //! | lines | field | written by | read by |
 //! |---|---|---|---|
 //! | | [`Ends`] | the owner, thieves | all |
 //!
 //! - CL-1: a thief takes one item, and the owner that has lowered `tail` sees every thief that does
-//!   not see that (ENDS-2). So all items but the only one are the owner's without an exchange.
+//!   not see the new `tail` (ENDS-2). So the owner needs an exchange only for the last remaining
+//!   item.
 //!
-//! Chase and Lev, "Dynamic circular work-stealing deque" (SPAA 2005). Other deques are to be
-//! compared with it; use it where thieves shall take little.
+//! Chase and Lev, "Dynamic circular work-stealing deque" (SPAA 2005). It serves as the comparison
+//! for the other deques; use it where thieves should take little.
 
 use core::sync::atomic::Ordering::Release;
 
@@ -22,7 +23,7 @@ pub struct ChaseLev<P: Platform>(Ends<P>);
 
 impl<P: Platform> ChaseLev<P> {
     /// An empty deque with room for `capacity` items, that grows to `most` when it is full; both
-    /// rounded up to powers of two, and 2 at least.
+    /// rounded up to powers of two, and at least 2.
     ///
     /// # Panics
     ///
@@ -61,7 +62,7 @@ impl<P: Platform> WorkQueue for ChaseLev<P> {
     }
 
     unsafe fn share(&self) -> bool {
-        // Thieves have it already.
+        // Thieves can take all items already.
         true
     }
 

@@ -1,10 +1,10 @@
-//! The deque of a worker: the worker puts in at the back and takes out at either end; others steal
-//! up to half from the front.
+//! The deque of a worker: the worker puts items in at the back and takes them out at either end;
+//! thieves take up to half from the front.
 //!
 //! | lines | field | written by | read by |
 //! |---|---|---|---|
 //! | | [`Ends`] | the owner, thieves | all |
-//! | the last two | `top`: the highest `tail` that a thief may go by | the owner | the owner |
+//! | the last two | `top`: the highest `tail` that a thief may have seen | the owner | the owner |
 //!
 //! A thief first reads the items that it would take, and has them if it then moves `head` on by an
 //! exchange.
@@ -17,17 +17,17 @@
 //!         │ may get at most     │ exchange                 │
 //! ```
 //!
-//! A thief that has looked at `tail` some time ago still takes half of what was there then. So the
-//! owner, which takes from the back, comes to items that the thief may get: then it moves `head`
-//! and `tail` on by a whole number of laps, which changes no slot, and a thief that had looked
-//! before fails. It does so once each time that the queue is halved.
+//! A thief that loaded `tail` some time ago still takes half of what was there at that time. So the
+//! owner, which takes from the back, reaches items that the thief may get. Then it moves `head` and
+//! `tail` on by a whole number of laps, which changes no slot, and a thief that had loaded them
+//! before fails. The owner does so once each time that the queue is halved.
 //!
-//! - DEQUE-1: a thief that looks at `head` and then at `tail` takes at most half of that, rounded
-//!   up. `top` is not below any `tail` that could be seen after the owner has last moved on. So no
-//!   thief gets an item at or above `limit = head + (top - head + 1) / 2`.
+//! - DEQUE-1: a thief that loads `head` and then `tail` takes at most half of the items between,
+//!   rounded up. `top` is not below any `tail` that could be seen after the owner has last moved
+//!   on. So no thief gets an item at or above `limit = head + (top - head + 1) / 2`.
 //! - DEQUE-2: between the owner's moving `tail` on and its moving `head` on, the queue seems to
-//!   hold more than it can, whatever thieves take meanwhile: thieves that look are asked to retry,
-//!   and never see it empty.
+//!   hold more than its capacity, whatever thieves take meanwhile: thieves that look are told to
+//!   retry, and never see it empty.
 //!
 //! Stealing half and a fast end for the owner are in Hendler and Shavit, "Non-blocking steal-half
 //! work queues" (2002), whose owner exchanges a range at each power of two. The dissertation's
@@ -49,7 +49,7 @@ pub struct Deque<P: Platform> {
 
 impl<P: Platform> Deque<P> {
     /// An empty deque with room for `capacity` items, that grows to `most` when it is full; both
-    /// rounded up to powers of two, and 2 at least.
+    /// rounded up to powers of two, and at least 2.
     ///
     /// # Panics
     ///
@@ -64,7 +64,7 @@ impl<P: Platform> Deque<P> {
         self.ends.steal()
     }
 
-    /// For the owner: whether there is room for one more.
+    /// For the owner: returns whether there is room for one more item.
     pub(super) fn has_room(&self) -> bool {
         self.ends.has_room()
     }
@@ -72,27 +72,27 @@ impl<P: Platform> Deque<P> {
     /// Raises `tail`, and with it publishes the items below it.
     fn raise(&self, tail: u64) {
         if ahead(tail, self.top.0.load(Relaxed)) > 0 {
-            // Before `tail`, so that it is never below that.
+            // Before `tail`, so that `top` is never below it.
             self.top.0.store(tail, Relaxed);
         }
         // Release: the items below; pairs with the acquire in `look`.
         self.ends.tail.0.store(tail, Release);
     }
 
-    /// DEQUE-1: whether no thief gets the item `last`, which is no longer below `tail`.
+    /// DEQUE-1: returns whether no thief can get the item `last`, which is no longer below `tail`.
     fn is_ours(&self, head: u64, last: u64) -> bool {
         let most = self.top.0.load(Relaxed).wrapping_sub(head);
         ahead(last, head) >= most.div_ceil(2) as i64
     }
 
-    /// Takes the item `last`, which is no longer below `tail`, and which thieves may be on their
-    /// way to.
+    /// Takes the item `last`, which is no longer below `tail`, and which thieves may be about to
+    /// take.
     #[cold]
     fn pop_shared(&self, mut head: u64, last: u64) -> Option<Item> {
         let (array, lap) = (self.ends.slots.array(), self.lap());
         let tail = last.wrapping_add(lap);
         while ahead(last, head) > 0 {
-            // DEQUE-2. Relaxed: published by the exchange; a thief that sees it earlier comes back.
+            // DEQUE-2. Relaxed: published by the exchange; a thief that sees it earlier retries.
             self.ends.tail.0.store(tail, Relaxed);
             let moved = head.wrapping_add(lap);
             // Release: pairs with the acquire in `look`, to which the queue would seem empty.
@@ -108,8 +108,8 @@ impl<P: Platform> Deque<P> {
         self.ends.pop_only(head, last)
     }
 
-    /// The amount that positions are moved on by: slots stay the same, and no array in use holds
-    /// half as many.
+    /// Returns the amount by which positions are moved on: slots stay the same, and no array in use
+    /// holds half as many items.
     fn lap(&self) -> u64 {
         2 * self.ends.slots.array().capacity()
     }
@@ -135,7 +135,7 @@ impl<P: Platform> WorkQueue for Deque<P> {
     }
 
     unsafe fn share(&self) -> bool {
-        // Thieves have it already.
+        // Thieves can take all items already.
         true
     }
 
@@ -164,7 +164,7 @@ impl<P: Platform> WorkQueue for Deque<P> {
     }
 
     fn count(&self) -> u64 {
-        // DEQUE-2: perhaps a lap more than there are.
+        // DEQUE-2: the length may be a lap more than the number of items.
         self.ends.len() % self.lap()
     }
 }

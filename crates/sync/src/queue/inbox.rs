@@ -1,17 +1,17 @@
-//! The inbox: all threads put in, its owner takes out, and nothing is allocated.
+//! The inbox: any thread puts items in, its owner takes them out, and nothing is allocated.
 //!
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
-//! | 0–1 | `posted` | all | the last item that was put in, and by its links those before it |
-//! | 2–3 | `sorted` | the owner | the items that it took from there, the other way round |
+//! | 0–1 | `posted` | all | the last item that was put in, which links to those before it |
+//! | 2–3 | `sorted` | the owner | the items that it took from `posted`, in reverse |
 //!
 //! An item is the address of an object that begins with a [`Link`]: it is its own place in the
 //! queue.
 //!
-//! - INBOX-1: an item is put in front of `posted` by one exchange; there is no moment at which it
-//!   is in and can't be reached, as in queues that exchange the end and then write the link.
-//! - INBOX-2: the owner takes all of `posted` by one exchange. So no item is there twice while
-//!   another thread looks, and an address may be used again at once.
+//! - INBOX-1: an item is put in front of `posted` by one exchange; at no moment is it in the queue
+//!   and unreachable, as in queues that exchange the end and then write the link.
+//! - INBOX-2: the owner takes all of `posted` by one exchange. So no thread can find an item there
+//!   twice, and an address may be used again at once.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -20,7 +20,7 @@ use antiphon_platform::{Atomic, Platform};
 
 use super::{Item, Lines};
 
-/// A queue of one consumer and any number of producers, without bounds. All zero: empty.
+/// An unbounded queue of one consumer and any number of producers. All zero bytes: empty.
 #[repr(C)]
 pub struct Inbox<P: Platform> {
     posted: Lines<P::U64>,
@@ -33,7 +33,7 @@ pub struct Inbox<P: Platform> {
 pub struct Link<P: Platform>(P::U64);
 
 impl<P: Platform> Link<P> {
-    /// A link on no queue.
+    /// A link that is in no queue.
     pub const NEW: Self = Self(P::U64::ZERO);
 }
 
@@ -42,8 +42,8 @@ impl<P: Platform> Inbox<P> {
     pub const NEW: Self =
         Self { posted: Lines(P::U64::ZERO), sorted: Lines(P::U64::ZERO), links: PhantomData };
 
-    /// Puts an item in; returns whether there was none after the owner's last look, so that the
-    /// owner might want to be notified. Does not block.
+    /// Puts an item in; returns whether it is the first after the owner last took the posted items,
+    /// so that the owner may have to be notified. Does not block.
     ///
     /// # Safety
     ///
@@ -67,8 +67,8 @@ impl<P: Platform> Inbox<P> {
     ///
     /// # Safety
     ///
-    /// The caller is the owner: one thread at a time, and what it has done to the inbox happens
-    /// before what the next owner does.
+    /// The caller is the owner: one thread at a time, whose operations on the inbox happen before
+    /// those of the next owner.
     pub unsafe fn pop(&self) -> Option<Item> {
         // Relaxed, both: the owner's own.
         let first = match self.sorted.0.load(Relaxed) {
@@ -80,20 +80,20 @@ impl<P: Platform> Inbox<P> {
         Some(item)
     }
 
-    /// Whether nothing is there for the owner; may be stale at once.
+    /// Returns whether the inbox has no items; may be stale at once.
     pub fn is_empty(&self) -> bool {
         // Relaxed: `pop` acquires.
         self.sorted.0.load(Relaxed) == 0 && self.posted.0.load(Relaxed) == 0
     }
 
-    /// Takes all that was posted, and reverses it; returns the first.
+    /// Takes all posted items, and reverses their order; returns the first.
     fn sort(&self) -> u64 {
-        // Relaxed: if it is there it is acquired below.
+        // Relaxed: an item that is there is acquired below.
         if self.posted.0.load(Relaxed) == 0 {
             return 0;
         }
-        // Acquire: the items, and the links; pairs with the releases in `push`, each of which but
-        // the first carries those before it on.
+        // Acquire: the items, and the links; pairs with the releases in `push`, whose exchanges
+        // continue each other's release sequence.
         let mut at = self.posted.0.swap(0, Acquire);
         let mut first = 0;
         while at != 0 {
@@ -106,8 +106,9 @@ impl<P: Platform> Inbox<P> {
     }
 }
 
-/// The link of an item that is in the inbox, or about to be.
+/// Returns the link of an item that is in the inbox, or about to be.
 fn link<'a, P: Platform>(address: u64) -> &'a Link<P> {
-    // SAFETY: the thread that put it in has promised that it is a link, and that it stays.
+    // SAFETY: the thread that put the item in has promised that it is a link, and that it is not
+    // freed.
     unsafe { &*core::ptr::with_exposed_provenance(address as usize) }
 }

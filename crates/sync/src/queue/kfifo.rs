@@ -1,41 +1,41 @@
-//! The k-FIFO queue: all threads put in and take out, and an item that is taken is one of the `k`
-//! oldest.
+//! The k-FIFO queue: any thread puts items in and takes them out, and an item that is taken is one
+//! of the `k` oldest.
 //!
 //! | lines | field | meaning |
 //! |---|---|---|
-//! | 0–1 | `head` | the number of the segment that is taken from |
-//! | 2–3 | `tail` | the number of the segment that is put into |
-//! | | `cells` | `k` of each segment; segment `n` has the place of `n + segments` too |
+//! | 0–1 | `head` | the number of the segment from which items are taken |
+//! | 2–3 | `tail` | the number of the segment into which items are put |
+//! | | `cells` | `k` for each segment; segments `n` and `n + segments` share a place |
 //!
 //! A cell has a word and an item. The word is the number of a segment, and in its lowest 2 bits:
 //!
 //! | bits | the cell is | next |
 //! |---|---|---|
 //! | 0 | free in segment `n` and in later ones | claimed, by a producer |
-//! | 1 | claimed in `n` | filled, by the same; burnt, by a thread that would pass it |
+//! | 1 | claimed in `n` | filled, by its claimer; burnt, by a thread that would pass it |
 //! | 2 | filled in `n` | free in `n + 1`, by the consumer |
 //! | 3 | burnt in `n` | burnt in a later one, by a finder; free in `n + 1`, by its claimer |
 //!
-//! Numbers are never used again (2⁶² of them last for longer than machines do), so the meaning of a
-//! word is certain. All zero is free.
+//! Numbers are never used again (2⁶² of them outlast any machine), so a word is unambiguous. A word
+//! of 0 is free.
 //!
-//! - KF-1: a cell's word only grows. The thread that has claimed it writes the item, and no other
-//!   does before it is free again.
+//! - KF-1: a cell's word only grows. Only the thread that has claimed the cell writes the item,
+//!   until the cell is free again.
 //! - KF-2: `tail` moves on from `n` when no cell is free for `n` or will be. So a thread that puts
-//!   into `n` has claimed its cell before, and each cell is claimed once: there are never more than
-//!   `k` items.
-//! - KF-3: `head` moves on from `n` to the segment that is put into, or was, when no cell is filled
-//!   or claimed in `n`. So no item is left there, and none comes.
-//! - KF-4: an item that is taken is in the segment `head`: at most `k - 1` older ones are there
-//!   still, and at most `k - 1` items overtake an item. With `k = 1` it is a queue.
-//! - KF-5: no thread waits longer than `PATIENCE` for one that was stopped: the stopped thread's
-//!   cell is burnt, and it puts its item elsewhere.
-//! - KF-6: two looks at all cells in which the words have the same sum have seen the same words. So
-//!   the queue is empty between the two, if both saw it empty and the head is the tail.
+//!   an item into `n` has claimed its cell before that, and each cell is claimed once: a segment
+//!   never has more than `k` items.
+//! - KF-3: `head` moves on from `n`, at most to the segment of `tail`, when no cell is filled or
+//!   claimed in `n`. So no item is left in `n`, and none will come.
+//! - KF-4: an item that is taken is in the segment `head`: at most `k - 1` older items are still
+//!   there, and at most `k - 1` items overtake an item. With `k = 1` it is a strict FIFO queue.
+//! - KF-5: no thread waits longer than `PATIENCE` for a stopped thread: the stopped thread's cell
+//!   is burnt, and it puts its item elsewhere.
+//! - KF-6: two passes over all cells of a segment that give the same sum have seen the same words.
+//!   So the queue was empty between the two, if both saw it empty and `head` equals `tail`.
 //!
-//! Segments and their bound are those of Kirsch, Lippautz and Payer, "Fast and scalable, lock-free
+//! Segments and their bound are from Kirsch, Lippautz and Payer, "Fast and scalable, lock-free
 //! k-FIFO queues" (PaCT 2013). There an item is put in by one exchange, and a thread that then
-//! finds that its segment was passed takes it out again; here a cell is claimed before.
+//! finds that its segment was passed takes it out again; here a cell is claimed first.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -44,8 +44,8 @@ use antiphon_platform::{Atomic, Budget, Platform};
 
 use super::{Full, Item, Lines, Lot};
 
-/// A bounded queue of many producers and many consumers, in which at most `k - 1` others overtake
-/// an item.
+/// A bounded queue of many producers and many consumers, in which at most `k - 1` other items
+/// overtake an item.
 pub struct KFifo<P: Platform> {
     head: Lines<P::U64>,
     tail: Lines<P::U64>,
@@ -53,7 +53,7 @@ pub struct KFifo<P: Platform> {
     k: usize,
 }
 
-/// A cell on a line of its own, because other threads are at its neighbours.
+/// A cell on a separate cache line, because other threads use its neighbours.
 #[repr(C, align(64))]
 struct Cell<P: Platform> {
     state: P::U64,
@@ -111,11 +111,11 @@ impl<P: Platform> KFifo<P> {
         }
     }
 
-    /// Puts an item in, in a cell of the segment by lot.
+    /// Puts an item into a cell of the segment, chosen by `lot`.
     ///
     /// # Errors
     ///
-    /// If there is no room: items are in as many segments as there are.
+    /// If there is no room: all segments have items.
     pub fn push(&self, item: Item, lot: &mut Lot) -> Result<(), Full> {
         loop {
             // Acquire: KF-2, for `pass`; pairs with the release in `moves_on`.
@@ -129,11 +129,12 @@ impl<P: Platform> KFifo<P> {
         }
     }
 
-    /// Takes an item out, of a cell of the segment by lot. `None`: there was a moment at which no
-    /// item was there, except for those on the way.
+    /// Takes an item out of a cell of the segment, chosen by `lot`. Returns `None` if at some
+    /// moment of the call the queue had no items, except those that producers were about to add.
     pub fn pop(&self, lot: &mut Lot) -> Option<Item> {
         loop {
-            // Acquire: what its mover has seen of the tail; pairs with the release in `pass`.
+            // Acquire: what the thread that moved the head has seen of the tail; pairs with the
+            // release in `pass`.
             let head = self.head.0.load(Acquire);
             let mut sum = 0_u64;
             for cell in self.cells(head, lot) {
@@ -152,7 +153,7 @@ impl<P: Platform> KFifo<P> {
         }
     }
 
-    /// Whether the queue seems to be empty; may be stale at once.
+    /// Returns whether the queue seems to be empty; may be stale at once.
     pub fn is_empty(&self) -> bool {
         // Relaxed, all: a guess.
         let (head, tail) = (self.head.0.load(Relaxed), self.tail.0.load(Relaxed));
@@ -169,13 +170,13 @@ impl<P: Platform> KFifo<P> {
         &self.cells[place * self.k..][..self.k]
     }
 
-    /// The cells of a segment, beginning with one by lot.
+    /// Returns the cells of a segment, starting at one chosen by `lot`.
     fn cells(&self, number: u64, lot: &mut Lot) -> impl Iterator<Item = &Cell<P>> {
         let (before, from) = self.segment(number).split_at(lot.below(self.k));
         from.iter().chain(before)
     }
 
-    /// Moves the tail on, in whose segment no cell is free; `false`: there is no room.
+    /// Moves the tail on from a segment without a free cell; returns `false` if there is no room.
     fn moves_on(&self, tail: u64) -> bool {
         // Acquire: the cells of `tail + 1` as they were passed; pairs with the release in `pass`.
         let head = self.head.0.load(Acquire);
@@ -183,18 +184,18 @@ impl<P: Platform> KFifo<P> {
             return false;
         }
         // Release: that no cell is free; pairs with the acquires in `push` and `pop`. If it fails,
-        // another thread has moved it.
+        // another thread has moved the tail.
         let _ = self.tail.0.compare_exchange(tail, tail + 1, Release, Relaxed);
         true
     }
 
-    /// KF-3: moves the head on, which is not the tail; `false`: an item is there.
+    /// KF-3: moves the head on, which is not the tail; returns `false` if its segment has an item.
     fn pass(&self, head: u64) -> bool {
         if !self.segment(head).iter().all(|cell| cell.is_over(head)) {
             return false;
         }
         // Release: the tail and the cells that we have seen; pairs with the acquires in `pop` and
-        // `moves_on`. If it fails, another thread has moved it.
+        // `moves_on`. If it fails, another thread has moved the head.
         let _ = self.head.0.compare_exchange(head, head + 1, Release, Relaxed);
         true
     }
@@ -202,12 +203,14 @@ impl<P: Platform> KFifo<P> {
 
 impl<P: Platform> Cell<P> {
     fn word(&self) -> u64 {
-        // Acquire: KF-6, what was done before a cell became so; pairs with the releases below.
+        // Acquire: KF-6, what was done before the cell got this word; pairs with the releases
+        // below.
         self.state.load(Acquire)
     }
 
-    /// KF-1: whether the cell was free for a segment, and is ours. If not, it will not be free
-    /// again (KF-2): that it was passed in an older one has been acquired with the tail.
+    /// KF-1: claims the cell for a segment; returns whether it was free. If not, it will not be
+    /// free again for this segment (KF-2): that it was passed in an older segment has been acquired
+    /// with the tail.
     fn claim(&self, number: u64) -> bool {
         // Relaxed, here and below: the exchange checks it.
         let mut word = self.state.load(Relaxed);
@@ -225,7 +228,8 @@ impl<P: Platform> Cell<P> {
         }
     }
 
-    /// Fills the cell that is ours; `false`: it was burnt, and is free again.
+    /// Fills the cell that the caller has claimed; returns `false` if it was burnt, and is free
+    /// again.
     fn fill(&self, number: u64, item: Item) -> bool {
         let [claimed, filled] = [State::Claimed(number), State::Filled(number)].map(State::word);
         // Relaxed: published by the exchange.
@@ -238,7 +242,7 @@ impl<P: Platform> Cell<P> {
         false
     }
 
-    /// Frees the cell that is burnt, and ours still.
+    /// Frees a burnt cell that the caller has claimed.
     fn give_back(&self, mut word: u64) {
         while let State::Burnt(number) = State::of(word) {
             let free = State::Free(number + 1).word();
@@ -261,13 +265,13 @@ impl<P: Platform> Cell<P> {
         // Relaxed: it was acquired.
         let item = Item::new(self.item.load(Relaxed));
         let free = State::Free(number + 1).word();
-        // Release: the item is read; pairs with the acquire in `claim`. And what came before, for
+        // Release: the item is read; pairs with the acquire in `claim`. Also what came before, for
         // `word`. Acquire, if it fails: as in `word`.
         self.state.compare_exchange(word, free, Release, Acquire)?;
         item.ok_or(free)
     }
 
-    /// Whether the cell has no item in the segment `number`, and none comes.
+    /// Returns whether the cell has no item in the segment `number`, and will get none.
     fn is_over(&self, number: u64) -> bool {
         let claimed = State::Claimed(number).word();
         // Relaxed, all: KF-2 was acquired with the tail.
@@ -285,7 +289,7 @@ impl<P: Platform> Cell<P> {
     /// Takes the cell from the thread that has claimed it; returns the cell's word.
     fn burn(&self, number: u64) -> u64 {
         let [claimed, burnt] = [State::Claimed(number), State::Burnt(number)].map(State::word);
-        // Relaxed: nothing was done to it.
+        // Relaxed: the caller has done nothing else to the cell.
         self.state
             .compare_exchange(claimed, burnt, Relaxed, Relaxed)
             .map_or_else(|now| now, |_| burnt)

@@ -1,18 +1,18 @@
-//! Lots that are drawn where any of several places would do.
+//! Pseudorandom choices, where any of several places would do.
 
-/// A sequence of numbers that look random, of one thread: threads that draw from their own
-/// sequences do not meet.
+/// A thread's sequence of pseudorandom numbers: threads that draw from separate sequences do not
+/// contend.
 #[derive(Clone, Debug)]
 pub struct Lot(u64);
 
 impl Lot {
-    /// A sequence for each seed.
+    /// The sequence of this seed.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// A number below `bound`, which is not zero.
+    /// Returns a number below `bound`, which must not be zero.
     pub(super) fn below(&mut self, bound: usize) -> usize {
         // SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators"
         // (OOPSLA 2014).

@@ -1,21 +1,21 @@
-//! Queues of things that a word names: mainly of tasks.
+//! Concurrent queues of items that are one word each, mainly tasks.
 //!
 //! | queue | puts in | takes out | order |
 //! |---|---|---|---|
 //! | [`Deque`] | its owner | its owner at both ends, thieves up to half at the front | exact |
 //! | [`ChaseLev`] | its owner | its owner at both ends, thieves one at the front | exact |
 //! | [`Blocks`] | its owner, at no cost | its owner at both ends, thieves by blocks | exact |
-//! | [`Slotted`] | its owner | as of a `Deque`; thieves the last when it is old | nearly exact |
+//! | [`Slotted`] | its owner | as for `Deque`; thieves the last when it is old | nearly exact |
 //! | [`RelaxedQueue`] | all | all | nearly first in, first out |
-//! | [`KFifo`] | all | all | first in, first out, but for `k - 1` |
-//! | [`MultiQueue`] | all | all | first in, first out, but for some that nothing bounds |
-//! | [`RankedQueue`] | all | all | by rank; of one shard exact |
+//! | [`KFifo`] | all | all | first in, first out, except for `k - 1` items |
+//! | [`MultiQueue`] | all | all | about first in, first out, without a bound |
+//! | [`RankedQueue`] | all | all | by rank; exact with one shard |
 //! | [`Inbox`] | all | its owner | exact, by poster |
 //!
 //! An item that is put in is taken out once. A queue does not block, except a [`RelaxedQueue`] in
-//! which seven threads were stopped at one place, and a [`RankedQueue`], which has locks: a full
-//! queue says so and hands the [`Item`] back, an empty one says so. The cost of an item, and by how
-//! many others it is overtaken: `docs/queues.md`.
+//! which seven threads were stopped at one place, and a [`RankedQueue`], which has locks. A full
+//! queue hands the [`Item`] back. `docs/queues.md` lists the cost of an item, and by how many
+//! others it is overtaken.
 
 mod blocks;
 mod chase_lev;
@@ -44,14 +44,14 @@ pub use slotted::Slotted;
 
 use core::num::NonZeroU64;
 
-/// An item of a queue: a word that names something, such as an address.
+/// An item of a queue: a word that names an object, such as its address.
 ///
-/// A multiple of eight that is not among the first 4096: the queues use the words that are left.
-/// Each address of an object that is aligned to eight bytes is such a word on Linux.
+/// A multiple of eight, at least 4096: the queues use the other words themselves. On Linux, the
+/// address of any object that is aligned to eight bytes qualifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Item(NonZeroU64);
 
-/// The queue is full: returns the item that was to be put in.
+/// The error of a full queue; contains the item that was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full(pub Item);
 
@@ -59,7 +59,7 @@ impl Item {
     const ALIGN: u64 = 8;
     const LEAST: u64 = 4096;
 
-    /// The item of that word, if the word may be one.
+    /// Returns the item of this word, if the word can be one.
     #[must_use]
     pub const fn new(word: u64) -> Option<Self> {
         if word < Self::LEAST || !word.is_multiple_of(Self::ALIGN) {
@@ -71,20 +71,21 @@ impl Item {
         }
     }
 
-    /// The word.
+    /// Returns the item's word.
     #[must_use]
     pub const fn word(self) -> u64 {
         self.0.get()
     }
 }
 
-/// The queue of a worker: only the worker puts in, and thieves take from it. Nothing here blocks.
+/// The queue of a worker: only the worker puts items in, and thieves take from it. No function
+/// blocks.
 ///
 /// # Safety
 ///
-/// Of `push`, `keeps_last`, `own_count`, `pop_back`, `pop_front` and `share`: the caller is the
-/// owner. That is one thread at a time, and what it has done to the queue happens before what the
-/// next owner does.
+/// For `push`, `keeps_last`, `own_count`, `pop_back`, `pop_front` and `share`, the caller is the
+/// owner: one thread at a time, whose operations on the queue happen before those of the next
+/// owner.
 pub trait WorkQueue {
     /// Puts an item in at the back.
     ///
@@ -97,8 +98,8 @@ pub trait WorkQueue {
     /// The caller is the owner.
     unsafe fn push(&self, item: Item) -> Result<(), Full>;
 
-    /// Whether thieves would find no more items than at the last call: then there is nothing to
-    /// notify them of.
+    /// Returns whether thieves would find no more items than at the last call, so that they need
+    /// not be notified.
     ///
     /// # Safety
     ///
@@ -107,8 +108,8 @@ pub trait WorkQueue {
         false
     }
 
-    /// How many items there are at most, including those that thieves don't find; may be stale at
-    /// once.
+    /// Returns an upper bound of the number of items, including those that thieves do not find; may
+    /// be stale at once.
     ///
     /// # Safety
     ///
@@ -131,34 +132,35 @@ pub trait WorkQueue {
     /// The caller is the owner.
     unsafe fn pop_front(&self) -> Option<Item>;
 
-    /// Lets thieves have the items that were put in so far; `false` if there is no room for that.
+    /// Makes the items that were put in so far available to thieves; returns `false` if there is no
+    /// room for that.
     ///
     /// # Safety
     ///
     /// The caller is the owner.
     unsafe fn share(&self) -> bool;
 
-    /// Takes as many items at the front as `share` says, given how many there are; at most half of
-    /// them, rounded up. Returns the first item and puts the others into `mine`, as many as there
-    /// is room for. Takes one at least; and one at most, if the queue's thieves take one at a time.
+    /// Takes items at the front: as many as `share` returns for their number, but at most half of
+    /// them, rounded up. Returns the first item and puts the others into `mine`, up to its room.
+    /// Takes at least one item; exactly one if the queue's thieves take one at a time.
     ///
     /// # Safety
     ///
-    /// The caller is the owner of `mine`, which is another queue and has nothing. `share` does
-    /// nothing to it.
+    /// The caller is the owner of `mine`, which is another queue and is empty. `share` does not use
+    /// it.
     unsafe fn steal_into(&self, mine: &Self, share: impl FnOnce(u64) -> u64) -> Stolen
     where
         Self: Sized;
 
-    /// Whether thieves seem to find nothing; may be stale at once.
+    /// Returns whether thieves would find no item; may be stale at once.
     fn is_empty(&self) -> bool;
 
-    /// How many items thieves seem to find, or blocks of them where they take those; may be stale
-    /// at once.
+    /// Returns how many items thieves would find, or how many blocks if they take blocks; may be
+    /// stale at once.
     fn count(&self) -> u64;
 }
 
-/// No queue, for a worker that shares one with all.
+/// No queue, for workers that share one queue.
 impl WorkQueue for () {
     unsafe fn push(&self, item: Item) -> Result<(), Full> {
         Err(Full(item))
@@ -193,16 +195,16 @@ impl WorkQueue for () {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Stolen {
-    /// The first item; others are in the thief's queue.
+    /// The thief got this item, the first; any others are in the thief's queue.
     Got(Item),
-    /// There is no item.
+    /// The queue had no item.
     Empty,
-    /// Another thread was quicker. There may be more.
+    /// Another thread was quicker. The queue may have more items.
     Retry,
 }
 
 impl Stolen {
-    /// The first item, if there is one.
+    /// Returns the stolen item, if any.
     #[must_use]
     pub fn got(self) -> Option<Item> {
         match self {
@@ -212,6 +214,6 @@ impl Stolen {
     }
 }
 
-/// A value on two cache lines of its own: prefetchers take neighbours for one.
+/// A value on two separate cache lines, because prefetchers treat two neighbouring lines as one.
 #[repr(C, align(128))]
 struct Lines<T>(T);

@@ -1,26 +1,26 @@
-//! The multi-queue: several relaxed queues, of which each thread draws two and takes the better
-//! one.
+//! The multi-queue: several relaxed queues, of which each operation draws two at random and uses
+//! the better one.
 //!
 //! | field | meaning |
 //! |---|---|
-//! | `shards` | the queues, each with its own two ends |
+//! | `shards` | the queues, each with two ends |
 //! | `capacity` | the number of items that each has room for |
 //!
-//! A producer takes the shorter of two that it has drawn, a consumer the longer. So they stay about
-//! as long as each other (the power of two choices), and old items are taken soon; but nothing
-//! bounds how many may overtake an item. Contention is shared out over all of them.
+//! A producer takes the shorter of two that it has drawn, a consumer the longer. So the queues stay
+//! about equally long (the power of two choices), and old items are taken soon; but nothing bounds
+//! how many items may overtake another. Contention is spread over all queues.
 //!
-//! The dissertation's sharded queue puts in at one shard that it draws, and looks for an item at
-//! all from there on. That two choices are much better than one is in Postnikova, Koval, Nadiradze
-//! and Alistarh, "Multi-queues can be state-of-the-art priority schedulers" (PPoPP 2022), for
-//! queues by priority.
+//! The dissertation's sharded queue puts items into one shard that it draws, and searches all
+//! shards from there for an item. That two choices are much better than one is shown in Postnikova,
+//! Koval, Nadiradze and Alistarh, "Multi-queues can be state-of-the-art priority schedulers" (PPoPP
+//! 2022), for queues by priority.
 
 use antiphon_platform::Platform;
 
 use super::shards::{Shard, Shards};
 use super::{Full, Item, Lot, RelaxedQueue};
 
-/// A bounded queue of many producers and many consumers, which meet less the more shards it has.
+/// A bounded queue of many producers and many consumers, which contend less the more shards it has.
 pub struct MultiQueue<P: Platform> {
     shards: Shards<P, RelaxedQueue<P>>,
     capacity: usize,
@@ -38,8 +38,8 @@ impl<P: Platform> MultiQueue<P> {
         Self::growing(shards, shards, capacity)
     }
 
-    /// Does what [`new`](Self::new) does; but shards are added, one by one and up to `most`, when
-    /// there is no room in those that are there. Memory of added shards stays until the queue goes.
+    /// Does what [`new`](Self::new) does, but shards are added one by one, up to `most`, when the
+    /// present shards have no room. Added shards are freed with the queue.
     ///
     /// # Panics
     ///
@@ -49,11 +49,11 @@ impl<P: Platform> MultiQueue<P> {
         Self { shards: Shards::new(shards, most, || RelaxedQueue::new(capacity)), capacity }
     }
 
-    /// Puts an item in.
+    /// Puts an item into the shorter of two shards, or else into any shard with room.
     ///
     /// # Errors
     ///
-    /// If there is no room in any shard, or others on the way have taken what there is.
+    /// If no shard has room, or other producers are about to take all of it.
     pub fn push(&self, item: Item, lot: &mut Lot) -> Result<(), Full> {
         let [one, other] = self.shards.two(lot);
         let shorter = if other.len() < one.len() { other } else { one };
@@ -65,15 +65,15 @@ impl<P: Platform> MultiQueue<P> {
         })
     }
 
-    /// Takes an item out. `None`: there was a moment at which every item that was there was about
-    /// to be taken by another thread.
+    /// Takes an item out. Returns `None` if at some moment of the call other threads were about to
+    /// take every item.
     pub fn pop(&self, lot: &mut Lot) -> Option<Item> {
         let [one, other] = self.shards.two(lot);
         let longer = if other.len() > one.len() { other } else { one };
         longer.pop().or_else(|| self.shards.sweep(lot))
     }
 
-    /// Whether the queue seems to be empty; may be stale at once.
+    /// Returns whether the queue seems to be empty; may be stale at once.
     pub fn is_empty(&self) -> bool {
         self.shards.iter().all(RelaxedQueue::is_empty)
     }

@@ -1,24 +1,24 @@
-//! A queue by rank: heaps, each behind a lock, of which each thread draws two and takes the better
-//! first.
+//! A queue by rank: several heaps, each behind a lock, of which a consumer draws two at random and
+//! takes the better first item.
 //!
 //! | lines of a shard | field | written by | meaning |
 //! |---|---|---|---|
-//! | 0–1 | `lock` | all | its owner has the rest |
+//! | 0–1 | `lock` | all | its owner may use the other fields |
 //! | | `first` | the lock's owner | 0, or one more than the rank of the first item |
-//! | | `count`, `turns` | the lock's owner | how many there are; how many there ever were |
+//! | | `count`, `turns` | the lock's owner | number of items; number of items ever put in |
 //! | | `heap` | the lock's owner | a rank, a turn and an item for each, 4 words apart |
 //!
 //! The item with the lowest rank is first, and of equals the first that was put in. With one shard
-//! that is exact. With more of them a thread usually meets no other, and takes the first item of
-//! the better of two: near the first, and nothing bounds how near.
+//! the order is exact. With several, threads seldom contend, and a consumer takes the first item of
+//! the better of two shards: near the first, but without a bound.
 //!
 //! - RANKED-1: `first` is not 0 while an item is there that no thread is about to take. It is read
-//!   with no lock, to choose, and so as not to lock an empty shard.
-//! - RANKED-2: an entry is not before the one above it in the heap, by rank and then by turn.
+//!   without the lock, to choose a shard and to avoid locking an empty one.
+//! - RANKED-2: no entry is before its parent in the heap, by rank and then by turn.
 //!
-//! Several queues by priority of which one takes the better of two are in Rihani, Sanders and
-//! Dementiev, "MultiQueues: simple relaxed concurrent priority queues" (SPAA 2015); Postnikova and
-//! others (PPoPP 2022, see the multi-queue) schedule tasks by them.
+//! Taking the better of two among several priority queues is from Rihani, Sanders and Dementiev,
+//! "MultiQueues: simple relaxed concurrent priority queues" (SPAA 2015); Postnikova and others
+//! (PPoPP 2022, see the multi-queue) schedule tasks by them.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -30,7 +30,7 @@ use super::{Full, Item, Lot};
 use crate::lock::ShflMutex;
 
 /// A bounded queue of many producers and many consumers, by rank. A thread that finds a shard
-/// locked waits for as long as it takes to go once from the root of a heap to a leaf.
+/// locked waits for about one pass from the root of a heap to a leaf.
 pub struct RankedQueue<P: Platform> {
     shards: Shards<P, Shard<P>>,
 }
@@ -51,8 +51,8 @@ struct Entry<P: Platform> {
 }
 
 impl<P: Platform> RankedQueue<P> {
-    /// An empty queue of this many `shards`, each with room for `capacity` items. One shard: the
-    /// order is exact.
+    /// An empty queue of this many `shards`, each with room for `capacity` items. With one shard
+    /// the order is exact.
     ///
     /// # Panics
     ///
@@ -73,14 +73,14 @@ impl<P: Platform> RankedQueue<P> {
         if pushed { Ok(()) } else { Err(Full(item)) }
     }
 
-    /// Takes an item out. `None`: there was a moment at which there was none.
+    /// Takes an item out. Returns `None` if at some moment of the call the queue was empty.
     pub fn pop(&self, lot: &mut Lot) -> Option<Item> {
         let [one, other] = self.shards.two(lot);
         let better = if other.before(one) { other } else { one };
         shards::Shard::pop(better).or_else(|| self.shards.sweep(lot))
     }
 
-    /// Whether the queue seems to be empty; may be stale at once.
+    /// Returns whether the queue seems to be empty; may be stale at once.
     pub fn is_empty(&self) -> bool {
         self.shards.iter().all(Shard::is_empty)
     }
@@ -100,9 +100,9 @@ impl<P: Platform> Shard<P> {
         self.first.load(Acquire) == 0
     }
 
-    /// Whether the first item here is before the first item there.
+    /// Returns whether this shard's first item is before the first item of `other`.
     fn before(&self, other: &Self) -> bool {
-        // No item counts as the last. Relaxed: a guess.
+        // An empty shard counts as last. Relaxed: a guess.
         let [mine, theirs] = [self, other].map(|of| of.first.load(Relaxed).wrapping_sub(1));
         mine < theirs
     }
@@ -119,8 +119,7 @@ impl<P: Platform> Shard<P> {
         })
     }
 
-    /// Runs `with` on the heap, given its number of entries; it has the number then that `with`
-    /// returns.
+    /// Runs `with` on the heap, given its number of entries; `with` also returns the new number.
     fn locked<R>(&self, with: impl FnOnce(usize) -> (R, usize)) -> R {
         self.lock.lock();
         // Relaxed, here and in the heap: the lock orders them.
@@ -134,7 +133,7 @@ impl<P: Platform> Shard<P> {
         answer
     }
 
-    /// Puts in an entry that belongs at `place`, the first free one, or above it.
+    /// Inserts an entry at `place`, the first free place, or above it.
     fn raise(&self, mut place: usize, entry: (u64, u64, u64)) {
         while place > 0 && entry < self.get((place - 1) / 2) {
             self.set(place, self.get((place - 1) / 2));
@@ -143,7 +142,7 @@ impl<P: Platform> Shard<P> {
         self.set(place, entry);
     }
 
-    /// Puts in an entry that belongs at the top, which is free, or below it, in a heap of `count`.
+    /// Inserts an entry at the top, which is free, or below it, in a heap of `count` entries.
     fn lower(&self, count: usize, entry: (u64, u64, u64)) {
         let mut place = 0;
         loop {
@@ -185,7 +184,7 @@ impl<P: Platform> shards::Shard for Shard<P> {
     }
 
     fn put(&self) -> u64 {
-        // Relaxed: a thread that has seen `first` has seen it.
+        // Relaxed: a thread that has seen `first` has also seen this value.
         self.turns.load(Relaxed)
     }
 }

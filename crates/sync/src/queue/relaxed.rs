@@ -1,16 +1,17 @@
-//! The relaxed queue: all threads put in and take out, each by one addition and one exchange.
+//! The relaxed queue: any thread puts items in and takes them out, each by one addition and one
+//! exchange.
 //!
 //! | lines | field | meaning |
 //! |---|---|---|
 //! | 0–1 | `head` | how many positions were drawn by consumers |
 //! | 2–3 | `tail` | how many positions were drawn by producers |
-//! | | `cells` | a word each; a position's cell is the same each lap |
+//! | | `cells` | one word each; a position has the same cell in each lap |
 //!
-//! A thread draws a position, and does what it came for in its cell: puts in if the cell is free,
-//! takes out if it is filled. A cell is emptied as often as it is filled, so a thread that finds it
-//! the other way round need only wait. A thread that does not want to wait (the partner may have
-//! been stopped between its draw and its cell) leaves a debt there, and draws anew. The partner
-//! finds the debt, settles it, and draws anew as well.
+//! A thread draws a position, and uses its cell: a producer puts its item in if the cell is free, a
+//! consumer takes the item out if the cell is filled. A cell is emptied as often as it is filled,
+//! so a thread that finds the opposite need only wait. A thread that does not want to wait (the
+//! partner may have been stopped between its draw and its cell) leaves a debt in the cell, and
+//! draws again. The partner finds the debt, settles it, and draws again as well.
 //!
 //! | a cell's word | meaning |
 //! |---|---|
@@ -30,20 +31,20 @@
 //!
 //! - RLX-1: an item is in a cell from the exchange of the producer that puts it in to that of the
 //!   consumer that takes it out.
-//! - RLX-2: for a cell, and apart from threads on the way, the positions drawn to put in, less
-//!   those drawn to take out, are as many as its items and its debts of producers, less its debts
-//!   of consumers. So where as many were drawn to take out as to put in, each item has a consumer
+//! - RLX-2: for a cell, and not counting threads on the way, the number of positions drawn to put
+//!   in, less those drawn to take out, equals its items plus its producers' debts, less its
+//!   consumers' debts. So if as many were drawn to take out as to put in, each item has a consumer
 //!   on its way.
-//! - RLX-3: no thread waits longer than `PATIENCE` for one that was stopped; except a thread that
-//!   finds a cell with as many debts as there is room for.
-//! - RLX-4: a thread that takes note of a position that was drawn to take out sees all that was put
-//!   in before by the thread that drew it. So an answer that nothing is there is right: there was a
-//!   moment.
+//! - RLX-3: no thread waits longer than `PATIENCE` for a stopped thread, except a thread that finds
+//!   a cell with as many debts as it has room for.
+//! - RLX-4: a thread that sees that a position was drawn to take out also sees all that the drawing
+//!   thread had put in before. So an answer that the queue is empty is right for some moment of the
+//!   call.
 //!
-//! The additions are those of Kappes and Anastasiadis, "A lock-free relaxed concurrent queue for
-//! fast work distribution" (PPoPP 2021), which the dissertation uses: there a thread that
-//! overshoots rolls the index back, and a thread that is stopped between its draw and its cell
-//! stops its partner with it.
+//! The additions are from Kappes and Anastasiadis, "A lock-free relaxed concurrent queue for fast
+//! work distribution" (PPoPP 2021), which the dissertation uses: there a thread that overshoots
+//! rolls the index back, and a thread that is stopped between its draw and its cell stops its
+//! partner with it.
 //!
 //! The order is first in, first out except for threads between their draw and their cell: two items
 //! that are put in on different laps of one cell may change places.
@@ -62,7 +63,7 @@ pub struct RelaxedQueue<P: Platform> {
     cells: Box<[P::U64]>,
 }
 
-/// How long a thread waits in its cell for the other side.
+/// How long a thread waits at its cell for the other side.
 const PATIENCE: Budget = Budget::ns(2_000);
 
 impl<P: Platform> RelaxedQueue<P> {
@@ -81,46 +82,48 @@ impl<P: Platform> RelaxedQueue<P> {
         }
     }
 
-    /// How many items there are, except for those on the way; may be stale at once.
+    /// Returns the number of items, except those on the way; may be stale at once.
     pub fn len(&self) -> u64 {
         self.drawn().max(0) as u64
     }
 
-    /// Whether the queue seems to be empty; may be stale at once.
+    /// Returns whether the queue seems to be empty; may be stale at once.
     pub fn is_empty(&self) -> bool {
         self.drawn() <= 0
     }
 
-    /// How many positions were drawn to put in.
+    /// Returns how many positions producers have drawn.
     pub(super) fn drawn_to_put(&self) -> u64 {
-        // Relaxed: a thread that has seen heads in `drawn` has seen tails.
+        // Relaxed: a thread that has seen a head in `drawn` has also seen the tails before it.
         self.tail.0.load(Relaxed)
     }
 
-    /// By how many positions producers are ahead.
+    /// Returns by how many positions producers are ahead of consumers.
     fn drawn(&self) -> i64 {
-        // Acquire: RLX-4; pairs with the release in `pop`. Relaxed, the tail: it is not older then.
+        // Acquire: RLX-4; pairs with the release in `pop`. Relaxed, the tail: it is not older than
+        // the head.
         let head = self.head.0.load(Acquire);
         self.tail.0.load(Relaxed).wrapping_sub(head) as i64
     }
 
-    /// Whether producers are ahead by as many positions as there are cells, or were at some moment
-    /// of this call.
+    /// Returns whether producers are ahead by as many positions as there are cells, or were at some
+    /// moment of this call.
     fn is_full(&self) -> bool {
         // Relaxed, both: a thread that is wrong waits in its cell. The tail first: a thread that is
-        // stopped between the two is to find room then, and not that all have moved on.
+        // stopped between the two loads then finds room, and is not misled because others have
+        // moved on.
         let tail = self.tail.0.load(Relaxed);
         tail.wrapping_sub(self.head.0.load(Relaxed)) as i64 >= self.cells.len() as i64
     }
 
-    /// Puts an item in.
+    /// Puts an item in. Blocks only as RLX-3 says.
     ///
     /// # Errors
     ///
-    /// If there is no room, or others on the way have taken what there is.
+    /// If there is no room, or other producers are about to take all of it.
     pub fn push(&self, item: Item) -> Result<(), Full> {
         while !self.is_full() {
-            // Relaxed: RLX-2 is about numbers.
+            // Relaxed: RLX-2 is only about numbers.
             if fill::<P>(self.cell(self.tail.0.fetch_add(1, Relaxed)), item) {
                 return Ok(());
             }
@@ -128,12 +131,12 @@ impl<P: Platform> RelaxedQueue<P> {
         Err(Full(item))
     }
 
-    /// Takes an item out, if there is one that no other thread is about to take.
+    /// Takes an item out, if the queue has one that no other thread is about to take.
     pub fn pop(&self) -> Option<Item> {
         while self.drawn() > 0 {
             // Release: RLX-4; pairs with the acquire in `drawn`.
             let position = self.head.0.fetch_add(1, Release);
-            // Relaxed: a guess; a thread that is wrong waits, or need not have.
+            // Relaxed: a guess; a wrong one costs a wait, or an early debt.
             let overshot = position >= self.tail.0.load(Relaxed);
             let patience = if overshot { Budget::NONE } else { PATIENCE };
             if let Some(item) = empty::<P>(self.cell(position), patience) {
@@ -143,7 +146,8 @@ impl<P: Platform> RelaxedQueue<P> {
         None
     }
 
-    /// Positions that follow each other are in different lines, where there are enough.
+    /// Returns the cell of a position. Consecutive positions are on different lines, if there are
+    /// enough lines.
     fn cell(&self, position: u64) -> &P::U64 {
         const A_LINE: usize = 8;
         let place = position as usize & (self.cells.len() - 1);
@@ -159,11 +163,11 @@ enum State {
     Filled(Item, u64),
     /// With this many debts of producers.
     Free(u64),
-    /// With this many debts of consumers; one at least.
+    /// Free, with this many debts of consumers, at least one.
     Left(u64),
 }
 
-/// The most debts that stand beside an item.
+/// The most debts that a cell can have beside an item.
 const BESIDE: u64 = Item::ALIGN - 1;
 /// The most debts of consumers.
 const MOST_LEFT: u64 = Item::LEAST / 2 - 1;
@@ -188,7 +192,7 @@ impl State {
     }
 }
 
-/// Puts an item into the cell that was drawn; `false`: go elsewhere.
+/// Puts an item into the cell that was drawn; returns `false` if the caller must draw again.
 fn fill<P: Platform>(cell: &P::U64, item: Item) -> bool {
     // Relaxed, here and below: a consumer that takes the item acquires it.
     let mut seen = cell.load(Relaxed);
@@ -212,7 +216,7 @@ fn fill<P: Platform>(cell: &P::U64, item: Item) -> bool {
     }
 }
 
-/// Takes an item out of the cell that was drawn; `None`: go elsewhere.
+/// Takes an item out of the cell that was drawn; returns `None` if the caller must draw again.
 fn empty<P: Platform>(cell: &P::U64, patience: Budget) -> Option<Item> {
     // Relaxed: the exchange acquires it.
     let mut seen = cell.load(Relaxed);
@@ -236,7 +240,8 @@ fn empty<P: Platform>(cell: &P::U64, patience: Budget) -> Option<Item> {
     }
 }
 
-/// Waits until the cell has another word than `seen`; `None`: the caller may leave a debt.
+/// Waits until the cell has another word than `seen`, and returns it; returns `None` if the caller
+/// may leave a debt.
 fn wait<P: Platform>(cell: &P::U64, seen: u64, patience: Budget, may_leave: bool) -> Option<u64> {
     let keep = |word| word == seen;
     // Relaxed, both: the exchange that follows acquires.

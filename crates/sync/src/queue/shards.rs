@@ -1,16 +1,17 @@
-//! Several queues as one: which of them to go to, when none has an item, and how they become more.
+//! Several queues (shards) used as one: how a shard is chosen, when all are empty, and how shards
+//! are added.
 //!
 //! | field | written by | meaning |
 //! |---|---|---|
-//! | `first` | – | the shards that are there from the beginning |
-//! | `later` | producers without room | the address of each later shard, 0 before it has come |
+//! | `first` | – | the initial shards |
+//! | `later` | producers without room | the address of each later shard, 0 until it is added |
 //! | `grown` | producers without room | how many of these are in use |
 //!
 //! - SHARDS-1: an item is in one shard, from when it is put in until it is taken out.
-//! - SHARDS-2: a consumer that finds no item looks at all shards, and says that nothing is there if
-//!   no producer has begun to put in meanwhile: then there was a moment at which all were empty.
-//! - SHARDS-3: a shard is whole when it is counted, and stays until the queue goes. So a thread
-//!   that goes by the count finds it.
+//! - SHARDS-2: a consumer that finds no item checks all shards, and reports that the queue is empty
+//!   if no producer has begun to put in meanwhile: then at some moment all were empty.
+//! - SHARDS-3: a shard is complete when it is counted, and stays until the queue is dropped. So a
+//!   thread that uses the count finds it.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -19,25 +20,25 @@ use antiphon_platform::{Atomic, Platform};
 
 use super::{Item, Lines, Lot};
 
-/// Shards, at least one.
+/// The shards of a queue, at least one.
 pub(super) struct Shards<P: Platform, S> {
     first: Box<[Lines<S>]>,
     later: Box<[P::U64]>,
     grown: P::U32,
 }
 
-/// A queue of many that is one of several.
+/// A queue of many producers and consumers that is one of several.
 pub(super) trait Shard {
     /// Takes an item out. A caller that gets `None` sees all items that were put in elsewhere
     /// before an item whose removal it has seen.
     fn pop(&self) -> Option<Item>;
 
-    /// How often a producer has begun to put in: this only grows.
+    /// Returns how many times a producer has begun to put in; this only grows.
     fn put(&self) -> u64;
 }
 
 impl<P: Platform, S> Shards<P, S> {
-    /// This many (`count`) shards, that may become `most`.
+    /// Creates `count` shards, which may grow to `most`.
     pub(super) fn new(count: usize, most: usize, shard: impl Fn() -> S) -> Self {
         assert!(count > 0, "no shards");
         assert!(count <= most && most <= 1 << 31, "{count} to {most} shards");
@@ -53,7 +54,7 @@ impl<P: Platform, S> Shards<P, S> {
         self.first.len() + self.grown.load(Acquire) as usize
     }
 
-    /// A shard that is counted.
+    /// Returns a shard that is counted.
     fn get(&self, at: usize) -> &S {
         match self.first.get(at) {
             Some(shard) => &shard.0,
@@ -64,7 +65,8 @@ impl<P: Platform, S> Shards<P, S> {
 
     fn at(&self, address: u64) -> &S {
         let shard: *const Lines<S> = core::ptr::with_exposed_provenance(address as usize);
-        // SAFETY: SHARDS-3: from a word of `later`, which `grow` has seen or made not zero.
+        // SAFETY: SHARDS-3: the address is from a word of `later` that `grow` has set, or found
+        // set.
         unsafe { &(*shard).0 }
     }
 
@@ -72,13 +74,13 @@ impl<P: Platform, S> Shards<P, S> {
         (0..self.count()).map(|at| self.get(at))
     }
 
-    /// Two of them by lot, perhaps the same.
+    /// Returns two shards chosen by `lot`, perhaps the same.
     pub(super) fn two(&self, lot: &mut Lot) -> [&S; 2] {
         let count = self.count();
         [(); 2].map(|()| self.get(lot.below(count)))
     }
 
-    /// All of them, beginning with one by lot.
+    /// Returns all shards, starting at one chosen by `lot`.
     pub(super) fn from(&self, lot: &mut Lot) -> impl Iterator<Item = &S> {
         self.first_of(self.count(), lot)
     }
@@ -88,16 +90,16 @@ impl<P: Platform, S> Shards<P, S> {
         (from..count).chain(0..from).map(|at| self.get(at))
     }
 
-    /// The first `count` shards; then, for a producer that finds no room in those, all others up to
-    /// the maximum, one by one. Other threads may have added some meanwhile; this adds the rest.
+    /// Returns the present shards; then, for a producer that finds no room in these, all others up
+    /// to the maximum, one by one. Other threads may have added some meanwhile; this adds the rest.
     pub(super) fn growing(&self, lot: &mut Lot, shard: impl Fn() -> S) -> impl Iterator<Item = &S> {
         let count = self.count();
         let later = (count..).map_while(move |at| self.grow(at, &shard));
         self.first_of(count, lot).chain(later)
     }
 
-    /// The shard at this place, if there may be one; all before it are counted. It is made by the
-    /// caller, or by another thread that came first.
+    /// Returns the shard at this place, if the maximum allows one; all before it are counted. The
+    /// caller creates it, unless another thread came first.
     #[cold]
     fn grow(&self, at: usize, shard: impl FnOnce() -> S) -> Option<&S> {
         let grown = at - self.first.len();
@@ -109,7 +111,7 @@ impl<P: Platform, S> Shards<P, S> {
         let address = match word.compare_exchange(0, address, AcqRel, Acquire) {
             Ok(_) => address,
             Err(theirs) => {
-                // SAFETY: made above, and no other thread has seen it.
+                // SAFETY: created above, and no other thread has seen it.
                 drop(unsafe { Box::from_raw(new) });
                 theirs
             }
@@ -151,8 +153,7 @@ impl<P: Platform, S> Drop for Shards<P, S> {
             let address = word.load(Relaxed);
             if address != 0 {
                 let shard: *mut Lines<S> = core::ptr::with_exposed_provenance_mut(address as usize);
-                // SAFETY: `grow` made it of a box, and no other thread is left that could look at
-                // it.
+                // SAFETY: `grow` made it from a box, and no other thread can access it any more.
                 drop(unsafe { Box::from_raw(shard) });
             }
         }

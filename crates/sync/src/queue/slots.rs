@@ -1,7 +1,7 @@
-//! The slots of a deque, which grow.
+//! The growable array of slots of a deque.
 //!
-//! - SLOTS-1: a larger array has what the one before had; that is never written to again, nor freed
-//!   before the deque is.
+//! - SLOTS-1: a larger array has the contents of the array before it, which is never written to
+//!   again, nor freed before the deque is.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -12,18 +12,18 @@ use super::Item;
 
 /// A deque's arrays, each twice as large as the one before. The newest is in use.
 pub(super) struct Slots<P: Platform> {
-    /// The address of the newest array, 0 while that is the first.
+    /// The address of the newest array; 0 while the first is the newest.
     newest: P::U64,
     first: Array<P>,
     most: u64,
 }
 
-/// A power of two of slots. They begin with a line: otherwise the allocator would choose what else
-/// is on it, and in the simulator the host.
+/// A power of two of slots. They are aligned to a cache line: otherwise the allocator, and in the
+/// simulator the host, would decide what else is on their lines.
 pub(super) struct Array<P: Platform> {
     lines: Box<[Line<P>]>,
     capacity: u64,
-    /// The address of the array before this one, 0 if that is the first.
+    /// The address of the array before this one; 0 if that is the first.
     older: u64,
 }
 
@@ -33,7 +33,7 @@ const A_LINE: usize = 8;
 struct Line<P: Platform>([P::U64; A_LINE]);
 
 impl<P: Platform> Slots<P> {
-    /// This many slots (`capacity`), that grow to `most`; both rounded up to powers of two.
+    /// Creates `capacity` slots, which may grow to `most`; both rounded up to powers of two.
     pub(super) fn new(capacity: usize, most: usize) -> Self {
         assert!(capacity <= most && most <= 1 << 31, "{capacity} to {most} items");
         Self {
@@ -44,22 +44,22 @@ impl<P: Platform> Slots<P> {
     }
 
     pub(super) fn array(&self) -> &Array<P> {
-        // Acquire: what is in it; pairs with the release in `grow`.
+        // Acquire: the array's contents; pairs with the release in `grow`.
         let address = self.newest.load(Acquire);
         if address == 0 {
             return &self.first;
         }
-        // SAFETY: `grow` has stored it, and it is freed with the deque.
+        // SAFETY: `grow` has stored the address, and the array is freed with the deque.
         unsafe { &*core::ptr::with_exposed_provenance(address as usize) }
     }
 
-    /// Whether there may be an array with more slots than the newest.
+    /// Returns whether there may be an array with more slots than the newest.
     pub(super) fn may_grow(&self) -> bool {
         self.array().capacity() < self.most
     }
 
-    /// For the owner: an array with more slots than the newest, which is full up to `tail`; `None`
-    /// if there may be none.
+    /// For the owner: adds an array with more slots than the newest, which is full up to `tail`;
+    /// returns `None` at the maximum.
     #[cold]
     pub(super) fn grow(&self, tail: u64) -> Option<&Array<P>> {
         let old = self.array();
@@ -74,7 +74,7 @@ impl<P: Platform> Slots<P> {
             new.slot(position).store(old.slot(position).load(Relaxed), Relaxed);
         }
         let new = Box::into_raw(Box::new(new)).expose_provenance() as u64;
-        // Release: what is in it; pairs with the acquire in `array`.
+        // Release: the array's contents; pairs with the acquire in `array`.
         self.newest.store(new, Release);
         Some(self.array())
     }
@@ -85,8 +85,8 @@ impl<P: Platform> Drop for Slots<P> {
         let mut address = self.newest.load(Relaxed);
         while address != 0 {
             let array: *mut Array<P> = core::ptr::with_exposed_provenance_mut(address as usize);
-            // SAFETY: `grow` made it of a box, each is on the list once, and no other thread is
-            // left that could look at it.
+            // SAFETY: `grow` made it from a box, each is on the list once, and no other thread can
+            // access it any more.
             address = unsafe { Box::from_raw(array) }.older;
         }
     }
@@ -108,7 +108,7 @@ impl<P: Platform> Array<P> {
         &self.lines[place / A_LINE].0[place % A_LINE]
     }
 
-    /// The item in the slot of a position; `None` if none was ever there.
+    /// Returns the item in the slot of a position; `None` if the slot was never used.
     pub(super) fn item(&self, position: u64) -> Option<Item> {
         // Relaxed: acquired with the deque's tail, or the owner's own.
         Item::new(self.slot(position).load(Relaxed))

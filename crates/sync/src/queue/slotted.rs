@@ -1,24 +1,25 @@
-//! A deque whose last item is in a slot of its own, which thieves get when it is old enough.
+//! A deque whose last item is in a separate slot; thieves may take it when it is old enough.
 //!
 //! | lines | field | written by | read by |
 //! |---|---|---|---|
 //! | | `deque` | the owner, thieves | all |
-//! | the last two | `item`: the last that was put in, or 0: none | the owner, thieves | all |
+//! | the last two | `item`: the last that was put in, or 0 | the owner, thieves | all |
 //! | | `since`: when it was put in, in nanoseconds | the owner | thieves |
 //!
-//! The next item displaces the one in the slot, to the back of the deque. So an owner that takes
-//! the slot first and then the front runs what it has just made ready while its data is in the
-//! cache, and all else in the order in which it came.
+//! The next item moves the item in the slot to the back of the deque. So an owner that takes the
+//! slot first and then the front runs the newest task while its data is in the cache, and all
+//! others in the order in which they came.
 //!
-//! - SLOTTED-1: an item is the slot's from when the owner puts it there to the exchange of the
-//!   thread that takes it out.
-//! - SLOTTED-2: the slot is not free while its item moves to the deque: the next is there already.
-//!   So a thread that looks first at the slot, and then at the deque, sees what is there.
-//! - SLOTTED-3: thieves leave an item that is younger than `age_ns`, and are asked to retry.
+//! - SLOTTED-1: an item belongs to the slot from when the owner puts it there until the exchange of
+//!   the thread that takes it out.
+//! - SLOTTED-2: the slot is not free while its item moves to the deque: the next item is there
+//!   already. So a thread that checks the slot first and then the deque sees any item that is
+//!   there.
+//! - SLOTTED-3: thieves leave an item that is younger than `age_ns`, and are told to retry.
 //!
-//! The slot is that of Go and Tokio, where thieves don't take it, or only from a worker that
-//! sleeps; that of Kotlin's coroutines may be stolen when it is 100 µs old. The time is a hint: a
-//! thief that reads the time of the item before is early.
+//! Go and Tokio have such a slot, from which thieves take nothing, or only if its worker sleeps; in
+//! Kotlin's coroutines its item may be stolen when it is 100 µs old. The time is a hint: a thief
+//! that reads the time of the item before takes the new item too early.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -39,8 +40,8 @@ struct Slot<P: Platform> {
 }
 
 impl<P: Platform> Slotted<P> {
-    /// An empty deque with room for an item in the slot, which thieves take when it is `age_ns`
-    /// nanoseconds old, and for `capacity` others, that grows to `most`: see [`Deque::new`].
+    /// An empty deque with room for an item in the slot, which thieves may take when it is `age_ns`
+    /// nanoseconds old, and for `capacity` others, growing to `most`: see [`Deque::new`].
     ///
     /// # Panics
     ///
@@ -98,7 +99,7 @@ impl<P: Platform> WorkQueue for Slotted<P> {
             word.store(item.word(), Release);
             return Ok(());
         }
-        // SLOTTED-2. Release: as above.
+        // SLOTTED-2. Release: what came before; pairs with the acquire in `steal_slot`.
         match Item::new(word.swap(item.word(), Release)) {
             // SAFETY: the caller's promise.
             Some(before) => unsafe { self.deque.push(before) },
@@ -117,7 +118,7 @@ impl<P: Platform> WorkQueue for Slotted<P> {
     }
 
     unsafe fn share(&self) -> bool {
-        // Thieves have it, or will.
+        // Thieves can take all items already, or will when the slot's item is old.
         true
     }
 

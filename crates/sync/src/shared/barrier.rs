@@ -2,7 +2,7 @@
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
-//! | 0–15 | came | how many have come in this round, and have not given up |
+//! | 0–15 | came | how many threads have come in this round, and have not given up |
 //! | 16–31 | round | its number, which wraps around |
 //!
 //! ```text
@@ -12,13 +12,13 @@
 //!            gives up
 //! ```
 //!
-//! - SHARED-4: no thread goes on before as many as `parties` have come; what each did before it
-//!   came happens before what any of them does afterwards. One of them is the leader.
+//! - SHARED-4: no thread goes on before `parties` threads have come; what each did before it came
+//!   happens before what any of them does afterwards. One of them is the leader.
 //! - SHARED-5: the thread that comes as the last touches nothing after the exchange by which it
 //!   comes, and a thread that has returned touches nothing.
 //!
-//! A thread that sleeps on while others make 2¹⁶ rounds takes the round after them for its own, and
-//! goes on with the next; that needs more threads than parties.
+//! A thread that sleeps while others complete 2¹⁶ rounds takes the round after these for its own,
+//! and goes on with the next; that needs more threads than parties.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -32,10 +32,11 @@ use crate::nap;
 /// The most threads that a [`SharedBarrier`] can wait for.
 pub const MAX_PARTIES: u32 = (1 << ROUND) - 1;
 
-/// A barrier in memory that processes share, 8 bytes, to be used any number of times. All zero: one
-/// for a single thread.
+/// A barrier in memory that processes share, 8 bytes; may be used any number of times. All zero
+/// bytes: a barrier for a single thread.
 ///
-/// A thread that is killed before it comes never comes; one that is killed while it waits has come.
+/// A thread that is killed before it comes never comes; a thread that is killed while it waits
+/// counts as come.
 #[repr(C)]
 pub struct SharedBarrier<P: SharedWait, F: Form = Standard> {
     word: P::U32,
@@ -58,16 +59,16 @@ impl<P: SharedWait, F: Form> SharedBarrier<P, F> {
         Self { word: P::U32::ZERO, parties, form: PhantomData }
     }
 
-    /// The number of threads that the barrier waits for.
+    /// Returns the number of threads that the barrier waits for.
     pub fn parties(&self) -> u32 {
         self.parties.max(1)
     }
 
-    /// Waits until as many threads as there are parties have come, the caller included. `true` for
-    /// the leader, which is the last.
+    /// Waits until as many threads as there are parties have come, the caller included. Returns
+    /// `true` for the leader, which is the last thread to come.
     ///
     /// A process may unmap the barrier once its own threads have returned; the memory may be put to
-    /// other uses once all have.
+    /// other uses once all threads have.
     pub fn wait(&self) -> bool {
         self.come().unwrap_or_else(|round| {
             while !self.waited(round, None) {}
@@ -76,13 +77,14 @@ impl<P: SharedWait, F: Form> SharedBarrier<P, F> {
     }
 
     /// Does what [`wait`](Self::wait) does, but gives up when the deadline has passed: then it
-    /// returns `None`, and it is as if the caller had not come.
+    /// returns `None`, and the caller does not count as come.
     pub fn wait_until(&self, deadline: Deadline) -> Option<bool> {
         self.come()
             .map_or_else(|round| self.waited(round, Some(deadline)).then_some(false), Option::Some)
     }
 
-    /// Comes: `true` for the last, which lets all go; or, as an error, the round to wait for.
+    /// Counts the caller: returns `true` for the last thread, which lets all go; otherwise, as an
+    /// error, the round to wait for.
     fn come(&self) -> Result<bool, u32> {
         let mut seen = self.word.load(Relaxed);
         loop {
@@ -104,8 +106,8 @@ impl<P: SharedWait, F: Form> SharedBarrier<P, F> {
         }
     }
 
-    /// Waits until the round is over; `false` if the deadline has passed, and the caller has taken
-    /// itself out.
+    /// Waits until the round is over; returns `false` if the deadline has passed, and the caller
+    /// has taken its arrival back.
     fn waited(&self, round: u32, deadline: Option<Deadline>) -> bool {
         let lasts = |word: u32| word >> ROUND == round;
         // Relaxed: loaded again below, whatever the result.
@@ -118,7 +120,7 @@ impl<P: SharedWait, F: Form> SharedBarrier<P, F> {
                 return true;
             }
             if slept && nap::passed::<P>(deadline) {
-                // Relaxed: it orders nothing. If the word has changed, all is checked anew.
+                // Relaxed: it orders nothing. If the word has changed, everything is checked again.
                 if self.word.compare_exchange(seen, seen - 1, Relaxed, Relaxed).is_ok() {
                     return false;
                 }

@@ -2,7 +2,7 @@
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
-//! | 0–30 | generation | number of sends; begins anew at the end |
+//! | 0–30 | generation | number of sends; wraps around |
 //! | 31 | `SLEEPERS` | a thread may sleep with that generation: the sender must wake all |
 //!
 //! ```text
@@ -10,13 +10,12 @@
 //!   generation g ────────────────────────────────────────────────────────────────► g + 1
 //! ```
 //!
-//! - SHARED-8: a thread that waits with a generation is back after the first send behind that, and
-//!   what was done before each send so far happens before.
+//! - SHARED-8: a thread that waits with a generation returns after the first send that follows it,
+//!   and is ordered after what was done before each send so far.
 //!
-//! A send is an exchange whether a thread waits or not. So this is an event count too, for
-//! conditions that stand in other words, and needs no fence for it: a thread that has asked for the
-//! generation before a send finds it changed, and a thread that has asked later finds the
-//! condition.
+//! A send is an exchange whether a thread waits or not. So this also works as an event count, for
+//! conditions on other words, without a fence: a thread that has asked for the generation before a
+//! send finds it changed, and a thread that has asked later finds the condition.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -26,14 +25,14 @@ use antiphon_platform::{Atomic, Deadline, SharedWait};
 use super::{SLEEPERS, mark_and_sleep};
 use crate::lock::{Form, Standard};
 
-/// A broadcast in memory that processes share, 4 bytes. All zero: nothing was sent.
+/// A broadcast in memory that processes share, 4 bytes. All zero bytes: nothing was sent.
 #[repr(transparent)]
 pub struct SharedBroadcast<P: SharedWait, F: Form = Standard> {
     word: P::U32,
     form: PhantomData<F>,
 }
 
-/// The number of sends, modulo 2³¹; to be compared with others of the same broadcast.
+/// The number of sends, modulo 2³¹; compare it only with others of the same broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedGeneration(u32);
 
@@ -42,20 +41,20 @@ impl SharedGeneration {
         Self(word & !SLEEPERS)
     }
 
-    /// The number of sends from `earlier` to here.
+    /// Returns the number of sends from `earlier` to this generation.
     #[must_use]
     pub fn since(self, earlier: Self) -> u32 {
         self.0.wrapping_sub(earlier.0) & !SLEEPERS
     }
 
-    /// The generation as a number, to be kept where this type is not known.
+    /// Returns the generation as a number, for storage where this type is not known.
     #[must_use]
     pub const fn to_bits(self) -> u32 {
         self.0
     }
 
-    /// The generation of a number that [`to_bits`](Self::to_bits) returned. A number of another
-    /// origin is a generation that has ended, or has not begun.
+    /// Returns the generation of a number that [`to_bits`](Self::to_bits) returned. Any other
+    /// number is a generation that has ended, or has not begun.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
@@ -66,24 +65,24 @@ impl<P: SharedWait, F: Form> SharedBroadcast<P, F> {
     /// A broadcast in which nothing was sent.
     pub const NEW: Self = Self { word: P::U32::ZERO, form: PhantomData };
 
-    /// The present generation. The caller asks for it before it looks whether it has to wait: each
-    /// later send ends a wait with it. What was done before each send so far happens before the
-    /// return.
+    /// Returns the present generation. Call this before checking whether to wait: each later send
+    /// ends a wait with the returned generation. What was done before each send so far happens
+    /// before the return.
     #[inline]
     pub fn now(&self) -> SharedGeneration {
         // Acquire: SHARED-8; pairs with the release in `send`.
         SharedGeneration::of(self.word.load(Acquire))
     }
 
-    /// Ends the waits of all that wait with the present generation. Never blocks.
+    /// Ends the waits of all threads that wait with the present generation. Never blocks.
     #[inline]
     pub fn send(&self) {
         let word = &raw const self.word;
         let mut seen = self.word.load(Relaxed);
         loop {
             let new = (seen & !SLEEPERS).wrapping_add(1) & !SLEEPERS;
-            // Release: SHARED-8; pairs with the acquire in `now`. Those of earlier sends are
-            // carried on: nothing but exchanges changes the word. SHARED-3.
+            // Release: SHARED-8; pairs with the acquire in `now`. The release sequences of earlier
+            // sends continue, because only exchanges change the word. SHARED-3.
             match self.word.compare_exchange(seen, new, Release, Relaxed) {
                 Ok(_) => break,
                 Err(now) => seen = now,
@@ -94,8 +93,8 @@ impl<P: SharedWait, F: Form> SharedBroadcast<P, F> {
         }
     }
 
-    /// Waits until the generation is another than `seen`; returns it. 2³¹ sends between two looks
-    /// count as none.
+    /// Waits until the generation differs from `seen`; returns it. 2³¹ sends between two checks are
+    /// not noticed.
     #[inline]
     pub fn wait(&self, seen: SharedGeneration) -> SharedGeneration {
         loop {
@@ -105,7 +104,8 @@ impl<P: SharedWait, F: Form> SharedBroadcast<P, F> {
         }
     }
 
-    /// Does what [`wait`](Self::wait) does, but gives up when the deadline has passed: `None`.
+    /// Does what [`wait`](Self::wait) does, but gives up, and returns `None`, when the deadline has
+    /// passed.
     #[inline]
     pub fn wait_until(
         &self,

@@ -2,12 +2,12 @@
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
-//! | 0–3 | `sequence` | how many notifications there were |
-//! | 4–7 | `waiters` | how many wait, or have been killed while they did |
+//! | 0–3 | `sequence` | number of notifications |
+//! | 4–7 | `waiters` | number of threads that wait, or were killed while they waited |
 //!
 //! A waiter sleeps until the count has changed from what it was while the waiter held the mutex.
-//! Each notification wakes all that sleep: the kernel serves sleepers by their priority, so a
-//! thread that came after the notification could be woken in the place of one that came before, and
+//! Each notification wakes all sleepers: the kernel serves sleepers by priority, so a thread that
+//! came after the notification could be woken in the place of a thread that came before it, and
 //! sleep on.
 
 use core::marker::PhantomData;
@@ -32,8 +32,8 @@ impl<P: SharedWait, F: Form> SharedCondvar<P, F> {
     /// A condition variable that no thread waits for.
     pub const NEW: Self = Self { sequence: P::U32::ZERO, waiters: P::U32::ZERO, form: PhantomData };
 
-    /// Unlocks `mutex`, waits until notified or until the deadline, or for no reason, and locks it
-    /// again. Returns how the mutex was acquired, and whether a notification has come.
+    /// Unlocks `mutex`, waits until notified or until the deadline, or wakes spuriously, and locks
+    /// the mutex again. Returns how the mutex was acquired, and whether a notification has come.
     ///
     /// # Safety
     ///
@@ -43,7 +43,8 @@ impl<P: SharedWait, F: Form> SharedCondvar<P, F> {
         mutex: &SharedMutex<P, F>,
         deadline: Option<Deadline>,
     ) -> (Acquired, bool) {
-        // Relaxed, here and below: a notifier that must be heard has had the mutex after us.
+        // Relaxed, here and below: a notifier whose notification we must not miss has had the mutex
+        // after us.
         self.waiters.fetch_add(1, Relaxed);
         let seen = self.sequence.load(Relaxed);
         // SAFETY: the caller's promise.
@@ -61,12 +62,12 @@ impl<P: SharedWait, F: Form> SharedCondvar<P, F> {
         (mutex.lock(), notified)
     }
 
-    /// Notifies one waiter that waits now, and perhaps others.
+    /// Notifies at least one present waiter, and perhaps others.
     pub fn notify_one(&self) {
         self.notify_all();
     }
 
-    /// Notifies all that wait now.
+    /// Notifies all present waiters.
     pub fn notify_all(&self) {
         // Relaxed: see `wait`.
         if self.waiters.load(Relaxed) == 0 {

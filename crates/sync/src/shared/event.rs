@@ -2,7 +2,7 @@
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
-//! | 0 | `SET` | it was set, and no thread has taken that |
+//! | 0 | `SET` | the event was set, and no thread has taken the set |
 //! | 31 | `SLEEPERS` | a thread may sleep: the setter must wake one |
 //!
 //! ```text
@@ -21,9 +21,9 @@ use crate::lock::{Form, Standard};
 
 const SET: u32 = 1;
 
-/// An event that resets itself, in memory that processes share, 4 bytes. All zero: not set.
-/// Arriving waiters take it ahead of those that sleep. If a process is killed, a set that it had
-/// taken is lost.
+/// An auto-reset event in memory that processes share, 4 bytes. All zero bytes: not set. Arriving
+/// waiters take it ahead of sleeping waiters. If a process is killed, a set that it had taken is
+/// lost.
 #[repr(transparent)]
 pub struct SharedEvent<P: SharedWait, F: Form = Standard> {
     word: P::U32,
@@ -34,8 +34,8 @@ impl<P: SharedWait, F: Form> SharedEvent<P, F> {
     /// An event that is not set.
     pub const NEW: Self = Self { word: P::U32::ZERO, form: PhantomData };
 
-    /// Lets one waiter go, or leaves the event set for the next; sets that were not taken count as
-    /// one. Never blocks.
+    /// Lets one waiter go, or leaves the event set for the next waiter; sets that were not taken
+    /// count as one. Never blocks.
     #[inline]
     pub fn set(&self) {
         let word = &raw const self.word;
@@ -45,7 +45,7 @@ impl<P: SharedWait, F: Form> SharedEvent<P, F> {
         }
     }
 
-    /// Waits until the event is set, and takes that.
+    /// Waits until the event is set, and takes the set.
     #[inline]
     pub fn wait(&self) {
         while !self.wait_until(None) {}
@@ -71,7 +71,7 @@ impl<P: SharedWait, F: Form> SharedEvent<P, F> {
         false
     }
 
-    /// Whether the event is set; may be stale at once.
+    /// Returns whether the event is set; may be stale at once.
     pub fn is_set(&self) -> bool {
         self.word.load(Relaxed) & SET != 0
     }

@@ -1,17 +1,17 @@
-//! The process-shared latch: one word, and the number from which it counts.
+//! The process-shared latch: one word, and the number from which it counts down.
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
 //! | 0–30 | done | how much was counted down |
-//! | 31 | `SLEEPERS` | a thread may sleep: the one that opens the latch must wake all |
+//! | 31 | `SLEEPERS` | a thread may sleep: the thread that opens the latch must wake all |
 //!
 //! ```text
 //!             count_down                  count_down to zero, which clears `SLEEPERS`
 //!   closed ◄────────────► closed ──────────────────────────────► open, for good
 //! ```
 //!
-//! - SHARED-9: no thread goes on before all was counted down, and then all that wait do; what was
-//!   done before each count happens before.
+//! - SHARED-9: no waiter goes on before all was counted down, and then all waiters do; they are
+//!   ordered after what was done before each count.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -22,13 +22,13 @@ use super::{SLEEPERS, mark_and_sleep};
 use crate::lock::{Form, Standard};
 use crate::wait::MAX_COUNT;
 
-/// A latch in memory that processes share, 8 bytes: opens once, when all is counted down. All zero:
-/// one that counts from 1. If a process is killed, what it was to count down and had not is not
-/// counted.
+/// A latch in memory that processes share, 8 bytes: opens once, when all is counted down. All zero
+/// bytes: a latch that counts from 1. If a process is killed, what it has not yet counted down
+/// stays.
 #[repr(C)]
 pub struct SharedLatch<P: SharedWait, F: Form = Standard> {
     word: P::U32,
-    /// How much is to be counted down, beside 1.
+    /// How much must be counted down, in addition to 1.
     beside: u32,
     form: PhantomData<F>,
 }
@@ -47,8 +47,8 @@ impl<P: SharedWait, F: Form> SharedLatch<P, F> {
         Self { word: P::U32::ZERO, beside: count.wrapping_sub(1), form: PhantomData }
     }
 
-    /// Counts down by `step`, or by what is left if that is less; the last one lets all waiters go.
-    /// Never blocks.
+    /// Counts down by `step`, or by what is left if that is less; the last count lets all waiters
+    /// go. Never blocks.
     #[inline]
     pub fn count_down(&self, step: u32) {
         let word = &raw const self.word;
@@ -60,8 +60,8 @@ impl<P: SharedWait, F: Form> SharedLatch<P, F> {
             }
             let opens = step >= left;
             let new = if opens { (seen + left) & !SLEEPERS } else { seen + step };
-            // Release: SHARED-9; pairs with the acquire in `is_open`. Those of earlier counts are
-            // carried on: nothing but exchanges changes the word. SHARED-3.
+            // Release: SHARED-9; pairs with the acquire in `is_open`. The release sequences of
+            // earlier counts continue, because only exchanges change the word. SHARED-3.
             match self.word.compare_exchange(seen, new, Release, Relaxed) {
                 Ok(_) if opens && seen & SLEEPERS != 0 => return P::wake_shared(word, u32::MAX),
                 Ok(_) => return,
@@ -83,14 +83,15 @@ impl<P: SharedWait, F: Form> SharedLatch<P, F> {
         self.is_open() || self.wait_contended(deadline)
     }
 
-    /// Whether all was counted down; if so, what was done before that happens before the return.
+    /// Returns whether all was counted down; if so, what was done before that happens before the
+    /// return.
     #[inline]
     pub fn is_open(&self) -> bool {
         // Acquire: SHARED-9; pairs with the releases in `count_down`.
         self.left_of(self.word.load(Acquire)) == 0
     }
 
-    /// How much is to be counted down yet; may be stale at once.
+    /// Returns how much is left to count down; may be stale at once.
     pub fn left(&self) -> u32 {
         self.left_of(self.word.load(Relaxed))
     }

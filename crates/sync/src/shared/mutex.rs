@@ -3,7 +3,7 @@
 //! | bits | field | meaning |
 //! |---|---|---|
 //! | 0–29 | owner | the thread's number; 0 is free |
-//! | 30 | `DIED` | an owner has died with it, and none has said since then that all is well |
+//! | 30 | `DIED` | an owner died holding it, and no owner has called `recovered` after that |
 //! | 31 | `SLEEPERS` | a thread may sleep: the release must wake one |
 //!
 //! ```text
@@ -37,8 +37,8 @@ pub struct SharedMutex<P: SharedWait, F: Form = Standard> {
 pub enum Acquired {
     /// The mutex is as its last owner left it.
     Whole,
-    /// An owner has died with it: the guarded data may be half changed. It stays so until
-    /// [`SharedMutex::recovered`].
+    /// An owner died holding the mutex: the guarded data may be inconsistent. Each owner is told
+    /// this until one calls [`SharedMutex::recovered`].
     OwnerDied,
 }
 
@@ -50,7 +50,7 @@ impl<P: SharedWait, F: Form> SharedMutex<P, F> {
     pub const NEW: Self = Self { word: P::U32::ZERO, form: PhantomData };
 
     /// Acquires the mutex; blocks until the caller has it, or until its owner is found dead. A
-    /// caller that owns it waits for itself for ever.
+    /// caller that already owns the mutex deadlocks.
     #[inline]
     pub fn lock(&self) -> Acquired {
         match self.try_lock() {
@@ -63,7 +63,7 @@ impl<P: SharedWait, F: Form> SharedMutex<P, F> {
         }
     }
 
-    /// Acquires the mutex if it is free; never blocks, and so does not find that its owner is dead.
+    /// Acquires the mutex if it is free; never blocks, and so does not detect a dead owner.
     #[inline]
     pub fn try_lock(&self) -> Option<Acquired> {
         let mut seen = self.word.load(Relaxed);
@@ -82,7 +82,7 @@ impl<P: SharedWait, F: Form> SharedMutex<P, F> {
         self.try_lock().or_else(|| self.lock_contended(Some(deadline)))
     }
 
-    /// Releases the mutex; wakes one that sleeps.
+    /// Releases the mutex; wakes one sleeper.
     ///
     /// # Safety
     ///
@@ -97,13 +97,13 @@ impl<P: SharedWait, F: Form> SharedMutex<P, F> {
         }
     }
 
-    /// Notes that the data which the mutex guards is whole again; called by the owner.
+    /// Declares that the data which the mutex guards is whole again; called by the owner.
     pub fn recovered(&self) {
-        // Relaxed: the release comes yet.
+        // Relaxed: the owner's release publishes it.
         self.word.fetch_and(!DIED, Relaxed);
     }
 
-    /// Whether a thread owns the mutex, dead or alive; may be stale at once.
+    /// Returns whether a thread owns the mutex, dead or alive; may be stale at once.
     pub fn is_locked(&self) -> bool {
         self.word.load(Relaxed) & OWNER != 0
     }
@@ -112,8 +112,8 @@ impl<P: SharedWait, F: Form> SharedMutex<P, F> {
     fn take(&self, seen: u32, marks: u32) -> Result<Acquired, u32> {
         let died = if seen & OWNER == 0 { seen & DIED } else { DIED };
         let new = P::thread().0 & OWNER | died | seen & SLEEPERS | marks;
-        // Acquire: SHARED-1; pairs with the release in `unlock`. Nothing that a dead owner did is
-        // known to have happened before.
+        // Acquire: SHARED-1; pairs with the release in `unlock`. What a dead owner did is not
+        // ordered before this.
         self.word.compare_exchange(seen, new, Acquire, Relaxed)?;
         Ok(if died == 0 { Acquired::Whole } else { Acquired::OwnerDied })
     }

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | 0–27 | `WHO` | with `WRITER` the number of its thread, otherwise how many readers are in |
 //! | 28 | `WRITER` | a writer is in, dead or alive |
-//! | 29 | `DIED` | a writer has died with it, and none has said since then that all is well |
+//! | 29 | `DIED` | a writer died holding it, and no writer has called `recovered` after that |
 //! | 30 | `WAITING` | a writer waits for readers to leave: no more come in |
 //! | 31 | `SLEEPERS` | a thread may sleep: a thread that lets others in must wake all |
 //!
@@ -17,18 +17,19 @@
 //!             1|WAITING ────────────┘
 //! ```
 //!
-//! - SHARED-6: while `WRITER` is set, one thread is in, or none if that thread is dead; otherwise
-//!   as many readers as are counted. A thread that finds the writer dead takes its place, or a
-//!   reader's.
-//! - SHARED-7: a thread that makes the lock free, or takes `WAITING` away and lets readers in,
-//!   wakes all that sleep. So no wake is lost with a sleeper that is killed.
+//! - SHARED-6: while `WRITER` is set, one thread is in, or no thread if the writer is dead;
+//!   otherwise as many readers as are counted. A thread that finds the writer dead takes its place,
+//!   or a reader's.
+//! - SHARED-7: a thread that makes the lock free, or clears `WAITING` and lets readers in, wakes
+//!   all sleepers. So no wake is lost with a sleeper that is killed.
 //!
-//! Writers are preferred: readers wait behind a writer that waits, but for [`Form::BACKSTOP_NS`]
-//! only, or till their deadline if no thread is in then; and a try comes in if no thread is in. The
-//! writer may be dead; or wait for the thread that reads again, which then would wait for itself.
+//! Writers are preferred: readers wait behind a waiting writer, but only for [`Form::BACKSTOP_NS`],
+//! or until their deadline if no thread is in by then; and a try comes in if no thread is in. The
+//! reason is that the writer may be dead, or wait for the thread that reads again, which would then
+//! deadlock.
 //!
-//! Readers are not noted, so a dead reader is never found: it stays counted, and no writer comes
-//! in.
+//! Readers are not recorded, so a dead reader is never detected: it stays counted, and no writer
+//! comes in.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -55,15 +56,15 @@ const WAITING: u32 = 1 << 30;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Read,
-    /// As a reader, though a writer waits.
+    /// As a reader, although a writer waits.
     ReadAhead,
-    /// As a reader, though a writer waits, if no thread is in.
+    /// As a reader, although a writer waits, if no thread is in.
     ReadFree,
     Write,
 }
 
 impl Way {
-    /// Whether the lock as it was seen is free for that.
+    /// Returns whether the lock, as it was seen, admits a thread in this way.
     fn is_open(self, seen: u32) -> bool {
         match self {
             Self::Read => seen & (WRITER | WAITING) == 0 && seen & WHO != WHO,
@@ -78,16 +79,16 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
     pub const NEW: Self = Self { word: P::U32::ZERO, form: PhantomData };
 
     /// Acquires the lock to read; blocks until the caller has it, or until its writer is found
-    /// dead. A reader that reads again may wait for a while. Beyond 2²⁸ − 1 readers the caller
-    /// waits too.
+    /// dead. A thread that already reads may wait for a while. Also waits while 2²⁸ − 1 readers are
+    /// in.
     #[inline]
     pub fn read(&self) -> Acquired {
         self.acquire(Way::Read)
     }
 
     /// Acquires the lock to read if no thread is in, or readers are in and no writer waits; never
-    /// blocks, and so does not find that a writer that is in is dead. A writer that waits may be
-    /// dead: so a free lock is acquired ahead of it.
+    /// blocks, and so does not detect a dead writer. A waiting writer may be dead, so a free lock
+    /// is acquired ahead of it.
     #[inline]
     pub fn try_read(&self) -> Option<Acquired> {
         self.try_acquire(Way::Read).or_else(|| self.try_acquire(Way::ReadFree))
@@ -100,7 +101,7 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
     }
 
     /// Acquires the lock to write; blocks until the caller has it, or until its writer is found
-    /// dead. A caller that has it already, in either way, waits for itself for ever.
+    /// dead. A caller that already has the lock, in either way, deadlocks.
     #[inline]
     pub fn write(&self) -> Acquired {
         self.acquire(Way::Write)
@@ -118,7 +119,7 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
         self.try_write().or_else(|| self.acquire_contended(Way::Write, Some(deadline)))
     }
 
-    /// Leaves as a reader; the last reader wakes all that sleep.
+    /// Releases the lock for reading; the last reader wakes all sleepers.
     ///
     /// # Safety
     ///
@@ -130,7 +131,7 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
         let wakes = loop {
             let last = seen & WHO == 1;
             let new = if last { (seen - 1) & !SLEEPERS } else { seen - 1 };
-            // Release: pairs with the acquire in `enter`, of a writer.
+            // Release: pairs with the acquire in `enter` of a writer.
             match self.word.compare_exchange(seen, new, Release, Relaxed) {
                 Ok(_) => break last && seen & SLEEPERS != 0,
                 Err(now) => seen = now,
@@ -141,7 +142,7 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
         }
     }
 
-    /// Leaves as the writer; wakes all that sleep.
+    /// Releases the lock for writing; wakes all sleepers.
     ///
     /// # Safety
     ///
@@ -156,20 +157,20 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
         }
     }
 
-    /// Notes that the data which the lock guards is whole again; called by the writer.
+    /// Declares that the data which the lock guards is whole again; called by the writer.
     pub fn recovered(&self) {
-        // Relaxed: the release comes yet.
+        // Relaxed: the writer's release publishes it.
         self.word.fetch_and(!DIED, Relaxed);
     }
 
-    /// Whether no writer has died, or one has said since then that all is well. For a caller that
-    /// is in.
+    /// Returns whether no writer has died, or a writer has called [`recovered`](Self::recovered)
+    /// after that. For a caller that is in.
     pub fn is_whole(&self) -> bool {
-        // Relaxed: a thread that is in has acquired it.
+        // Relaxed: the caller has acquired the flag when it came in.
         self.word.load(Relaxed) & DIED == 0
     }
 
-    /// Whether a thread is in, dead or alive; may be stale at once.
+    /// Returns whether a thread is in, dead or alive; may be stale at once.
     pub fn is_locked(&self) -> bool {
         self.word.load(Relaxed) & (WRITER | WHO) != 0
     }
@@ -203,14 +204,14 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
         let (new, wakes) = match way {
             Way::Write => (WRITER | P::thread().0 & WHO | died | seen & SLEEPERS, false),
             _ if seen & (WRITER | WAITING) == 0 => (seen + 1, false),
-            // SHARED-7: a writer that waits, and lives, asks anew.
+            // SHARED-7: a waiting writer that is alive asks again.
             _ => {
                 let readers = if seen & WRITER == 0 { seen & WHO } else { 0 };
                 ((readers + 1) | died, seen & SLEEPERS != 0)
             }
         };
-        // Acquire: SHARED-6; pairs with the releases in `unlock_read` and `unlock_write`. Nothing
-        // that a dead writer did is known to have happened before.
+        // Acquire: SHARED-6; pairs with the releases in `unlock_read` and `unlock_write`. What a
+        // dead writer did is not ordered before this.
         self.word.compare_exchange(seen, new, Acquire, Relaxed)?;
         if wakes {
             P::wake_shared(&raw const self.word, u32::MAX);
@@ -235,7 +236,7 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
                 continue;
             }
             if slept && nap::passed::<P>(deadline) {
-                // If the lock is free, the writer that waits has not come: it may be dead.
+                // If the lock is free, the waiting writer has not come: it may be dead.
                 if way == Way::Read
                     && let Some(acquired) = self.try_acquire(Way::ReadFree)
                 {
@@ -264,7 +265,7 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
         }
     }
 
-    /// Gives up: a writer takes its wish away, and with it that of others, which ask anew.
+    /// Gives up: a writer removes its request, and with it those of other writers, which ask again.
     fn give_up(&self, way: Way, seen: u32) -> Result<(), u32> {
         if way != Way::Write || seen & WAITING == 0 {
             return Ok(());

@@ -2,7 +2,7 @@
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
-//! | 0–30 | permits | how many there are, as more or less than there were at first |
+//! | 0–30 | permits | the number of free permits, less the initial number |
 //! | 31 | `SLEEPERS` | a thread may sleep: the release must wake one |
 //!
 //! The release clears the mark and wakes one thread. A thread that was woken marks the word again,
@@ -18,7 +18,7 @@ use crate::lock::{Form, Standard};
 use crate::wait::{MAX_PERMITS, TooManyPermits};
 
 /// A counting semaphore in memory that processes share, 8 bytes. Arriving waiters take permits
-/// ahead of those that sleep. If a process is killed, permits that it had taken are lost.
+/// ahead of sleeping waiters. If a process is killed, permits that it had taken are lost.
 #[repr(C)]
 pub struct SharedSemaphore<P: SharedWait, F: Form = Standard> {
     word: P::U32,
@@ -29,7 +29,7 @@ pub struct SharedSemaphore<P: SharedWait, F: Form = Standard> {
 const _: () = assert!(MAX_PERMITS == SLEEPERS - 1);
 
 impl<P: SharedWait, F: Form> SharedSemaphore<P, F> {
-    /// A semaphore that has this many `permits`. All zero: it has none.
+    /// A semaphore that has this many `permits`. A semaphore of zero bytes has none.
     ///
     /// # Panics
     ///
@@ -48,7 +48,7 @@ impl<P: SharedWait, F: Form> SharedSemaphore<P, F> {
         }
     }
 
-    /// Takes a permit if there is one; never blocks.
+    /// Takes a permit if one is free; never blocks.
     #[inline]
     pub fn try_acquire(&self) -> bool {
         let mut seen = self.word.load(Relaxed);
@@ -61,14 +61,14 @@ impl<P: SharedWait, F: Form> SharedSemaphore<P, F> {
         false
     }
 
-    /// Takes a permit, or gives up when the deadline has passed; returns whether the caller has
-    /// one.
+    /// Takes a permit, or gives up when the deadline has passed; returns whether the caller has a
+    /// permit.
     #[inline]
     pub fn acquire_until(&self, deadline: Deadline) -> bool {
         self.try_acquire() || self.acquire_contended(Some(deadline))
     }
 
-    /// Gives `more` permits; wakes one that sleeps, which wakes the next. Never blocks.
+    /// Gives `more` permits; wakes one sleeper, which wakes the next. Never blocks.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl<P: SharedWait, F: Form> SharedSemaphore<P, F> {
         Ok(())
     }
 
-    /// How many permits there are; may be stale at once.
+    /// Returns the number of free permits; may be stale at once.
     pub fn permits(&self) -> u32 {
         self.permits_of(self.word.load(Relaxed))
     }
@@ -101,7 +101,7 @@ impl<P: SharedWait, F: Form> SharedSemaphore<P, F> {
         word.wrapping_add(self.first) & MAX_PERMITS
     }
 
-    /// The word of this many `permits`, unmarked.
+    /// Returns the word for this many `permits`, unmarked.
     fn word_of(&self, permits: u32) -> u32 {
         permits.wrapping_sub(self.first) & MAX_PERMITS
     }
@@ -125,7 +125,7 @@ impl<P: SharedWait, F: Form> SharedSemaphore<P, F> {
         loop {
             if self.permits_of(seen) != 0 {
                 match self.take(seen, marks) {
-                    // SHARED-2: the wake that we had may have been for two permits.
+                    // SHARED-2: our wake may have been for two permits.
                     Ok(()) if marks != 0 && self.permits_of(seen) > 1 => {
                         P::wake_shared(&raw const self.word, 1);
                         return true;

@@ -7,22 +7,22 @@
 //!   prepare ──► (caller unlocks its mutex) ──► sleep … ──► finish ──► (caller locks it)
 //! ```
 //!
-//! - CV-1: each notification goes to one waiter that had prepared before it, the first that waits.
-//!   A waiter is on the list or notified, never both; the list's lock decides which.
+//! - CV-1: each notification goes to the first waiter that had prepared before it. A waiter is on
+//!   the list or notified, never both; the list's lock decides which.
 //! - CV-2: a waiter that gives up while it is notified has been notified: `finish` says so, and a
 //!   caller that can't use it (it was cancelled) passes it on with [`Condvar::notify_one`].
-//! - CV-3: a broadcast notifies all that are on the list. Those that have named one [`ShflMutex`]
-//!   are moved into its queue, asleep, and woken one after the other by its owners: no rush. All
-//!   others are woken at once. `lock/shfl/moved.rs` has the move, and what happens when a waiter
-//!   whose turn it is sits in a signal handler.
-//! - CV-4: a waiter that was moved in its sleep touches the condition variable no more; the mover
-//!   can tell a waiter that had begun to look at the list (`LOOKING`).
+//! - CV-3: a broadcast notifies all waiters on the list. Waiters that have named one [`ShflMutex`]
+//!   are moved into its queue, asleep, and woken one after the other by its owners, which avoids a
+//!   thundering herd. All others are woken at once. `lock/shfl/moved.rs` describes the move, and
+//!   what happens when a waiter whose turn it is sits in a signal handler.
+//! - CV-4: a waiter that was moved in its sleep no longer touches the condition variable; the mover
+//!   can recognise a waiter that had begun to look at the list (`LOOKING`).
 //!
 //! - CV-5: a waiter of real-time priority
-//!   ([`Urgency::urgency`](antiphon_platform::Urgency::urgency)) goes before all that have less. A
-//!   broadcast does not move it: it is woken at once, before all others, and finds its place among
-//!   those that wait for the mutex by its priority. So behind the waiters that sleep on there is
-//!   always a waiter that need not be moved (`lock/shfl/moved.rs`, MOVE-2).
+//!   ([`Urgency::urgency`](antiphon_platform::Urgency::urgency)) goes before all waiters of lower
+//!   priority. A broadcast does not move it: it is woken at once, before all others, and its
+//!   priority decides its place among the waiters of the mutex. So behind the waiters that sleep on
+//!   there is always a waiter that need not be moved (`lock/shfl/moved.rs`, MOVE-2).
 //!
 //! glibc's condition variable lost CV-1 in BZ#25847 (a waiter could take a notification that was
 //! meant for an earlier group).
@@ -39,8 +39,8 @@ use crate::lock::{Form, Moved, ShflMutex};
 use crate::policy::Policy;
 use crate::{arena, nap};
 
-/// A condition variable, 16 bytes, all zero when no thread waits. It doesn't know a mutex: any kind
-/// will do, one at a time.
+/// A condition variable, 16 bytes, all zero when no thread waits. It does not store a mutex: any
+/// kind may be used, one at a time.
 #[repr(transparent)]
 pub struct Condvar<P: Platform>(List<P>);
 
@@ -54,10 +54,11 @@ pub struct Entry<P: Platform>(u32, PhantomData<fn() -> P>);
 pub enum End {
     /// The waiter was not notified.
     GaveUp,
-    /// The waiter was notified, or had no node (see [`Entry::naps`]): the caller locks its mutex.
+    /// The waiter was notified, or had no node (see [`Entry::naps`]): the caller must lock its
+    /// mutex.
     Notified,
-    /// A broadcast has notified the waiter, and put it into the queue of its mutex: the caller
-    /// acquires that mutex by [`ShflMutex::lock_moved`].
+    /// A broadcast has notified the waiter, and put it into the queue of its mutex: the caller must
+    /// acquire that mutex by [`ShflMutex::lock_moved`].
     Moved(Moved),
 }
 
@@ -65,9 +66,9 @@ impl<P: Platform> Condvar<P> {
     /// A condition variable that no thread waits for.
     pub const NEW: Self = Self(List::NEW);
 
-    /// Waits until notified, or `deadline`, or (seldom) for no reason. `unlock` and `lock` are
-    /// those of the caller's mutex, which is held before and after. Returns whether the caller was
-    /// notified before the deadline.
+    /// Waits until notified, or until `deadline`, or (seldom) wakes spuriously. `unlock` and `lock`
+    /// release and acquire the caller's mutex, which is held before and after. Returns whether the
+    /// caller was notified before the deadline.
     pub fn wait(
         &self,
         deadline: Option<Deadline>,
@@ -92,8 +93,8 @@ impl<P: Platform> Condvar<P> {
     ) -> bool {
         // SAFETY: the caller's promise.
         let unlock = || unsafe { mutex.unlock() };
-        // SAFETY: the caller holds the mutex, which is borrowed until it was locked again; the
-        // entry is finished below.
+        // SAFETY: the caller holds the mutex, which is borrowed until it is locked again; the entry
+        // is finished below.
         let entry = unsafe { self.prepare_with(mutex) };
         let (end, notified) = self.outlast(entry, deadline, unlock);
         match end {
@@ -103,8 +104,8 @@ impl<P: Platform> Condvar<P> {
         notified
     }
 
-    /// Waits, from the unlocking to the locking: returns how the wait ended, and whether the caller
-    /// was notified before the deadline.
+    /// Waits from after `prepare` until before the mutex is locked again; returns how the wait
+    /// ended, and whether the caller was notified before the deadline.
     fn outlast(
         &self,
         entry: Entry<P>,
@@ -139,11 +140,11 @@ impl<P: Platform> Condvar<P> {
     ///
     /// # Safety
     ///
-    /// - The wait is ended, by [`finish`](Self::finish) of this condition variable or
-    ///   [`Entry::moved`]; until then the mutex stays where it is, and is not dropped: a broadcast
-    ///   writes to it.
+    /// - The wait is ended by [`finish`](Self::finish) of this condition variable or
+    ///   [`Entry::moved`]; until then the mutex must neither move nor be dropped, because a
+    ///   broadcast writes to it.
     /// - If the caller was moved, it acquires that mutex by [`ShflMutex::lock_moved`] before it
-    ///   does anything else to it, and the mutex stays where it is until then.
+    ///   does anything else to it, and the mutex does not move until then.
     pub unsafe fn prepare_with<Q: Policy, F: Form>(&self, mutex: &ShflMutex<P, Q, F>) -> Entry<P> {
         self.enlist(|bits| mutex.invite(bits))
     }
@@ -160,12 +161,12 @@ impl<P: Platform> Condvar<P> {
         if urgency == 0 {
             invite(id.bits());
         }
-        // A notifier that must see it has had the mutex after us.
+        // A notifier that must see this waiter has had the mutex after us.
         self.0.with(|list| list.insert(id, node, urgency));
         Entry(id.bits(), PhantomData)
     }
 
-    /// Ends a wait: takes the caller off the list if it is still there.
+    /// Ends a wait: removes the caller from the list if it is still there.
     ///
     /// ```compile_fail,E0133
     /// # use antiphon_linux::Linux;
@@ -202,8 +203,8 @@ impl<P: Platform> Condvar<P> {
         end
     }
 
-    /// Notifies a waiter, if there is any: the one of the highest real-time priority, otherwise the
-    /// one that has waited longest. Returns whether there was one.
+    /// Notifies a waiter, if any: the waiter of the highest real-time priority, otherwise the one
+    /// that has waited longest. Returns whether a thread waited.
     pub fn notify_one(&self) -> bool {
         // It orders nothing: see `enlist`.
         if self.0.seems_empty() {
@@ -217,8 +218,8 @@ impl<P: Platform> Condvar<P> {
         target.inspect(|&target| P::unpark(target)).is_some()
     }
 
-    /// Notifies all that wait now. Returns how many of them will not touch the condition variable
-    /// any more, though they have not returned: they were moved in their sleep (CV-4).
+    /// Notifies all present waiters. Returns how many of them will no longer touch the condition
+    /// variable although they have not returned, because they were moved in their sleep (CV-4).
     pub fn notify_all(&self) -> u32 {
         // It orders nothing: see `enlist`.
         if self.0.seems_empty() {
@@ -230,7 +231,7 @@ impl<P: Platform> Condvar<P> {
             let alone = list.is_short();
             let mut at = list.empty();
             while let Some((id, node)) = named::<P>(at) {
-                // Before the waiter may go on and give its node back.
+                // Loaded before the waiter may go on and give its node back.
                 let next = node.next.load(Relaxed);
                 if (alone || !chain.push(at))
                     && let Some(target) = Self::notify(id, node)
@@ -239,18 +240,18 @@ impl<P: Platform> Condvar<P> {
                 }
                 at = next;
             }
-            // SAFETY: a waiter that is LISTED gets off the list with the list's lock alone, and we
+            // SAFETY: a waiter that is LISTED leaves the list only under the list's lock, and we
             // hold it.
             unsafe { chain.join() }
         })
     }
 
-    /// Whether a waiter is on the list; may be stale at once.
+    /// Returns whether a waiter is on the list; may be stale at once.
     pub fn has_waiters(&self) -> bool {
         !self.0.seems_empty()
     }
 
-    /// Marks a node that is off the list; its waiter may be gone as soon as that is seen.
+    /// Marks a node that is off the list; its waiter may be gone as soon as it sees the mark.
     fn notify(id: WaiterId, node: &Waiter<P>) -> Option<WaiterRef> {
         let target = arena::<P>().reference(id.index());
         // Release: pairs with the acquire in `look`.
@@ -260,7 +261,8 @@ impl<P: Platform> Condvar<P> {
 }
 
 impl<P: Platform> Entry<P> {
-    /// Sleeps until notified, the deadline, or for no reason; returns whether the wait is over.
+    /// Sleeps until notified, or until the deadline, or wakes spuriously; returns whether the wait
+    /// is over.
     pub fn sleep(&self, deadline: Option<Deadline>) -> bool {
         const NAP_NS: u64 = 1_000_000;
         let Some(node) = self.listed() else {
@@ -270,19 +272,19 @@ impl<P: Platform> Entry<P> {
         self.is_notified() || P::park(node, deadline) == Parked::TimedOut || self.is_notified()
     }
 
-    /// Whether a notification has come.
+    /// Returns whether a notification has come.
     pub fn is_notified(&self) -> bool {
-        // Relaxed inside: `finish`, which must come yet, acquires it.
+        // Relaxed inside: `finish`, which comes later, acquires it.
         self.listed().is_none_or(moved::is_notified)
     }
 
-    /// Whether the waiter was moved in its sleep. If so the wait is over, without
-    /// [`Condvar::finish`]: the waiter must not touch the condition variable any more, which may be
-    /// destroyed already. If not, [`Condvar::notify_all`] won't count it.
+    /// Returns whether the waiter was moved in its sleep. If so the wait is over, without
+    /// [`Condvar::finish`]: the waiter must no longer touch the condition variable, which may be
+    /// destroyed already. If not, [`Condvar::notify_all`] will not count this waiter.
     ///
     /// # Errors
     ///
-    /// The entry, which is to be finished.
+    /// The entry, which must be finished.
     pub fn moved(self) -> Result<Moved, Self> {
         match named::<P>(self.0).map(|(id, node)| moved::look(id, node)) {
             Some(Look::Moved(moved)) => Ok(moved),
@@ -290,12 +292,13 @@ impl<P: Platform> Entry<P> {
         }
     }
 
-    /// Whether there was no node: then [`sleep`](Self::sleep) is a nap, and ends for no reason.
+    /// Returns whether no node was free: then [`sleep`](Self::sleep) is a nap, and ends without a
+    /// notification.
     pub fn naps(&self) -> bool {
         self.listed().is_none()
     }
 
-    /// The node that the wait sleeps on; `None` if there was none.
+    /// Returns the node that the wait sleeps on; `None` if no node was free.
     ///
     /// # Safety
     ///

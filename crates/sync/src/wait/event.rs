@@ -1,9 +1,9 @@
-//! The event: a thread says that something has happened, and one thread that waits for it goes on.
+//! The event: a thread sets it, and one thread that waits for it goes on.
 //!
 //! | byte | field | written by | meaning |
 //! |---|---|---|---|
 //! | 0–7 | `sets` | setters | bit 0, `QUEUED`: the list is not empty; above it, a count of sets |
-//! | 128–135 | `taken` | waiters | how often it had been set when that was taken last |
+//! | 128–135 | `taken` | waiters | the count of sets when a set was last taken |
 //! | 136–151 | `list` | sleepers, wakers | the waiters that sleep, or are about to |
 //!
 //! ```text
@@ -14,23 +14,24 @@
 //!                 `QUEUED`: a setter takes it for the first on the list, and lets that go
 //! ```
 //!
-//! - EVENT-1: a waiter that was let go has taken sets that no other has, and what was done before
-//!   each of them happens before.
+//! - EVENT-1: a waiter that was let go has taken sets that no other waiter has, and is ordered
+//!   after what was done before each of these sets.
 //! - EVENT-2: while `QUEUED` is on, sets are taken by setters, for a waiter on the list: no
-//!   arriving waiter is ahead of those. `QUEUED` is on while a waiter is on the list, and changes
-//!   under the list's lock. A thread that adds to `sets` sees it, or is seen by the thread that
-//!   turns it on: both are exchanges of one word.
+//!   arriving waiter overtakes the list. `QUEUED` is on while a waiter is on the list, and changes
+//!   under the list's lock. A thread that adds to `sets` sees `QUEUED`, or is seen by the thread
+//!   that turns it on: both are exchanges of one word.
 //! - EVENT-3: a setter touches nothing after its addition, or, if it found `QUEUED`, after it has
-//!   unlocked the list; only then it lets its waiter go.
+//!   unlocked the list; only then does it let its waiter go.
 //! - EVENT-4: a waiter that gives up and is the last on the list turns `QUEUED` off while the event
-//!   is not set, or waits on: the setter is on the way to the list then. So the memory may be gone
-//!   as soon as all waiters are back, though the `set` that let the last of them go is not.
-//! - EVENT-5: a waiter that was let go and does not want the event sets it again: for the next on
-//!   the list, or the next that comes. In between no thread sees that it is set.
+//!   is not set; otherwise it waits on, because the setter is on the way to the list. So the memory
+//!   may be freed as soon as all waiters have returned, even if the `set` that let the last of them
+//!   go has not.
+//! - EVENT-5: a waiter that was let go and does not want the event sets it again, for the next
+//!   waiter on the list, or the next to come. In between no thread sees that it is set.
 //!
-//! `sets` and `taken` are on lines of their own, and not on neighbours, which prefetchers take for
-//! one. In a hand-over from one running thread to another, each side then writes to a line that the
-//! other at most reads. Other layouts that were measured, one way, against a bare store and a spin
+//! `sets` and `taken` are on separate lines, and not on neighbouring lines, which prefetchers treat
+//! as one. In a hand-over from one running thread to another, each side then writes to a line that
+//! the other only reads. Other layouts that were measured, one way, against a bare store and a spin
 //! on it (median of 41 interleaved runs of 10 000 each, on two pinned virtual AMD EPYC CPUs,
 //! 2026-11-22):
 //!
@@ -42,8 +43,8 @@
 //! | two counts on one line | 1.29 | 6 ns |
 //! | a flag, or a spinner that claims the next set ahead | 1.32 to 1.36 | 12 ns |
 //!
-//! Where both CPUs were threads of one core, nothing moves and the bare hand-over took 19 ns; the
-//! two exchanges of this layout come on top, 41 ns in all.
+//! Where both CPUs were threads of one core, no line moves and the bare hand-over took 19 ns; with
+//! the two exchanges of this layout it took 41 ns in all.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -58,7 +59,7 @@ use crate::lock::Standard;
 use crate::nap;
 use crate::policy::{Distance, Policy};
 
-/// An event that resets itself, 192 bytes. All zero: not set, and no thread waits.
+/// An auto-reset event, 192 bytes. All zero bytes: not set, and no thread waits.
 #[repr(C, align(64))]
 pub struct Event<P: Platform, Q: Policy = Distance, F: CrowdForm = Standard> {
     sets: P::U64,
@@ -80,18 +81,18 @@ impl Sets {
         self.0 & Self::QUEUED != 0
     }
 
-    /// The value of `taken` when all of the sets were taken.
+    /// Returns the value that `taken` has when all of the sets were taken.
     fn count(self) -> u64 {
         self.0 & !Self::QUEUED
     }
 
-    /// Whether an arriving waiter may take the event.
+    /// Returns whether an arriving waiter may take the event.
     fn is_free(self, taken: u64) -> bool {
         !self.queued() && self.count() != taken
     }
 }
 
-/// Length of the sleep between two looks at a word that is not spun for.
+/// Length of the sleep between two tries of a waiter without a node, in nanoseconds.
 const NAP_NS: u64 = 200_000;
 
 impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
@@ -104,9 +105,9 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
         marker: PhantomData,
     };
 
-    /// Lets one waiter go, or, if there is none, leaves the event set for the next; sets that were
-    /// not taken count as one. Never blocks for longer than others hold the list, and makes a
-    /// system call only for a waiter that sleeps.
+    /// Lets one waiter go, or, if no thread waits, leaves the event set for the next waiter; sets
+    /// that were not taken count as one. Blocks at most while other threads hold the list, and
+    /// makes a system call only for a waiter that sleeps.
     #[inline]
     pub fn set(&self) {
         // Release: EVENT-1; pairs with the acquires of the threads that take it.
@@ -115,7 +116,7 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
         }
     }
 
-    /// Waits until the event is set, and takes that.
+    /// Waits until the event is set, and takes the set.
     #[inline]
     pub fn wait(&self) {
         while !self.wait_until(None) {}
@@ -128,9 +129,9 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
         self.try_wait() || self.wait_contended(deadline)
     }
 
-    /// Begins a wait for one of several things. `None`: the event was set, and the caller has taken
-    /// that. A place that is [told](Place::look) has taken a set; a set that is not used is set
-    /// again (EVENT-5).
+    /// Begins a wait for one of several objects. Returns `None` if the event was set, and the
+    /// caller has taken the set. A place that is [told](Place::look) has taken a set; a set that is
+    /// not used is set again (EVENT-5).
     pub fn stand<'a>(&'a self, several: &'a Several<P>) -> Option<Place<'a, P>> {
         let me = several.member();
         let waits = match &me {
@@ -160,20 +161,20 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
         self.try_wait();
     }
 
-    /// Whether the event is set, and no thread waits for it; may be stale at once.
+    /// Returns whether the event is set, and no thread waits for it; may be stale at once.
     pub fn is_set(&self) -> bool {
         let (sets, taken) = self.look();
         sets.is_free(taken)
     }
 
-    /// Whether a thread sleeps for the event, or is about to; may be stale at once.
+    /// Returns whether a thread sleeps for the event, or is about to; may be stale at once.
     pub fn has_waiters(&self) -> bool {
         Sets(self.sets.load(Relaxed)).queued()
     }
 
     fn look(&self) -> (Sets, u64) {
-        // Acquire: so `sets` is seen as the last taker has seen it, or newer, and never taken back;
-        // pairs with the releases in `take` and `hand_over`.
+        // Acquire: so `sets` is at least as new as the last taker has seen it, and `taken` never
+        // goes back; pairs with the releases in `take` and `hand_over`.
         let taken = self.taken.load(Acquire);
         // Acquire: EVENT-1; pairs with `set`.
         (Sets(self.sets.load(Acquire)), taken)
@@ -181,7 +182,7 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
 
     /// Takes the sets that were seen, unless another thread has.
     fn take(&self, sets: Sets, taken: u64) -> bool {
-        // Release: as `look` says.
+        // Release: pairs with the acquire in `look`.
         self.taken.compare_exchange(taken, sets.count(), Release, Relaxed).is_ok()
     }
 
@@ -202,7 +203,7 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
         }
     }
 
-    /// Puts the caller on the list, unless the event was set meanwhile: then takes that, and
+    /// Puts the caller on the list. If the event was set meanwhile, takes the set instead, and
     /// returns `false`.
     fn enlist(&self, me: &Member<P>) -> bool {
         note::<P, Q>(me);
@@ -210,8 +211,8 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
             // Acquire: EVENT-1; pairs with `set`. From now on a setter comes for the list.
             let sets = Sets(self.sets.fetch_or(Sets::QUEUED, Acquire));
             if list.first().is_none() {
-                // Arriving waiters that have seen it before we did may take it still. Relaxed,
-                // both: a value that is not the latest can't be taken.
+                // Arriving waiters that have seen the set before us may still take it. Relaxed,
+                // both: an exchange of an outdated value fails.
                 let mut taken = self.taken.load(Relaxed);
                 while sets.count() != taken {
                     if self.take(sets, taken) {
@@ -226,8 +227,8 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
         })
     }
 
-    /// Takes a caller that gives up off the list. `false`: the caller is to wait on, because it
-    /// will be let go.
+    /// Removes a caller that gives up from the list. Returns `false` if the caller must wait on,
+    /// because it will be let go.
     fn leave(&self, me: &Member<P>) -> bool {
         self.list.with(|list| {
             if !list.holds(me.id(), me.node) {
@@ -259,7 +260,8 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
     #[cold]
     fn hand_over(&self) {
         let next = self.list.with(|list| {
-            // Acquire: the past of others that have set it and come behind us; pairs with `set`.
+            // Acquire: what was done before sets of other threads, which come to the list behind
+            // us; pairs with `set`.
             let sets = Sets(self.sets.load(Acquire));
             // Relaxed: with a waiter on the list, only the holder of its lock writes to it.
             if sets.count() == self.taken.load(Relaxed) {
@@ -267,8 +269,9 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
             }
             let next = list.take::<Q, F>(1);
             if next != 0 {
-                // Release: as `look` says. An exchange: an arriving waiter that then sees `QUEUED`
-                // cleared, but an older `taken`, must fail to take the set again.
+                // Release: pairs with the acquire in `look`. An exchange: an arriving waiter that
+                // then sees `QUEUED` cleared, but an older `taken`, must fail to take the set
+                // again.
                 self.taken.swap(sets.count(), Release);
             }
             self.dequeue(list);

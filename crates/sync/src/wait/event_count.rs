@@ -1,5 +1,4 @@
-//! The event count: waiting for a condition that stands in other words, such as those of a queue
-//! without locks.
+//! The event count: waiting for a condition on other words, such as those of a lock-free queue.
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
@@ -10,19 +9,20 @@
 //!   notifier:  make it true ──► fence ──► look at the list ──► let some go
 //! ```
 //!
-//! - EC-1 (no lost wake): each side says what it does, and then looks at the other. With a
+//! - EC-1 (no lost wake): each side announces what it does, and then checks the other. With a
 //!   sequentially consistent fence between the two on both sides, one of them sees the other. No
-//!   weaker fence keeps a store before a later load; a heavy one, which would make the notifier's
-//!   free, would interrupt all CPUs for each wait.
-//! - EC-2: each notification goes to as many waiters as it says, if that many had prepared; and to
-//!   a waiter once. The list's lock decides.
-//! - EC-3: a waiter that cancels and was notified already passes that on: the notification may have
-//!   been meant for something that the waiter has not found.
-//! - EC-4: a notifier lets waiters go after it has unlocked the list, and touches nothing then.
+//!   weaker fence keeps a store before a later load; a heavy fence, which would make the notifier's
+//!   side free, would interrupt all CPUs for each wait.
+//! - EC-2: each notification reaches as many waiters as it names, if that many had prepared, and
+//!   each waiter at most once. The list's lock decides.
+//! - EC-3: a waiter that cancels and was notified already passes the notification on: the
+//!   notification may have been meant for something that the waiter has not found.
+//! - EC-4: a notifier lets waiters go after it has unlocked the list, and touches nothing
+//!   afterwards.
 //!
-//! Waiters are nodes from the start, and none is let go by a count that it sees change: a
-//! notification to one would let all go that spin, and could be used up by a waiter that it was not
-//! for.
+//! Waiters are nodes from the start, and no waiter is let go by a count that changes: a
+//! notification for one would let go all waiters that spin, and could be used up by a waiter that
+//! it was not for.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::SeqCst;
@@ -36,7 +36,7 @@ use crate::lock::Standard;
 use crate::nap;
 use crate::policy::{Distance, Policy};
 
-/// An event count, 16 bytes. All zero: no thread waits.
+/// An event count, 16 bytes. All zero bytes: no thread waits.
 #[repr(C)]
 pub struct EventCount<P: Platform, Q: Policy = Distance, F: CrowdForm = Standard> {
     list: List<P>,
@@ -48,7 +48,7 @@ pub struct EventCount<P: Platform, Q: Policy = Distance, F: CrowdForm = Standard
 #[must_use = "a prepared wait takes notifications: wait by it, or cancel it"]
 pub struct Key<'a, P: Platform, Q: Policy = Distance, F: CrowdForm = Standard> {
     count: &'a EventCount<P, Q, F>,
-    /// `None`: there was no node, or the wait is over.
+    /// `None` if no node was free, or the wait is over.
     me: Option<Member<P>>,
 }
 
@@ -67,7 +67,7 @@ impl<P: Platform, Q: Policy, F: CrowdForm> EventCount<P, Q, F> {
         Key { count: self, me }
     }
 
-    /// Does what [`prepare`](Self::prepare) does, for one of several things that the caller waits
+    /// Does what [`prepare`](Self::prepare) does, for one of several objects that the caller waits
     /// for.
     pub fn stand<'a>(&'a self, several: &'a Several<P>) -> Place<'a, P> {
         let me = several.member();
@@ -84,21 +84,22 @@ impl<P: Platform, Q: Policy, F: CrowdForm> EventCount<P, Q, F> {
         }
     }
 
-    /// Notifies one that has prepared, if any: of the first few, the one that the policy prefers.
+    /// Notifies one waiter that has prepared, if any: of the first few, the waiter that the policy
+    /// prefers.
     #[inline]
     pub fn notify_one(&self) {
         self.notify(1);
     }
 
-    /// Notifies all that have prepared.
+    /// Notifies all waiters that have prepared.
     #[inline]
     pub fn notify_all(&self) {
         self.notify(u32::MAX);
     }
 
-    /// Notifies `count` waiters that have prepared, or as many as there are, in the order in which
-    /// they did. Call it when the condition is true. Never blocks for longer than others hold the
-    /// list; where no thread waits, it is a fence and a load.
+    /// Notifies up to `count` waiters that have prepared, in the order in which they did. Must be
+    /// called after the condition was made true. Blocks at most while other threads hold the list;
+    /// where no thread waits, it costs a fence and a load.
     #[inline]
     pub fn notify(&self, count: u32) {
         // EC-1: pairs with the fence in `enlist`.
@@ -108,7 +109,7 @@ impl<P: Platform, Q: Policy, F: CrowdForm> EventCount<P, Q, F> {
         }
     }
 
-    /// Whether a thread has prepared, and was not notified; may be stale at once.
+    /// Returns whether a thread has prepared, and was not notified; may be stale at once.
     pub fn has_waiters(&self) -> bool {
         !self.list.seems_empty()
     }
@@ -119,7 +120,7 @@ impl<P: Platform, Q: Policy, F: CrowdForm> EventCount<P, Q, F> {
         let_go::<P, F>(some, 0);
     }
 
-    /// Takes a waiter off the list, if it is there.
+    /// Removes a waiter from the list; returns whether it was there.
     fn leave(&self, me: &Member<P>) -> bool {
         self.list.with(|list| {
             let there = list.holds(me.id(), me.node);
@@ -136,15 +137,15 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Stands<P> for EventCount<P, Q, F> {
         me.withdraw::<F>(|me| self.leave(me))
     }
 
-    /// EC-3.
+    /// EC-3: notifies another waiter.
     fn pass_on(&self) {
         self.notify_one();
     }
 }
 
 impl<P: Platform, Q: Policy, F: CrowdForm> Key<'_, P, Q, F> {
-    /// Waits until notified, or until the deadline, or (seldom) for no reason; returns whether that
-    /// was before the deadline. The caller checks its condition whatever the answer.
+    /// Waits until notified, or until the deadline, or (seldom) wakes spuriously; returns whether
+    /// it ended before the deadline. The caller must check its condition in either case.
     pub fn wait(mut self, deadline: Option<Deadline>) -> bool {
         let Some(me) = self.me.take() else {
             nap::nap_until::<P>(nap::earlier::<P>(deadline, NAP_NS));
@@ -155,7 +156,8 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Key<'_, P, Q, F> {
             me.give();
             return false;
         }
-        // Gone, or the child of a fork: both check their condition.
+        // The waiter was let go, or is in the child of a fork: in both cases the caller checks its
+        // condition.
         let (Told::Gone(_) | Told::Lost) = me.end();
         true
     }
@@ -171,7 +173,7 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Drop for Key<'_, P, Q, F> {
         if self.count.leave(&me) {
             return me.give();
         }
-        // The thread that has taken it off lets it go at once.
+        // The thread that has removed it from the list lets it go at once.
         let _ = me.outlast::<F>(None);
         if let Told::Gone(_) = me.end() {
             self.count.notify_one();

@@ -1,10 +1,10 @@
-//! The latch: threads wait until a number of things are done. A latch that waits for one is an
-//! event that is set once.
+//! The latch: threads wait until a count has reached zero. A latch that counts from 1 is an event
+//! that is set once.
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
-//! | 0–3 | `state` | bit 0, `QUEUED`: the list is not empty; above it, how much was done |
-//! | 4–7 | `beside` | how much is to be done, beside 1 |
+//! | 0–3 | `state` | bit 0, `QUEUED`: the list is not empty; above it, how much was counted down |
+//! | 4–7 | `beside` | how much must be counted down, in addition to 1 |
 //! | 8–23 | `list` | the waiters that sleep, or are about to |
 //!
 //! ```text
@@ -14,16 +14,17 @@
 //! ```
 //!
 //! - LATCH-1: no thread goes on before all was counted down, and what was done before each of these
-//!   counts happens before what is done then.
-//! - LATCH-2: `QUEUED` is on while a waiter is on the list. The thread that opens the latch sees it
-//!   in the exchange by which it does, or the arriving waiter sees the latch open in the exchange
-//!   that turns it on.
+//!   counts happens before what the thread does next.
+//! - LATCH-2: `QUEUED` is on while a waiter is on the list. The thread that opens the latch sees
+//!   `QUEUED` in its opening exchange, or the arriving waiter sees the latch open in the exchange
+//!   that turns `QUEUED` on.
 //! - LATCH-3: a thread that counts down touches nothing after its exchange, or, if that opened the
-//!   latch and found `QUEUED`, after it has unlocked the list; only then it lets those waiters go.
+//!   latch and found `QUEUED`, after it has unlocked the list; only then does it let those waiters
+//!   go.
 //! - LATCH-4: a waiter that gives up and is the last on the list turns `QUEUED` off while the latch
-//!   is closed, or waits on: the thread that has opened it is on the way to the list then. So the
-//!   memory may be gone as soon as all waiters are back, though the `count_down` that let them go
-//!   is not.
+//!   is closed; otherwise it waits on, because the thread that has opened the latch is on the way
+//!   to the list. So the memory may be freed as soon as all waiters have returned, even if the
+//!   `count_down` that let them go has not.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -38,10 +39,11 @@ use crate::lock::Standard;
 use crate::nap;
 use crate::policy;
 
-/// The most that a [`Latch`] can count down.
+/// The largest number that a [`Latch`] can count down from.
 pub const MAX_COUNT: u32 = u32::MAX >> 1;
 
-/// A latch, 24 bytes: opens once, when all is counted down. All zero: one that counts from 1.
+/// A latch, 24 bytes: opens once, when all is counted down. All zero bytes: a latch that counts
+/// from 1.
 #[repr(C)]
 pub struct Latch<P: Platform, F: CrowdForm = Standard> {
     state: P::U32,
@@ -65,13 +67,13 @@ impl State {
         self.0 >> 1
     }
 
-    /// The state after `more` was counted down.
+    /// Returns the state after `more` was counted down.
     fn after(self, more: u32) -> Self {
         Self(self.0 + (more << 1))
     }
 }
 
-/// How long a thread without a node sleeps between two looks.
+/// How long a thread without a node sleeps between two checks, in nanoseconds.
 const NAP_NS: u64 = 200_000;
 
 impl<P: Platform, F: CrowdForm> Latch<P, F> {
@@ -87,9 +89,9 @@ impl<P: Platform, F: CrowdForm> Latch<P, F> {
         Self { state: P::U32::ZERO, beside, list: List::NEW, form: PhantomData }
     }
 
-    /// Counts down by `step`, or by what is left if that is less; the last one lets all waiters go.
-    /// Never blocks for longer than others hold the list, and makes a system call only for waiters
-    /// that sleep.
+    /// Counts down by `step`, or by what is left if that is less; the last count lets all waiters
+    /// go. Blocks at most while other threads hold the list, and makes a system call only for
+    /// waiters that sleep.
     #[inline]
     pub fn count_down(&self, step: u32) {
         let mut seen = State(self.state.load(Relaxed));
@@ -122,7 +124,7 @@ impl<P: Platform, F: CrowdForm> Latch<P, F> {
         self.is_open() || self.wait_contended(deadline)
     }
 
-    /// Begins a wait for one of several things. `None`: the latch is open.
+    /// Begins a wait for one of several objects. Returns `None` if the latch is open.
     pub fn stand<'a>(&'a self, several: &'a Several<P>) -> Option<Place<'a, P>> {
         let me = several.member();
         let waits = match &me {
@@ -133,19 +135,20 @@ impl<P: Platform, F: CrowdForm> Latch<P, F> {
         if waits { Some(place) } else { place.give() }
     }
 
-    /// Whether all was counted down; if so, what was done before that happens before the return.
+    /// Returns whether all was counted down; if so, what was done before that happens before the
+    /// return.
     #[inline]
     pub fn is_open(&self) -> bool {
         // Acquire: LATCH-1; pairs with the release in `count_down`.
         self.opened(State(self.state.load(Acquire)))
     }
 
-    /// How much is to be counted down yet; may be stale at once.
+    /// Returns how much is left to count down; may be stale at once.
     pub fn left(&self) -> u32 {
         self.count() - State(self.state.load(Relaxed)).done()
     }
 
-    /// Whether a thread sleeps for the latch, or is about to; may be stale at once.
+    /// Returns whether a thread sleeps for the latch, or is about to; may be stale at once.
     pub fn has_waiters(&self) -> bool {
         let seen = State(self.state.load(Relaxed));
         seen.queued() && !self.opened(seen)
@@ -184,8 +187,8 @@ impl<P: Platform, F: CrowdForm> Latch<P, F> {
         })
     }
 
-    /// Takes a caller that gives up off the list. `false`: the caller is to wait on, because it
-    /// will be let go.
+    /// Removes a caller that gives up from the list. Returns `false` if the caller must wait on,
+    /// because it will be let go.
     fn leave(&self, me: &Member<P>) -> bool {
         self.list.with(|list| {
             let stays = !list.holds(me.id(), me.node) || list.is_short() && !self.dequeue();
@@ -196,7 +199,8 @@ impl<P: Platform, F: CrowdForm> Latch<P, F> {
         })
     }
 
-    /// LATCH-4: notes that the list is empty, unless the latch is open.
+    /// LATCH-4: notes that the list is empty; returns `false`, without effect, if the latch is
+    /// open.
     fn dequeue(&self) -> bool {
         // Relaxed: LATCH-2 is about one word.
         let mut seen = State(self.state.load(Relaxed));
@@ -210,7 +214,7 @@ impl<P: Platform, F: CrowdForm> Latch<P, F> {
         false
     }
 
-    /// Lets all of the list go.
+    /// Lets all waiters on the list go.
     #[cold]
     fn open(&self) {
         let all = self.list.with(|list| list.take::<policy::None, F>(u32::MAX));
@@ -224,6 +228,6 @@ impl<P: Platform, F: CrowdForm> Stands<P> for Latch<P, F> {
         me.withdraw::<F>(|me| self.leave(me))
     }
 
-    /// The latch stays open, for all.
+    /// Does nothing: the latch stays open for all waiters.
     fn pass_on(&self) {}
 }

@@ -1,18 +1,19 @@
-//! A list of waiters, in the order in which they came, behind a lock of its own.
+//! A list of waiters, in the order in which they came, with its own lock.
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
-//! | 0–7 | `lock` | of the two words behind it, and of the links in the nodes |
+//! | 0–7 | `lock` | guards the next two words, and the links in the nodes |
 //! | 8–11 | `first` | name of the waiter that came first, 0 if no thread waits |
 //! | 12–15 | `last` | name of the waiter that came last |
 //!
-//! - LIST-1: a node is on one list at most. Its `resume` names the one before it, 0 if it is the
-//!   first, or the node itself when it was taken off: under the lock a waiter knows which.
-//! - LIST-2: a thread that takes waiters off lets them go after it has unlocked, and touches nodes
-//!   only from then on ([`let_go`](super::together::let_go)). So the object that the list is part
-//!   of may be gone as soon as one of them is back.
-//! - LIST-3: a waiter that others are preferred to is passed over at most as often as the policy
-//!   and the form bear; then it goes first.
+//! - LIST-1: a node is on one list at most. Its `resume` names the node before it, is 0 if it is
+//!   the first, or names the node itself when it was removed: under the lock a waiter can tell
+//!   which.
+//! - LIST-2: a thread that removes waiters lets them go after it has unlocked, and from then on
+//!   touches only nodes ([`let_go`](super::together::let_go)). So the object that contains the list
+//!   may be gone as soon as one of them has returned.
+//! - LIST-3: a waiter is passed over in favour of others at most as often as the policy and the
+//!   form allow; then it goes first.
 
 use core::cmp::Ordering::Less;
 use core::sync::atomic::Ordering::Relaxed;
@@ -33,8 +34,9 @@ pub(super) struct List<P: Platform> {
     last: P::U32,
 }
 
-/// The form of the list's lock: the standard form, but patient without end. The lock is held for a
-/// few instructions, so a thread that overtakes a waiter is gone before fairness could be had.
+/// The form of the list's lock: the standard form, but with endless patience. The lock is held for
+/// a few instructions, so a thread that overtakes a waiter is gone before fairness could take
+/// effect.
 struct Brief;
 
 impl Form for Brief {
@@ -48,19 +50,19 @@ pub(super) struct Locked<'a, P: Platform>(&'a List<P>);
 /// A waiter.
 pub(super) type Named<P> = (WaiterId, &'static Waiter<P>);
 
-/// How many waiters are looked at to find one that is near.
+/// How many waiters are searched for one that the policy prefers.
 const REACH: usize = 8;
 
 impl<P: Platform> List<P> {
     pub(super) const NEW: Self =
         Self { lock: ShflMutex::NEW, first: P::U32::ZERO, last: P::U32::ZERO };
 
-    /// Whether no waiter is on the list; may be stale at once, and orders nothing.
+    /// Returns whether no waiter is on the list; may be stale at once, and orders nothing.
     pub(super) fn seems_empty(&self) -> bool {
         self.first.load(Relaxed) == 0
     }
 
-    /// Whether a parent process has left the list; may be stale at once.
+    /// Returns whether a parent process has left the list; may be stale at once.
     pub(super) fn is_inherited(&self) -> bool {
         let first = self.first.load(Relaxed);
         first != 0 && named::<P>(first).is_none()
@@ -78,17 +80,18 @@ impl<P: Platform> List<P> {
 
 // Relaxed, all: the lock orders what its holders do.
 impl<P: Platform> Locked<'_, P> {
-    /// The waiter that came first. Also `None` if a parent process has left the list.
+    /// Returns the waiter that came first; `None` if the list is empty, or was left by a parent
+    /// process.
     pub(super) fn first(&self) -> Option<Named<P>> {
         named(self.0.first.load(Relaxed))
     }
 
-    /// Whether the waiter, which was put on this list, is there still.
+    /// Returns whether the waiter, which was put on this list, is still there.
     pub(super) fn holds(&self, id: WaiterId, node: &Waiter<P>) -> bool {
         node.resume.load(Relaxed) != id.bits()
     }
 
-    /// Whether there is one waiter at most.
+    /// Returns whether the list has at most one waiter.
     pub(super) fn is_short(&self) -> bool {
         self.0.first.load(Relaxed) == self.0.last.load(Relaxed)
     }
@@ -111,7 +114,7 @@ impl<P: Platform> Locked<'_, P> {
         }
     }
 
-    /// Puts a waiter behind all that are as urgent or more, and before the others. Only for lists
+    /// Puts a waiter behind all that are at least as urgent, and before the others. Only for lists
     /// whose waiters have their urgency in their status.
     pub(super) fn insert(&self, id: WaiterId, me: &Waiter<P>, urgency: u8) {
         if urgency == 0 {
@@ -134,7 +137,7 @@ impl<P: Platform> Locked<'_, P> {
         }
     }
 
-    /// Takes a waiter off the list, which it is on.
+    /// Removes a waiter that is on the list.
     pub(super) fn remove(&self, id: WaiterId, me: &Waiter<P>) {
         let (before, behind) = (me.resume.load(Relaxed), me.next.load(Relaxed));
         match named::<P>(before) {
@@ -156,8 +159,8 @@ impl<P: Platform> Locked<'_, P> {
         first
     }
 
-    /// Takes the first `count` waiters off, or all; if one is taken alone, the policy decides which
-    /// it is. Returns the name of the list that they make.
+    /// Removes the first `count` waiters, or all; if `count` is 1, the policy chooses the waiter.
+    /// Returns the name of the list that they form.
     pub(super) fn take<Q: Policy, F: Form>(&self, count: u32) -> u32 {
         let policy = Q::of(|| 0);
         let sorts = count == 1 && !self.is_short() && policy.shuffles::<P>();
@@ -166,14 +169,14 @@ impl<P: Platform> Locked<'_, P> {
             Some(if sorts { self.preferred::<Q, F>(policy, first) } else { first })
         });
         if self.first().is_none() {
-            // No waiter is there, or only those that a parent process has left.
+            // The list has no waiters, or only those that a parent process has left.
             self.empty();
         }
         all
     }
 
-    /// Takes the first `count` waiters off that want `wanted`, or as many as there are. Waiters
-    /// that want the same stand in a row. Returns the name of the list that they make.
+    /// Removes the first waiters that want `wanted`, at most `count`. Waiters that want the same
+    /// stand in a row. Returns the name of the list that they form.
     pub(super) fn take_who_want(&self, wanted: u32, count: u32) -> u32 {
         let wants = |of: &Named<P>| of.1.wants.load(Relaxed) == wanted;
         let mut at = self.first();
@@ -187,8 +190,8 @@ impl<P: Platform> Locked<'_, P> {
         })
     }
 
-    /// Takes off the waiters that `next` finds, one after the other, at most `count`. Returns the
-    /// name of the list that they make.
+    /// Removes the waiters that `next` finds, one after the other, at most `count`. Returns the
+    /// name of the list that they form.
     fn take_each(&self, count: u32, mut next: impl FnMut() -> Option<Named<P>>) -> u32 {
         let (mut all, mut last) = (0, None::<&Waiter<P>>);
         for _ in 0..count {
@@ -204,15 +207,15 @@ impl<P: Platform> Locked<'_, P> {
         all
     }
 
-    /// Whether no other waiter wants what this one wants, which is on the list.
+    /// Returns whether no other waiter wants what `me`, which is on the list, wants.
     pub(super) fn wants_alone(&self, me: &Waiter<P>) -> bool {
         let wants = |of: &Waiter<P>| of.wants.load(Relaxed);
         let beside = [&me.resume, &me.next].map(|name| named::<P>(name.load(Relaxed)));
         beside.into_iter().flatten().all(|(_, other)| wants(other) != wants(me))
     }
 
-    /// The waiter that the policy would have next to the caller: one of the first few, or `first`
-    /// if that was passed over often enough (LIST-3).
+    /// Returns the waiter that the policy prefers, seen from the caller: one of the first few, or
+    /// `first` if it was passed over often enough (LIST-3).
     fn preferred<Q: Policy, F: Form>(&self, policy: Q, first: Named<P>) -> Named<P> {
         let passed = first.1.passed.load(Relaxed);
         if u32::from(passed) >= F::GROUP.min(policy.bypass().into()) {
@@ -237,7 +240,7 @@ impl<P: Platform> Locked<'_, P> {
     }
 }
 
-/// The waiter of a name that this process has written.
+/// Returns the waiter of a name that this process has written.
 pub(super) fn named<P: Platform>(name: u32) -> Option<Named<P>> {
     let id = WaiterId::from_bits(name)?;
     Some((id, arena::<P>().resolve(id)?))

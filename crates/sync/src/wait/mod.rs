@@ -1,4 +1,4 @@
-//! Waiting for something other than a lock.
+//! Primitives that wait for something other than a lock.
 
 mod barrier;
 mod broadcast;

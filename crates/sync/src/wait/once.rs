@@ -1,10 +1,11 @@
-//! Once: something is done one time, and each thread that needs it waits until it is done.
+//! One-time initialization: a function runs once, and each thread that needs its effect waits until
+//! it has run.
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
 //! | 0–1 | phase | `NEW`, `RUNNING`, `DONE` |
-//! | 2–11 | epoch | while `RUNNING`: that of the process in which a thread runs it |
-//! | 12–31 | `waiters` | index of the last that came to wait, 0 if no thread waits |
+//! | 2–11 | epoch | while `RUNNING`: the epoch of the process in which a thread runs it |
+//! | 12–31 | `waiters` | index of the last waiter to come, 0 if no thread waits |
 //!
 //! ```text
 //!            a caller runs it            done: all go
@@ -15,15 +16,16 @@
 //! ```
 //!
 //! - ONCE-1: one caller at a time runs it, and no caller after it was done.
-//! - ONCE-2: a caller that returns has run it, or what the caller that ran it had done by then
-//!   happens before.
+//! - ONCE-2: a caller that returns has run it, or is ordered after all that the caller that ran it
+//!   did.
 //! - ONCE-3: a waiter is on the list of the word, which the thread that ends the run takes whole;
-//!   arriving waiters that find no node, or one whose index is too large for the word, nap and
-//!   look.
+//!   arriving waiters that get no node, or a node whose index is too large for the word, nap and
+//!   check.
 //!
-//! A fork while a thread runs it: in the child that thread does not exist, so the next caller,
-//! which finds the epoch of another process, runs it anew. A thread that forks in the middle of
-//! running it may end the run in the child too; others there may have begun to run it meanwhile.
+//! After a fork while a thread runs it, that thread does not exist in the child, so the next
+//! caller, which finds the epoch of another process, runs it again. A thread that forks in the
+//! middle of running it may end the run in the child too; others there may have begun to run it
+//! meanwhile.
 
 use core::convert::Infallible;
 use core::marker::PhantomData;
@@ -35,10 +37,10 @@ use super::together::{CrowdForm, Member, Told, let_go};
 use crate::lock::Standard;
 use crate::nap;
 
-/// Runs something once, 4 bytes. All zero: not done yet.
+/// Runs a function once, 4 bytes. All zero bytes: not done yet.
 ///
-/// It is never poisoned: a run that fails, or panics, counts as none, and the next caller runs its
-/// own. A caller that calls it again from within waits for itself for ever.
+/// It is never poisoned: a run that fails or panics does not count, and the next caller runs its
+/// own function. A recursive call from within the function deadlocks.
 #[repr(transparent)]
 pub struct Once<P: Platform, F: CrowdForm = Standard> {
     word: P::U32,
@@ -58,12 +60,12 @@ impl Word {
     const EPOCH: u32 = 0x3FF;
     const WAITERS_SHIFT: u32 = 12;
 
-    /// The word while a thread in the process of `epoch` runs it, and no thread waits.
+    /// Returns the word while a thread in the process of `epoch` runs it, and no thread waits.
     fn running(epoch: u32) -> Self {
         Self(epoch << Self::EPOCH_SHIFT | Self::RUNNING)
     }
 
-    /// Whether a thread in the process of `epoch` runs it.
+    /// Returns whether a thread in the process of `epoch` runs it.
     fn is_running_in(self, epoch: u32) -> bool {
         let running = self.0 & Self::PHASE == Self::RUNNING;
         running && self.0 >> Self::EPOCH_SHIFT & Self::EPOCH == epoch
@@ -73,7 +75,7 @@ impl Word {
         self.0 >> Self::WAITERS_SHIFT
     }
 
-    /// The word with this waiter first; `None` if there is no room for its index.
+    /// Returns the word with this waiter first; `None` if its index does not fit.
     fn joined_by(self, index: u32) -> Option<Self> {
         let others = self.0 & ((1 << Self::WAITERS_SHIFT) - 1);
         let fits = index < 1 << (u32::BITS - Self::WAITERS_SHIFT);
@@ -81,14 +83,14 @@ impl Word {
     }
 }
 
-/// How long a caller without a node sleeps between two looks.
+/// How long a caller without a node sleeps between two checks, in nanoseconds.
 const NAP_NS: u64 = 200_000;
 
 impl<P: Platform, F: CrowdForm> Once<P, F> {
-    /// Not done yet.
+    /// A `Once` that is not done yet.
     pub const NEW: Self = Self { word: P::U32::ZERO, form: PhantomData };
 
-    /// Whether it was done. If so, what was done happens before the return.
+    /// Returns whether it was done. If so, what the function did happens before the return.
     #[inline]
     pub fn is_completed(&self) -> bool {
         // Acquire: ONCE-2; pairs with the release in `end`.
@@ -96,7 +98,7 @@ impl<P: Platform, F: CrowdForm> Once<P, F> {
     }
 
     /// Runs `f` if no caller has, or waits for the caller that runs it. Blocks until it is done. If
-    /// `f` panics it has not been run, and the next caller runs its own.
+    /// `f` panics it counts as not run, and the next caller runs its own.
     #[inline]
     pub fn call_once(&self, f: impl FnOnce()) {
         let Ok(()) = self.try_call_once(|| {
@@ -105,12 +107,12 @@ impl<P: Platform, F: CrowdForm> Once<P, F> {
         });
     }
 
-    /// Does what [`call_once`](Self::call_once) does, but `f` may fail: then it has not been run,
+    /// Does what [`call_once`](Self::call_once) does, but `f` may fail: then it counts as not run,
     /// and the next caller runs its own.
     ///
     /// # Errors
     ///
-    /// That of `f`.
+    /// The error of `f`.
     #[inline]
     pub fn try_call_once<E>(&self, f: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         if self.is_completed() || !self.begin() {
@@ -122,7 +124,7 @@ impl<P: Platform, F: CrowdForm> Once<P, F> {
         Ok(())
     }
 
-    /// Waits until it was done (`false`) or is to be done by the caller (`true`).
+    /// Waits until it was done (returns `false`) or must be done by the caller (returns `true`).
     #[cold]
     fn begin(&self) -> bool {
         let epoch = P::epoch();
@@ -136,7 +138,7 @@ impl<P: Platform, F: CrowdForm> Once<P, F> {
                 self.wait(seen);
                 continue;
             }
-            // Acquire: what a caller that ran it in vain has done; pairs with the release in `end`.
+            // Acquire: what a caller whose run failed has done; pairs with the release in `end`.
             let run = Word::running(epoch).0;
             if self.word.compare_exchange(seen.0, run, Acquire, Relaxed).is_ok() {
                 return true;
@@ -154,7 +156,7 @@ impl<P: Platform, F: CrowdForm> Once<P, F> {
         let _ = me.stand_before(seen.waiters());
         // Release: our node; pairs with the acquire in `end`.
         match self.word.compare_exchange(seen.0, joined.0, Release, Relaxed) {
-            // Whatever the notification says: the caller checks the word.
+            // The result is ignored, because the caller checks the word.
             Ok(_) => {
                 let (Told::Gone(_) | Told::Lost) = me.wait::<F>();
             }
@@ -165,14 +167,14 @@ impl<P: Platform, F: CrowdForm> Once<P, F> {
     /// Ends the caller's run.
     #[cold]
     fn end(&self, word: Word) {
-        // Release: ONCE-2. Acquire: the nodes of all that have joined; pairs with the releases in
-        // `wait`, and each of those exchanges carries on the one before it.
+        // Release: ONCE-2. Acquire: the nodes of all waiters that have joined; pairs with the
+        // releases in `wait`, each of which continues the release sequence of the one before it.
         let ended = Word(self.word.swap(word.0, AcqRel));
         let_go::<P, F>(ended.waiters(), 0);
     }
 }
 
-/// A run of the caller's, which ends with `end` when this is dropped.
+/// A run by the caller, which ends with `end` when this is dropped.
 struct Run<'a, P: Platform, F: CrowdForm> {
     once: &'a Once<P, F>,
     end: Word,

@@ -1,4 +1,5 @@
-//! Waiting for several things at once: a place on the list of each, and one node that is parked on.
+//! Waiting for several objects at once: a place on the list of each, and one node on which the
+//! waiter parks.
 //!
 //! ```text
 //!   place ── on the list of one thing    ──┐  its node's `queue` names the lead
@@ -6,20 +7,20 @@
 //!   ticket ── in the bell of a third     ──┘
 //! ```
 //!
-//! The first place's node is the lead itself: a wait for two things takes two nodes.
+//! The first place's node is the lead itself: a wait for two objects takes two nodes.
 //!
-//! - SEVERAL-1 (no lost wake): the node of a place is asleep from the start for a thread that lets
-//!   it go, so that this thread wakes the lead after it has told the place (TOGETHER-4). The waiter
-//!   looks at all places before it parks; and a park does not begin where a wake came first.
-//! - SEVERAL-2: a place that was notified and not used passes that on when it is dropped, as its
-//!   primitive has it (EC-3, EVENT-5).
-//! - SEVERAL-3: the lead's node is given back after all places are gone: they borrow it. A wake
-//!   that comes later than that wakes the next user of the node for no reason.
+//! - SEVERAL-1 (no lost wake): the node of a place is marked asleep from the start, so that a
+//!   thread that lets it go wakes the lead after it has told the place (TOGETHER-4). The waiter
+//!   checks all places before it parks; and a park does not begin if a wake came first.
+//! - SEVERAL-2: a place that was notified and not used passes the notification on when it is
+//!   dropped, as its primitive defines (EC-3, EVENT-5).
+//! - SEVERAL-3: the lead's node is given back after all places are gone, which borrow it. A wake
+//!   that comes after that is a spurious wake for the node's next user.
 //!
-//! Turned down: a word of the waiter's stack that all threads that let it go write to. They may be
-//! late, and the word would have to outlast them; a node always does. And an exchange by which one
-//! of the threads that let go wins: each of the others would have to hand back what it has, under
-//! its own lock; here the waiter does so, and may look at everything first.
+//! Rejected alternatives: a word on the waiter's stack to which all threads that let it go write.
+//! They may be late, and the word would have to outlive them; a node always does. And an exchange
+//! by which one of the threads that let go wins: each of the others would have to hand back what it
+//! has, under its own lock; here the waiter does so, and may check everything first.
 
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -34,26 +35,26 @@ use super::together::{CrowdForm, Member};
 use crate::lock::Standard;
 use crate::nap;
 
-/// A wait of the caller for several things, which notify it by their [places](Place), or by the
-/// [ticket](Self::ticket). It is used once: another wait needs another `Several`.
+/// A wait of the caller for several objects, which notify it by their [places](Place), or by the
+/// [ticket](Self::ticket). May be used once: another wait needs another `Several`.
 pub struct Several<P: Platform> {
-    /// `None`: there was no node.
+    /// `None` if no node was free.
     lead: Option<Member<P>>,
     lent: Cell<bool>,
     /// Whether a place has no node, so that no thread notifies it.
     short: Cell<bool>,
 }
 
-/// A place on the list of one of [several](Several) things.
+/// A place on the list of one of [several](Several) objects.
 #[must_use = "a place takes notifications away from others: end it"]
 pub struct Place<'a, P: Platform> {
     of: &'a dyn Stands<P>,
-    /// `None`: there was no node, or the place was notified.
+    /// `None` if no node was free, or the place was notified.
     me: Option<Member<P>>,
     told: bool,
 }
 
-/// An object that has a list with places.
+/// An object that has a list with places of waiters.
 pub(super) trait Stands<P: Platform>: Sync {
     /// Ends the wait of a member; returns whether it was notified.
     fn withdraw(&self, me: Member<P>) -> bool;
@@ -62,35 +63,35 @@ pub(super) trait Stands<P: Platform>: Sync {
     fn pass_on(&self);
 }
 
-/// A waker that a future has left in the place of a wait; taken back when this is dropped. It is to
-/// be dropped before the places: where those are dropped, the lead may be parked on.
+/// A waker that a future has left in place of a wait; taken back when this is dropped. Must be
+/// dropped before the places: while those are dropped, the caller may park on the lead.
 #[must_use = "the waker is taken back"]
 pub struct Left<'a, P: PolledWait> {
-    /// `None`: there is no thread to wake it.
+    /// `None` if no thread will wake it.
     lead: Option<&'static Waiter<P>>,
     of: PhantomData<&'a ()>,
 }
 
-/// How long a waiter without a node sleeps before it looks again.
+/// How long a waiter without a node sleeps before it checks again, in nanoseconds.
 const NAP_NS: u64 = 200_000;
-/// Length of the spin between two looks at all places.
+/// Length of the spin between two checks of all places.
 const PIECE: Budget = Budget::ns(200);
 
 impl<P: Platform> Several<P> {
-    /// A wait for nothing yet. Does not block.
+    /// Creates a wait without places. Does not block.
     #[must_use]
     pub fn new() -> Self {
         Self { lead: Member::take(), lent: Cell::new(false), short: Cell::new(false) }
     }
 
-    /// The name of the caller, for a thread that is to wake it by [`Platform::unpark`]: the bits of
-    /// a [`WaiterRef`](antiphon_platform::WaiterRef). `None`: there was no node, and the caller
-    /// looks by itself, now and then.
+    /// Returns the name of the caller, for a thread that will wake it by [`Platform::unpark`]: the
+    /// bits of a [`WaiterRef`](antiphon_platform::WaiterRef). Returns `None` if no node was free;
+    /// then the caller must check by itself from time to time.
     pub fn ticket(&self) -> Option<Ticket> {
         self.lead.as_ref().and_then(|lead| Ticket::new(lead.reference().bits()))
     }
 
-    /// A node for a place.
+    /// Returns a node for a place.
     pub(super) fn member(&self) -> Option<Member<P>> {
         let member = self.lead.as_ref().and_then(|lead| {
             if self.lent.replace(true) { lead.take_beside() } else { Some(lead.lend()) }
@@ -99,9 +100,10 @@ impl<P: Platform> Several<P> {
         member
     }
 
-    /// Leaves a waker, which is woken where a [wait](Self::wait) would end. `None`: that has come
-    /// already, and the caller looks at all places. If there was no node, and in the child of a
-    /// fork, it is woken at once: the caller looks by itself. Does not block.
+    /// Leaves a waker, which is woken when a [wait](Self::wait) would end. Returns `None` if it
+    /// would end already; then the caller must check all places. If no node was free, or in the
+    /// child of a fork, the waker is woken at once: the caller must check by itself. Does not
+    /// block.
     pub fn leave_waker<'a>(&'a self, waker: Waker) -> Option<Left<'a, P>>
     where
         P: PolledWait,
@@ -111,14 +113,13 @@ impl<P: Platform> Several<P> {
             waker.wake();
             return Some(Left { lead: None, of: PhantomData });
         };
-        // SAFETY: the node is ours, and there until we are dropped; the holder of the `Left` does
-        // not wait.
+        // SAFETY: the node is ours until we are dropped; the holder of the `Left` does not wait.
         let left = unsafe { P::leave_waker(lead, waker) };
         left.then_some(Left { lead: Some(lead), of: PhantomData })
     }
 
-    /// Waits until `is_over` returns true, which looks at all places, and at all else that has the
-    /// ticket; or until the deadline; or for no reason. Blocks: spins, and then sleeps.
+    /// Waits until `is_over` returns true, or until the deadline, or returns spuriously. `is_over`
+    /// must check all places, and all else that has the ticket. Blocks: spins, and then sleeps.
     pub fn wait(&self, deadline: Option<Deadline>, is_over: impl FnMut() -> bool) {
         self.wait_as::<Standard>(deadline, is_over);
     }
@@ -144,7 +145,8 @@ impl<P: Platform> Several<P> {
     }
 }
 
-/// Spins for as long as a sleep costs, with looks at all places, if the machine is not crowded.
+/// Spins for as long as a sleep costs, and checks all places meanwhile, if the machine is not
+/// crowded.
 fn spin<P: Platform, F: CrowdForm>(
     lead: &Member<P>,
     deadline: Option<Deadline>,
@@ -157,7 +159,7 @@ fn spin<P: Platform, F: CrowdForm>(
     P::hint(Hint::SpinBegin);
     let status = &lead.node.status;
     for _ in 0..pieces {
-        // Acquire: a place that was notified is looked at again, which acquires it.
+        // Acquire: a place that was notified is checked again, which acquires it.
         let told = || status.spin_while(Acquire, PIECE, Member::<P>::waits).is_ok();
         if is_over() || nap::passed::<P>(deadline) || told() {
             break;
@@ -167,7 +169,8 @@ fn spin<P: Platform, F: CrowdForm>(
 }
 
 impl<P: PolledWait> Left<'_, P> {
-    /// Whether the thread that lets the caller go wakes it: the caller need not look before.
+    /// Returns whether the thread that lets the caller go will wake it: if so, the caller need not
+    /// check before that.
     pub fn is_told(&self) -> bool {
         self.lead.is_some()
     }
@@ -176,7 +179,7 @@ impl<P: PolledWait> Left<'_, P> {
 impl<P: PolledWait> Drop for Left<'_, P> {
     fn drop(&mut self) {
         if let Some(lead) = self.lead {
-            // SAFETY: the promise of `leave_waker`.
+            // SAFETY: `leave_waker` left the waker in this node, and it is taken back once, here.
             unsafe { P::take_waker(lead) };
         }
     }
@@ -201,7 +204,7 @@ impl<'a, P: Platform> Place<'a, P> {
         Self { of, me, told: false }
     }
 
-    /// Gives back a place that is on no list. Returns `None`, because there is no place then.
+    /// Gives back a place that is on no list. Returns `None`, for the caller to return.
     pub(super) fn give(mut self) -> Option<Self> {
         if let Some(me) = self.me.take() {
             me.give();
@@ -209,7 +212,7 @@ impl<'a, P: Platform> Place<'a, P> {
         None
     }
 
-    /// Whether the place has a notification that is not used up. If so, what was done before the
+    /// Returns whether the place has an unused notification. If so, what was done before the
     /// notification happens before the return.
     pub fn look(&mut self) -> bool {
         if let Some(me) = self.me.take_if(|me| me.is_over()) {
@@ -218,9 +221,9 @@ impl<'a, P: Platform> Place<'a, P> {
         self.told
     }
 
-    /// Uses up the notification of the place, which is then not passed on; returns whether there
-    /// had been one at the last [look](Self::look). For an event count: the caller checks its
-    /// condition after this.
+    /// Uses up the notification of the place, which is then not passed on; returns whether the last
+    /// [look](Self::look) had found one. For an event count, the caller must check its condition
+    /// after this.
     pub fn use_up(&mut self) -> bool {
         core::mem::take(&mut self.told)
     }

@@ -1,10 +1,10 @@
-//! Spinning before a waiter sleeps, for the cost of a sleep: so no wait costs much more than twice
-//! the least, whenever it ends. Longer spins end a wait sooner if the event comes a little later,
-//! and each wait pays for them. An event that comes some time after its waiter (median latency, and
-//! CPU time of receiver and sender for each, in µs; "learned" was 5 to 7 µs, and 17 in the last
-//! row):
+//! Spinning before a waiter sleeps, for as long as a sleep costs: so no wait costs much more than
+//! twice the minimum, whenever it ends. Longer spins end a wait sooner if the event comes a little
+//! later, but every wait pays for them. The table is for an event that comes some time after its
+//! waiter (median latency, and CPU time of receiver and sender for each event, in µs; "learned" was
+//! 5 to 7 µs, and 17 in the last row):
 //!
-//! | after | learned | 20 µs whatever it costs | no spin |
+//! | after | learned | always 20 µs | no spin |
 //! |---|---|---|---|
 //! | 3 µs | 0.2, 3.7 | 0.2, 3.6 | 6.9, 7.2 |
 //! | 10 µs | 1.4, 11.3 | 0.2, 10.2 | 7.1, 7.3 |
@@ -25,15 +25,15 @@ use antiphon_platform::{Atomic, Budget, Deadline, Hint, Platform, Word};
 
 use super::CrowdForm;
 
-/// Spins while `keep` holds of `word`: for a moment, and then for as long as the form says, if the
-/// machine is not crowded and `deadline` does not come before that. Acquires what it sees.
+/// Spins while `keep` is true of `word`: for a moment, and then for as long as the form says, or
+/// until `deadline`, if the machine is not crowded. Acquires what it sees.
 ///
-/// The moment is worth neither a look at how crowded the machine is nor being counted; a thread
-/// that waits for a running thread is let go in it.
+/// The first moment is too short to check how crowded the machine is or to be counted; a thread
+/// that waits for a running thread is let go within it.
 ///
 /// # Errors
 ///
-/// The last value that it saw, if the time is over.
+/// The last value seen, if the time is over.
 pub(super) fn spin<P: Platform, F: CrowdForm, W: Word>(
     word: &impl Atomic<W>,
     deadline: Option<Deadline>,
@@ -51,7 +51,7 @@ pub(super) fn spin<P: Platform, F: CrowdForm, W: Word>(
     seen
 }
 
-/// The part of `ns` that is left before the deadline.
+/// Returns the part of `ns` that is left before the deadline.
 fn before<P: Platform>(deadline: Option<Deadline>, ns: u32) -> u32 {
     let Some(deadline) = deadline else { return ns };
     let left_ns = deadline.ns.saturating_sub(P::now(deadline.clock));

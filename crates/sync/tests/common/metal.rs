@@ -1,7 +1,7 @@
 //! A stub of the bare-metal platform: core atomics, no allocation, no system call, waits that spin.
 //!
-//! It stands in for a kernel until there is one, to keep the seam honest: everything that a lock
-//! needs can be had from statics and a CPU number. Test threads play the CPUs.
+//! It stands in for a kernel until there is one, to check the seam (`Platform`): statics and a CPU
+//! number provide everything that a lock needs. Test threads play the CPUs.
 
 use core::cell::Cell;
 use core::sync::atomic::{self, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -12,15 +12,15 @@ use antiphon_platform::{
     WordWaits,
 };
 
-/// Bare metal, in name.
+/// The stub platform, bare metal in name only.
 pub struct Metal;
 
 pub const CPUS: usize = 4;
-/// More than 16 bits can tell apart; Miri is slow with memory.
+/// More than 16 bits can distinguish; fewer under Miri, which is slow with memory.
 const NODES: usize = if cfg!(miri) { 64 } else { (1 << 16) + 64 };
 
 static MEMORY: [Waiter<Metal>; NODES] = [const { Waiter::NEW }; NODES];
-// SAFETY: the one of this platform.
+// SAFETY: the only arena of this platform.
 static ARENA: Arena<Metal> = unsafe { Arena::new() };
 static LOCAL: [Local<Metal>; CPUS] = [const { Local::NEW }; CPUS];
 static TICKS: AtomicU64 = AtomicU64::new(0);
@@ -29,14 +29,14 @@ thread_local! {
     static CPU: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The calling thread plays CPU `cpu` from now on.
+/// Makes the calling thread play CPU `cpu` from now on.
 pub fn boot(cpu: usize) {
     CPU.set(cpu as u32);
 }
 
-/// The nodes.
+/// Returns the arena of nodes.
 pub fn arena() -> &'static Arena<Metal> {
-    // SAFETY: as above, and tests only count nodes and use them up.
+    // SAFETY: tests only count nodes and take them.
     unsafe { Metal::arena() }
 }
 

@@ -1,4 +1,4 @@
-//! Common parts of several tests.
+//! Helpers that several tests share.
 
 #![allow(dead_code)]
 

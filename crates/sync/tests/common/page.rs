@@ -4,14 +4,14 @@ use std::ptr;
 
 const BYTES: usize = 4096;
 
-/// A page that its owner unmaps when it likes.
+/// A page that its owner may unmap at any time.
 #[derive(Clone, Copy)]
 pub struct Page(usize);
 
 impl Page {
-    /// A fresh page, all zero.
+    /// Maps a fresh page, all zero.
     pub fn map() -> Self {
-        // SAFETY: a fresh anonymous page.
+        // SAFETY: maps a fresh anonymous page.
         let page = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -26,31 +26,32 @@ impl Page {
         Self(page as usize)
     }
 
-    /// Puts `value` at its beginning.
+    /// Writes `value` to the beginning of the page.
     ///
     /// # Safety
     ///
-    /// It fits in the page, and no thread uses that yet.
+    /// The value fits in the page, and no thread uses the page yet.
     pub unsafe fn write<T>(self, value: T) {
-        // SAFETY: the caller's promise; a page is aligned for anything.
+        // SAFETY: the caller's promise; a page is aligned for any type.
         unsafe { (self.0 as *mut T).write(value) }
     }
 
-    /// The value at its beginning.
+    /// Returns the value at the beginning of the page.
     ///
     /// # Safety
     ///
-    /// A `T` of zeros is a `T` and fits in the page, and is used only until it is unmapped.
+    /// All bytes zero are a valid `T`, it fits in the page, and is used only until the page is
+    /// unmapped.
     pub unsafe fn as_ref<'a, T>(self) -> &'a T {
         // SAFETY: the caller's promise.
         unsafe { &*(self.0 as *const T) }
     }
 
-    /// Takes it away.
+    /// Unmaps the page.
     ///
     /// # Safety
     ///
-    /// No thread has a reason to touch it any more.
+    /// No thread accesses the page any more.
     pub unsafe fn unmap(self) {
         // SAFETY: mapped in `map`; the caller's promise.
         assert_eq!(unsafe { libc::munmap(self.0 as *mut _, BYTES) }, 0);

@@ -10,8 +10,8 @@ use antiphon_sync::policy::Policy;
 
 use super::validate::Guarded;
 
-/// `threads` threads do `rounds` sections each; one in `share` is a write, by turns plain, tried,
-/// downgraded and upgraded. `enter` is called by each thread with its number first.
+/// `threads` threads do `rounds` sections each; one in `share` is a write, alternately plain,
+/// tried, downgraded and upgraded. `enter` is called by each thread with its number first.
 pub fn sharing<P: Platform, Q: Policy, F: RwForm>(
     guarded: &Guarded<ShflRwLock<P, Q, F>>,
     threads: usize,
@@ -66,7 +66,7 @@ fn write<P: Platform, Q: Policy, F: RwForm>(guarded: &Guarded<ShflRwLock<P, Q, F
             // SAFETY: acquired above.
             unsafe { lock.downgrade() };
             assert_eq!(guarded.look(), mine, "a writer came in between");
-            // SAFETY: as above.
+            // SAFETY: downgraded above.
             return unsafe { lock.unlock_read() };
         }
     }
@@ -89,7 +89,7 @@ fn read<P: Platform, Q: Policy, F: RwForm>(guarded: &Guarded<ShflRwLock<P, Q, F>
     unsafe { lock.unlock_read() };
 }
 
-/// The most readers that were in at a time.
+/// The largest number of readers that were in at the same time.
 pub struct Inside {
     now: AtomicU32,
     most: AtomicU32,

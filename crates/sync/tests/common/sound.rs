@@ -1,10 +1,10 @@
-//! A form of the mutex that shows each wake which does not come.
+//! A form of the mutex that exposes lost wakes.
 
 use antiphon_platform::Budget;
 use antiphon_sync::lock::{Form, RwForm};
 use antiphon_sync::wait::CrowdForm;
 
-/// All sleep at once, and no waiter looks up by itself: a wake that does not come shows.
+/// All waiters sleep at once and have no backstop, so a lost wake is a hang.
 pub struct Sound;
 
 impl Form for Sound {
@@ -18,7 +18,7 @@ impl Form for Sound {
 
 impl RwForm for Sound {}
 
-/// And a woken waiter wakes others.
+/// A woken waiter wakes others.
 impl CrowdForm for Sound {
     const ALONE: u32 = 1;
 }

@@ -12,7 +12,7 @@ pub struct Guarded<L> {
     pair: UnsafeCell<(u64, u64)>,
 }
 
-// SAFETY: the pair is touched only with the lock held; whether that works is tested.
+// SAFETY: the pair is accessed only with the lock held; the tests check that this works.
 unsafe impl<L: Lock> Sync for Guarded<L> {}
 
 impl<L: Lock> Guarded<L> {
@@ -20,7 +20,7 @@ impl<L: Lock> Guarded<L> {
         Self { lock: L::NEW, pair: UnsafeCell::new((0, 0)) }
     }
 
-    /// One critical section: the pair must be whole before, and is broken for a moment in between.
+    /// One critical section: the pair must be equal before, and is unequal for a moment in between.
     ///
     /// The caller holds the lock.
     pub fn step(&self) {
@@ -32,11 +32,12 @@ impl<L: Lock> Guarded<L> {
         pair.1 += 1;
     }
 
-    /// A reader's look: the pair must be whole. Returns how many critical sections there were.
+    /// One reader's section: the pair must be equal. Returns the number of critical sections so
+    /// far.
     ///
     /// The caller holds the lock, perhaps with other readers.
     pub fn look(&self) -> u64 {
-        // SAFETY: no writer is in, as the lock is held.
+        // SAFETY: the lock is held, so no writer is in.
         let pair = unsafe { &*self.pair.get() };
         let first = std::hint::black_box(pair).0;
         assert_eq!(first, std::hint::black_box(pair).1, "a writer is in");

@@ -1,4 +1,5 @@
-//! A broadcast makes no herd: each waiter is woken when its turn for the mutex comes, and once.
+//! Tests that a broadcast causes no thundering herd: each waiter is woken once, when its turn for
+//! the mutex comes.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,19 +10,19 @@ use antiphon_sync::policy::{None, Numa, Policy};
 use antiphon_sync::wait::Condvar;
 
 const WAITERS: usize = 20;
-/// Far more than it takes to lock, to begin a wait and to fall asleep.
+/// Much longer than it takes to lock, to begin a wait and to fall asleep.
 const LONG_NS: u64 = 100_000;
 
 struct Shared<Q: Policy> {
     mutex: OwnLine<ShflMutex<Sim, Q>>,
     changed: OwnLine<Condvar<Sim>>,
     go: Cell<bool>,
-    /// The threads that came back from the wait, in order.
+    /// The threads that returned from the wait, in order.
     back: RefCell<Vec<usize>>,
 }
 
-/// `WAITERS` threads wait, one after the other; then all are notified by a thread that has the
-/// mutex, or just had it. Each of them works for a while before it unlocks.
+/// `WAITERS` threads wait, one after the other; then a thread that has the mutex, or has just
+/// released it, notifies all. Each of them works for a while before it unlocks.
 fn broadcast<Q: Policy>(moved: bool, held: bool) -> (Outcome, Vec<usize>) {
     let shared = Rc::new(Shared::<Q> {
         mutex: OwnLine(ShflMutex::NEW),
@@ -30,7 +31,7 @@ fn broadcast<Q: Policy>(moved: bool, held: bool) -> (Outcome, Vec<usize>) {
         back: RefCell::default(),
     });
     let result = Rc::clone(&shared);
-    // A core for each: a woken thread runs.
+    // One core per thread: a woken thread runs.
     let outcome = Simulation::new(Machine::two_sockets().shape(2, 12), 1)
         .threads(WAITERS + 1, move |number| {
             let (mutex, changed) = (&shared.mutex.0, &shared.changed.0);
@@ -71,10 +72,11 @@ fn a_broadcast_wakes_each_waiter_once() {
         for held in [true, false] {
             let (outcome, back) = broadcast::<Q>(true, held);
             assert_eq!(back.len(), WAITERS);
-            // The first and the rearguard are woken at once, and wait for their turns after that.
+            // The first and the rearguard are woken at once, and then wait for their turns.
             let most = WAITERS as u64 + 2;
             assert!(outcome.counts.wakes <= most, "held: {held}: {:?}", outcome.counts);
-            // All are herded if the wait does not name the mutex: that is what this test would see.
+            // If the wait does not name the mutex, all are herded: the test must be able to see
+            // that.
             let (herd, _) = broadcast::<Q>(false, held);
             assert!(herd.counts.wakes > most + WAITERS as u64 / 5, "{:?}", herd.counts);
             assert!(herd.counts.parks > outcome.counts.parks + WAITERS as u64 / 5);
@@ -90,11 +92,10 @@ fn waiters_that_were_moved_have_their_turns_in_order() {
     assert!(back.iter().copied().eq(0..WAITERS), "{back:?}");
 }
 
-/// MOVE-2 where waiters are sorted: those of the head's socket come first, but not the rearguard.
+/// MOVE-2 with sorted waiters: those of the head's socket come first, but not the rearguard.
 #[test]
 fn a_rearguard_stays_behind_those_that_it_guards() {
-    /// The waiters are 0 to 5; then come the thread that notifies them, the head, and one that
-    /// comes last.
+    /// The waiters are 0 to 5; after them come the notifying thread, the head, and a last thread.
     const REARGUARD: usize = 5;
     const NOTIFIER: usize = 6;
     const LAST: usize = 8;
@@ -119,10 +120,10 @@ fn a_rearguard_stays_behind_those_that_it_guards() {
                 // The head comes and falls asleep.
                 work(2 * LONG_NS);
                 changed.notify_all();
-                // The last comes.
+                // The last thread comes.
                 work(2 * LONG_NS);
                 unlock();
-                // The head was called, finds itself overtaken, and sorts.
+                // The head was signalled, finds itself overtaken, and sorts.
                 mutex.lock();
                 work(LONG_NS);
                 return unlock();
@@ -140,6 +141,6 @@ fn a_rearguard_stays_behind_those_that_it_guards() {
     let back = shared.back.borrow();
     let of = |number| back.iter().position(|&back| back == number).expect("it is back");
     assert!((0..REARGUARD).all(|number| of(number) < of(REARGUARD)), "{back:?}");
-    // Others were sorted.
+    // Other waiters were sorted.
     assert!(of(2) < of(1), "{back:?}");
 }

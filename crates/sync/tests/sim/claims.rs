@@ -10,12 +10,12 @@ use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
 use antiphon_sync::policy::{None, Numa};
 
 fn unlock(lock: &impl Lock) {
-    // SAFETY: each caller has locked it.
+    // SAFETY: each caller owns it.
     unsafe { lock.unlock() }
 }
 
-/// The sockets of the owners, in their order, of a lock that is held until all of them wait. They
-/// come to a queue of alternating sockets.
+/// Returns the sockets of the owners, in order, of a lock that is held until all of them wait. They
+/// join a queue of alternating sockets.
 fn served<L: Lock>(threads: usize) -> Vec<u32> {
     let machine = Machine::two_sockets().shape(2, 8).without_jitter();
     let shared = Rc::new((OwnLine(L::NEW), RefCell::new(Vec::new())));
@@ -30,7 +30,8 @@ fn served<L: Lock>(threads: usize) -> Vec<u32> {
             if nth > 0 {
                 shared.1.borrow_mut().push(socket);
             }
-            // The first until all have come and were sorted, the others for as long as a hand-off.
+            // The first owner stays until all have come and were sorted, the others as long as a
+            // hand-off takes.
             work(if nth == 0 { 1_000 * (threads as u64 + 10) } else { 500 });
             unlock(&shared.0.0);
         });
@@ -39,14 +40,14 @@ fn served<L: Lock>(threads: usize) -> Vec<u32> {
     result.1.take()
 }
 
-/// `000_…`, "NUMA-aware SHFLLOCK in action": the waiters of two sockets stand in turn and are
+/// `000_…`, "NUMA-aware SHFLLOCK in action": the waiters of two sockets queue alternately and are
 /// served socket by socket.
 #[test]
 fn waiters_in_turn_are_served_socket_by_socket() {
     assert_eq!(served::<ShflSpin<Sim, None>>(10), [1, 0, 1, 0, 1, 0, 1, 0, 1, 0]);
     let sorted = served::<ShflSpin<Sim, Numa>>(10);
     let changes = sorted.windows(2).filter(|pair| pair[0] != pair[1]).count();
-    // The first has come before there was anything to sort, and the last is never moved.
+    // The first came before there was anything to sort, and the last is never moved.
     assert!(changes <= 3, "{sorted:?}");
 }
 

@@ -1,4 +1,5 @@
-//! Clocks on simulated machines: what a program finds of counters that are known to be apart.
+//! Tests of clocks on simulated machines: what a program measures of counters whose offsets are
+//! known.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -8,13 +9,13 @@ use antiphon_platform::{Atomic, Atomics};
 use antiphon_sim::{Machine, OwnLine, Sim, Simulation, think};
 use antiphon_sync::clock::{Apart, Least, Meeting, Order, Ordo};
 
-/// Two sockets whose counters have these offsets.
+/// Returns a machine of two sockets whose counters have these offsets.
 fn machine(offsets_ns: [u64; 2]) -> Machine {
     let offsets_ns = offsets_ns.to_vec();
     Machine { clock_offsets_ns: offsets_ns, ..Machine::two_sockets().without_jitter() }
 }
 
-/// The distance of the counters, as a program on all cores finds it.
+/// Returns the difference of the counters as measured by a program on all cores.
 fn measured(machine: &Machine, seed: u64) -> u64 {
     let others = machine.cores() - 1;
     let meetings: Rc<Vec<_>> = Rc::new((0..others).map(|_| Meeting::<Sim>::new()).collect());

@@ -1,5 +1,5 @@
-//! A thread that comes to a mutex whose head sleeps: it need not sleep too, if the owner is about
-//! to leave.
+//! Tests of a thread that comes to a mutex whose head sleeps: it need not sleep too, if the owner
+//! is about to unlock.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,12 +8,12 @@ use antiphon_platform::{Clock, Deadline, Platform, Waiter};
 use antiphon_sim::{Machine, OwnLine, Sim, Simulation, work};
 use antiphon_sync::lock::{Form, ShflMutex, Standard};
 
-/// When the owner begins to leave, which takes it half a microsecond: it has to find out which
-/// waiter to wake. A waiter that came early has long fallen asleep.
+/// Time at which the owner begins to unlock, which takes half a microsecond, because it must find
+/// out which waiter to wake. A waiter that came early has long fallen asleep.
 const LEAVES_NS: u64 = 1_000_000;
 
-/// The order in which three threads have the mutex: the owner, 0; one that sleeps, 1; and one that
-/// comes at `comes_ns`, 2.
+/// Returns the order in which three threads have the mutex: the owner, 0; a sleeping waiter, 1; and
+/// a thread that comes at `comes_ns`, 2.
 fn order(comes_ns: u64) -> Vec<usize> {
     let shared = Rc::new((OwnLine(ShflMutex::<Sim>::NEW), RefCell::new(Vec::new())));
     let result = Rc::clone(&shared);

@@ -14,13 +14,13 @@ use antiphon_sync::lock::{Lock, Published, ShflMutex, ShflSpin};
 use antiphon_sync::policy::{None, Numa, Policy, Waiting};
 
 fn unlock(lock: &impl Lock) {
-    // SAFETY: each caller has locked it.
+    // SAFETY: each caller owns it.
     unsafe { lock.unlock() }
 }
 
-/// The cost of a lock and an unlock for the caller, in simulated nanoseconds.
+/// Measures the cost of a lock and an unlock for the caller, in simulated nanoseconds.
 fn price(lock: &impl Lock) -> u64 {
-    // Once for the line.
+    // Once before, to fetch the cache line.
     lock.lock();
     unlock(lock);
     let begun = now();
@@ -29,7 +29,7 @@ fn price(lock: &impl Lock) -> u64 {
     now() - begun
 }
 
-/// The price alone, and the price after an episode in which `threads` contended.
+/// Returns the uncontended price, and the price after an episode in which `threads` contended.
 fn prices<L: Lock>(machine: Machine, threads: usize) -> (u64, u64) {
     const ROUNDS: usize = 100;
     let shared = Rc::new((OwnLine(L::NEW), Cell::new(0), Cell::new((0, 0))));
@@ -58,14 +58,14 @@ fn prices<L: Lock>(machine: Machine, threads: usize) -> (u64, u64) {
 }
 
 /// Defect a: once the queue has drained, each acquisition takes the slow path. Defect i: each
-/// acquisition is one of two locks and a look-up.
+/// acquisition takes two locks and a look-up.
 #[test]
 fn a_lock_is_as_fast_after_contention_as_before() {
     fn check<L: Lock>() {
         let machine = Machine { light: false, ..Machine::two_sockets() };
-        // A locked access and a look each way: a second lock, or a look-up elsewhere, is more.
+        // A locked access and a load each way: a second lock, or a look-up elsewhere, costs more.
         let most = 2 * (machine.rmw_ns + machine.hit_ns);
-        // More threads than cores too, where the heads ask for fairness.
+        // Also with more threads than cores, where the heads request hand-offs.
         for (shape, threads) in [((2, 4), 8), ((1, 2), 12)] {
             let (before, after) = prices::<L>(machine.clone().shape(shape.0, shape.1), threads);
             assert_eq!(before, after, "{threads} threads");
@@ -78,14 +78,14 @@ fn a_lock_is_as_fast_after_contention_as_before() {
     check::<ShflSpin<Sim>>();
 }
 
-/// `threads` threads on one socket of `cores` cores take one lock over and over, for 20 ms.
+/// `threads` threads on one socket of `cores` cores take one lock repeatedly, for 20 ms.
 fn crowd<L: Lock>(cores: u32, threads: usize) -> Outcome {
     let machine = Machine::two_sockets().shape(1, cores);
     contend::<L>(machine, threads, Pace { section_ns: 100, away_ns: 300 }, 20_000_000)
 }
 
-/// Defect c: a waiter that was told to spin never sleeps again, and with more threads than CPUs
-/// the waiters spin in the owner's time. Measured of the published code on two CPUs: 0.15 of the
+/// Defect c: a waiter that was told to spin never sleeps again, and with more threads than CPUs the
+/// waiters spin on the owner's CPU time. Measured for the published code on two CPUs: 0.15 of the
 /// throughput at 32 threads.
 #[test]
 fn a_crowd_of_waiters_does_not_spin_in_the_owners_time() {
@@ -96,8 +96,8 @@ fn a_crowd_of_waiters_does_not_spin_in_the_owners_time() {
     }
 }
 
-/// Defect h: the spinlock gives its CPU away where the owner does not run. The published kernel
-/// lock lost its way out for virtual machines, and collapses in those that share their CPUs.
+/// Defect h: the spinlock gives its CPU away when the owner does not run. The published kernel lock
+/// lost its way out for virtual machines, and collapses in those that share their CPUs.
 #[test]
 fn a_crowd_of_spinners_lets_the_owner_run() {
     let few = crowd::<ShflSpin<Sim>>(4, 4).total_operations();
@@ -107,8 +107,8 @@ fn a_crowd_of_spinners_lets_the_owner_run() {
     }
 }
 
-/// The number of times that each of two threads had the lock: one that takes it again as soon as it
-/// is free, and one that comes for it from the other socket now and then.
+/// Returns how often each of two threads had the lock: one that retakes it as soon as it is free,
+/// and one that comes from the other socket only sometimes.
 fn greedy_and_modest<L: Lock>() -> (u64, u64) {
     let lock = Rc::new(OwnLine(L::NEW));
     let outcome = Simulation::new(Machine::two_sockets().shape(2, 1), 5)
@@ -126,8 +126,8 @@ fn greedy_and_modest<L: Lock>() -> (u64, u64) {
     (outcome.operations[0], outcome.operations[1])
 }
 
-/// Defect g: a thread that takes the fast path again and again keeps out waiters for their turn, as
-/// the published readers-writer lock's readers do to its writers.
+/// Defect g: a thread that takes the fast path again and again keeps out waiters whose turn it is,
+/// as the published readers-writer lock's readers do to its writers.
 #[test]
 fn whoever_waits_is_not_kept_out_by_the_fast_path() {
     let (greedy, modest) = greedy_and_modest::<ShflMutex<Sim>>();
@@ -135,17 +135,17 @@ fn whoever_waits_is_not_kept_out_by_the_fast_path() {
 }
 
 thread_local! {
-    /// Whether the lock of the simulation on this thread is held.
+    /// Returns whether the lock of the simulation on this thread is held.
     static HELD: RefCell<Option<Rc<dyn Fn() -> bool>>> = const { RefCell::new(Option::None) };
-    /// The number of times that the lock was had.
+    /// Number of acquisitions.
     static HAD: Cell<u64> = const { Cell::new(0) };
     static LOOKS: Cell<Looks> = const { Cell::new(Looks::NONE) };
 }
 
-/// Looks of a head at waiters behind it, while it could have had the lock and no thread took it.
+/// Counts a head's looks at waiters behind it while the lock is free for it.
 #[derive(Clone, Copy)]
 struct Looks {
-    /// The head that looked last, and how often the lock had been had by then.
+    /// The head that looked last, and the number of acquisitions at that time.
     last: (*const (), u64),
     row: u32,
     most: u32,
@@ -155,7 +155,7 @@ impl Looks {
     const NONE: Self = Self { last: (ptr::null(), 0), row: 0, most: 0 };
 }
 
-/// Groups by socket, and counts how long a shuffler goes on that could have the lock.
+/// Groups by socket, and counts how long a shuffler goes on although it could have the lock.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Idle;
 
@@ -171,7 +171,7 @@ impl Policy for Idle {
     fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool {
         const HEAD: u32 = 2;
         let held = HELD.with_borrow(Option::clone).expect("a simulation has set it");
-        // SAFETY: looked at.
+        // SAFETY: the shuffler is looking, so its own node is valid.
         let status = unsafe { shuffler.node() }.status.load(Relaxed);
         let could_have_it = status & HEAD != 0 && !held();
         let last = (ptr::from_ref(shuffler).cast(), HAD.get());
@@ -187,7 +187,7 @@ impl Policy for Idle {
     }
 }
 
-/// The number of times in a row that a shuffler looked at a waiter though it could have had the
+/// Returns how many times in a row a shuffler looked at a waiter although it could have had the
 /// lock.
 fn idle_looks<L: Lock>(is_locked: fn(&L) -> bool) -> u32 {
     let lock = Rc::new(OwnLine(L::NEW));
@@ -210,12 +210,12 @@ fn idle_looks<L: Lock>(is_locked: fn(&L) -> bool) -> u32 {
     LOOKS.get().most
 }
 
-/// Defect d: a shuffler that has become the head goes on to the end of the queue, while the lock
-/// is free and kept for it (INV-6). Of the spinlock: the mutex's waiters sleep before one that is
-/// not the head shuffles for long.
+/// Defect d: a shuffler that has become the head goes on to the end of the queue, while the lock is
+/// free and reserved for it (INV-6). Tested with the spinlock: the mutex's waiters sleep before a
+/// waiter other than the head shuffles for long.
 #[test]
 fn a_shuffler_that_could_have_the_lock_takes_it() {
     let looks = idle_looks::<ShflSpin<Sim, Idle>>(ShflSpin::is_locked);
-    // Once, because it asks between two looks.
+    // Once, because the head checks the lock between two looks.
     assert_eq!(looks, 1, "looks at waiters behind it");
 }

@@ -9,10 +9,10 @@ use antiphon_sim::{Machine, OwnLine, Sim, Simulation, work};
 use antiphon_sync::policy::{Distance, None, Policy, Waiting};
 use antiphon_sync::wait::Event;
 
-/// Far more than it takes to wait and to fall asleep.
+/// Much longer than it takes to wait and to fall asleep.
 const LONG_NS: u64 = 200_000;
 
-/// As [`Distance`], but passes no waiter over more than twice.
+/// [`Distance`], except that it passes no waiter over more than twice.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Twice;
 
@@ -39,8 +39,8 @@ impl Policy for Twice {
     }
 }
 
-/// Waiters on these cores come one after the other and sleep; one on core 0 then sets the event for
-/// each. Returns in which order they are back.
+/// Waiters on these cores come one after the other and sleep; a thread on core 0 then sets the
+/// event for each. Returns the order in which they return.
 fn woken_on<Q: Policy>(machine: Machine, cores: [u32; 6]) -> Vec<u32> {
     let event = Rc::new(OwnLine(Event::<Sim, Q>::NEW));
     let order = Rc::new(RefCell::new(Vec::new()));

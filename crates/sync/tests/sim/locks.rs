@@ -1,4 +1,4 @@
-//! The locks on simulated machines: order, fairness, the price of a policy; the same in each run.
+//! Tests of the locks on simulated machines: order, fairness, the cost of a policy; deterministic.
 
 use crate::common::contention::{self, Pace};
 use antiphon_sim::{Machine, Outcome, Sim};
@@ -27,7 +27,7 @@ fn every_lock_excludes_and_serves_all() {
         serves_all::<ShflMutex<Sim>>(threads, 5_000_000);
         serves_all::<ShflMutex<Sim, Numa, Published>>(threads, 5_000_000);
     }
-    // More threads than cores: only what sleeps or barges gets anywhere.
+    // More threads than cores: only locks that sleep or barge make progress.
     serves_all::<ShflMutex<Sim>>(24, 100_000_000);
     serves_all::<ShflMutex<Sim, None>>(24, 100_000_000);
 }
@@ -49,6 +49,6 @@ fn shuffling_saves_remote_transfers() {
     // comes back while the lock is near saves transfers of an unsorted queue too.
     assert!(sorted_cost < 0.75 * unsorted_cost, "{sorted_cost} against {unsorted_cost}");
     assert!(sorted.total_operations() > unsorted.total_operations());
-    // Long-term fairness (INV-5): sorting must not become starving.
+    // Long-term fairness (INV-5): sorting must not cause starvation.
     assert!(sorted.fairness() > 0.7, "{}", sorted.fairness());
 }

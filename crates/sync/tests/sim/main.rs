@@ -1,5 +1,5 @@
-//! The locks and waits on simulated machines. One program: nothing here needs a process of its own,
-//! and the common parts of these tests are compiled once.
+//! Tests of the locks and waits on simulated machines. One program: no test needs its own process,
+//! and the common parts are compiled once.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,4 +1,4 @@
-//! The effect of each policy on the order in which waiters are served, on simulated machines.
+//! Tests of the order in which each policy serves waiters, on simulated machines.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -13,16 +13,16 @@ use antiphon_sync::policy::{
 };
 
 fn unlock(lock: &impl Lock) {
-    // SAFETY: each caller has locked it.
+    // SAFETY: each caller owns it.
     unsafe { lock.unlock() }
 }
 
-/// A waiter: the core that it is on, and its rank.
+/// A waiter: its core and its rank.
 type Comer = (u32, u8);
 
-/// A critical section.
+/// Length of a critical section.
 const STEP_NS: u64 = 1_000;
-/// Time from one comer to the next: longer than a comer spins before it stands in the queue.
+/// Time from one arrival to the next: longer than a waiter spins before it joins the queue.
 const APART_NS: u64 = 4_000;
 
 /// A lock that is held until all of `comers` wait for it, which come one after the other.
@@ -30,7 +30,7 @@ const APART_NS: u64 = 4_000;
 struct Case {
     machine: Machine,
     comers: &'static [Comer],
-    /// The time for which each has the lock.
+    /// Time for which each waiter has the lock.
     section_ns: u64,
 }
 
@@ -44,13 +44,13 @@ impl Case {
         Self { section_ns: 4 * STEP_NS, ..self }
     }
 
-    /// The waiters, by their places in `comers`, in the order in which they were served. `before`
-    /// happens to the lock before any comes, and `then` when all have come.
+    /// Returns the waiters, by their places in `comers`, in the order in which they were served.
+    /// Calls `before` on the lock before any comes, and `then` when all have come.
     fn run<L: Lock>(self, before: fn(&L), then: fn(&L)) -> Vec<usize> {
         self.run_until(before, then).0
     }
 
-    /// As [`run`](Self::run), and when the last of them was done.
+    /// Like [`run`](Self::run); also returns when the last waiter was done.
     fn run_until<L: Lock>(self, before: fn(&L), then: fn(&L)) -> (Vec<usize>, u64) {
         let shared = Rc::new((OwnLine(L::NEW), RefCell::new(Vec::new()), Cell::new(0)));
         let result = Rc::clone(&shared);
@@ -91,7 +91,7 @@ fn served<L: Lock>(machine: Machine, comers: &'static [Comer]) -> Vec<usize> {
     Case::new(machine, comers).served::<L>()
 }
 
-/// A machine of one socket, with a core for each.
+/// Returns a machine of one socket, with a core for each waiter.
 fn flat() -> Machine {
     Machine::two_sockets().shape(1, 16)
 }
@@ -110,7 +110,7 @@ fn the_most_urgent_is_served_first_and_equals_as_they_came() {
     assert_eq!(served::<ShflMutex<Sim, None>>(flat(), RANKED), AS_THEY_CAME);
 }
 
-/// A thread that says nothing is as urgent as the scheduler holds it to be.
+/// A thread that sets no rank is as urgent as its scheduling priority.
 #[test]
 fn a_thread_has_the_schedulers_rank_until_it_says_its_own() {
     let ranks = Rc::new(RefCell::new(Vec::new()));
@@ -129,8 +129,8 @@ fn a_thread_has_the_schedulers_rank_until_it_says_its_own() {
     assert_eq!(ranks.take(), [usual, 7, usual]);
 }
 
-/// The number of times that others got the lock while one waiter of the lowest rank stood in the
-/// queue, behind some and before an endless stream of more urgent ones.
+/// Returns how often others got the lock while one waiter of the lowest rank was in the queue,
+/// behind some waiters and before an endless stream of more urgent ones.
 fn overtaken<L: Lock>() -> u32 {
     const URGENT: u32 = 12;
     const AHEAD: u64 = 3;
@@ -160,7 +160,7 @@ fn overtaken<L: Lock>() -> u32 {
         simulation = simulation.thread_on(1 + nth, move || {
             set_priority::<Sim>(Some(9));
             work(u64::from(nth) * STEP_NS / 4);
-            // As long as any thread might wait, and then some, so that one that starves is seen to.
+            // Longer than any thread should wait, so that starvation is noticed.
             for _ in 0..60 {
                 urgent.lock.lock();
                 work(STEP_NS);
@@ -186,7 +186,7 @@ fn whoever_is_less_urgent_is_overtaken_so_often_and_then_served() {
     assert!(least <= in_turn + bound, "{least}, in turn {in_turn}");
 }
 
-/// Four caches of two cores on each of four sockets, two to a board.
+/// Returns a machine with four caches of two cores on each of four sockets, two to a board.
 fn boards() -> Machine {
     Machine::two_sockets().nested(&[("cache", 2), ("socket", 4), ("board", 2), ("machine", 2)])
 }
@@ -200,7 +200,7 @@ const SPREAD: &[Comer] =
 /// the other socket of its board, and of the other board one of each socket, the last of all last.
 const NEAREST: [usize; 10] = [0, 1, 5, 2, 4, 7, 3, 8, 6, 9];
 
-/// As the standard form, but waiters sleep soon, and no thread wakes them ahead of their turn.
+/// The standard form, except that waiters sleep soon, and no thread wakes them ahead of their turn.
 struct Drowsy;
 
 impl Form for Drowsy {
@@ -239,7 +239,7 @@ fn one_policy_decides_where_the_other_is_silent() {
     assert_eq!(case().served::<ShflMutex<Sim, Both>>(), expected);
 }
 
-/// A policy that is set before any thread comes is as good as one in the lock's type.
+/// A policy that is set before any thread comes works like one in the lock's type.
 #[test]
 fn a_policy_that_is_chosen_does_what_the_type_does() {
     fn chosen(case: Case, choose: fn(&ShflMutex<Sim>)) -> Vec<usize> {
@@ -258,8 +258,8 @@ fn a_policy_that_is_chosen_does_what_the_type_does() {
     assert_eq!(choose("numa+priority"), choose("priority"));
 }
 
-/// The policy is changed while the lock is held and its waiters sleep: those that are in the queue
-/// already are put in the new order.
+/// The policy is changed while the lock is held and its waiters sleep: waiters already in the queue
+/// are put in the new order.
 #[test]
 fn a_change_reaches_those_who_wait() {
     let spread = Case::new(boards(), SPREAD).long();
@@ -270,8 +270,8 @@ fn a_change_reaches_those_who_wait() {
     assert_eq!(ranked.run(|_| (), choose), [0, 1, 6, 2, 5, 3, 7, 4, 8]);
 }
 
-/// The time that an urgent thread waits for a lock that a patient one holds, while a third, of a
-/// rank in between, wants the core of the owner for ten milliseconds.
+/// Returns how long an urgent thread waits for a lock that a patient thread holds, while a third,
+/// of a rank in between, wants the core of the owner for ten milliseconds.
 fn inverted<L: Lock>() -> u64 {
     const HOG_NS: u64 = 10_000_000;
     let shared = Rc::new((OwnLine(L::NEW), Cell::new(0)));
@@ -280,7 +280,7 @@ fn inverted<L: Lock>() -> u64 {
     let simulation = Simulation::new(flat().without_jitter(), 1)
         .thread_on(0, move || {
             owner.0.lock();
-            // From now on the third one has the core, if nothing is lent.
+            // From now on the third thread has the core, unless priority is lent.
             set_rank(1);
             work(50 * STEP_NS);
             unlock(&owner.0.0);
@@ -309,7 +309,7 @@ fn an_owner_that_was_lent_a_rank_is_not_kept_from_its_core() {
     for wait in [
         inverted::<ShflOwned<Sim, None>>(),
         inverted::<ShflOwned<Sim, Priority>>(),
-        // Without an owner word there is no thread to lend to.
+        // Without an owner word, the lock knows no thread to lend to.
         inverted::<ShflMutex<Sim, Boost>>(),
     ] {
         assert!(wait > HOG_NS / 2, "{wait} ns");
@@ -321,8 +321,8 @@ fn an_owner_that_was_lent_a_rank_is_not_kept_from_its_core() {
     }
 }
 
-/// The share of the lock's time that a thread has whose critical sections are ten times as long as
-/// those of the eleven others.
+/// Returns the share of the lock's time of a thread whose critical sections are ten times as long
+/// as those of the eleven others.
 fn greedy_share<L: Lock>() -> f64 {
     let shared = Rc::new((OwnLine(L::NEW), [const { Cell::new(0_u64) }; 12]));
     let result = Rc::clone(&shared);
@@ -342,7 +342,7 @@ fn greedy_share<L: Lock>() -> f64 {
     result.1[0].get() as f64 / all as f64
 }
 
-/// Scheduler-cooperative: time and not turns are shared out.
+/// Scheduler-cooperative: time is shared out, not turns.
 #[test]
 fn who_holds_the_lock_for_longer_waits_for_longer() {
     let (by_turns, by_time) =
@@ -350,11 +350,12 @@ fn who_holds_the_lock_for_longer_waits_for_longer() {
     let unmeasured = greedy_share::<ShflMutex<Sim, Scl>>();
     assert!(by_turns > 0.35, "{by_turns}");
     assert!(unmeasured > 0.35, "without an owner nothing is measured: {unmeasured}");
-    // A twelfth would be its share.
+    // Its fair share would be a twelfth.
     assert!(by_time < 0.15, "{by_time}");
 }
 
-/// Nine waiters sleep; from then on each is up when its turn comes, and no wake is waited for.
+/// Nine waiters sleep; from then on each is awake when its turn comes, and no hand-off waits for a
+/// wake.
 #[test]
 fn who_is_woken_ahead_is_up_in_time() {
     fn until<L: Lock>() -> u64 {

@@ -1,4 +1,4 @@
-//! Queues on simulated machines: interleavings that real threads meet too seldom.
+//! Tests of queues on simulated machines, for interleavings that are too rare with real threads.
 
 use std::rc::Rc;
 
@@ -9,8 +9,8 @@ fn item(number: u64) -> Item {
     Item::new(8 * (512 + number)).expect("a word for an item")
 }
 
-/// A thread that finds no room goes to the queue that another has made meanwhile, also if that is
-/// the last.
+/// A thread that finds no room goes to the queue that another thread has made meanwhile, even if
+/// that is the last.
 #[test]
 fn a_multi_queue_that_grows_is_full_when_there_is_no_room() {
     for seed in 0..1_000 {

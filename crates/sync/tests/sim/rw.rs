@@ -1,5 +1,5 @@
-//! The readers-writer lock on simulated machines: which threads are served, and the costs; the same
-//! in each run.
+//! Tests of the readers-writer lock on simulated machines: which threads are served, and the costs;
+//! deterministic.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -33,7 +33,7 @@ struct Shared<Q: Policy, F: RwForm> {
     writers: Cell<u64>,
 }
 
-/// `threads` threads, of which the first `writers` write, the others read, over and over.
+/// `threads` threads, of which the first `writers` write, the others read, repeatedly.
 fn run<Q: Policy, F: RwForm>(
     machine: Machine,
     threads: usize,
@@ -77,8 +77,7 @@ fn run<Q: Policy, F: RwForm>(
 fn everybody_is_served() {
     let machine = || Machine::two_sockets().shape(2, 4);
     for (threads, writers) in [(2, 1), (8, 1), (8, 4), (8, 7), (24, 2), (24, 22)] {
-        // Three threads to a core: a few backstops, for waiters that others have overtaken till
-        // then.
+        // Three threads to a core: a few backstops, for waiters that were overtaken until then.
         let limit_ns = if threads > 8 { 300_000_000 } else { 10_000_000 };
         let outcome = run::<Numa, Standard>(machine(), threads, writers, 200, limit_ns);
         assert!(outcome.operations.iter().all(|&count| count > 0), "{:?}", outcome.operations);
@@ -86,7 +85,7 @@ fn everybody_is_served() {
 }
 
 /// RW-13, LINGER-4: with twice as many threads as CPUs the lock does more, because no waiter spins
-/// to the end where another thread wants its CPU, and readers that have slept come in together.
+/// to the end when another thread wants its CPU, and readers that have slept come in together.
 #[test]
 fn twice_as_many_threads_as_cpus_do_more() {
     let run = |threads| {
@@ -94,7 +93,7 @@ fn twice_as_many_threads_as_cpus_do_more() {
         run::<Numa, Standard>(machine, threads, threads / 10, 1_000, 5_000_000).total_operations()
     };
     let share = run(56) as f64 / run(28) as f64;
-    // 1.17 where each spun to the end, and woke one reader.
+    // It was 1.17 when each spun to the end, and woke one reader.
     assert!(share > 1.6, "{share:.2}");
 }
 
@@ -105,7 +104,7 @@ fn the_same_seed_gives_the_same_run() {
 }
 
 /// Defect g: readers whose sections overlap without end starve a writer. In the form that lets
-/// readers pass they do.
+/// readers pass, this happens.
 #[test]
 fn readers_starve_no_writer() {
     let share =
@@ -117,9 +116,9 @@ fn readers_starve_no_writer() {
     assert!(passed < 0.1, "readers don't pass: the writer has {passed} of its share");
 }
 
-/// A reader that comes back at once, among writers that do: it is passed over for as long as a head
-/// bears that, then the lock is kept for it. So it reads once in two such times at least, however
-/// fast the writers are.
+/// A reader that comes back at once, among writers that also do: it is passed over for as long as a
+/// head's patience lasts, then the lock is reserved for it. So it reads at least once in two such
+/// periods, however fast the writers are.
 #[test]
 fn writers_starve_no_reader() {
     const LIMIT_NS: u64 = 20_000_000;
@@ -128,7 +127,7 @@ fn writers_starve_no_reader() {
     assert!(outcome.operations[3] >= least, "{:?}, of {least}", outcome.operations);
 }
 
-/// A locked access and a look each way, before contention and after it.
+/// A locked access and a load each way, before contention and after it.
 #[test]
 fn an_idle_lock_costs_two_locked_accesses() {
     let machine = Machine { light: false, ..Machine::two_sockets() }.without_jitter();
@@ -190,12 +189,12 @@ impl<const GROUP: u32> Form for Awake<GROUP> {
 
 impl<const GROUP: u32> RwForm for Awake<GROUP> {}
 
-/// The result of a line of waiters.
+/// The result of a run with queued waiters.
 #[derive(Default)]
 struct Served {
     /// The threads that came in, in order.
     order: Vec<usize>,
-    /// The number of readers that are in, and the most that were at a time.
+    /// The number of readers that are in, and the largest such number.
     inside: u64,
     together: u64,
 }
@@ -208,8 +207,8 @@ impl Served {
     }
 }
 
-/// Waiters 1, 2, 3 and so on, of which the even ones read and the others write, wait in line at a
-/// lock that is held until all of them do.
+/// Waiters 1, 2, 3 and so on, of which the even ones read and the others write, queue at a lock
+/// that is held until all of them wait.
 fn serve<Q: Policy, const GROUP: u32>(waiters: usize) -> Served {
     let shared = Rc::new((OwnLine(Lock::<Q, Awake<GROUP>>::NEW), RefCell::new(Served::default())));
     let result = Rc::clone(&shared);
@@ -240,8 +239,8 @@ fn serve<Q: Policy, const GROUP: u32>(waiters: usize) -> Served {
     result.1.take()
 }
 
-/// The longest row of waiters of one kind; and by how many that came later the unluckiest of all
-/// was overtaken.
+/// Returns the longest row of waiters of one kind, and the largest number of later waiters that
+/// overtook any waiter.
 fn rows(order: &[usize]) -> (usize, usize) {
     let row = order.chunk_by(|one, next| one % 2 == next % 2).map(<[usize]>::len).max();
     let overtaken = order
@@ -260,7 +259,7 @@ fn waiters_of_a_kind_are_served_together() {
     assert_eq!((rows(&plain.order), plain.together), ((1, 0), 1));
 
     let readers = serve::<GroupReaders, 100>(WAITERS);
-    // The head sorts, and it is not a reader at first.
+    // The head sorts, and is at first not a reader.
     assert_eq!(readers.order[..3], [1, 2, 4]);
     assert_eq!(readers.together, 10, "all readers are in at a time");
 
@@ -272,8 +271,8 @@ fn waiters_of_a_kind_are_served_together() {
     assert_eq!(writers.together, 9);
 }
 
-/// INV-5, where it decides which thread is overtaken: of each kind, three come in and then the
-/// other.
+/// INV-5 limits how many are overtaken: three waiters of each kind come in, and then the other
+/// kind.
 #[test]
 fn a_group_of_a_kind_ends() {
     for served in [serve::<GroupReaders, 3>(21), serve::<GroupWriters, 3>(21)] {

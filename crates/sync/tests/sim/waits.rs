@@ -1,5 +1,5 @@
-//! A thread that waits at a barrier is back soon, on a large machine too; and permits go round in
-//! order.
+//! Tests that a thread returns soon from a barrier, also on a large machine; and that permits are
+//! handed around in order.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,10 +9,10 @@ use antiphon_sync::lock::{Form, Standard};
 use antiphon_sync::policy::None;
 use antiphon_sync::wait::{Barrier, CrowdForm, Semaphore};
 
-/// Far more than it takes to come, to wait and to fall asleep.
+/// Much longer than it takes to come, to wait and to fall asleep.
 const LONG_NS: u64 = 100_000;
 
-/// As the standard form, but the thread that lets others go wakes all of them itself.
+/// The standard form, except that the releasing thread wakes all others itself.
 struct Alone;
 
 impl Form for Alone {}
@@ -26,12 +26,12 @@ fn run(simulation: Simulation, limit_ns: u64) -> Outcome {
 }
 
 /// `threads` threads come to a barrier, `apart_ns` one after the other; the last when all others
-/// have fallen asleep, if it is `late`. Returns when that one came, and when all are back.
+/// have fallen asleep, if it is `late`. Returns when the last one came, and when all have returned.
 fn meet<F: CrowdForm>(threads: usize, apart_ns: u64, late: bool) -> (u64, u64, Outcome) {
     let barrier = Rc::new(OwnLine(Barrier::<Sim, F>::new(threads as u32)));
     let (came, back) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
     let (last_came, last_back) = (Rc::clone(&came), Rc::clone(&back));
-    // All sockets are at one distance: so a growth with the number of threads is not one of
+    // All sockets are at one distance: so growth with the number of threads is not caused by
     // distances.
     let machine = Machine::two_sockets().shape(8, 24);
     let simulation = Simulation::new(machine, 1).threads(threads, move |number| {
@@ -56,12 +56,12 @@ fn those_that_are_woken_at_a_barrier_wake_others() {
     }
     let (shared, alone) = (wakes::<Standard>(192), wakes::<Alone>(192));
     assert!(2 * shared < alone, "{shared} ns, and {alone} ns where one wakes all");
-    // A few are woken by one: to be woken and to wake takes longer.
+    // One thread wakes a few waiters: a chain of wakes would take longer.
     assert_eq!(wakes::<Standard>(6), wakes::<Alone>(6));
 }
 
-/// A thread that finds that others are coming too stands back: otherwise each of `n` would be in
-/// the way of all others, `n` times.
+/// A thread that finds that others are coming too backs off: otherwise each of `n` threads would
+/// delay all others `n` times.
 #[test]
 fn many_that_come_at_once_get_out_of_each_others_way() {
     let (_, few, _) = meet::<Standard>(48, 0, false);
@@ -95,8 +95,8 @@ fn waiters_have_their_permits_in_the_order_in_which_they_came() {
 }
 
 /// Threads that hold a permit most of the time, more of them than permits and than cores: each has
-/// a tenth of an equal share at least, however they happen to meet. Where a head waits for the CPU
-/// of one that overtakes it, that one must not have the permits for slice after slice.
+/// at least a tenth of an equal share, whatever their timing. If a head waits for the CPU of a
+/// thread that overtakes it, that thread must not have the permits for slice after slice.
 #[test]
 fn nobody_is_kept_from_the_permits() {
     const THREADS: usize = 12;
@@ -120,8 +120,8 @@ fn nobody_is_kept_from_the_permits() {
     }
 }
 
-/// The longest time that one waits for `wanted` permits of two, that two others give and take again
-/// at once; on a core of its own, or on that of one of them.
+/// Returns the longest time that a thread waits for `wanted` of two permits, which two others
+/// release and retake at once; on its own core, or on that of one of them.
 fn overtaken(wanted: u32, crowded: bool, seed: u64) -> u64 {
     let semaphore = Rc::new(OwnLine(Semaphore::<Sim, None>::new(2)));
     let longest = Rc::new(Cell::new(0));
@@ -151,18 +151,18 @@ fn overtaken(wanted: u32, crowded: bool, seed: u64) -> u64 {
     longest.get()
 }
 
-/// The bound of bypass: a called waiter is overtaken for its patience, and has its permits as soon
-/// as those that are out by then come back.
+/// The bound of bypass: a signalled waiter is overtaken for its patience, and then gets its permits
+/// as soon as those that are taken by then are released.
 #[test]
 fn a_called_waiter_is_overtaken_for_its_patience_and_no_longer() {
     let patience_ns = u64::from(Standard::PATIENCE_NS);
-    // The bound beside its patience: a wake, out of an idle state, and the others' way back.
+    // The bound beside its patience: a wake from an idle state, and the release by the others.
     for wanted in [1, 2] {
         let waited = overtaken(wanted, false, 1);
         assert!(waited < 3 * patience_ns, "{wanted} of 2: {waited} ns");
     }
-    // Others look if it is due now and then only, and have learnt patience of its way to the core
-    // of one that still had it: twenty times as long as that took.
+    // Others check only sometimes whether it is due, and have measured its lateness when it had to
+    // wait for a core that was still in use: its patience is twenty times that.
     let waited = [1, 2, 3, 4, 5, 6, 7, 8].map(|seed| overtaken(1, true, seed));
     println!("simulated, on a core with one that overtakes it, in ns: {waited:?}");
     assert!(waited.iter().all(|&waited| waited < 12 * patience_ns), "{waited:?}");

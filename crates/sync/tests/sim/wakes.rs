@@ -1,4 +1,5 @@
-//! The time until all waiters are back, by simulated machine and by the threads that wake them.
+//! The time until all waiters have returned, by simulated machine and by the threads that wake
+//! them.
 //! `cargo test --release -p antiphon-sync --test sim wakes:: -- --nocapture` prints the figures.
 
 use std::cell::RefCell;
@@ -9,13 +10,13 @@ use antiphon_sim::{Machine, Model, OwnLine, Sim, Simulation, known, now, work};
 use antiphon_sync::lock::{Form, ShflMutex, Standard};
 use antiphon_sync::wait::{Broadcast, Condvar, CrowdForm, Latch, Unpolled};
 
-/// Far more than it takes all to begin a wait, one after the other, and to fall asleep.
+/// Much longer than all need to begin a wait, one after the other, and to fall asleep.
 const LONG_NS: u64 = 600_000;
 
-/// Waits spin for longer than the test takes.
+/// A form whose waits spin for longer than the test takes.
 struct Polling;
 
-/// As [`Unpolled`] and [`Polling`], but the thread that lets others go wakes all of them itself.
+/// [`Unpolled`] or [`Polling`], except that the releasing thread wakes all others itself.
 struct Alone;
 
 macro_rules! form {
@@ -39,7 +40,7 @@ macro_rules! form {
 form!(Polling, Standard::ALONE, Budget::ns(10_000_000));
 form!(Alone, u32::MAX, Budget::NONE);
 
-/// The object that a waiter waits on, and the call that lets all go.
+/// The object that a waiter waits on, and the call that releases all.
 trait Wakes: 'static {
     fn new(waiters: usize) -> Self;
     fn wait(&self, number: usize);
@@ -91,7 +92,7 @@ impl<F: CrowdForm> Wakes for Latch<Sim, F> {
     }
 }
 
-/// A word for each waiter, which spins on it; one thread writes to one after the other.
+/// A word for each waiter, which spins on it; one thread writes all words in turn.
 impl Wakes for Vec<OwnLine<<Sim as antiphon_platform::Atomics>::U32>> {
     fn new(waiters: usize) -> Self {
         (0..waiters).map(|_| OwnLine(Atomic::ZERO)).collect()
@@ -113,11 +114,11 @@ impl Wakes for Vec<OwnLine<<Sim as antiphon_platform::Atomics>::U32>> {
 struct Arrivals {
     last: f64,
     deviation: f64,
-    /// When the waking thread goes on.
+    /// Time at which the waking thread goes on.
     sender: f64,
 }
 
-/// A waiter on each CPU but the sender's.
+/// Puts a waiter on each CPU except the sender's.
 fn arrivals<W: Wakes>(machine: &Machine, model: Model, seed: u64) -> Arrivals {
     let waiters = machine.cores() as usize - 1;
     let event = Rc::new(OwnLine(W::new(waiters)));
@@ -150,7 +151,7 @@ fn arrivals<W: Wakes>(machine: &Machine, model: Model, seed: u64) -> Arrivals {
     }
 }
 
-/// Means of a few seeds.
+/// Means over a few seeds.
 fn of<W: Wakes>(name: &str, machine: &Machine, model: Model) -> Arrivals {
     const SEEDS: u64 = 3;
     let all: Vec<_> = (1..=SEEDS).map(|seed| arrivals::<W>(machine, model, seed)).collect();
@@ -167,8 +168,8 @@ fn of<W: Wakes>(name: &str, machine: &Machine, model: Model) -> Arrivals {
     mean
 }
 
-/// CPUs sleep lightly. Where it takes a CPU far longer to come up than to wake another, it does not
-/// matter which thread wakes all.
+/// Returns a machine whose CPUs sleep lightly. If a CPU takes far longer to come up than to wake
+/// another, it does not matter which thread wakes all.
 fn machine(name: &str) -> Machine {
     let mut machine = known(name).expect("it is shipped").machine.clone();
     machine.idle.truncate(1);

@@ -12,44 +12,45 @@ pub struct List {
     pub case: Vec<Case>,
 }
 
-/// One case. All scripts are run by `sh -e` in the run's own directory, with these variables:
+/// One case. All scripts are run by `sh -e` in the run's directory, with these variables:
 ///
 /// | variable | value |
 /// |---|---|
 /// | `PORT` | a port of loopback on which nothing listens |
 /// | `INPUT` | a text file of some hundred kilobytes |
-/// | `SOURCES` | where the C programs are |
+/// | `SOURCES` | the folder of the C programs |
 /// | `HOME` | the run's directory |
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Case {
     pub name: String,
-    /// Debian packages that have what it needs.
+    /// Debian packages that it needs.
     pub packages: Vec<String>,
-    /// Programs that must be there; if nothing is said, what `run` executes without a shell.
+    /// Programs that must be installed; by default, the program that `run` executes without a
+    /// shell.
     pub needs: Vec<String>,
-    /// Run before, without `antiphon`: once for all runs, which begin with a copy of what it has
-    /// made, or for each of them if it mentions `PORT`.
+    /// A script that runs before, without `antiphon`: once for all runs, which begin with a copy of
+    /// its results, or for each run if it mentions `PORT`.
     pub prepare: Option<String>,
-    /// Run around `antiphon` (or CMD, without), which is `"$@"`.
+    /// A script around `antiphon` (or around CMD, without it), which is `"$@"`.
     pub around: Option<String>,
-    /// CMD. A line without any of the shell's characters is executed without a shell.
+    /// CMD. A line without special characters of the shell is executed without a shell.
     pub run: String,
-    /// The check of a server: it succeeds when the server answers.
+    /// The script that succeeds when the server answers.
     pub ready: Option<String>,
-    /// The client of a server; its output is the answer.
+    /// The client of a server; its output is the server's answer.
     pub ask: Option<String>,
     /// Whether the server goes to the background.
     pub daemon: bool,
     /// The file to which the server writes its process id.
     pub pid_file: Option<String>,
-    /// Whether it belongs to the quick part.
+    /// Whether it belongs to the quick subset.
     pub quick: bool,
     /// Whether it needs root.
     pub root: bool,
-    /// Files that it leaves are not compared: they have times or ids in them.
+    /// Whether the files that it leaves are not compared, because they contain times or ids.
     pub files_differ: bool,
-    /// So is what it writes to stderr.
+    /// Whether its stderr is not compared, because it contains times or ids.
     pub stderr_differs: bool,
 }
 
@@ -63,7 +64,7 @@ impl Case {
         words().collect()
     }
 
-    /// The first of the programs that it needs and that is not there.
+    /// The first of the programs that it needs and that is missing.
     pub fn missing(&self) -> Option<String> {
         let mut needs = self.needs.clone();
         if needs.is_empty() {
@@ -72,12 +73,12 @@ impl Case {
         needs.into_iter().find(|name| found(name).is_none() && !name.starts_with("./"))
     }
 
-    /// Whether its preparation is good for all runs.
+    /// Returns whether its preparation is valid for all runs.
     pub fn is_prepared_once(&self) -> bool {
         self.prepare.as_ref().is_some_and(|script| !script.contains("PORT"))
     }
 
-    /// Why it can't be run here, if so.
+    /// Why it can't be run here, if it can't.
     pub fn obstacle(&self) -> Option<String> {
         if self.root && !is_root() {
             return Some("needs root".to_owned());
@@ -90,11 +91,11 @@ impl Case {
     }
 }
 
-/// The characters that make a line one for a shell.
+/// The characters that make a line a command for a shell.
 const SHELLS: &[char] =
     &['|', '&', ';', '<', '>', '$', '`', '"', '\'', '*', '?', '(', ')', '{', '}', '#', '\n', '='];
 
-/// The program of that name: a path, or what is on `PATH` or where Debian has servers.
+/// The path of that program: a path itself, or found on `PATH` or where Debian has servers.
 fn found(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|path| path.exists());

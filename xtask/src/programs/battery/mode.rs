@@ -1,15 +1,15 @@
-//! The ways to run `antiphon` that a case is run in.
+//! The modes of `antiphon` in which each case is run.
 
 use crate::Failure;
 
-/// One of them.
+/// A mode of `antiphon`.
 #[derive(Debug)]
 pub struct Mode {
-    /// How it is called here.
+    /// The name of the mode in this program.
     pub name: &'static str,
     /// The arguments of `antiphon` in this mode.
     pub arguments: &'static [&'static str],
-    /// Whether it writes a trace, to the file that is named after `--out`.
+    /// Whether it writes a trace, to the file after `--out`.
     pub traces: bool,
 }
 
@@ -17,7 +17,7 @@ const fn run(name: &'static str, arguments: &'static [&'static str]) -> Mode {
     Mode { name, arguments, traces: false }
 }
 
-/// All of them.
+/// All modes.
 pub static ALL: [Mode; 6] = [
     run("exchange", &["run"]),
     run("light", &["run", "--lock", "shfl-mutex+light"]),
@@ -28,11 +28,11 @@ pub static ALL: [Mode; 6] = [
 ];
 
 impl Mode {
-    /// The mode of that name.
+    /// The mode with that name.
     ///
     /// # Errors
     ///
-    /// If there is none.
+    /// If there is no such mode.
     pub fn named(name: &str) -> Result<&'static Self, Failure> {
         ALL.iter().find(|mode| mode.name == name).ok_or_else(|| {
             let names: Vec<_> = ALL.iter().map(|mode| mode.name).collect();

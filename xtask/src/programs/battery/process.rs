@@ -1,7 +1,7 @@
-//! Starting programs, waiting for them, and ending whatever they left.
+//! Starts programs, waits for them, and ends those that are left.
 //!
-//! Daemons leave their parents. This process adopts them ([`adopt_orphans`]), so that it knows how
-//! they end, and that all have.
+//! Daemons leave their parents. This process adopts them ([`adopt_orphans`]), so that it learns how
+//! they end, and that all of them have.
 
 use std::fs::File;
 use std::io;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::Failure;
 
-/// Between two looks.
+/// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Makes orphans among the descendants of this process its children.
@@ -25,14 +25,14 @@ pub fn adopt_orphans() -> Result<(), Failure> {
     }
 }
 
-/// Whether this process is root's.
+/// Returns whether this process runs as root.
 pub fn is_root() -> bool {
-    // SAFETY: takes nothing and can't fail.
+    // SAFETY: takes no arguments and can't fail.
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Starts a command in a session of its own. What it writes goes to `stdout` and `stderr`, as
-/// files: a pipe would be held open by daemons.
+/// Starts a command in its own session. Its output goes to the files `stdout` and `stderr`: daemons
+/// would hold a pipe open.
 pub fn start(command: &mut Command, stdout: &Path, stderr: &Path) -> Result<Child, Failure> {
     command.stdin(Stdio::null()).stdout(File::create(stdout)?).stderr(File::create(stderr)?);
     // SAFETY: `setsid` is async-signal-safe, touches no memory, and nothing else is called.
@@ -45,7 +45,7 @@ pub fn start(command: &mut Command, stdout: &Path, stderr: &Path) -> Result<Chil
     Ok(command.spawn()?)
 }
 
-/// Waits until `end` for a child: how it ended, if it has.
+/// Waits until `end` for a child; returns its status, if it has ended.
 pub fn wait(child: &mut Child, end: Instant) -> Result<Option<ExitStatus>, Failure> {
     loop {
         if let Some(status) = child.try_wait()? {
@@ -58,7 +58,7 @@ pub fn wait(child: &mut Child, end: Instant) -> Result<Option<ExitStatus>, Failu
     }
 }
 
-/// Waits for an adopted process. An error if it is none of ours.
+/// Waits for an adopted process. An error if it is not a child of this process.
 pub fn wait_adopted(pid: libc::pid_t, end: Instant) -> Result<Option<ExitStatus>, Failure> {
     loop {
         let mut status = 0;
@@ -74,18 +74,18 @@ pub fn wait_adopted(pid: libc::pid_t, end: Instant) -> Result<Option<ExitStatus>
 
 /// Sends a signal to a process.
 pub fn signal(pid: libc::pid_t, signal: libc::c_int) {
-    // SAFETY: takes no pointer. One that has ended but was not waited for gets it in vain.
+    // SAFETY: takes no pointer. A process that has ended but was not waited for ignores the signal.
     unsafe { libc::kill(pid, signal) };
 }
 
-/// The status in words, as a shell has it: `antiphon` exits with 128 + N where signal N killed CMD.
+/// The status in words, in a shell's form: `antiphon` exits with 128 + N where signal N killed CMD.
 pub fn words(status: ExitStatus) -> String {
     let code = status.code().or_else(|| Some(128 + status.signal()?));
     code.map_or_else(|| "unknown".to_owned(), |code| format!("code {code}"))
 }
 
-/// Waits until `end` for all descendants to end, and kills those that don't: their names, in order.
-/// No `Child` may be left that is to be waited for.
+/// Waits until `end` for all descendants to end, and kills the others; returns their names, in
+/// order. The caller must have waited for every `Child`.
 pub fn end_all(end: Instant) -> Vec<String> {
     let mut names = Vec::new();
     loop {
@@ -99,7 +99,7 @@ pub fn end_all(end: Instant) -> Vec<String> {
             for &pid in &left {
                 names.push(name(pid));
                 signal(pid, libc::SIGKILL);
-                // It is killed, so this does not take long.
+                // The process was killed, so this does not take long.
                 let _ = wait_adopted(pid, Instant::now() + Duration::from_secs(20));
             }
         }
@@ -107,10 +107,10 @@ pub fn end_all(end: Instant) -> Vec<String> {
     }
 }
 
-/// Forgets adopted processes that have ended.
+/// Reaps adopted processes that have ended.
 fn reap() {
-    // SAFETY: the pointer to the status may be null. No `Child` is left whose process this could
-    // reap, by the contract of `end_all`.
+    // SAFETY: the pointer to the status may be null. By the contract of `end_all`, no `Child` is
+    // left whose process this could reap.
     while unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } > 0 {}
 }
 

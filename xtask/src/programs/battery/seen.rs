@@ -9,23 +9,23 @@ use crate::Failure;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen(BTreeMap<String, Vec<u8>>);
 
-/// Why a run says nothing of the program: it did not end, or did not begin to answer.
+/// The name for the reason why a run shows nothing: it did not end, or did not begin to answer.
 const TROUBLE: &str = "trouble";
-/// Bytes that are shown of a difference.
+/// The most bytes of a difference that are shown.
 const SHOWN: usize = 60;
 
 impl Seen {
-    /// Adds one thing.
+    /// Adds one observation.
     pub fn add(&mut self, what: impl Into<String>, bytes: impl Into<Vec<u8>>) {
         self.0.insert(what.into(), bytes.into());
     }
 
-    /// Adds why the run says nothing.
+    /// Adds the reason why the run shows nothing.
     pub fn add_trouble(&mut self, why: &str) {
         self.add(TROUBLE, why);
     }
 
-    /// Why the run says nothing, if so.
+    /// Why the run shows nothing, if it does not.
     pub fn trouble(&self) -> Option<String> {
         self.0.get(TROUBLE).map(|why| String::from_utf8_lossy(why).into_owned())
     }
@@ -55,12 +55,12 @@ impl Seen {
         Ok(())
     }
 
-    /// The first difference from another run, with `antiphon`.
+    /// The first difference from `other`, a run with `antiphon`.
     pub fn difference(&self, other: &Self) -> Option<String> {
         if let Some(why) = other.trouble() {
             return Some(why);
         }
-        // The exit code says the most.
+        // The exit code says the most, so it comes first.
         let mut names: Vec<_> = self.0.keys().chain(other.0.keys()).collect();
         names.sort_by_key(|name| (!name.starts_with("exit"), *name));
         names.into_iter().find_map(|name| match (self.0.get(name), other.0.get(name)) {
@@ -71,13 +71,13 @@ impl Seen {
     }
 }
 
-/// How two values of one thing differ.
+/// The difference between two values of one observation, if there is one.
 fn differ(name: &str, one: &[u8], two: &[u8]) -> Option<String> {
     if one == two {
         return None;
     }
     let at = one.iter().zip(two).take_while(|(one, two)| one == two).count();
-    // From the line in which the difference is.
+    // Shown from the line with the difference.
     let begin = one[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     let show = |bytes: &[u8]| {
         let rest = &bytes[begin..];
@@ -88,12 +88,12 @@ fn differ(name: &str, one: &[u8], two: &[u8]) -> Option<String> {
     Some(format!("{name} differs at byte {at}: {} without, {} with", show(one), show(two)))
 }
 
-/// The lines that CMD wrote to stderr, among those that it and `antiphon` wrote. `report` is the
-/// report; the lines of `antiphon` before CMD begins are left out, too.
+/// The lines of stderr that CMD wrote, among those of CMD and `antiphon`. `report` is the report;
+/// lines of `antiphon` before CMD begins are removed, too.
 ///
 /// # Errors
 ///
-/// If the report is not there.
+/// If the report is missing.
 pub fn without_report(stderr: &[u8], report: &[u8]) -> Result<Vec<u8>, String> {
     let (stderr, report) = (String::from_utf8_lossy(stderr), String::from_utf8_lossy(report));
     let Some(own) = stderr.strip_suffix(&*report).filter(|_| !report.is_empty()) else {
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(exit, "exit differs at byte 5: \"code 0\" without, \"code 101\" with");
         let line = other("stdout", "one\ntoo\n");
         assert_eq!(line, "stdout differs at byte 5: \"two\\n\" without, \"too\\n\" with");
-        // One is the beginning of the other.
+        // One value is a prefix of the other.
         assert!(other("stdout", "one\n").contains("at byte 4"));
         assert!(other("stdout", "one\ntwo\nthree\n").contains("at byte 8"));
         assert!(other("file a", "").contains("file a differs"));

@@ -12,18 +12,18 @@ use super::process;
 use super::seen::{Seen, without_report};
 use crate::Failure;
 
-/// How long a program may run, a server may take to answer, and to end.
+/// How long a program may run, and how long a server may take to answer and to end.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How long what a program left behind may still run.
+/// How long processes that a program left behind may still run.
 const LEAVING: Duration = Duration::from_secs(5);
 
-/// The exit code of a shell when a program is not there.
+/// The exit code of a shell when a program is not found.
 const NOT_FOUND: i32 = 127;
 
-/// The folder in which runs take place. Removed when it is dropped.
+/// The folder in which runs take place, removed when this is dropped.
 pub struct Place {
     root: PathBuf,
-    /// The command, where other users can execute it, too.
+    /// The command, where other users can also execute it.
     antiphon: PathBuf,
     sources: PathBuf,
 }
@@ -38,7 +38,7 @@ struct Run<'a> {
 
 /// The result of a case's script.
 struct Scripted {
-    /// `None` if it had to be ended.
+    /// `None` if it had to be killed.
     ended: Option<ExitStatus>,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
@@ -51,7 +51,7 @@ impl Scripted {
 }
 
 impl Place {
-    /// Makes a place for runs of that command.
+    /// Creates a place for runs of that command.
     pub fn new(antiphon: &Path, sources: &Path) -> Result<Self, Failure> {
         let root = std::env::temp_dir().join(format!("antiphon-battery-{}", std::process::id()));
         fs::create_dir_all(root.join("out"))?;
@@ -71,22 +71,23 @@ impl Place {
         self.root.join("work")
     }
 
-    /// The folder that a case's preparation has made, if that is good for all runs.
+    /// The folder made by a case's preparation, if that is valid for all runs.
     fn prepared(&self) -> PathBuf {
         self.root.join("prepared")
     }
 
-    /// The command, where other users can execute it, too.
+    /// The command, where other users can also execute it.
     pub fn antiphon(&self) -> &Path {
         &self.antiphon
     }
 
-    /// A file of ours.
+    /// The path of one of our own files.
     fn out(&self, name: &str) -> PathBuf {
         self.root.join("out").join(name)
     }
 
-    /// Prepares all runs of a case, as far as that can be done once. Returns why not.
+    /// Prepares all runs of a case, as far as that can be done once. Returns the reason if it
+    /// failed.
     pub fn prepare(&self, case: &Case) -> Result<Option<String>, Failure> {
         empty(&self.prepared())?;
         if !case.is_prepared_once() {
@@ -98,14 +99,14 @@ impl Place {
         let run = Run { place: self, case, mode: None, port: 0 };
         let trouble = run.prepare()?;
         if trouble.is_none() {
-            // It has the paths of the place in it where runs are.
+            // Its files contain paths of the place where runs happen.
             fs::remove_dir(self.prepared())?;
             fs::rename(self.work(), self.prepared())?;
         }
         Ok(trouble)
     }
 
-    /// Runs a case, under `antiphon` if there is a mode: what it showed.
+    /// Runs a case, under `antiphon` if there is a mode; returns the observations.
     pub fn run(&self, case: &Case, mode: Option<&Mode>) -> Result<Seen, Failure> {
         for folder in [self.work(), self.out("")] {
             empty(&folder)?;
@@ -122,7 +123,7 @@ impl Place {
         Ok(seen)
     }
 
-    /// Copies it, with owners, rights and times.
+    /// Copies the prepared files, with owners, rights and times.
     fn copy_prepared(&self) -> Result<(), Failure> {
         let mut copy = Command::new("cp");
         copy.arg("-a").arg(self.prepared().join(".")).arg(self.work());
@@ -143,7 +144,7 @@ fn empty(folder: &Path) -> Result<(), Failure> {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // A folder that stays behind in the temporary directory fails nothing.
+        // A folder that can't be removed fails nothing.
         let _ = fs::remove_dir_all(&self.root);
     }
 }
@@ -177,7 +178,7 @@ impl Run<'_> {
         Ok(seen)
     }
 
-    /// Runs the case's preparation. Returns why it failed, if it did.
+    /// Runs the case's preparation. Returns the reason if it failed.
     fn prepare(&self) -> Result<Option<String>, Failure> {
         let Some(script) = &self.case.prepare else { return Ok(None) };
         let prepared = self.script(script, "prepare")?;
@@ -186,7 +187,7 @@ impl Run<'_> {
         Ok((!prepared.succeeded()).then_some(last))
     }
 
-    /// A server and its client, until the server has ended.
+    /// Runs a server and its client, until the server has ended.
     fn serve(&self, mut child: Child, seen: &mut Seen) -> Result<(), Failure> {
         if self.case.daemon {
             self.ends(child, "exit", seen)?;
@@ -223,7 +224,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Asks until the server answers; not for ever, nor once it has ended.
+    /// Asks until the server answers, its time is over, or it has ended.
     fn answers(&self, mut server: Option<&mut Child>) -> Result<bool, Failure> {
         let ready = self.case.ready.as_deref().unwrap_or_default();
         let end = Instant::now() + PATIENCE;
@@ -249,12 +250,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The process id that the server has written to its PID file; not all do at once.
+    /// The process id in the server's PID file; some servers write it late.
     fn pid(&self) -> Option<libc::pid_t> {
         let path = self.place.work().join(self.case.pid_file.as_deref()?);
         let end = Instant::now() + LEAVING;
         loop {
-            // The first line: some write more.
+            // Only the first line: some servers write more.
             let text = fs::read_to_string(&path).unwrap_or_default();
             let pid = text.lines().next().and_then(|line| line.trim().parse().ok());
             if pid.is_some() || Instant::now() >= end {
@@ -264,7 +265,7 @@ impl Run<'_> {
         }
     }
 
-    /// Waits for the end of a child, which is called `name`.
+    /// Waits for the end of a child, whose observation is called `name`.
     fn ends(&self, mut child: Child, name: &str, seen: &mut Seen) -> Result<(), Failure> {
         let ended = process::wait(&mut child, Instant::now() + PATIENCE)?;
         if ended.is_none() {
@@ -297,7 +298,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Runs a script of the case's.
+    /// Runs one of the case's scripts.
     fn script(&self, script: &str, name: &str) -> Result<Scripted, Failure> {
         let [stdout, stderr] = ["out", "err"].map(|end| self.place.out(&format!("{name}-{end}")));
         let mut command = Command::new("sh");
@@ -311,7 +312,7 @@ impl Run<'_> {
         Ok(Scripted { ended, stdout: fs::read(stdout)?, stderr: fs::read(stderr)? })
     }
 
-    /// CMD, under `antiphon` if there is a mode, within what is to be around it.
+    /// CMD, under `antiphon` if there is a mode, within the script around it.
     fn command(&self) -> Command {
         let mut words = Vec::new();
         if let Some(mode) = self.mode {
@@ -341,7 +342,7 @@ impl Run<'_> {
         command
     }
 
-    /// The directory and the variables of all that is run.
+    /// Sets the directory and the variables of everything that is run.
     fn surround(&self, command: &mut Command) {
         let path = std::env::var("PATH").unwrap_or_default();
         command
@@ -355,7 +356,7 @@ impl Run<'_> {
             .env("LC_ALL", "C.UTF-8")
             .env("TZ", "UTC");
         if !process::is_root() {
-            // The command's own files are none of CMD's.
+            // The command's own files must not be counted as CMD's.
             command.env("XDG_CACHE_HOME", self.place.root.join("cache"));
         }
     }
@@ -380,7 +381,7 @@ fn add_ending(seen: &mut Seen, name: &str, ended: Option<ExitStatus>) {
     }
 }
 
-/// Lines of text, the same each time, that repeat themselves now and then.
+/// Lines of text with some repetitions, the same each time.
 fn input() -> String {
     let mut state = 1_u64;
     let line = |at: u32| {

@@ -1,5 +1,5 @@
-//! Several cases at a time, each in a process of its own: that adopts what its case leaves behind,
-//! and has a place of its own.
+//! Runs several cases at a time, each in its own process, which adopts what its case leaves behind,
+//! and has its own place.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -10,7 +10,7 @@ use super::case::Case;
 use super::{Options, Tally};
 use crate::Failure;
 
-/// Runs all cases, `jobs` at a time, and shows the lines of each when it is done.
+/// Runs all cases, `jobs` at a time, and prints the lines of each case when it has ended.
 pub fn check_all(
     cases: &[Case],
     options: &Options,
@@ -42,7 +42,7 @@ pub fn check_all(
     Ok(all)
 }
 
-/// One case, in a process of its own.
+/// Runs one case in a separate process.
 fn check(case: &Case, options: &Options, antiphon: &Path) -> Result<Output, String> {
     let itself = std::env::current_exe().map_err(|error| error.to_string())?;
     let modes: Vec<_> = options.modes.iter().map(|mode| mode.name).collect();

@@ -1,4 +1,4 @@
-//! The input of the compressors: the same on every machine.
+//! The input of the compressors, which is the same on every machine.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use crate::Failure;
 
-/// Bytes of it.
+/// Its size in bytes.
 const SIZE: usize = 100_000_000;
-/// Words of a vocabulary, of which the common ones are much more common.
+/// The size of the vocabulary, in which the common words are much more common.
 const WORDS: u64 = 1 << 14;
 
-/// A file of text in `directory`, made if it is not there.
+/// The path of a text file in `directory`, which is created if it does not exist.
 pub fn make(directory: &Path) -> Result<PathBuf, Failure> {
     let path = directory.join("input");
     let there = std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() == SIZE as u64);
@@ -30,7 +30,7 @@ pub fn make(directory: &Path) -> Result<PathBuf, Failure> {
 }
 
 fn word(random: &mut u64) -> Vec<u8> {
-    // Below a random bound, so that small numbers are frequent, as words are.
+    // Below a random bound, so that small numbers are frequent, like common words.
     let bound = next(random) % WORDS + 1;
     let mut letters = next(random) % bound * 0x9E37_79B9 + 1;
     let mut word = Vec::new();

@@ -1,10 +1,10 @@
-//! One program's figures.
+//! The figures of one program.
 
 use std::fmt;
 
 use serde_json::{Value, json};
 
-/// A median and where it is in 95 of 100 cases.
+/// A median with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Ratio {
     low95: f64,
@@ -18,7 +18,7 @@ impl Ratio {
         Some(Self { low95: of("low95")?, median: of("median")?, high95: of("high95")? })
     }
 
-    /// The ratio of the inverse quantity: of throughput, where this is of time.
+    /// The ratio of the inverse quantity: for a ratio of times, that of throughputs.
     fn inverse(self) -> Self {
         Self { low95: 1.0 / self.high95, median: 1.0 / self.median, high95: 1.0 / self.low95 }
     }
@@ -34,14 +34,14 @@ impl fmt::Display for Ratio {
     }
 }
 
-/// Ours over glibc's.
+/// The ratios of one program, ours over glibc's.
 #[derive(Debug)]
 pub struct Row {
     program: String,
     threads: u32,
-    /// Operations a second.
+    /// Operations per second.
     throughput: Ratio,
-    /// CPU seconds an operation.
+    /// CPU seconds per operation.
     cpu: Ratio,
     /// Times, by name.
     latencies: Vec<(String, Ratio)>,
@@ -52,8 +52,9 @@ impl Row {
     pub const HEAD: &'static str = "program       threads  throughput               \
                                     CPU an operation         latencies";
 
-    /// The row in the output of `antiphon try --json`. A metric of operations a second is the
-    /// throughput; without one the work is the same each time, and the time tells.
+    /// The row from the output of `antiphon try --json`. A metric in operations per second is the
+    /// throughput; without one, the work is the same each time, and the throughput follows from the
+    /// time.
     pub fn of(program: &str, threads: u32, metrics: &[String], trial: &Value) -> Option<Self> {
         let metric = |name: &str| Ratio::read(trial.get("metrics")?.get(name)?.get("ratio")?);
         let (rate, times): (Vec<_>, Vec<_>) =

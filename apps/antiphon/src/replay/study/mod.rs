@@ -17,21 +17,21 @@ use crate::verdict;
 
 use super::rehearse::{Job, all};
 
-/// Each row is the median of these.
+/// The seeds: each row is the median of these replays.
 pub const SEEDS: [u64; 3] = [1, 2, 3];
-/// The greatest number of call sites that are looked at.
+/// The most call sites that are examined.
 const SITES: usize = 5;
 
-/// The subject of a replay, and how it is replayed.
+/// What to replay, and how.
 pub struct Asked {
     pub machine: Machine,
     pub locks: Vec<Subject>,
-    /// Ascending.
+    /// Numbers of threads, ascending.
     pub threads: Vec<usize>,
     pub work: Work,
     pub data_lines: usize,
     pub evidence: Evidence,
-    /// Only the middle of the recording.
+    /// Whether only the middle of the recording is replayed.
     pub is_part: bool,
 }
 
@@ -39,11 +39,11 @@ pub struct Asked {
 pub struct Study {
     pub asked: Asked,
     pub command: Vec<String>,
-    /// The time from the first event to the last, as recorded.
+    /// The recorded time from the first event to the last, in nanoseconds.
     pub recorded_ns: u64,
     pub recorded_threads: usize,
     pub takes: u64,
-    /// The time that recording took of all threads, which was left out; `None` if that isn't known.
+    /// The time that recording took in all threads, which was left out; `None` if that isn't known.
     pub recorder_ns: Option<u64>,
     pub rows: Vec<Row>,
     pub sites: Vec<SiteRow>,
@@ -52,18 +52,19 @@ pub struct Study {
     cleaned: antiphon_replay::Cleaned,
 }
 
-/// A call site, with glibc's lock and the most threads.
+/// The figures of a call site, with glibc's lock and the most threads.
 pub struct SiteRow {
     pub name: String,
     pub takes: u64,
-    /// Its share of all waiting for locks.
+    /// The site's share of all waiting for locks.
     pub wait_share: f64,
-    /// How much faster all would be if locks taken there were held half as long: 0.1 is a tenth.
+    /// How much faster the whole program would be if locks taken at the site were held half as
+    /// long: 0.1 is a tenth.
     pub half_the_hold: Option<f64>,
 }
 
 impl Study {
-    /// Replays all. Takes from a moment to minutes.
+    /// Runs all replays. Takes from a moment to minutes.
     pub fn new(trace: &Trace, plan: &Arc<Plan>, asked: Asked) -> Self {
         let mut notes = Vec::new();
         let rows = rows(plan, &asked, Arbitration::Fifo, &asked.locks, &asked.threads, &mut notes);
@@ -91,7 +92,7 @@ impl Study {
         self.rows.iter().find(|row| row.lock == lock && row.threads == threads)
     }
 
-    /// How much faster than with glibc's lock and as many threads.
+    /// The speed relative to glibc's lock with as many threads.
     pub fn speedup(&self, row: &Row) -> Option<f64> {
         Some(row.ops_per_s()? / self.row(GLIBC, row.threads)?.ops_per_s()?)
     }
@@ -146,7 +147,7 @@ impl Study {
     }
 }
 
-/// A verdict in words, and the lock that it names; glibc's by that name.
+/// A verdict in words, and the lock that it names; glibc's lock as `glibc`.
 pub fn in_words(verdict: Verdict) -> (&'static str, Option<&'static str>) {
     match verdict {
         Verdict::Use(GLIBC) => ("use", Some("glibc")),
@@ -171,7 +172,7 @@ fn rows(
     let mut jobs = Vec::new();
     for &threads in threads {
         let scripts = SEEDS.map(|seed| {
-            // Only lots differ by the seed.
+            // Only random choices differ by the seed.
             Arc::new(Script::scaled(plan, threads, asked.work, seed))
         });
         for &lock in locks {
@@ -185,7 +186,8 @@ fn rows(
     let mut rows = Vec::new();
     for &threads in threads {
         for lock in locks {
-            // All of its own first: a failure must not leave some to the next row.
+            // All replays of this row are taken first: a failure must not leave some to the next
+            // row.
             let seeds: Vec<_> = played.by_ref().take(SEEDS.len()).collect();
             let seeds: Result<Vec<Played>, String> = seeds.into_iter().collect();
             let played = seeds.unwrap_or_else(|stuck| {
@@ -207,8 +209,8 @@ fn play(asked: &Asked, arbitration: Arbitration, seed: u64) -> Play {
     Play { machine: asked.machine.clone(), arbitration, seed, data_lines: asked.data_lines }
 }
 
-/// The recommendation; where machines serve the requests for a line in another order, it may be
-/// another, and then it is not worth much.
+/// The recommendation. Where machines serve the requests for a line in another order, it may
+/// differ, and then its confidence is low.
 fn recommended(
     plan: &Arc<Plan>,
     asked: &Asked,

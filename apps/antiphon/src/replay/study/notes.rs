@@ -6,11 +6,11 @@ use antiphon_report::words::several;
 
 use super::Study;
 
-/// Less of the recorded time than this is not told to be the recorder's.
+/// A share of the recorded time below this is not reported as the recorder's.
 const NOTICEABLE: f64 = 0.01;
 
 impl Study {
-    /// Notes the facts that a reader needs to judge the figures.
+    /// Adds the facts that a reader needs to judge the figures.
     pub(super) fn note(&mut self, plan: &Plan) {
         let Evidence { dropped, cut_off, .. } = self.asked.evidence;
         let mut notes = Vec::new();
@@ -63,7 +63,7 @@ impl Study {
     }
 }
 
-/// The note about the recorder's own time, if that is more than a detail.
+/// The note about the recorder's own time, if that is noticeable.
 fn recorder(recorder_ns: Option<u64>, program_ns: u64) -> Option<String> {
     let Some(recorder_ns) = recorder_ns else {
         return Some(
@@ -80,7 +80,7 @@ fn recorder(recorder_ns: Option<u64>, program_ns: u64) -> Option<String> {
     })
 }
 
-/// The readers-writer lock that goes with each lock.
+/// Names the readers-writer lock that goes with each lock.
 fn readers_writer(locks: &[Subject]) -> String {
     let of = |lock: &Subject| format!("{} under {}", lock.rwlock.name, lock.name);
     let all: Vec<_> = locks.iter().map(of).collect();

@@ -1,5 +1,5 @@
-//! How long waits were, as two drawings over one axis of time: how many of each length, and how
-//! much time was spent in those.
+//! Histograms of waits, as two drawings over one axis of time: the number of waits of each length,
+//! and the time spent in them.
 
 use std::fmt::Write as _;
 
@@ -15,19 +15,19 @@ const RIGHT: f64 = 40.0;
 const TOPS: [f64; 2] = [34.0, 174.0];
 const HEIGHT: f64 = 100.0;
 const AXIS: f64 = TOPS[1] + HEIGHT;
-/// Buckets of a histogram to a bar: half a power of two.
+/// Buckets of a histogram in each bar: half a power of two.
 const TO_A_BAR: usize = 8;
 
-/// Waits from `from_ns` up to the next bar.
+/// The waits of one bar: from `from_ns` up to the next bar.
 struct Bar {
     from_ns: u64,
     to_ns: u64,
     count: u64,
-    /// The time in them, within a sixteenth.
+    /// The time of these waits, within a sixteenth.
     sum_ns: f64,
 }
 
-/// The drawing; `None` if nothing was counted.
+/// The drawing; `None` if there are no waits.
 pub fn waits(waits: &Histogram) -> Option<String> {
     let bars = bars(waits);
     let (first, last) = (bars.first()?, bars.last()?);
@@ -43,7 +43,7 @@ pub fn waits(waits: &Histogram) -> Option<String> {
     let times = |bar: &Bar| bar.sum_ns;
     panel(&mut svg, &bars, x, ("waits", TOPS[0]), counts, |most| count(most as u64));
     panel(&mut svg, &bars, x, ("time in them", TOPS[1]), times, duration);
-    // One below the other: they may be close.
+    // The labels are at different heights, because they may be close to each other.
     for (name, ns, y) in [("p50", waits.p50(), 12), ("p99", waits.p99(), 27)] {
         let Some(ns) = ns else { continue };
         let at = x(ns as f64);
@@ -66,7 +66,7 @@ fn bars(waits: &Histogram) -> Vec<Bar> {
         let next = (first + TO_A_BAR).min(BUCKETS);
         let counts = &waits.counts[first..next];
         let middle = |bucket: usize| match bucket + 1 {
-            // The last has no end.
+            // The last bucket has no upper bound.
             BUCKETS => waits.max_ns as f64,
             next => (bucket_floor(bucket) + bucket_floor(next)) as f64 / 2.0,
         };
@@ -81,7 +81,7 @@ fn bars(waits: &Histogram) -> Vec<Bar> {
     bars.into_iter().skip(first).take(end - first).collect()
 }
 
-/// Powers of ten of time, from the top of the panels to below them.
+/// Draws lines at powers of ten, from the top of the panels to below them.
 fn axis(svg: &mut String, span: (f64, f64), x: impl Fn(f64) -> f64) {
     for power in 0..13 {
         let ns = 10f64.powi(power);
@@ -104,7 +104,7 @@ fn axis(svg: &mut String, span: (f64, f64), x: impl Fn(f64) -> f64) {
     }
 }
 
-/// A power of ten without digits behind the point.
+/// The label of a power of ten, without decimals.
 fn tick(ns: f64) -> String {
     duration(ns).replace(".00", "").replace(".0", "")
 }

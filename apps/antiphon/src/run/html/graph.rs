@@ -1,5 +1,5 @@
-//! The lock-order graph as a drawing. A node is a sort of locks: all that were first taken at one
-//! call site.
+//! The lock-order graph as a drawing. A node is a sort of locks: all locks that were first taken at
+//! one call site.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
@@ -10,12 +10,12 @@ use antiphon_report::table::{count, shortened};
 use super::layout::{NODE_HEIGHT, NODE_WIDTH, Point, layered};
 use crate::run::order::{Order, Place, Step};
 
-/// The greatest number of sorts that are drawn: a reader could not tell more apart.
+/// The most sorts that are drawn: a reader could not distinguish more.
 const MOST: usize = 40;
 /// Characters of a call site that fit in a node.
 const LETTERS: usize = 32;
 
-/// A sort of locks: where it was first taken, and its kind.
+/// A sort of locks: the site where they were first taken, and their kind.
 type Sort<'a> = (&'a str, &'a str);
 
 fn sort(place: &Place) -> Sort<'_> {
@@ -76,7 +76,7 @@ pub fn draw(order: &Order) -> Option<String> {
     (!drawn.is_empty()).then_some(svg)
 }
 
-/// The key that tells a step from others.
+/// The key that identifies a step.
 fn ends(step: &Step) -> (u32, u64, u64) {
     (step.pid, step.held.address, step.taken.address)
 }
@@ -131,7 +131,7 @@ fn node(svg: &mut String, sort: &Sort, locks: usize, (x, y): Point) {
     );
 }
 
-/// Straight through a layer, and in a bow between two.
+/// The path of an arrow: straight through a layer, and curved between two.
 fn way(points: &[Point]) -> String {
     let mut way = format!("M{:.1} {:.1}", points[0].0, points[0].1);
     for (index, pair) in points.windows(2).enumerate() {

@@ -1,35 +1,35 @@
-//! The places of the nodes and edges of a directed graph on a page: in layers from left to right,
-//! so that most edges lead to the right.
+//! Places the nodes and edges of a directed graph on a page, in layers from left to right, so that
+//! most edges lead to the right.
 //!
 //! The usual steps (Sugiyama, Tagawa, Toda: "Methods for visual understanding of hierarchical
-//! system structures", 1981): edges that close a circle are turned round; each node goes one layer
-//! behind the last of those that lead to it; an edge over several layers gets a bend in each;
-//! layers are sorted by where their neighbours stand.
+//! system structures", 1981): edges that close a circle are reversed; each node is placed one layer
+//! behind the last of its predecessors; an edge over several layers gets a bend in each; layers are
+//! sorted by the places of their neighbours.
 
-/// Width of a node, in pixels, as are the others.
+/// Width of a node, in pixels, like the other sizes.
 pub const NODE_WIDTH: f64 = 236.0;
 /// Height of a node.
 pub const NODE_HEIGHT: f64 = 40.0;
 const LAYER_GAP: f64 = 70.0;
 const ROW_GAP: f64 = 22.0;
-/// Room of an edge that passes through a layer.
+/// Height reserved for an edge that passes through a layer.
 const BEND_HEIGHT: f64 = 10.0;
-/// Edges to the right end so far above the middle of a node, those to the left so far below.
+/// Edges to the right end this far above the middle of a node, those to the left this far below.
 const PORT: f64 = 8.0;
 const SWEEPS: usize = 12;
 
-/// A point, from the left and from the top.
+/// A point: its distances from the left and from the top.
 pub type Point = (f64, f64);
 
 /// A graph on a page.
 pub struct Layout {
     /// The upper left corner of each node.
     pub nodes: Vec<Point>,
-    /// The points that each edge runs through, in its direction: one on the border of the node that
-    /// it leaves, one on that of the node that it leads to, and two in each layer between them.
-    /// None for one from a node to itself.
+    /// The points of each edge, in its direction: one on the border of the node that it leaves, one
+    /// on that of the node that it leads to, and two in each layer between them. Empty for an edge
+    /// from a node to itself.
     pub edges: Vec<Vec<Point>>,
-    /// The size of all.
+    /// The size of the whole drawing.
     pub size: Point,
 }
 
@@ -41,8 +41,8 @@ pub fn layered(count: usize, edges: &[(usize, usize)]) -> Layout {
     grid.place(edges, &forward)
 }
 
-/// Whether each edge keeps its direction. Turned round are those that lead back to where a walk
-/// from the first nodes came from, so that no circle is left.
+/// Whether each edge keeps its direction. Edges that lead back to the path of a walk from the first
+/// nodes are reversed, so that no circle is left.
 fn forward(count: usize, edges: &[(usize, usize)]) -> Vec<bool> {
     #[derive(Clone, Copy, PartialEq)]
     enum Seen {
@@ -90,7 +90,7 @@ struct Grid {
     nodes: usize,
     /// The contents of each layer, from the top.
     layers: Vec<Vec<usize>>,
-    /// Neighbours in the layer before and in the one behind.
+    /// The neighbours of each entry in the previous layer and in the next.
     before: Vec<Vec<usize>>,
     behind: Vec<Vec<usize>>,
     /// The bends of each edge, from left to right.
@@ -104,7 +104,7 @@ impl Grid {
             if forward[edge] { (from, to) } else { (to, from) }
         };
         let mut layer_of = vec![0; count];
-        // There are as many rounds as the longest way has edges; there is no circle.
+        // There are as many rounds as the longest path has edges; no circle is left.
         let mut moved = true;
         while moved {
             moved = false;
@@ -151,7 +151,8 @@ impl Grid {
         self.before[right].push(left);
     }
 
-    /// Sorts each layer by the mean place of its neighbours, from left to right and back, in turns.
+    /// Sorts each layer by the mean place of its neighbours, alternately from left to right and
+    /// back.
     fn sort(&mut self) {
         let mut place = vec![0.0; self.before.len()];
         let note = |layer: &[usize], place: &mut [f64]| {

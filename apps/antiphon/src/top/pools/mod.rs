@@ -1,9 +1,9 @@
-//! The pools of a live program, as it tells of them: [`antiphon::look`] has the protocol.
+//! The pools of a live program, as the program reports them: [`antiphon::look`] has the protocol.
 //!
 //! | module | has |
 //! |---|---|
 //! | [`text`] | pools as they are printed |
-//! | [`times`] | of that, which tasks were too long, and what the time of all went to |
+//! | [`times`] | the tasks that were too long, and where the time of all tasks went |
 
 mod text;
 mod times;
@@ -24,21 +24,22 @@ use times::{Hog, Latency};
 
 use antiphon_report::failure::Failure;
 
-/// How long a program may take to answer: others may be before us, and its threads in tasks.
+/// How long a program may take to answer: it may answer others first, and its threads may be in
+/// tasks.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long an answer is at most, in bytes.
+/// The longest answer that is read, in bytes.
 const MOST: u64 = 64 << 20;
 const VERSION: u32 = antiphon::look::VERSION;
 
 /// A program that shows its pools.
 pub struct Program {
-    /// Its process.
+    /// The id of its process.
     pub pid: u32,
-    /// The last look: its time, and by pool the name and how many tasks had begun.
+    /// The previous look: its time, and each pool's name and number of tasks that had begun.
     before: Option<(Instant, Vec<(String, u64)>)>,
 }
 
-/// One look.
+/// The result of one look.
 pub struct Pools {
     /// The program's own answer.
     pub told: Value,
@@ -68,13 +69,13 @@ struct Pool {
     fibers: bool,
     hosts: Vec<Host>,
     places: Vec<Place>,
-    /// The latest first. Programs of an earlier version do not tell, neither of these.
+    /// The latest first. Programs of an earlier version report neither this nor the latency.
     #[serde(default)]
     latest_hogs: Vec<Hog>,
-    /// `Some(None)`: it records nothing.
+    /// `Some(None)`: the pool records no latency.
     #[serde(default, deserialize_with = "times::said")]
     latency: Option<Option<Latency>>,
-    /// The rate from the last look on, if there was one.
+    /// Tasks per second after the previous look, if there was one.
     #[serde(skip)]
     tasks_per_s: Option<f64>,
 }
@@ -95,8 +96,7 @@ struct Host {
     waiting: Option<u64>,
     with_deadline: Option<u64>,
     for_files: Option<u64>,
-    /// The frames of a thread that does not answer, the innermost first, if the program looks at
-    /// that.
+    /// The frames of a thread that does not answer, the innermost first, if the program reads them.
     #[serde(default)]
     busy: Option<Vec<Frame>>,
 }
@@ -115,27 +115,28 @@ struct Frame {
     place: Option<String>,
 }
 
-/// Why there is no look.
+/// Why a look has failed.
 pub enum Blind {
     /// The program shows no pools, or is gone.
     Shows(io::Error),
-    /// The program has said no, or something else than an answer.
+    /// The program has refused, or has sent something other than an answer.
     Says(Failure),
 }
 
 impl Program {
-    /// A process, whether it shows its pools or not.
+    /// A process that may show its pools.
     pub fn new(pid: u32) -> Self {
         Self { pid, before: None }
     }
 
-    /// The processes of ours that show their pools, by the kernel's list of sockets.
+    /// The processes of this user (of all users for root) that show their pools, by the kernel's
+    /// list of sockets.
     pub fn all() -> Vec<u32> {
         let listed = fs::read_to_string("/proc/net/unix").unwrap_or_default();
         let named = |line: &str| {
             let name = line.rsplit_once("@antiphon-look-")?.1.trim();
             let pid = name.split('-').next()?.parse::<u32>().ok()?;
-            // If that process has ended, a child may have a copy.
+            // If that process has ended, a child may still have a copy of the socket.
             let address = antiphon::look::address(pid).ok()?;
             let name = format!("antiphon-look-{name}");
             let lives = name_of(&address).is_some_and(|it| it == name.as_bytes());
@@ -148,11 +149,11 @@ impl Program {
         all
     }
 
-    /// Looks.
+    /// Asks the program for its pools.
     ///
     /// # Errors
     ///
-    /// If it shows none; or what it says instead.
+    /// If it shows none, or if it sends something other than its pools.
     pub fn look(&mut self) -> Result<Pools, Blind> {
         let text = self.ask().map_err(Blind::Shows)?;
         let mut pools = parsed(self.pid, &text).map_err(Blind::Says)?;
@@ -236,7 +237,7 @@ mod tests {
         assert!(parsed(7, r#"{"antiphon_look":1,"pid":7,"pools":[]}"#).is_ok());
     }
 
-    /// A program of an earlier version says less, and a pool may record nothing.
+    /// A program of an earlier version reports less, and a pool may record nothing.
     #[test]
     fn what_is_not_told_is_no_error() {
         let pool = |more: &str| {

@@ -1,14 +1,14 @@
-//! Pools as they are printed.
+//! The text of a program's pools.
 
 use antiphon_report::table::{Cell, Table, Tone, count, duration, printable, shortened, si};
 use antiphon_report::words::several;
 
 use super::{Frame, Host, Place, Pool, Pools, Worker, times};
 
-/// Letters of a function that are shown at most.
+/// The most letters of a function's name that are shown.
 pub(super) const LETTERS: usize = 60;
 
-/// A thread that has not answered, and where it is, if that is known.
+/// A thread that has not answered, and its innermost function, if that is known.
 fn silent_thread(host: &Host) -> String {
     let thread = printable(&host.thread);
     let Some(Frame { name, place }) = host.busy.iter().flatten().next() else { return thread };
@@ -92,7 +92,7 @@ impl Pool {
         lines
     }
 
-    /// How many workers are at what.
+    /// The number of workers in each state.
     fn states(&self) -> String {
         let of = |state: &str, kept: bool| {
             let is = |worker: &&Worker| worker.state == state && worker.for_ms.is_some() == kept;
@@ -134,7 +134,8 @@ impl Pool {
         )
     }
 
-    /// The workers that are worth a row, the longest in one task first.
+    /// The workers that are worth a row: those that are in a task or have tasks queued, the longest
+    /// in one task first.
     fn busy(&self) -> Vec<&Worker> {
         let is_busy = |worker: &&Worker| worker.for_ms.is_some() || worker.queued > 0;
         let mut busy: Vec<_> = self.workers.iter().filter(is_busy).collect();
@@ -194,7 +195,7 @@ pub(super) fn last_words(name: &str, words: usize) -> String {
     all[all.len().saturating_sub(words)..].join("::")
 }
 
-/// The file and the line, without its folders but the last, nor the column.
+/// The file with its last folder, and the line without the column.
 pub(super) fn file_and_line(place: &str) -> &str {
     let place = place.strip_prefix("at ").unwrap_or(place);
     let mut slashes = place.rmatch_indices('/').map(|(at, _)| at + 1);

@@ -1,5 +1,5 @@
-//! The tasks of a pool that were too long, and where the time of all tasks went: as the program
-//! tells it, and as it is printed.
+//! The tasks of a pool that were too long, and where the time of all tasks went: parsed from the
+//! program's answer, and printed.
 
 use antiphon_report::table::{Cell, Table, Tone, count, duration, printable, shortened};
 use antiphon_report::words::several;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use super::Frame;
 use super::text::{LETTERS, Part, file_and_line, last_words};
 
-/// How many tasks are printed by themselves.
+/// The number of tasks that get a row each.
 const WORST: usize = 5;
 
 /// A task that was too long.
@@ -16,12 +16,12 @@ const WORST: usize = 5;
 pub(super) struct Hog {
     thread: String,
     for_ms: u64,
-    /// Nothing: it is in it still.
+    /// `None`: the thread is still in the task.
     ago_ms: Option<u64>,
     user: Option<Frame>,
 }
 
-/// Where the time of tasks went.
+/// Where the time of the tasks went.
 #[derive(Deserialize)]
 pub(super) struct Latency {
     window_ms: Option<u64>,
@@ -80,7 +80,7 @@ struct Task {
 
 type Quantile = fn(&Times) -> u64;
 
-/// The parts, as columns are called.
+/// The parts of a task's time, as names of columns.
 const PARTS: [&str; 5] = [">queued", ">running", ">waiting", ">runnable", ">hogged"];
 
 /// Hogs of one function.
@@ -89,8 +89,8 @@ struct Group<'a> {
     hogs: Vec<&'a Hog>,
 }
 
-/// A field that a program of an earlier version does not say is not there; one that this version
-/// says may be `null`.
+/// Parses a field that a program of an earlier version leaves out, and that is `null` where this
+/// version has nothing to report.
 pub(super) fn said<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
 where
     T: Deserialize<'de>,
@@ -105,7 +105,7 @@ pub(super) fn hogs(hogs: &[Hog], most: usize) -> Table {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for hog in hogs {
         let user = hog.user.as_ref();
-        // By the function: a line is where it was by chance.
+        // Grouped by the function: the line in it is a matter of chance.
         let name = |user: Option<&Frame>| user.map(|frame| frame.name.clone());
         match groups.iter_mut().find(|group| name(group.user) == name(user)) {
             Some(group) => group.hogs.push(hog),
@@ -117,7 +117,7 @@ pub(super) fn hogs(hogs: &[Hog], most: usize) -> Table {
     for group in groups.iter().take(most) {
         let at = group.user.and_then(|frame| frame.place.as_deref());
         let name = group.user.map(|frame| last_words(&frame.name, usize::MAX));
-        // The latest is the first.
+        // The latest hog comes first.
         let latest = group.hogs[0];
         let seen = match group.hogs.iter().filter_map(|hog| hog.ago_ms).min() {
             Some(ms) if !group.lasts() => format!("{} ago", duration(ms as f64 * 1e6)),
@@ -247,7 +247,7 @@ impl Task {
     }
 }
 
-/// A place where tasks were spawned.
+/// The place where tasks were spawned, or `closures` if it is not known.
 fn named(place: Option<&str>) -> String {
     place.map_or_else(|| "closures".to_owned(), |place| printable(file_and_line(place)))
 }
@@ -302,7 +302,7 @@ mod tests {
         assert!(rows[4].contains("max") && rows[4].ends_with("7.00 ms"), "{shown}");
         assert!(rows[5].starts_with("src/a.rs:1 ") && rows[5].contains("2.00 µs"), "{shown}");
         assert!(rows[6].starts_with("closures") && rows[6].contains("p99"), "{shown}");
-        // One that was not delayed is not shown.
+        // A task that was not delayed is not shown.
         assert_eq!(rows.iter().filter(|row| row.contains("w-0")).count(), 1, "{shown}");
         assert!(rows.last().is_some_and(|row| row.contains("lives") && row.contains("8.00 ms")));
         let others = format!("{{\"places\":7,{SUMS}}}");

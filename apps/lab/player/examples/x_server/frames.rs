@@ -21,36 +21,37 @@ use x11rb::rust_connection::RustConnection;
 use crate::watch::{self, int64};
 use crate::{Options, RATE, Result, now};
 
-/// Which side waits until a frame is due.
+/// The side that waits until a frame is due.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// The server: the frame is sent ahead of its time, behind an `XSyncAwait`.
+    /// The server: the frame is sent ahead of its time, after an `XSyncAwait`.
     Await,
-    /// The client: it is sent when it is due, from a loop on the server's CPU.
+    /// The client: the frame is sent when it is due, from a loop on the server's CPU.
     Timer {
         /// Whether the client joins the server's domain.
         joins: bool,
     },
 }
 
-/// How late frames were.
+/// The tardiness of the frames shown.
 pub struct Shown {
-    /// Delays in order of size, in nanoseconds, from when the server was asked to show the frames.
+    /// Tardiness of each frame in increasing order, in nanoseconds, from the time that was
+    /// requested of the server.
     pub late_ns: Vec<u64>,
-    /// How much later than wanted that was on average, in nanoseconds.
+    /// The mean difference between the requested and the wanted time, in nanoseconds.
     pub rounded_ns: u64,
-    /// Whether the watcher was first in line for its CPU.
+    /// Whether the watcher had real-time priority on its CPU.
     pub first: bool,
 }
 
-/// A frame's size in pixels: 21 kB, of which a socket takes several. A client that blocks because
-/// it is full, with the CPU its own, keeps the server from reading.
+/// A frame's size in pixels: 21 kB, of which a socket holds several. A client that blocks on a full
+/// socket while it holds the CPU keeps the server from reading.
 const SIZE: (u16, u16) = (96, 54);
-/// How long before its time a frame is sent, if the server waits until it is due.
+/// How long before its time a frame is sent, in nanoseconds, if the server waits until it is due.
 const AHEAD_NS: u64 = 12_000_000;
 const MS: u64 = 1_000_000;
 
-/// The client that shows frames: a window, and a counter that is set behind each.
+/// The client that shows frames: a window, and a counter that is set after each frame.
 struct Client {
     server: RustConnection,
     window: Window,
@@ -89,7 +90,7 @@ impl Client {
         Ok(Self { server, window, gc, depth, picture, counter, clock })
     }
 
-    /// Makes the server hold the requests that follow until that time.
+    /// Makes the server hold the following requests until that time.
     fn wait_until(&self, ms: u64) -> Result<()> {
         let trigger = Trigger {
             counter: self.clock,
@@ -102,7 +103,7 @@ impl Client {
         Ok(())
     }
 
-    /// Makes the server show a frame, and set the counter to its number.
+    /// Makes the server show a frame, and set the counter to the frame's number.
     fn show(&self, number: u64) -> Result<()> {
         let ((width, height), data) = (SIZE, &self.picture);
         let format = ImageFormat::Z_PIXMAP;
@@ -114,7 +115,7 @@ impl Client {
     }
 }
 
-/// Shows frames for as long as was asked for.
+/// Shows frames for the requested time.
 pub fn display(
     display: &str,
     options: &Options,
@@ -122,12 +123,12 @@ pub fn display(
     domain: &str,
     aside: u32,
 ) -> Result<Shown> {
-    // It stays: what is left of its requests when it goes the server may drop.
+    // The client is kept: when it disconnects, the server may drop its remaining requests.
     let client = Arc::new(Client::new(display)?);
     client.server.prefetch_maximum_request_bytes();
     let frames = options.seconds * RATE;
     let watcher = watch::start(display, aside, client.counter, frames)?;
-    // A quarter of a second for all to begin.
+    // A quarter of a second for all parts to start.
     let begin_ns = now() + 250 * MS;
     let wanted = move |number: u64| begin_ns + number * 1_000_000_000 / RATE;
     let asked = move |number: u64| match way {
@@ -136,7 +137,7 @@ pub fn display(
     };
     let cpu = if way == Way::Await { aside } else { options.cpu };
     let name = (way == Way::Timer { joins: true }).then(|| domain.to_owned());
-    // On a thread of its own, that is pinned.
+    // On a separate thread, which is pinned.
     let shows = Arc::clone(&client);
     let run = move || match way {
         Way::Await => by_server(&shows, frames, cpu, asked),
@@ -164,7 +165,7 @@ fn by_server(client: &Client, frames: u64, cpu: u32, asked: impl Fn(u64) -> u64)
     Ok(())
 }
 
-/// Sends each when it is due, by a loop on the server's CPU: in that domain, or alone.
+/// Sends each frame when it is due, from a loop on the server's CPU: in that domain, or alone.
 fn by_timer(
     client: Arc<Client>,
     frames: u64,

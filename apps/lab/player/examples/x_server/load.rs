@@ -12,10 +12,11 @@ use crate::Result;
 
 /// The size of a copy, in pixels: some 0.9 MB.
 const SIZE: (u16, u16) = (640, 360);
-/// How many copies are under way.
+/// Number of copies in flight.
 const BATCH: u64 = 4;
 
-/// Client number `at`, on that CPU, until `stop`; says how many copies it had made.
+/// Starts client number `at`, on that CPU, which runs until `stop`; returns the number of copies it
+/// made.
 pub fn start(display: String, at: usize, cpu: u32, stop: Arc<AtomicBool>) -> JoinHandle<u64> {
     thread::spawn(move || {
         let mut copies = 0;
@@ -33,7 +34,7 @@ fn copy(display: &str, at: usize, cpu: u32, stop: &AtomicBool, copies: &mut u64)
     let [window, pixmap, gc] =
         [server.generate_id()?, server.generate_id()?, server.generate_id()?];
     let (width, height) = SIZE;
-    // Four fit on the screen side by side: what is covered by others is not copied.
+    // Four windows fit on the screen side by side: covered areas are not copied.
     let (x, y) = ((at % 2) as i16 * 640, (at / 2 % 2) as i16 * 360);
     let (depth, class) = (screen.root_depth, WindowClass::INPUT_OUTPUT);
     let no = CreateWindowAux::new();
@@ -41,7 +42,7 @@ fn copy(display: &str, at: usize, cpu: u32, stop: &AtomicBool, copies: &mut u64)
     server.map_window(window)?;
     server.create_pixmap(depth, pixmap, window, width, height)?;
     server.create_gc(gc, window, &CreateGCAux::new().graphics_exposures(0))?;
-    // Relaxed: nothing hangs on it.
+    // Relaxed: the flag publishes no other data.
     while !stop.load(Relaxed) {
         for _ in 0..BATCH {
             server.copy_area(pixmap, window, gc, 0, 0, 0, 0, width, height)?;

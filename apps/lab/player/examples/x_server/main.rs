@@ -1,26 +1,26 @@
-//! An X server that shows frames on time while it has much else to do: figure 11 of Krasic,
-//! Saubhasik, Sinha and Goel, "Fair and Timely Scheduling via Cooperative Polling" (EuroSys 2009).
+//! An X server that shows frames on time under a high load: figure 11 of Krasic, Saubhasik, Sinha
+//! and Goel, "Fair and Timely Scheduling via Cooperative Polling" (EuroSys 2009).
 //!
 //! ```sh
 //! cargo build --release -p antiphon-cli
 //! cargo run --release -p antiphon-player --example x_server -- --rounds 6
 //! ```
 //!
-//! Xvfb runs on one CPU, beside hogs. Clients on the other CPUs keep it busy with copies, which is
-//! its best-effort work. One client has it show a frame 60 times a second: by `XSyncAwait`, so that
-//! the server minds the time, or by a timer of its own, on the server's CPU.
+//! Xvfb runs on one CPU, beside hogs. Clients on the other CPUs keep it busy with copies, which are
+//! its best-effort work. One client makes it show 60 frames per second: by `XSyncAwait`, so that
+//! the server keeps the time, or by the client's own timer, on the server's CPU.
 //!
-//! Behind each frame the client sets a counter of the server's. A thread with a connection of its
-//! own, on another CPU, first in line there if that is permitted, is notified when the server has
-//! done so: how late that is, by the clock, is the frame's tardiness. It has the server's way
-//! through the frame in it, and the event's way back.
+//! After each frame the client sets a counter of the server's. A thread with a separate connection,
+//! on another CPU, with real-time priority if that is permitted, is notified when the server has
+//! done so: how late that is, by the clock, is the frame's tardiness. It includes the server's work
+//! on the frame, and the delivery of the event.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `server` | Xvfb, with `antiphon run --coop` or without; hogs |
 //! | `load` | clients that keep it busy |
 //! | `frames` | the client that shows frames |
-//! | `watch` | the thread that is told |
+//! | `watch` | the thread that is notified |
 
 mod frames;
 mod load;
@@ -43,32 +43,32 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// The options of the example.
 pub struct Options {
-    /// How long each scheme shows frames in a round.
+    /// How many seconds each scheme shows frames in a round.
     seconds: u64,
-    /// How often.
+    /// Number of rounds.
     rounds: u64,
-    /// Clients that keep the server busy.
+    /// Number of clients that keep the server busy.
     clients: usize,
-    /// Programs that want the server's CPU.
+    /// Number of programs that compete for the server's CPU.
     hogs: usize,
     /// The server's CPU.
     cpu: u32,
-    /// A text that the names of schemes must contain.
+    /// A text that the name of a scheme must contain.
     scheme: String,
-    /// One object to stdout instead of a table.
+    /// Whether to print a JSON object instead of a table.
     json: bool,
 }
 
 const USAGE: &str = "x_server [--seconds S] [--rounds N] [--clients N] [--hogs N] [--cpu N] \
     [--scheme TEXT] [--json]";
 
-/// Frames a second.
+/// Frames per second.
 pub const RATE: u64 = 60;
 
-/// The means by which the server and the client that shows frames are on time.
+/// The way in which the server and the client that shows frames are on time.
 struct Scheme {
     name: &'static str,
-    /// The tier of `antiphon run --coop`, if the server is run by that.
+    /// The tier of `antiphon run --coop`, if the server runs under that.
     server: Option<&'static str>,
     way: Way,
 }
@@ -131,12 +131,12 @@ fn options() -> Result<Options> {
     Ok(options)
 }
 
-/// The schemes that were asked for.
+/// The schemes that were requested.
 fn schemes(options: &Options) -> Vec<&'static Scheme> {
     SCHEMES.iter().filter(|scheme| scheme.name.contains(&options.scheme)).collect()
 }
 
-/// Checks that the schemes can be measured here; the error is, in one line, what is missing.
+/// Checks that the schemes can be measured here; the error names, in one line, what is missing.
 fn check(schemes: &[&Scheme]) -> Result<()> {
     if antiphon_linux::allowed().len() < 2 {
         return Err("two CPUs are needed: one for the server, one for the watcher".into());
@@ -144,17 +144,17 @@ fn check(schemes: &[&Scheme]) -> Result<()> {
     server::check(schemes)
 }
 
-/// The figures of a scheme, in all rounds.
+/// The figures of a scheme, over all rounds.
 #[derive(Default)]
 struct Seen {
-    /// Delays of frames, in nanoseconds.
+    /// Tardiness of the frames, in nanoseconds.
     late_ns: Vec<u64>,
     rounded_ns: u64,
     copies: u64,
     first: bool,
 }
 
-/// A round of a scheme.
+/// Runs one round of a scheme.
 fn measure(options: &Options, scheme: &Scheme, seen: &mut Seen) -> Result<()> {
     let domain = Domain::private(DomainOptions::on(options.cpu))?;
     let name = domain.private_name().ok_or("it is private")?;
@@ -176,7 +176,7 @@ fn measure(options: &Options, scheme: &Scheme, seen: &mut Seen) -> Result<()> {
     Ok(())
 }
 
-/// A scheme's row.
+/// The row of a scheme.
 fn row(options: &Options, scheme: &Scheme, mut seen: Seen) -> Value {
     let late_ns = &mut seen.late_ns;
     late_ns.sort_unstable();
@@ -229,7 +229,7 @@ fn table(options: &Options, rows: &[Value]) {
 
 fn run(options: &Options, schemes: &[&Scheme]) -> Result<()> {
     let mut seen: Vec<_> = schemes.iter().map(|_| Seen::default()).collect();
-    // In turns: what else the machine does changes.
+    // Schemes alternate, because the other load of the machine changes.
     for round in 0..options.rounds {
         for (scheme, seen) in schemes.iter().zip(&mut seen) {
             eprintln!("round {}: {}", round + 1, scheme.name);

@@ -1,4 +1,4 @@
-//! Xvfb on one CPU, with `antiphon run --coop` or without, and hogs beside it.
+//! Xvfb on one CPU, with or without `antiphon run --coop`, and hogs beside it.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use antiphon_linux::die_with_parent;
 
 use crate::{Result, Scheme};
 
-/// A server; ended when it is dropped.
+/// A running server, which is ended when this is dropped.
 pub struct Server {
     child: Child,
     /// The name of the display, as clients use it.
@@ -48,7 +48,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // `antiphon run` passes it on, and ends when Xvfb has.
+        // `antiphon run` passes the signal on, and ends when Xvfb has ended.
         let pid = self.child.id().to_string();
         let told = Command::new("kill").args(["-TERM", &pid]).status();
         assert!(told.is_ok_and(|status| status.success()), "the server is gone");
@@ -56,8 +56,8 @@ impl Drop for Server {
     }
 }
 
-/// Checks that the programs that these schemes need are here; the error is, in one line, what is
-/// missing.
+/// Checks that the programs that these schemes need are installed; the error names, in one line,
+/// what is missing.
 pub fn check(schemes: &[&Scheme]) -> Result<()> {
     for (program, package) in [("taskset", "util-linux"), ("Xvfb", "xvfb")] {
         let mut asked = Command::new(program);
@@ -72,7 +72,7 @@ pub fn check(schemes: &[&Scheme]) -> Result<()> {
     Ok(())
 }
 
-/// The command, built beside this program.
+/// The path of the command, built beside this program.
 fn antiphon() -> Result<PathBuf> {
     let here = std::env::current_exe()?;
     let beside = here.parent().and_then(|examples| examples.parent()).ok_or("no directory")?;
@@ -90,7 +90,7 @@ fn on(cpu: u32, program: &str) -> Command {
     command
 }
 
-/// Programs that want the CPU and know nothing of others; ended when this is dropped.
+/// Programs that use the CPU without cooperating; ended when this is dropped.
 pub struct Hogs(Vec<Child>);
 
 const HOG: &str = "hog";
@@ -112,12 +112,12 @@ impl Drop for Hogs {
     }
 }
 
-/// Whether this process is one.
+/// Returns whether this process is a hog.
 pub fn is_hog() -> bool {
     std::env::args().nth(1).is_some_and(|word| word == HOG)
 }
 
-/// Wants the CPU.
+/// Spins forever.
 pub fn hog() -> ! {
     loop {
         std::hint::spin_loop();

@@ -13,23 +13,23 @@ use x11rb::protocol::sync::{
 
 use crate::{Result, now};
 
-/// A real-time priority: before all programs that share time.
+/// A real-time priority, above all time-sharing threads.
 const PRIORITY: u8 = 50;
 
-/// A number, as the protocol has it.
+/// A number in the protocol's form.
 pub fn int64(number: u64) -> Int64 {
     Int64 { hi: (number >> 32) as i32, lo: number as u32 }
 }
 
 /// The times at which the server has set the counter to 1, 2, 3 and so on.
 pub struct Seen {
-    /// Times of the monotonic clock, in nanoseconds; those that were set at once stand together.
+    /// Times of the monotonic clock, in nanoseconds; steps that happened at once have equal times.
     pub at_ns: Vec<u64>,
-    /// Whether the thread was first in line for its CPU.
+    /// Whether the thread had real-time priority on its CPU.
     pub first: bool,
 }
 
-/// Looks on, from that CPU, until the counter is `last`. Has begun when this returns.
+/// Watches, from that CPU, until the counter is `last`. The watching has begun when this returns.
 pub fn start(
     display: &str,
     cpu: u32,
@@ -39,7 +39,7 @@ pub fn start(
     let (server, _) = x11rb::connect(Some(display))?;
     server.sync_initialize(3, 1)?.reply()?;
     let alarm = server.generate_id()?;
-    // At each step, once: the value waited for goes up by one each time.
+    // Notifies once at each step: the awaited value increases by one each time.
     let asked = CreateAlarmAux::new()
         .counter(counter)
         .value_type(VALUETYPE::ABSOLUTE)

@@ -1,8 +1,8 @@
-//! NAL units of a byte stream (H.264, annex B): what is between start codes, `00 00 01`.
+//! NAL units of a byte stream (H.264, annex B): the bytes between start codes, `00 00 01`.
 
 use std::ops::Range;
 
-/// The type of a NAL unit, by its first byte (table 7-1): as far as a player cares.
+/// The type of a NAL unit, from its first byte (table 7-1), as far as a player needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A part of a picture.
@@ -14,9 +14,9 @@ pub enum Kind {
     Sequence,
     /// Parameters of pictures.
     Picture,
-    /// Partitions of slices, which are not played here.
+    /// Partitions of slices, which are not supported.
     Partition,
-    /// Messages, delimiters, and what is not known.
+    /// Messages, delimiters, and unknown types.
     Other,
 }
 
@@ -25,11 +25,11 @@ pub enum Kind {
 pub struct Nal {
     /// The type of the unit.
     pub kind: Kind,
-    /// `nal_ref_idc`, 0 to 3: 0 if no picture needs this one.
+    /// `nal_ref_idc`, 0 to 3: 0 if no picture needs this unit.
     pub importance: u8,
     /// The place where its start code begins.
     pub start: usize,
-    /// The place of its bytes, without the start code and zeros behind it.
+    /// The range of its bytes, without the start code and trailing zeros.
     pub bytes: Range<usize>,
 }
 
@@ -44,7 +44,7 @@ fn starts(stream: &[u8]) -> impl Iterator<Item = usize> {
     let mut at = 0;
     std::iter::from_fn(move || {
         while at + 3 <= stream.len() {
-            // A byte above 1 is in no start code.
+            // No start code contains a byte above 1.
             if stream[at + 2] > 1 {
                 at += 3;
             } else if stream[at..at + 3] == [0, 0, 1] {
@@ -60,7 +60,7 @@ fn starts(stream: &[u8]) -> impl Iterator<Item = usize> {
 
 fn nal(stream: &[u8], start: usize, end: usize) -> Option<Nal> {
     let first = start + 3;
-    // A zero before the next start code belongs to that, or is padding.
+    // A zero before the next start code belongs to that one, or is padding.
     let last = first + stream[first..end].iter().rposition(|&byte| byte != 0)?;
     let head = stream[first];
     let kind = match head & 31 {
@@ -71,7 +71,7 @@ fn nal(stream: &[u8], start: usize, end: usize) -> Option<Nal> {
         8 => Kind::Picture,
         _ => Kind::Other,
     };
-    // The zero of a longer start code.
+    // Includes the zero of a longer start code.
     let start = start - usize::from(start > 0 && stream[start - 1] == 0);
     Some(Nal { kind, importance: head >> 5 & 3, start, bytes: first..last + 1 })
 }

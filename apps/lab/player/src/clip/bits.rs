@@ -1,14 +1,14 @@
-//! The bits of a NAL unit: fixed lengths and Exp-Golomb codes (H.264, §7.2 and §9.1).
+//! Reads the bits of a NAL unit: fixed lengths and Exp-Golomb codes (H.264, §7.2 and §9.1).
 
-/// Reads the payload of a NAL unit from its front. What is beyond the end reads as `None`.
+/// A reader of a NAL unit's payload, from its front. Reads beyond the end return `None`.
 pub(super) struct Bits {
     bytes: Vec<u8>,
     at: usize,
 }
 
 impl Bits {
-    /// The payload `nal[1..]`, without the bytes that keep start codes out of it (§7.4.1), of
-    /// which at most `limit` are read.
+    /// The payload `nal[1..]`, without the emulation prevention bytes (§7.4.1); at most `limit`
+    /// bytes are read.
     pub(super) fn of(nal: &[u8], limit: usize) -> Self {
         let mut bytes = Vec::with_capacity(limit.min(nal.len()));
         let mut zeros = 0;
@@ -23,7 +23,7 @@ impl Bits {
         Self { bytes, at: 0 }
     }
 
-    /// `u(count)`: at most 32 bits, the first is the highest.
+    /// Reads `u(count)`: at most 32 bits, the highest first.
     pub(super) fn take(&mut self, count: usize) -> Option<u32> {
         let mut value = 0;
         for _ in 0..count {
@@ -34,12 +34,12 @@ impl Bits {
         Some(value)
     }
 
-    /// `u(1)`.
+    /// Reads `u(1)`.
     pub(super) fn flag(&mut self) -> Option<bool> {
         Some(self.take(1)? == 1)
     }
 
-    /// `ue(v)`.
+    /// Reads `ue(v)`.
     pub(super) fn unsigned(&mut self) -> Option<u32> {
         let mut zeros = 0;
         while !self.flag()? {
@@ -51,7 +51,7 @@ impl Bits {
         Some((1 << zeros) - 1 + self.take(zeros)?)
     }
 
-    /// `se(v)`.
+    /// Reads `se(v)`.
     pub(super) fn signed(&mut self) -> Option<i32> {
         let code = i64::from(self.unsigned()?);
         let half = (code + 1) / 2;

@@ -1,12 +1,12 @@
-//! The part of the headers that says when a picture is shown: sequence parameters and slice headers
-//! (H.264, §7.3.2.1.1, §7.3.3, E.1.1), as far as that.
+//! Parses sequence parameters and slice headers (H.264, §7.3.2.1.1, §7.3.3, E.1.1), as far as they
+//! tell when a picture is shown.
 
 use super::bits::Bits;
 use super::{FRAME_TIMES, SIDES};
 
-/// Enough bytes for what is read of either header.
+/// The most bytes of either header that are read.
 const HEADER: usize = 512;
-/// Profiles whose parameters say how colours are stored.
+/// Profiles whose parameters describe how colours are stored.
 const COLOURED: [u32; 12] = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134];
 
 /// Parameters of a sequence.
@@ -14,10 +14,10 @@ const COLOURED: [u32; 12] = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139,
 pub(super) struct Sequence {
     pub(super) width: u32,
     pub(super) height: u32,
-    /// How long a frame is shown, if the stream says so.
+    /// How long a frame is shown, in nanoseconds, if the stream says so.
     pub(super) frame_ns: Option<u64>,
     frame_number_bits: usize,
-    /// `None`: pictures are shown as they are decoded.
+    /// Bits of the order; `None` if pictures are shown as they are decoded.
     order_bits: Option<usize>,
     progressive: bool,
 }
@@ -35,16 +35,16 @@ pub(super) struct Slice {
 /// The pictures that a slice's blocks are predicted from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SliceKind {
-    /// One picture a block.
+    /// One picture for each block.
     P,
-    /// Two.
+    /// Two pictures for each block.
     B,
-    /// None.
+    /// No picture.
     I,
 }
 
 impl Sequence {
-    /// Reads a NAL unit; `Err` with what is not understood.
+    /// Parses a NAL unit; `Err` names what is not supported.
     pub(super) fn read(nal: &[u8]) -> Result<Self, &'static str> {
         let mut bits = Bits::of(nal, HEADER);
         Self::parse(&mut bits).ok_or("sequence parameters that end early")?
@@ -92,7 +92,7 @@ impl Sequence {
     }
 }
 
-/// Whether colours are stored as in the profiles that don't say: the rest of it is skipped.
+/// Whether colours are stored as in the profiles without a description; skips the rest of it.
 fn is_usual(bits: &mut Bits) -> Option<bool> {
     let is_usual = bits.unsigned()? == 1 && bits.unsigned()? == 0 && bits.unsigned()? == 0;
     if !is_usual {
@@ -122,7 +122,7 @@ fn skip_scaling(bits: &mut Bits, size: usize) -> Option<()> {
     Some(())
 }
 
-/// How long a frame is shown, of the usability information (E.1.1).
+/// How long a frame is shown, from the usability information (E.1.1).
 fn timing(bits: &mut Bits) -> Option<Option<u64>> {
     if bits.flag()? && bits.take(8)? == 255 {
         bits.take(32)?;
@@ -145,14 +145,14 @@ fn timing(bits: &mut Bits) -> Option<Option<u64>> {
     }
     let ticks = u64::from(bits.take(32)?);
     let scale = u64::from(bits.take(32)?);
-    // A tick is a field: two of them are a frame.
+    // A tick is a field: two ticks are a frame.
     let frame_ns = (2 * ticks * 1_000_000_000).checked_div(scale);
-    // A time that no frame has is a clock's tick, as of streams whose frames vary.
+    // A time out of bounds is the tick of a clock, as in streams with a variable frame rate.
     Some(frame_ns.filter(|ns| FRAME_TIMES.contains(ns)))
 }
 
 impl Slice {
-    /// Reads a NAL unit of such a sequence; `Err` with what is not understood.
+    /// Parses a NAL unit of a stream with the sequence `of`; `Err` names what is not supported.
     pub(super) fn read(nal: &[u8], idr: bool, of: &Sequence) -> Result<Self, &'static str> {
         let mut bits = Bits::of(nal, HEADER);
         Self::parse(&mut bits, idr, of).ok_or("a slice header that ends early")?
@@ -182,7 +182,7 @@ impl Slice {
     }
 }
 
-/// The places of pictures in display order, from the low bits that slices tell (§8.2.1.1).
+/// Computes the places of pictures in display order, from the low bits in slice headers (§8.2.1.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Order {
     high: i64,

@@ -1,4 +1,4 @@
-//! Clips: a stream of H.264, taken apart into what a player decides about.
+//! Clips: an H.264 stream, parsed into the frames and units that a player decides about.
 //!
 //! ```text
 //!   shown      I0  b1  B2  b3  P4 │ I5  b6  B7  b8  P9 │
@@ -6,14 +6,14 @@
 //!              └── unit ──────────┘
 //! ```
 //!
-//! - A *unit* begins where nothing after needs anything before (an IDR picture).
+//! - A *unit* begins where no later frame needs an earlier one (an IDR picture).
 //! - A frame *needs* the last reference frame that comes before it in the unit. It may not be
-//!   predicted from that, but a decoder counts reference frames, and one that is missing is an
-//!   error unless the stream allows for it (`frame_num`, §7.4.3), which x264's don't.
+//!   predicted from that frame, but a decoder counts reference frames, and a missing one is an
+//!   error unless the stream allows for it (`frame_num`, §7.4.3), which x264's streams don't.
 //! - A unit is *free* if its reference frames come before all others. Then its frames can be
-//!   decoded by importance, and any may be the last; so units of a clip can be decoded in any
-//!   order, a decoder each. In other units, as of most files, a decoder that goes on leaves the
-//!   frames that it passed.
+//!   decoded by importance, and any of them may be the last; so units of a clip can be decoded in
+//!   any order, each by its own decoder. In other units, as of most files, a decoder that goes on
+//!   skips the frames that it has passed.
 
 mod annex_b;
 mod bits;
@@ -32,18 +32,18 @@ use crate::{Error, ffmpeg};
 pub use self::annex_b::{Kind, Nal, nals};
 pub(crate) use self::parts::Outline;
 
-/// How long a frame is shown of which the stream doesn't say.
+/// How long a frame is shown, in nanoseconds, if the stream doesn't say.
 const FRAME_NS: u64 = 1_000_000_000 / 30;
-/// How long one is shown, in nanoseconds, of which it does.
+/// The times for which a stream may show a frame, in nanoseconds.
 pub(crate) const FRAME_TIMES: RangeInclusive<u64> = 1_000_000..=10_000_000_000;
-/// Width and height of a picture, in pixels.
+/// Allowed widths and heights of a picture, in pixels.
 pub(crate) const SIDES: RangeInclusive<u32> = 1..=1 << 14;
-/// Frames of a clip at the most: four hours at 60 Hz.
+/// The most frames of a clip: four hours at 60 Hz.
 pub(crate) const MOST_FRAMES: usize = 1 << 20;
-/// Bytes of a clip at the most: all of it is kept in memory.
+/// The most bytes of a clip, all of which are kept in memory.
 const MOST_BYTES: u64 = if cfg!(test) { 1 << 26 } else { 1 << 31 };
 
-/// A frame's temporal layer, from the least important one.
+/// A frame's temporal layer; the least important one is the smallest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
     /// `b`: no other frame needs it.
@@ -52,16 +52,16 @@ pub enum Layer {
     Bidirectional,
     /// `P`: predicted from the past.
     Predicted,
-    /// `I`: it stands alone.
+    /// `I`: it needs no other frame.
     Intra,
 }
 
 impl Layer {
-    /// All of them, the most important first.
+    /// All layers, the most important first.
     pub const ALL: [Self; 4] =
         [Self::Intra, Self::Predicted, Self::Bidirectional, Self::Disposable];
 
-    /// A letter, as figures have it: `I`, `P`, `B` or `b`.
+    /// The layer's letter, as in figures: `I`, `P`, `B` or `b`.
     pub const fn letter(self) -> char {
         match self {
             Self::Intra => 'I',
@@ -77,26 +77,26 @@ impl Layer {
 pub struct Frame {
     /// How important it is.
     pub layer: Layer,
-    /// Its unit's number.
+    /// The number of its unit.
     pub unit: usize,
-    /// Its number in the clip in the order in which frames are shown.
+    /// Its number in the clip, in display order.
     pub shown: usize,
-    /// The frame (in decode order) that must have been decoded before it.
+    /// The frame (in decode order) that must be decoded before it.
     pub needs: Option<usize>,
-    /// The place of its bytes in the stream, with its parameters.
+    /// The range of its bytes in the stream, with its parameters.
     pub bytes: Range<usize>,
 }
 
-/// Frames that stand alone together.
+/// A closed group of frames: none of them needs a frame of another unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
     /// Its frames, in decode order.
     pub frames: Range<usize>,
-    /// Its frames may be decoded by importance: see the module.
+    /// Whether its frames may be decoded by importance: see the module.
     pub is_free: bool,
 }
 
-/// A stream and its frames.
+/// A parsed stream.
 #[derive(Clone, Debug)]
 pub struct Clip {
     bytes: Bytes,
@@ -109,41 +109,41 @@ pub struct Clip {
 /// The bytes of a clip.
 #[derive(Clone, Debug)]
 enum Bytes {
-    /// All of the stream.
+    /// The whole stream.
     Whole(Vec<u8>),
-    /// The bytes of the frames that are there.
+    /// The bytes of those frames that have arrived.
     Parts(Parts),
 }
 
 impl Clip {
-    /// The clip of a file: a byte stream as it is (`.h264`, `.264`), any other by way of `ffmpeg`,
-    /// which takes the first video stream of it. Blocks until that is done.
+    /// Opens the clip of a file: a byte stream directly (`.h264`, `.264`), any other file through
+    /// `ffmpeg`, which extracts its first video stream. Blocks until that is done.
     ///
     /// # Errors
     ///
-    /// The file can't be read, `ffmpeg` is needed and is not there or fails, or as in
+    /// The file can't be read; `ffmpeg` is needed and is missing or fails; those of
     /// [`Clip::parse`]; also for more than 2 GiB, which would all be kept in memory.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let is_plain = path.extension().is_some_and(|e| e == "h264" || e == "264");
-        // One more is too many.
+        // One byte more is read, to detect a longer stream.
         let video = || ffmpeg::video(path, MOST_BYTES + 1);
         if is_plain { Self::read(path) } else { Self::parse_some(video()?) }
     }
 
-    /// The clip of a file that is a byte stream.
+    /// Opens the clip of a file that is a byte stream.
     ///
     /// # Errors
     ///
-    /// As in [`Clip::open`].
+    /// The file can't be read; those of [`Clip::parse`]; also for more than 2 GiB.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(Error::file(path))?;
         let mut stream = Vec::new();
-        // It may be no file, and never end.
+        // The path may be a device or a pipe that never ends.
         file.take(MOST_BYTES + 1).read_to_end(&mut stream).map_err(Error::file(path))?;
         Self::parse_some(stream)
     }
 
-    /// The clip of a byte stream that may have been too long.
+    /// Parses a byte stream that may be too long.
     fn parse_some(stream: Vec<u8>) -> Result<Self, Error> {
         if stream.len() as u64 > MOST_BYTES {
             return Err(Error::Stream("more than 2 GiB of it", MOST_BYTES as usize));
@@ -151,12 +151,12 @@ impl Clip {
         Self::parse(stream)
     }
 
-    /// The clip of a byte stream.
+    /// Parses a byte stream.
     ///
     /// # Errors
     ///
-    /// [`Error::Stream`] if it has no whole unit, more than 2²⁰ frames, or what a player here
-    /// doesn't know: fields, partitions, an order of pictures of type 1.
+    /// [`Error::Stream`] if it has no whole unit, more than 2²⁰ frames, or features that are not
+    /// supported: fields, partitions, an order of pictures of type 1.
     pub fn parse(stream: Vec<u8>) -> Result<Self, Error> {
         let mut reader = Reader::default();
         for nal in nals(&stream) {
@@ -178,7 +178,7 @@ impl Clip {
         &self.units
     }
 
-    /// The bytes of a frame, with the parameters that come before it; none if it is not there.
+    /// The bytes of a frame, with the parameters that precede it; empty if it has not arrived.
     pub fn coded(&self, frame: usize) -> &[u8] {
         match &self.bytes {
             Bytes::Whole(stream) => &stream[self.frames[frame].bytes.clone()],
@@ -206,7 +206,7 @@ impl Clip {
     }
 }
 
-/// A frame of which the order is not known yet.
+/// A frame whose place in display order is not known yet.
 struct Found {
     layer: Layer,
     unit: usize,
@@ -214,14 +214,14 @@ struct Found {
     start: usize,
 }
 
-/// Takes a stream apart.
+/// The parser of a stream.
 #[derive(Default)]
 struct Reader {
     sequence: Option<Sequence>,
     order: Order,
     found: Vec<Found>,
     units: usize,
-    /// The place where the units of the next frame begin.
+    /// The place where the NAL units of the next frame begin.
     pending: Option<usize>,
 }
 
@@ -256,7 +256,7 @@ impl Reader {
             self.units += 1;
             self.order = Order::default();
         } else if self.units == 0 {
-            // Frames before the first unit need frames that are not there.
+            // Frames before the first unit need frames that are missing.
             return;
         }
         let layer = match slice.kind {
@@ -280,7 +280,7 @@ impl Reader {
     }
 }
 
-/// Frames and units of what was found, whose units are numbered without a gap.
+/// The frames and units of the parsed stream; units are numbered without gaps.
 fn arrange(all: &[Found], end: usize) -> (Vec<Frame>, Vec<Unit>) {
     let mut by_place: Vec<usize> = (0..all.len()).collect();
     by_place.sort_by_key(|&index| (all[index].unit, all[index].place));

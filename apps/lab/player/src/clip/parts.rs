@@ -1,12 +1,12 @@
-//! Clips whose frames are known, and whose bytes are not there, or come later.
+//! Clips whose frames are known, but whose bytes are absent or arrive later.
 
 use super::{Bytes, Clip, Found, Layer};
 
-/// The bytes of frames that are there.
+/// The bytes of the frames that have arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Parts {
     head: Vec<u8>,
-    /// Empty where they are not.
+    /// The bytes of each frame; empty if they are absent.
     frames: Vec<Box<[u8]>>,
     held: usize,
 }
@@ -21,18 +21,18 @@ impl Parts {
     }
 }
 
-/// A frame without its bytes.
+/// The description of a frame without its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outline {
     pub(crate) layer: Layer,
-    /// A unit begins with it.
+    /// Whether a unit begins with it.
     pub(crate) is_first: bool,
-    /// How far its place in display order is from that in decode order.
+    /// Its place in display order, less its place in decode order.
     pub(crate) offset: i16,
 }
 
 impl Clip {
-    /// The clip of a stream whose frames come later: by [`Clip::put`].
+    /// The clip of a stream whose frames arrive later, by [`Clip::put`].
     pub(crate) fn announced(
         head: Vec<u8>,
         outlines: &[Outline],
@@ -55,14 +55,14 @@ impl Clip {
         Self { bytes, frames, units, size, frame_ns }
     }
 
-    /// The clip without the bytes of its frames; where they are in the stream is still known.
+    /// The clip without the bytes of its frames; their ranges in the stream are kept.
     pub(crate) fn without_bytes(self) -> Self {
         let (head, frames) = (self.head().to_vec(), vec![Box::default(); self.frames.len()]);
         Self { bytes: Bytes::Parts(Parts { head, frames, held: 0 }), ..self }
     }
 
-    /// The outlines of the frames, in decode order; `None` if one is shown further from its place
-    /// in decode order than an outline can tell.
+    /// The outlines of the frames, in decode order; `None` if a frame's display place is too far
+    /// from its decode place for an outline.
     pub(crate) fn outlines(&self) -> Option<Vec<Outline>> {
         let outline = |(index, frame): (usize, &super::Frame)| {
             let offset = i16::try_from(frame.shown as i64 - index as i64).ok()?;
@@ -72,17 +72,17 @@ impl Clip {
         self.frames.iter().enumerate().map(outline).collect()
     }
 
-    /// Its frames come one by one, and may never come.
+    /// Returns whether its frames arrive one by one, and may never arrive.
     pub(crate) fn is_in_parts(&self) -> bool {
         matches!(self.bytes, Bytes::Parts(_))
     }
 
-    /// The bytes of a frame are there, or it has none.
+    /// Returns whether the bytes of a frame are present.
     pub(crate) fn has(&self, frame: usize) -> bool {
         !self.coded(frame).is_empty()
     }
 
-    /// How many bytes of frames are there that have come.
+    /// Number of bytes held of frames that have arrived.
     pub(crate) fn held(&self) -> usize {
         match &self.bytes {
             Bytes::Whole(_) => 0,
@@ -90,7 +90,8 @@ impl Clip {
         }
     }
 
-    /// The bytes of a frame have come, or with none of them are of no use any more.
+    /// Stores the bytes of a frame that has arrived; an empty vector frees those that are no longer
+    /// of use.
     pub(crate) fn put(&mut self, frame: usize, bytes: Vec<u8>) {
         if let Bytes::Parts(parts) = &mut self.bytes {
             let bytes = bytes.into_boxed_slice();

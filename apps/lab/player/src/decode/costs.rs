@@ -1,19 +1,19 @@
-//! The cost of each frame of a clip: for decoders that only spend the time.
+//! The costs of a clip's frames, for decoders that only spend the time.
 
 use std::time::Instant;
 
 use super::{Decode, Progress, UnitId};
 use crate::{Clip, Error};
 
-/// A trace: nanoseconds for each frame, in decode order.
+/// The cost of each frame in nanoseconds, in decode order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Costs {
     ns: Vec<u64>,
 }
 
 impl Costs {
-    /// Half the same for each frame, half by how long it is coded; `mean_ns` in the mean. The same
-    /// for each frame of a clip that is yet to come.
+    /// Costs with mean `mean_ns`: one half is equal for all frames, the other is proportional to
+    /// the coded length. All frames of a clip whose bytes are yet to come cost the same.
     ///
     /// # Errors
     ///
@@ -23,15 +23,15 @@ impl Costs {
         let total: u128 = sizes.iter().sum();
         let count = sizes.len() as u128;
         let mean = u128::from(mean_ns);
-        // At most `mean_ns * count`, of a count of frames that are in memory.
-        // Of frames that are yet to come nothing is known but that.
+        // The result is at most `mean_ns * count`, and the frames are in memory, so it fits. For
+        // frames that are yet to come, only the mean is known.
         let by_size = |size: &u128| (mean * size * count).checked_div(total).unwrap_or(mean);
         let of = |size: &u128| ((mean + by_size(size)) / 2) as u64;
         Self::measured(sizes.iter().map(of).collect(), clip)
     }
 
-    /// The time that `decoder` takes here for each frame: the least of `tries` times, because the
-    /// rest of a longer time is due to other programs. Blocks for as long.
+    /// Measures the time of `decoder` for each frame: the least of `tries` times, because longer
+    /// times are due to other programs. Blocks for as long.
     ///
     /// # Errors
     ///
@@ -54,11 +54,11 @@ impl Costs {
         Self::measured(ns, clip)
     }
 
-    /// Costs as they were measured.
+    /// Costs that were measured elsewhere.
     ///
     /// # Errors
     ///
-    /// [`Error::Parameter`] if there is not one for each frame of the clip, or one is 0.
+    /// [`Error::Parameter`] if there is not one cost for each frame of the clip, or one is 0.
     pub fn measured(ns: Vec<u64>, clip: &Clip) -> Result<Self, Error> {
         if ns.len() != clip.frames().len() {
             return Err(Error::Parameter("a trace needs one cost for each frame"));

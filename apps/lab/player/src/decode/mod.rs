@@ -1,16 +1,16 @@
-//! Decoders: what makes pictures of coded frames.
+//! Decoders: convert coded frames to pictures.
 //!
-//! | decoder | what it is |
+//! | decoder | description |
 //! |---|---|
-//! | [`OpenH264`] | Cisco's library, loaded when it is asked for: real pictures |
+//! | [`OpenH264`] | Cisco's library, loaded on demand: real pictures |
 //! | [`Synthetic`] | spends the time of a clip's trace, and draws only the counter |
-//! | [`Costly`] | another decoder, which spends the time of a trace as well |
+//! | [`Costly`] | wraps another decoder, and spends the time of a trace as well |
 //!
-//! A player decodes frames of different units in any order, so a decoder keeps what each unit in
-//! flight needs; and it wants each picture at once, to show it when it likes, where most decoders
-//! hold pictures back until they can put them out in display order. OpenH264's "no delay" form
-//! gives each picture as it is decoded; libavcodec has no such form (it discards pictures that come
-//! after one that is shown later), and its licence depends on how it was built.
+//! A player decodes frames of different units in any order, so a decoder keeps the state of each
+//! unit in flight. A player also needs each picture at once, to show it when it chooses, where most
+//! decoders hold pictures back until they can put them out in display order. OpenH264's "no delay"
+//! form returns each picture as it is decoded; libavcodec has no such form (it discards pictures
+//! that come after one that is shown later), and its licence depends on how it was built.
 
 mod costs;
 mod openh264;
@@ -23,7 +23,7 @@ pub use self::costs::Costs;
 pub use self::openh264::OpenH264;
 pub use self::synthetic::{Costly, Synthetic, spin};
 
-/// How far a frame is.
+/// The result of one call to decode a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Progress {
@@ -33,35 +33,35 @@ pub enum Progress {
     Done(Picture),
 }
 
-/// A unit of a clip, in a pass over the clip.
+/// A unit of a clip, in one pass over the clip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UnitId {
-    /// 0 the first time.
+    /// The number of the pass, from 0.
     pub pass: u64,
-    /// Its number in the clip.
+    /// The unit's number in the clip.
     pub unit: usize,
 }
 
 /// A decoder of one clip.
 pub trait Decode {
-    /// Decodes a frame of the clip, or a piece of it. A frame that it needs was decoded in the same
-    /// pass, and of frames that follow each other without being [free](crate::clip::Unit::is_free)
-    /// none comes after a later one.
+    /// Decodes a frame of the clip, or a piece of it. The frame that it needs must have been
+    /// decoded in the same pass. In units that are not [free](crate::clip::Unit::is_free), no frame
+    /// may come after a later one.
     ///
     /// # Errors
     ///
-    /// [`Error::Decoder`]: the frame is lost, and what needs it.
+    /// [`Error::Decoder`]: the frame is lost, with the frames that need it.
     fn decode(&mut self, clip: &Clip, frame: usize, pass: u64) -> Result<Progress, Error>;
 
-    /// No more of this unit is decoded.
+    /// Tells that no more frames of this unit are decoded.
     fn close(&mut self, clip: &Clip, unit: UnitId);
 
-    /// The name of the decoder, for reports: a synthetic one says that it is.
+    /// The name of the decoder, for reports. A synthetic decoder's name says that it is one.
     fn name(&self) -> String;
 }
 
 /// The decoder of this machine: [`OpenH264`], or where that is not installed, a [`Synthetic`]
-/// decoder that spins for as long as frames of a clip take, `mean_ns` in the mean.
+/// decoder that spins for the typical times of a clip's frames, `mean_ns` on average.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
-//! Cisco's OpenH264, of the system: `libopenh264-7` of Debian 12, or a later one.
+//! Cisco's OpenH264 as a system library: `libopenh264-7` of Debian 12, or a later one.
 //!
-//! Its decoder takes B-pyramids, and puts each picture out as soon as it is decoded. It refuses a
-//! frame when a reference frame before it is missing, also one from which nothing is predicted;
-//! hence what a [`Frame`](crate::clip::Frame) needs.
+//! Its decoder supports B-pyramids, and puts each picture out as soon as it is decoded. It refuses
+//! a frame when a reference frame before it is missing, even one from which nothing is predicted;
+//! hence the meaning of `needs` in [`Frame`](crate::clip::Frame).
 
 use std::collections::HashMap;
 
@@ -14,11 +14,11 @@ use super::{Decode, Progress, UnitId};
 use crate::picture::Picture;
 use crate::{Clip, Error};
 
-/// Names of the library whose decoder's interface is that of the bindings: 2.3 and 2.4 have the
+/// Names of the library versions whose decoder interface matches the bindings: 2.3 and 2.4 have the
 /// first, 2.5 and 2.6 the second.
 const NAMES: [&str; 2] = ["libopenh264.so.8", "libopenh264.so.7"];
 
-/// A decoder for each unit in flight.
+/// Cisco's decoder: one instance for each unit in flight.
 pub struct OpenH264 {
     name: &'static str,
     free: Vec<Decoder>,
@@ -26,11 +26,11 @@ pub struct OpenH264 {
 }
 
 impl OpenH264 {
-    /// Loads the library, which is found as any other library is.
+    /// Loads the library, which the system's loader finds.
     ///
     /// # Errors
     ///
-    /// [`Error::NoDecoder`] if it is not installed, or makes no decoder.
+    /// [`Error::NoDecoder`] if it is not installed, or can't create a decoder.
     pub fn load() -> Result<Self, Error> {
         let mut said = String::new();
         for name in NAMES {
@@ -44,7 +44,7 @@ impl OpenH264 {
         Err(Error::NoDecoder(said))
     }
 
-    /// Takes the parameters of `clip` into a decoder, for streams that tell them once.
+    /// Passes the parameters of `clip` to a decoder, for streams that contain them only once.
     fn open(&mut self, clip: &Clip) -> Result<Decoder, String> {
         let mut decoder = match self.free.pop() {
             Some(decoder) => decoder,
@@ -57,7 +57,7 @@ impl OpenH264 {
     }
 }
 
-/// The rows of a plane, without what is behind each.
+/// Copies the rows of a plane, without the padding after each.
 fn plane(bytes: &[u8], stride: usize, width: usize, height: usize) -> Vec<u8> {
     let mut plane = Vec::with_capacity(width * height);
     for row in bytes.chunks(stride).take(height) {
@@ -100,7 +100,7 @@ impl Decode for OpenH264 {
     }
 
     fn close(&mut self, _: &Clip, unit: UnitId) {
-        // The first frame of the unit that it decodes next makes it forget this one.
+        // The first frame of its next unit resets the decoder.
         self.free.extend(self.busy.remove(&unit));
     }
 

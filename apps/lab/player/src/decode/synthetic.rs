@@ -1,4 +1,4 @@
-//! Decoders that spend time as a trace says, in pieces.
+//! Decoders that spend the time of a trace, in pieces.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -8,10 +8,10 @@ use crate::counter;
 use crate::picture::Picture;
 use crate::{Clip, Error};
 
-/// The longest piece in which a frame is decoded, in nanoseconds.
+/// The longest piece of a frame's decoding, in nanoseconds.
 const PIECE_NS: u64 = 250_000;
 
-/// Computes for `ns` nanoseconds, and nothing else.
+/// Spins for `ns` nanoseconds.
 pub fn spin(ns: u64) {
     let start = Instant::now();
     while (start.elapsed().as_nanos() as u64) < ns {
@@ -19,7 +19,7 @@ pub fn spin(ns: u64) {
     }
 }
 
-/// The costs that are left, of frames that have been begun.
+/// The remaining costs of frames that have been begun.
 struct Spending<F> {
     costs: Costs,
     spend: F,
@@ -27,7 +27,7 @@ struct Spending<F> {
 }
 
 impl<F: FnMut(u64)> Spending<F> {
-    /// Spends a piece; whether the frame has cost all that it is to.
+    /// Spends a piece; returns whether the whole cost of the frame is spent.
     fn piece(&mut self, frame: usize, pass: u64) -> bool {
         let left = self.left.entry((pass, frame)).or_insert_with(|| self.costs.of(frame));
         let piece = PIECE_NS.min(*left);
@@ -46,14 +46,14 @@ impl<F: FnMut(u64)> Spending<F> {
     }
 }
 
-/// Spends the time of a trace, and draws the [counter](crate::counter) alone.
+/// A decoder that spends the time of a trace, and draws only the [counter](crate::counter).
 pub struct Synthetic<F> {
     spending: Spending<F>,
 }
 
 impl<F: FnMut(u64)> Synthetic<F> {
-    /// A decoder with `costs` of its clip; `spend` computes for that many nanoseconds, as [`spin`]
-    /// does.
+    /// A decoder with `costs` of its clip; `spend` computes for a number of nanoseconds, as
+    /// [`spin`] does.
     pub fn new(costs: Costs, spend: F) -> Self {
         Self { spending: Spending { costs, spend, left: HashMap::new() } }
     }
@@ -65,7 +65,7 @@ impl<F: FnMut(u64)> Decode for Synthetic<F> {
             return Ok(Progress::More);
         }
         let mut picture = Picture::gray(counter::ROOM.0, counter::ROOM.1);
-        // The counter has 16 bits, and starts again after them.
+        // The counter has 16 bits, and then starts again.
         counter::draw(&mut picture, clip.frames()[frame].shown as u16);
         Ok(Progress::Done(picture))
     }
@@ -79,14 +79,14 @@ impl<F: FnMut(u64)> Decode for Synthetic<F> {
     }
 }
 
-/// Another decoder that spends the time of a trace first.
+/// A decoder that spends the time of a trace before another decoder runs.
 pub struct Costly<D, F> {
     decoder: D,
     spending: Spending<F>,
 }
 
 impl<D: Decode, F: FnMut(u64)> Costly<D, F> {
-    /// `decoder`, with `costs` of its clip; `spend` computes for that many nanoseconds.
+    /// Wraps `decoder`, with `costs` of its clip; `spend` computes for a number of nanoseconds.
     pub fn new(decoder: D, costs: Costs, spend: F) -> Self {
         Self { decoder, spending: Spending { costs, spend, left: HashMap::new() } }
     }

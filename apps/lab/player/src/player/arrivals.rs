@@ -1,8 +1,8 @@
-//! Frames whose bytes come while their clip is played.
+//! Frames whose bytes arrive while their clip is played.
 //!
-//! A frame that was taken in and whose bytes are not there is *parked*, and so is what needs it: no
-//! event is theirs but their expiry, until the bytes come. What comes too late to be decoded is
-//! forgotten.
+//! A frame that was taken in but whose bytes are missing is *parked*, with the frames that need it:
+//! their only event is the expiry, until the bytes arrive. Bytes that arrive too late to be decoded
+//! are discarded.
 
 use super::{Flight, Player};
 use crate::clip::Layer;
@@ -11,14 +11,14 @@ use crate::picture::Screen;
 use crate::program::Timeline;
 
 impl<D: Decode, S: Screen> Player<D, S> {
-    /// The bytes of a frame of the clip have come; its layer, if they are of use.
+    /// Takes the bytes of a frame of the clip; returns its layer, if they are of use.
     pub(crate) fn arrive(
         &mut self,
         frame: usize,
         bytes: Vec<u8>,
         timeline: &mut dyn Timeline,
     ) -> Option<Layer> {
-        // A clip that comes is played once.
+        // A clip that arrives is played only once.
         let number = frame as u64;
         let is_to_come = number >= self.next && !self.is_received();
         let waits = self.waiting(number);
@@ -32,7 +32,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
         Some(self.schedule.layer(number))
     }
 
-    /// No more bytes come, though frames are missing: it plays what it has.
+    /// Ends the arrivals although frames are missing: the player plays what it has.
     pub(crate) fn cut(&mut self, timeline: &mut dyn Timeline) {
         let clip = self.schedule.clip();
         let last = (self.next as usize..clip.frames().len()).rev().find(|&frame| clip.has(frame));
@@ -47,18 +47,18 @@ impl<D: Decode, S: Screen> Player<D, S> {
         }
     }
 
-    /// The bytes of frames that wait here, or will.
+    /// Number of bytes held of frames that are not decoded yet.
     pub(crate) fn held_bytes(&self) -> usize {
         self.schedule.clip().held()
     }
 
-    /// Whether there is something to decode.
+    /// Returns whether the bytes of a frame are present.
     pub(super) fn has_come(&self, number: u64) -> bool {
         let clip = self.schedule.clip();
         !clip.is_in_parts() || clip.has(self.schedule.split(number).0)
     }
 
-    /// A frame is decoded: what waits for it, and is there, goes on.
+    /// A frame is decoded: parked frames that need it go on, if their bytes are present.
     pub(super) fn unpark_after(&mut self, number: u64, timeline: &mut dyn Timeline) {
         if self.parked.is_empty() {
             return;

@@ -1,13 +1,13 @@
 //! A player: Priority-Progress over the CPU.
 //!
-//! | event | kind | when | what |
+//! | event | kind | time | action |
 //! |---|---|---|---|
-//! | receive | timer | a look-ahead before | takes frames in: a decode and an expiry each |
+//! | receive | timer | a look-ahead before | takes frames in: a decode and an expiry for each |
 //! | decode | best effort | by [importance](crate::importance) | decodes; submits the display |
-//! | expire | timer | when it is of no use any more | takes the decode back: the frame is dropped |
+//! | expire | timer | when it is no longer of use | cancels the decode: the frame is dropped |
 //! | display | timer | start + time in the clip | shows the picture |
 //!
-//! What a frame does, after figure 3 of the document:
+//! The states of a frame, after figure 3 of the document:
 //!
 //! ```text
 //!            receive            decoded in time            display
@@ -17,20 +17,21 @@
 //!                      └── expired, refused, or what it needs is ► dropped
 //! ```
 //!
-//! - PLAY-1: a frame is decoded after what it needs; what needs a frame that is dropped is dropped
-//!   with it.
+//! - PLAY-1: a frame is decoded after the frame that it needs; with a dropped frame, those that
+//!   need it are dropped.
 //! - PLAY-2: no frame is shown before its time, after a later one, or when it was decoded late:
-//!   what is shown is late by the tardiness of the loop only.
-//! - PLAY-3: nothing is estimated. What is dropped follows from what was done in time.
+//!   frames are shown late only by the tardiness of the loop.
+//! - PLAY-3: nothing is estimated. Which frames are dropped follows from what was done in time.
 //!
-//! The differences from figure 3: the expiry stays until a frame is *decoded*, so one that is begun
-//! and too late is given up; and a frame that others need is dropped with the last of them. Until
-//! then it waits, but for no more than its time is it more important than what can be shown.
+//! The differences from figure 3: the expiry stays until a frame is *decoded*, so a frame that was
+//! begun but is too late is given up; and a frame that others need is dropped with the last of
+//! them. Until then it waits, but only until its own due time does it come before frames that can
+//! be shown.
 //!
-//! In units that are not [free](crate::clip::Unit::is_free), frames are decoded as they are coded,
-//! and a player that needs time drops details early instead: a `b` expires when the time that is
-//! left until it is due is less than what its rank would be ahead of the rest. So both kinds of
-//! units lose the same ranks when a group is behind by the same time.
+//! In units that are not [free](crate::clip::Unit::is_free), frames are decoded in the order of
+//! coding, and a player that needs time drops details early instead: a `b` expires when the time
+//! left until it is due is less than the advance that its rank would have over the rest. So both
+//! kinds of units lose the same ranks when a group is behind by the same time.
 
 mod arrivals;
 mod options;
@@ -49,14 +50,14 @@ use crate::program::{Act, Job, Program, Timeline};
 
 /// A frame in flight.
 enum Flight {
-    /// A frame that is not decoded, with the importance that it has by now.
+    /// Not decoded yet, with its current importance.
     Waiting(u64),
     Decoded(Picture),
-    /// Decoded, and with the screen, which shows it by itself.
+    /// Decoded, and held by the screen, which shows it by itself.
     Kept,
 }
 
-/// How long after its due time a frame that the screen is to show is looked for again, in
+/// How long after its due time the player checks again whether the screen has shown a frame, in
 /// nanoseconds.
 const KEPT_NS: u64 = 1_000_000;
 
@@ -70,24 +71,24 @@ pub struct Player<D, S> {
     flights: BTreeMap<u64, Flight>,
     /// Decoded frames that others may need, of units in flight.
     references: BTreeSet<u64>,
-    /// How many frames are neither decoded nor dropped, by unit in flight.
+    /// Number of frames that are neither decoded nor dropped, by unit in flight.
     open: BTreeMap<UnitId, usize>,
-    /// Frames that wait for their bytes, or for the frame that they need which does: they have no
-    /// event but their expiry.
+    /// Frames that wait for their bytes, or for a needed frame that does: their only event is the
+    /// expiry.
     parked: BTreeSet<u64>,
-    /// The first frame that was not taken in.
+    /// The first frame that was not taken in yet.
     next: u64,
-    /// The first frame that is not to be taken in, if there is one.
+    /// The first frame that will not be taken in, if there is one.
     end: Option<u64>,
     last_shown: Option<u64>,
-    /// Its screen was closed.
+    /// Whether its screen was closed.
     is_stopped: bool,
     report: Report,
 }
 
 impl<D: Decode, S: Screen> Player<D, S> {
-    /// A player that is to show `clip` on `screen`. The first frame is due a look-ahead after it
-    /// has been started.
+    /// A player that shows `clip` on `screen`. The first frame is due one look-ahead after the
+    /// start.
     pub fn new(clip: Arc<Clip>, decoder: D, screen: S, options: Options) -> Self {
         let report = Report { decoder: decoder.name(), ..Report::default() };
         let schedule = Schedule::new(clip, &options);
@@ -108,7 +109,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
         }
     }
 
-    /// The frames that it has shown by now.
+    /// The frames shown so far.
     pub fn report(&self) -> &Report {
         &self.report
     }
@@ -123,7 +124,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
         &self.decoder
     }
 
-    /// Whether it has shown or dropped all that it is to play, or its screen was closed.
+    /// Returns whether it has shown or dropped all frames, or its screen was closed.
     pub fn is_over(&self) -> bool {
         self.is_received() && self.flights.is_empty()
     }
@@ -132,7 +133,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
         self.is_stopped || self.end.is_some_and(|end| self.next >= end)
     }
 
-    /// Takes in what is within the look-ahead, and some more, so that it need not wake for each.
+    /// Takes in the frames within the look-ahead, and some more, so that it need not wake for each.
     fn receive(&mut self, timeline: &mut dyn Timeline) {
         self.look_at_screen(timeline);
         let until_ns = timeline.now_ns() + self.schedule.batch_ns();
@@ -148,7 +149,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
         }
     }
 
-    /// Stops if the screen was closed; notes if it is of no use any more.
+    /// Stops if the screen was closed; records its fault, if it has one.
     fn look_at_screen(&mut self, timeline: &mut dyn Timeline) {
         if self.report.screen_fault.is_none() {
             self.report.screen_fault = self.screen.fault();
@@ -195,8 +196,8 @@ impl<D: Decode, S: Screen> Player<D, S> {
         timeline.best_effort(importance, Job { act: Act::Prepare, number });
     }
 
-    /// Drops a late frame, or if others need it, makes it wait with less importance, so that it is
-    /// not in the way of frames that can be on time.
+    /// Drops a late frame. If others need it, it waits with less importance, so that it does not
+    /// delay frames that can be on time.
     fn expire(&mut self, number: u64, timeline: &mut dyn Timeline) {
         let Some(importance) = self.waiting(number) else { return };
         let now_ns = timeline.now_ns();
@@ -210,7 +211,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
         timeline.timer(next_ns, Job { act: Act::Expire, number });
     }
 
-    /// The importance of a frame that waits.
+    /// The importance of a waiting frame; `None` if it does not wait.
     fn waiting(&self, number: u64) -> Option<u64> {
         match self.flights.get(&number) {
             Some(&Flight::Waiting(importance)) => Some(importance),
@@ -234,7 +235,8 @@ impl<D: Decode, S: Screen> Player<D, S> {
                 self.parked.insert(number);
                 return;
             }
-            // PLAY-1: what it needs is late, or the loop has no order of equals.
+            // PLAY-1: the frame that it needs is late, or the loop does not order events of equal
+            // importance.
             return self.wait(number, importance.max(before + 1), timeline);
         }
         let (frame, pass) = self.schedule.split(number);
@@ -283,7 +285,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
         self.unpark_after(number, timeline);
     }
 
-    /// Drops a frame that waits, and what needs it.
+    /// Drops a waiting frame, and those that need it.
     fn drop_frame(&mut self, number: u64, timeline: &mut dyn Timeline) {
         let end = self.schedule.unit_end(number);
         let mut gone = BTreeSet::from([number]);
@@ -306,7 +308,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
         self.settle(number);
     }
 
-    /// A frame is decoded or dropped: with the last one, the decoder can forget its unit.
+    /// A frame is decoded or dropped: after the last one, the decoder can forget the unit.
     fn settle(&mut self, number: u64) {
         self.forget_bytes(number);
         let unit = self.schedule.unit(number);
@@ -336,7 +338,8 @@ impl<D: Decode, S: Screen> Player<D, S> {
         self.look_at_screen(timeline);
     }
 
-    /// Counts what the screen has shown by itself; looks again for this frame if it has not.
+    /// Counts the frames that the screen has shown by itself; checks later if this frame is not
+    /// among them.
     fn collect(&mut self, number: u64, timeline: &mut dyn Timeline) {
         while let Some(kept) = self.screen.kept() {
             self.flights.remove(&kept.id);

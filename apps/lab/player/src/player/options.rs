@@ -2,25 +2,26 @@
 
 use crate::importance::Scale;
 
-/// How a player plays.
+/// The options of a player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The look-ahead; programs of a group share it.
     pub scale: Scale,
-    /// How long before its time a frame is dropped that is not decoded, in nanoseconds: what
-    /// remains would not suffice for most frames, and a frame begun too late is work for nothing.
+    /// How long before its due time a frame that is not decoded is dropped, in nanoseconds: the
+    /// remaining time would not suffice for most frames, and work on a frame begun too late is
+    /// wasted.
     pub margin_ns: u64,
-    /// Another one for each player of a group: of frames that are due at once, players lose those
-    /// of different times, and all of them as many.
+    /// A different number for each player of a group: of frames that are due at the same time,
+    /// players then lose different ones, and each loses as many.
     pub phase: u64,
-    /// How often the clip is played; `None`: until the loop stops.
+    /// Number of times that the clip is played; `None`: until the loop stops.
     pub passes: Option<u64>,
-    /// Pictures have a [counter](crate::counter), which is to be read when they are shown.
+    /// Whether pictures have a [counter](crate::counter), which is read when they are shown.
     pub has_counter: bool,
 }
 
 impl Default for Options {
-    /// Once, without a counter, with the usual look-ahead and a margin of 2 ms.
+    /// One pass, without a counter, with the usual look-ahead and a margin of 2 ms.
     fn default() -> Self {
         Self {
             scale: Scale::default(),

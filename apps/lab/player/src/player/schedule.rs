@@ -1,5 +1,5 @@
-//! The times when each frame of a clip that is played again and again arrives, is due, and expires;
-//! and how important it is. A frame's number is its place in decode order, over all passes.
+//! The schedule of a clip that is played repeatedly: when each frame arrives, is due and expires,
+//! and its importance. A frame's number is its place in decode order, over all passes.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use crate::clip::{Clip, Layer};
 use crate::decode::UnitId;
 use crate::importance::{Rank, Scale, spread};
 
-/// The times of a frame that are the same in each pass, in nanoseconds after the pass begins.
+/// The times of a frame that are equal in each pass, in nanoseconds after the pass begins.
 struct Frame {
     rank: Rank,
     due_ns: u64,
-    /// The last time at which it, or what needs it, is due.
+    /// The last time at which the frame, or one that needs it, is due.
     useful_ns: u64,
-    /// The time when it is taken in: after frames that are decoded before it. In nanoseconds, from
-    /// a look-ahead before the pass.
+    /// The time when it is taken in: after frames that are decoded before it. In nanoseconds,
+    /// counted from a look-ahead before the pass.
     arrival_ns: u64,
     /// Its importance, in nanoseconds, counted from a look-ahead before the pass.
     importance: u64,
@@ -45,23 +45,23 @@ impl Schedule {
         &self.clip
     }
 
-    /// The clip, to put bytes of frames in: others that share it keep theirs.
+    /// The clip, to store bytes of frames in it: other owners of the clip keep their version.
     pub(crate) fn clip_mut(&mut self) -> &mut Clip {
         Arc::make_mut(&mut self.clip)
     }
 
-    /// Frames of a pass.
+    /// Number of frames in a pass.
     pub(crate) fn len(&self) -> u64 {
         self.frames.len() as u64
     }
 
-    /// How far ahead frames are taken in at once: a millisecond at least, so that time goes on with
-    /// any look-ahead.
+    /// How far ahead frames are taken in at once, in nanoseconds: at least a millisecond, so that
+    /// time advances with any look-ahead.
     pub(crate) fn batch_ns(&self) -> u64 {
         (self.scale.look_ahead_ns / 4).max(1_000_000)
     }
 
-    /// The frame in the clip, and the pass.
+    /// The index of the frame in the clip, and the pass.
     pub(crate) fn split(&self, number: u64) -> (usize, u64) {
         ((number % self.len()) as usize, number / self.len())
     }
@@ -112,7 +112,7 @@ impl Schedule {
         self.beside(number, self.frames_of_unit(number).start)
     }
 
-    /// The number after its unit's last frame.
+    /// The number after the last frame of its unit.
     pub(crate) fn unit_end(&self, number: u64) -> u64 {
         self.beside(number, self.frames_of_unit(number).end)
     }
@@ -127,8 +127,8 @@ impl Schedule {
         pass_ns + frame.importance
     }
 
-    /// How important it is once it has been begun: by a rank more, as what was done for a frame
-    /// that is dropped was done for nothing.
+    /// The importance of a frame whose decoding has begun: higher by one rank, because work on a
+    /// frame that is then dropped is wasted.
     pub(crate) fn importance_begun(&self, number: u64) -> u64 {
         self.importance(number).saturating_sub(self.scale.look_ahead_ns / 4)
     }
@@ -151,7 +151,7 @@ impl Schedule {
         self.due_ns(number).saturating_sub(early_ns.max(self.margin_ns))
     }
 
-    /// The time from which it is of no use any more, not to others either.
+    /// The time from which it is of no use any more, not for frames that need it either.
     pub(crate) fn end_ns(&self, number: u64) -> u64 {
         let (frame, pass_ns) = self.frame(number);
         let useful_ns = pass_ns + self.scale.look_ahead_ns + frame.useful_ns;
@@ -159,15 +159,15 @@ impl Schedule {
         if is_needed { useful_ns.saturating_sub(self.margin_ns) } else { self.expiry_ns(number) }
     }
 
-    /// How important what is late is at that time: as the best of the details that are due.
+    /// The importance of late frames at that time: that of the most important details that are due.
     pub(crate) fn importance_late(&self, now_ns: u64) -> u64 {
         self.scale.importance(now_ns, Rank::Fine(0))
     }
 
-    /// The second in which it is due, counted from the first frame on.
+    /// The second in which it is due, counted from the first frame's due time.
     pub(crate) fn second(&self, number: u64) -> usize {
         let since_ns = self.due_ns(number) - self.start_ns - self.scale.look_ahead_ns;
-        // Times are rounded down: a half of a frame is beyond that.
+        // Times are rounded down; adding half a frame corrects for that.
         ((since_ns + self.clip.frame_ns() / 2) / 1_000_000_000) as usize
     }
 }
@@ -191,7 +191,7 @@ fn frames(clip: &Clip, scale: Scale, phase: u64) -> Vec<Frame> {
             let needed = coded.needs.map_or(0, |needed| frames[needed].importance + 1);
             scale.importance(late_ns, rank).max(needed)
         } else {
-            // In the order of decoding; a unit may begin before the one before it is over.
+            // In decode order; a unit may begin before the previous one is over.
             let is_first = clip.units()[coded.unit].frames.start == index;
             let before = if is_first { 0 } else { frames[index - 1].importance + 1 };
             let rank = if is_first { Rank::Essential(0) } else { Rank::Refined(0) };
@@ -209,8 +209,7 @@ fn frames(clip: &Clip, scale: Scale, phase: u64) -> Vec<Frame> {
     frames
 }
 
-/// For each frame, in decode order: the last number in display order of a frame that needs it, or
-/// its own.
+/// For each frame, in decode order: the last display number of a frame that needs it, or its own.
 fn last_needed(clip: &Clip) -> Vec<usize> {
     let mut last: Vec<usize> = clip.frames().iter().map(|frame| frame.shown).collect();
     for (index, frame) in clip.frames().iter().enumerate().rev() {
@@ -221,7 +220,7 @@ fn last_needed(clip: &Clip) -> Vec<usize> {
     last
 }
 
-/// For each frame, in display order: how many of its layer are shown before it.
+/// For each frame, in display order: the number of frames of its layer that are shown before it.
 fn before_of_layer(clip: &Clip) -> Vec<u64> {
     let mut layers = vec![Layer::Disposable; clip.frames().len()];
     for frame in clip.frames() {

@@ -1,16 +1,16 @@
-//! A rate that is not exceeded: for links that are slower than the one there is.
+//! A token bucket, which limits the rate of a link.
 
-/// A token bucket: bytes at a rate, and some at once. Times are in nanoseconds.
+/// A token bucket: bytes at a rate, and a burst at once. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
     byte_ns: f64,
     burst_ns: f64,
-    /// The time when all that was taken is paid for.
+    /// The time when all bytes taken so far are paid for.
     paid_ns: f64,
 }
 
 impl Bucket {
-    /// A bucket of `bytes_per_second`, of which those of `burst_ns` may be taken at once.
+    /// A bucket of `bytes_per_second`, of which the bytes of `burst_ns` may be taken at once.
     ///
     /// # Panics
     ///
@@ -21,13 +21,14 @@ impl Bucket {
         Self { byte_ns, burst_ns: burst_ns as f64, paid_ns: 0.0 }
     }
 
-    /// The time until which the bucket is empty, if that is not over.
+    /// The time until which the bucket is empty; `None` if it is not empty now.
     pub fn empty_until_ns(&self, now_ns: u64) -> Option<u64> {
         let until_ns = (self.paid_ns - self.burst_ns).ceil();
         (until_ns > now_ns as f64).then_some(until_ns as u64)
     }
 
-    /// Takes bytes; more than there are is paid for before there are others.
+    /// Takes bytes. If these are more than the bucket has, the bucket stays empty until they are
+    /// paid for.
     pub fn take(&mut self, now_ns: u64, bytes: usize) {
         self.paid_ns = self.paid_ns.max(now_ns as f64) + bytes as f64 * self.byte_ns;
     }

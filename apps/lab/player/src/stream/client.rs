@@ -1,4 +1,5 @@
-//! The client: takes the frames that a server sends, at most at a rate, and gives them to a player.
+//! The client: takes the frames that a server sends, at up to a given rate, and passes them to a
+//! player.
 
 use std::cell::{Ref, RefCell};
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,52 +18,53 @@ use crate::decode::Decode;
 use crate::picture::Screen;
 use crate::{Error, Hosted, Options, Player, Scale};
 
-/// How long it waits for a connection.
+/// How long the client waits for a connection.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long it waits for a stream to begin, in nanoseconds.
+/// How long the client waits for a stream to begin, in nanoseconds.
 const BEGIN_NS: u64 = 10_000_000_000;
-/// How often it sees whether its player is still there, in nanoseconds.
+/// The interval at which the client checks whether its player has ended, in nanoseconds.
 const LOOK_NS: u64 = 100_000_000;
-/// The size of a read, in bytes, where there is a rate and where there is none.
+/// The size of a read, in bytes, with a rate and without one.
 const SLOW_READ: usize = 1 << 11;
 const READ: usize = 1 << 16;
-/// The rate of a link is kept over so long, in nanoseconds.
+/// The rate of a link is averaged over this time, in nanoseconds.
 const BURST_NS: u64 = 10_000_000;
-/// Segments are of what a network carries: those of a loopback are longer than slow links' buffers.
+/// The size of a segment on a real network: those of a loopback are longer than slow links'
+/// buffers.
 const SEGMENT: u32 = 1400;
-/// Bytes of frames that have come and are not decoded, at the most: 64 MiB, and few in tests.
+/// The most bytes of frames that have arrived and are not decoded: 64 MiB, and few in tests.
 const HELD: usize = if cfg!(test) { 1 << 20 } else { 1 << 26 };
 
 /// The options of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientOptions {
-    /// The layers that it asks for.
+    /// The layers that it requests.
     pub quality: Quality,
-    /// Reads no more bytes than that a second: a link as slow as that, on a machine that has none.
-    /// The socket then has room for a tenth of a second of it, and the least that a socket has, so
-    /// what the server sends is decided late.
+    /// The most bytes that it reads per second: simulates a link of that rate on a machine without
+    /// one. The socket then has room for a tenth of a second's bytes, but at least the minimum of a
+    /// socket, so the server chooses late what it sends.
     pub bytes_per_second: Option<u64>,
-    /// Pictures have a [counter](crate::counter), which is to be read when they are shown.
+    /// Whether pictures have a [counter](crate::counter), which is read when they are shown.
     pub has_counter: bool,
 }
 
-/// The frames that have come from a server.
+/// The frames that have arrived from a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// Frames of use that came, by layer, the least first.
+    /// Frames that arrived in time to be of use, by layer, the least important first.
     pub(super) frames: [u64; 4],
-    /// Frames that came when they were of no use any more.
+    /// Frames that arrived when they were no longer of use.
     pub late: u64,
-    /// All bytes, also those that are no frames'.
+    /// All bytes received, including those outside of frames.
     pub bytes: u64,
-    /// The server has sent all that it was to send.
+    /// Whether the server has sent everything that it intended to send.
     pub is_whole: bool,
-    /// Why there was no more of it.
+    /// Why the stream ended early.
     pub fault: Option<String>,
 }
 
 impl Received {
-    /// Frames of a layer that came when they were of use.
+    /// Frames of a layer that arrived in time to be of use.
     pub fn layer(&self, layer: Layer) -> u64 {
         self.frames[layer as usize]
     }
@@ -71,7 +73,7 @@ impl Received {
 type Plays<S> = Hosted<Player<Box<dyn Decode>, S>>;
 type Make<S> = dyn FnOnce(&Clip) -> Result<(Box<dyn Decode>, S), Error>;
 
-/// A client. Copies are of the same one.
+/// A client. Copies refer to the same client.
 pub struct Client<S>(Rc<RefCell<State<S>>>);
 
 impl<S> Clone for Client<S> {
@@ -81,7 +83,7 @@ impl<S> Clone for Client<S> {
 }
 
 struct State<S> {
-    /// The connection, until no more comes.
+    /// The connection, until no more data comes.
     stream: Option<Rc<TcpStream>>,
     reader: Reader,
     bucket: Option<Bucket>,
@@ -93,13 +95,13 @@ struct State<S> {
 }
 
 impl<S: Screen + 'static> Client<S> {
-    /// Connects to a server, and makes `events` play the stream that comes: `make` is called when a
-    /// stream begins, for its decoder and its screen. Blocks until there is a connection, 5 s at
-    /// the most.
+    /// Connects to a server, and makes `events` play the stream that arrives. `make` is called when
+    /// a stream begins, to create its decoder and its screen. Blocks until the connection exists,
+    /// for at most 5 s.
     ///
     /// # Errors
     ///
-    /// [`Error::Socket`] if no server is there; [`Error::Parameter`] for a rate of 0.
+    /// [`Error::Socket`] if no server answers; [`Error::Parameter`] for a rate of 0.
     pub fn start(
         events: &mut Loop,
         address: SocketAddr,
@@ -124,16 +126,16 @@ impl<S: Screen + 'static> Client<S> {
         })));
         let state = Rc::clone(&client.0);
         let step = move |context: &mut Context<'_>| state.borrow_mut().step(context);
-        // Before what is decoded: it is little work, and without it there is none.
+        // Runs before decoding: it is little work, and decoding depends on it.
         events.watch(source, Event::when_woken(0, step).named("take")).map_err(failed)?;
         Ok(client)
     }
 
-    /// The frames that have come by now.
+    /// The frames that have arrived so far.
     ///
     /// # Panics
     ///
-    /// While its event runs.
+    /// If called while the client's event runs.
     pub fn received(&self) -> Ref<'_, Received> {
         Ref::map(self.0.borrow(), |state| &state.received)
     }
@@ -142,7 +144,7 @@ impl<S: Screen + 'static> Client<S> {
     ///
     /// # Panics
     ///
-    /// While its event runs.
+    /// If called while the client's event runs.
     pub fn player(&self) -> Option<Plays<S>> {
         self.0.borrow().player.clone()
     }
@@ -151,7 +153,7 @@ impl<S: Screen + 'static> Client<S> {
 fn connect(address: SocketAddr, options: &ClientOptions) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     if let Some(rate) = options.bytes_per_second {
-        // The kernel has twice of it, for what it needs itself.
+        // The kernel allocates twice as much, for its own overhead.
         let room = (rate / 20).clamp(1 << 12, 1 << 18);
         socket.set_recv_buffer_size(room as usize)?;
         socket.set_tcp_mss(SEGMENT)?;
@@ -167,7 +169,8 @@ fn connect(address: SocketAddr, options: &ClientOptions) -> io::Result<TcpStream
 impl<S: Screen + 'static> State<S> {
     fn step(&mut self, context: &mut Context<'_>) -> Step {
         let went = self.take(context);
-        // A player that has shown all, or is not looked at, needs no more of it.
+        // A player that has shown everything, or whose screen was closed, needs no more of the
+        // stream.
         let is_over = self.player.as_ref().is_some_and(|player| player.program().is_over());
         if let Ok(step) = went
             && step != Step::Done
@@ -187,7 +190,7 @@ impl<S: Screen + 'static> State<S> {
         Step::Done
     }
 
-    /// Takes what has come, until the loop has something else to do.
+    /// Reads what has arrived, until the loop has other work.
     fn take(&mut self, context: &mut Context<'_>) -> Result<Step, String> {
         let Some(stream) = self.stream.clone() else { return Ok(Step::Done) };
         let mut bytes = [0; READ];
@@ -228,7 +231,7 @@ impl<S: Screen + 'static> State<S> {
         Ok(Step::At(until_ns.min(now_ns + LOOK_NS)))
     }
 
-    /// Does what was said; whether that was all.
+    /// Handles the messages that are complete; returns whether the stream has ended.
     fn hear(&mut self, context: &mut Context<'_>) -> Result<bool, String> {
         let garbage = |what: &str| format!("the server sends {what}");
         while let Some(said) = self.reader.next().map_err(garbage)? {

@@ -1,4 +1,5 @@
-//! Streaming: a server that sends what there is time for, and clients that play what they get.
+//! Streaming: a server that sends the frames there is time for, and clients that play what they
+//! receive.
 //!
 //! ```text
 //!    a file ──read──► server ──TCP──► client ──► player ──► screen
@@ -6,12 +7,12 @@
 //!            until they expire           until they expire
 //! ```
 //!
-//! A server holds one stored stream for many clients. For each of them it sends the frames of a
+//! A server holds one stored stream for many clients. For each client it sends the frames of a
 //! window by [importance](crate::importance), as a [player](crate::player) decodes them, and does
-//! not even read those that have expired. The speed of a link is not measured: the socket takes
-//! what it takes, and has little room, so the next frame is chosen late. So with less of the
+//! not even read frames that have expired. The speed of a link is not measured: the socket accepts
+//! what it can carry, and has little room, so the next frame is chosen late. So with less of the
 //! network or of the disk the least important frames are dropped before they are sent, and with
-//! less of the CPU before they are decoded; by the same scale, so it is the same frames that go
+//! less of the CPU before they are decoded; both by the same scale, so the same frames are dropped
 //! first.
 //!
 //! ```
@@ -42,26 +43,27 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! All of it runs on [event loops](antiphon_coop::event_loop), a server and its clients on one, if
-//! one likes. Reading a frame is work, of the frame's importance: of several clients, what is most
-//! important is read first.
+//! All of it runs on [event loops](antiphon_coop::event_loop); a server and its clients may share
+//! one. Reading a frame is work with the frame's importance: over several clients, the most
+//! important frame is read first.
 //!
-//! | file | what is in it |
+//! | file | contents |
 //! |---|---|
-//! | `wire` | what they say to each other |
-//! | `quality` | which layers a client asks for |
+//! | `wire` | the messages between server and client |
+//! | `quality` | the layers that a client requests |
 //! | `stored` | a stream in a file, read frame by frame |
-//! | `sender` | what is sent next |
+//! | `sender` | the choice of the next frame to send |
 //! | `server`, `peer` | a server on a loop, and each of its clients |
-//! | `served` | what it tells of each |
+//! | `served` | the server's record of each client |
 //! | `client` | a client on a loop, and its player |
-//! | `bucket` | a link that is slower than the one there is |
+//! | `bucket` | the rate limit of a simulated slow link |
 //!
-//! # What they say
+//! # The protocol
 //!
-//! Version 1. Numbers are little-endian; what is called 0 is 0.
+//! Version 1. Numbers are little-endian; fields marked 0 must be 0.
 //!
-//! A client, to begin with, and nothing after it (8 bytes; a client that closes its half is gone):
+//! A client sends these 8 bytes at the beginning, and nothing after them (a client that closes its
+//! half has left):
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
@@ -70,13 +72,13 @@
 //! | 6 | 1 | [quality](Quality): 0 all, 1 reference, 2 predicted, 3 intra |
 //! | 7 | 1 | 0 |
 //!
-//! A server answers with 40 bytes, of which those from 8 on are 0 unless the client is welcome:
+//! The server answers with 40 bytes, of which those from 8 on are 0 unless the client is welcome:
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 4 | `aphS` |
 //! | 4 | 2 | version |
-//! | 6 | 1 | 0 welcome, 1 another version is spoken, 2 no room |
+//! | 6 | 1 | 0 welcome, 1 the server speaks another version, 2 no room |
 //! | 7 | 1 | 0 |
 //! | 8 | 4 | frames of the stream: 1 to 2²⁰ |
 //! | 12 | 4 | width, in pixels: 1 to 16 384 |
@@ -86,9 +88,9 @@
 //! | 32 | 4 | bytes of the head: up to 2¹⁶ |
 //! | 36 | 4 | 0 |
 //!
-//! Then comes the head, which is what is in the stream before its first frame; three bytes for each
-//! frame, in decode order (bits 0–1: layer, 0 `b`, 1 `B`, 2 `P`, 3 `I`; bit 2: a unit begins with
-//! it; then two bytes, signed: its place in display order, less that in decode order); and
+//! Then comes the head, which is what precedes the first frame in the stream; then three bytes for
+//! each frame, in decode order (bits 0–1: layer, 0 `b`, 1 `B`, 2 `P`, 3 `I`; bit 2: a unit begins
+//! with it; then two bytes, signed: its place in display order, less that in decode order); then
 //! messages:
 //!
 //! | offset | bytes | field |
@@ -98,9 +100,9 @@
 //! | 4 | 4 | the frame's number in decode order, or 0 |
 //! | 8 | 4 | how many bytes of it follow: 1 to 2²², or 0 |
 //!
-//! Frames come in any order, and those that don't come are not spoken of. After the end nothing
-//! comes. A side that finds anything else closes the connection; a number is believed when what it
-//! counts has come.
+//! Frames come in any order, and frames that don't come are not mentioned. Nothing follows the end.
+//! A side that receives anything else closes the connection; a count is trusted only when the data
+//! that it counts has arrived.
 //!
 //! After Krasic, Saubhasik, Sinha and Goel, "Fair and Timely Scheduling via Cooperative Polling"
 //! (EuroSys 2009), §4.2, and the Priority-Progress of QStream, which it refers to.

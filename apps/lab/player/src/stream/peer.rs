@@ -1,12 +1,12 @@
-//! A client, as its server sees it.
+//! A client from its server's point of view.
 //!
 //! ```text
 //!   Greets ──hello──► Told ──announced──► Served ──all sent or dropped──► Leaves ──► (over)
 //! ```
 //!
-//! Each of its events either waits for the socket or for a time, or stands among the loop's work by
-//! the importance of the frame that is next: one frame is then read and written. So what is read
-//! first, of all clients, is what is most important.
+//! A client's event either waits for the socket or for a time, or is queued among the loop's work
+//! by the importance of the client's next frame: when it runs, one frame is read and written. So
+//! over all clients the most important frame is read first.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -39,9 +39,9 @@ pub(super) struct Peer {
     /// The bytes to write, and how many of them are written.
     out: Vec<u8>,
     written: usize,
-    /// The time when it last took something, or when the wait for it began.
+    /// The time when the client last took bytes, or when the wait for it began.
     moved_ns: u64,
-    /// The key by which it stands among the work.
+    /// The importance with which it is queued among the work.
     stands: Option<u64>,
 }
 
@@ -69,18 +69,18 @@ impl Peer {
         }
     }
 
-    /// The socket that is waited for.
+    /// The socket to wait for.
     pub(super) fn socket(&self) -> Rc<TcpStream> {
         Rc::clone(&self.stream)
     }
 
-    /// The record of what it was sent, when it has left.
+    /// The record of what the client was sent, for when it has left.
     pub(super) fn served(&self, parting: Parting) -> Served {
         let Self { peer, quality, layers, .. } = *self;
         Served { peer, quality, layers, unread: self.unread.clone(), parting }
     }
 
-    /// Does what there is to do; `Err`: it has left.
+    /// Does what is pending; `Err` if the client has left.
     pub(super) fn step(&mut self, context: &Context<'_>) -> Result<Step, Box<Served>> {
         let step = self.go_on(context);
         if let State::Served(sender) = &self.state {
@@ -114,8 +114,8 @@ impl Peer {
         }
     }
 
-    /// Sends the most important frame, if it is as important as what it stood for: another client's
-    /// may be before it now.
+    /// Sends the most important frame, if it is as important as the event's key in the queue:
+    /// otherwise another client's frame may come first.
     fn send(&mut self, now_ns: u64, stood: u64) -> Result<(), Parting> {
         let State::Served(sender) = &mut self.state else { return Ok(()) };
         match sender.first() {
@@ -128,7 +128,7 @@ impl Peer {
         }
     }
 
-    /// Stands among the work for the next frame, or waits.
+    /// Queues for the next frame among the work, or waits.
     fn stand(&mut self, now_ns: u64) -> Result<Step, Parting> {
         let State::Served(sender) = &mut self.state else { return Ok(Step::At(now_ns)) };
         let next_ns = sender.next_ns();
@@ -147,7 +147,7 @@ impl Peer {
         self.leave(Parting::Played, now_ns)
     }
 
-    /// Reads a frame, and has it written.
+    /// Reads a frame into the output.
     fn put(&mut self, frame: usize) {
         let State::Served(sender) = &mut self.state else { return };
         let length = self.stored.clip().frames()[frame].bytes.len();
@@ -168,7 +168,7 @@ impl Peer {
         Ok(Step::At(now_ns))
     }
 
-    /// Waits for the socket until then, or until it was waited for long enough.
+    /// Waits for the socket until `until_ns`, or until the client's patience has run out.
     fn wait_until(&self, until_ns: u64, now_ns: u64) -> Result<Step, Parting> {
         let is_greeting = matches!(self.state, State::Greets { .. });
         let patience_ns = if is_greeting { self.terms.greeting_ns } else { self.terms.stall_ns };
@@ -179,7 +179,7 @@ impl Peer {
         Ok(Step::At(until_ns.min(end_ns)))
     }
 
-    /// Reads what it says: a greeting, and nothing more.
+    /// Reads what the client sends: a greeting, and nothing more.
     fn listen(&mut self, now_ns: u64) -> Result<(), Parting> {
         let mut bytes = [0; 64];
         loop {
@@ -196,7 +196,7 @@ impl Peer {
     fn hear(&mut self, bytes: &[u8], now_ns: u64) -> Result<(), Parting> {
         let State::Greets { said } = &mut self.state else { return Err(Parting::Garbage) };
         said.extend_from_slice(bytes);
-        // A peer that begins with anything else need not go on.
+        // A greeting that begins otherwise is rejected before it is complete.
         let common = said.len().min(wire::HELLO.len());
         if said[..common] != wire::HELLO[..common] || said.len() > wire::HELLO_LEN {
             return Err(Parting::Garbage);
@@ -221,7 +221,7 @@ impl Peer {
         }
     }
 
-    /// Writes what there is room for; whether that is all.
+    /// Writes as much as there is room for; returns whether everything is written.
     fn write(&mut self, now_ns: u64) -> Result<bool, Parting> {
         while self.written < self.out.len() {
             match (&*self.stream).write(&self.out[self.written..]) {

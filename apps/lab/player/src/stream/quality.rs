@@ -1,4 +1,4 @@
-//! The layers that a client asks for.
+//! The layers that a client requests.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,26 +6,26 @@ use std::str::FromStr;
 use crate::Error;
 use crate::clip::Layer;
 
-/// The layers that a client wants; the time that it has for them decides what it gets of those.
+/// The layers that a client requests; the time available decides which of their frames it gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Quality {
     /// All layers.
     #[default]
     All,
-    /// All frames but those of `b`.
+    /// All frames except `b`.
     Reference,
     /// `I` and `P`. In units that are not [free](crate::clip::Unit::is_free) a decoder needs the
-    /// `B` between for the next `P`; there this comes to an `I` and a `P` a unit.
+    /// `B` between for the next `P`; there only an `I` and a `P` of each unit remain.
     Predicted,
-    /// `I` alone.
+    /// Only `I`.
     Intra,
 }
 
 impl Quality {
-    /// All of them, the most first.
+    /// All qualities, the highest first.
     pub const ALL: [Self; 4] = [Self::All, Self::Reference, Self::Predicted, Self::Intra];
 
-    /// The least important layer of it.
+    /// The least important layer that it includes.
     pub const fn least(self) -> Layer {
         match self {
             Self::All => Layer::Disposable,
@@ -35,7 +35,7 @@ impl Quality {
         }
     }
 
-    /// Its name, as it is parsed.
+    /// Its name, which can be parsed.
     pub const fn name(self) -> &'static str {
         match self {
             Self::All => "all",

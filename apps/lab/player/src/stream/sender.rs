@@ -1,12 +1,12 @@
-//! The choice of the frame that is sent next: Priority-Progress over a link.
+//! Chooses the frame to send next: Priority-Progress over a link.
 //!
-//! The same scale as in a [player](crate::player): a frame is taken in a window before it is due,
-//! the frames in the window are sent by importance, and those that have expired are not read any
-//! more. How much a link carries is not estimated: it takes what it takes.
+//! The scale is that of a [player](crate::player): a frame is taken in a window before it is due,
+//! the frames in the window are sent by importance, and frames that have expired are not read any
+//! more. The capacity of a link is not estimated: it follows from what the socket accepts.
 //!
-//! - SEND-1: a frame is sent after what it needs, and not without it.
-//! - SEND-2: no frame is sent, nor read, that has expired.
-//! - SEND-3: of what is in the window and may be sent, the most important is next.
+//! - SEND-1: a frame is sent after the frame that it needs, and not without it.
+//! - SEND-2: no frame that has expired is sent or read.
+//! - SEND-3: of the frames in the window that may be sent, the most important is next.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use super::Quality;
 use crate::clip::{Clip, Layer};
 use crate::player::{Options, Schedule};
 
-/// Frames of a layer, at a server.
+/// Frame counts of a layer at a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Frames that were sent.
     pub sent: u64,
-    /// Frames that were wanted, and not sent in time.
+    /// Frames that were requested, but not sent in time.
     pub dropped: u64,
-    /// Bytes of those that were sent.
+    /// Bytes of the frames that were sent.
     pub bytes: u64,
 }
 
@@ -42,15 +42,16 @@ pub(crate) struct Sender {
     waiting: BTreeMap<u64, Waiting>,
     by_importance: BTreeSet<(u64, u64)>,
     by_expiry: BTreeSet<(u64, u64)>,
-    /// Frames that were sent and that others of their unit may need.
+    /// Frames that were sent, and that other frames of their unit may need.
     references: BTreeSet<u64>,
-    /// The first frame that was not taken in.
+    /// The first frame that was not taken in yet.
     next: u64,
     layers: [Sent; 4],
 }
 
 impl Sender {
-    /// A sender from `now_ns` on: the first frame is due a look-ahead, the window, later.
+    /// A sender that starts at `now_ns`: the first frame is due one look-ahead later, which is the
+    /// window.
     pub(crate) fn new(clip: Arc<Clip>, options: &Options, quality: Quality, now_ns: u64) -> Self {
         let mut schedule = Schedule::new(Arc::clone(&clip), options);
         schedule.start(now_ns);
@@ -73,7 +74,8 @@ impl Sender {
         self.layers
     }
 
-    /// The time when something comes into the window, or expires; `None`: all is sent or dropped.
+    /// The next time when a frame comes into the window or expires; `None` if all are sent or
+    /// dropped.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         let arrival =
             (self.next < self.schedule.len()).then(|| self.schedule.arrival_ns(self.next));
@@ -96,7 +98,7 @@ impl Sender {
 
     fn take_in(&mut self, number: u64) {
         if self.schedule.unit_start(number) == number {
-            // Nothing that is to be taken in needs anything before it.
+            // Frames from here on need no earlier frame.
             self.references.clear();
         }
         if self.schedule.layer(number) < self.quality.least() {
@@ -125,8 +127,8 @@ impl Sender {
         }
     }
 
-    /// Drops a late frame that is of no use any more; one that others need waits, but not before
-    /// frames that can be shown.
+    /// Drops a late frame that is of no use any more. A late frame that others need waits, but
+    /// after frames that can still be shown.
     fn expire(&mut self, number: u64, now_ns: u64) {
         let end_ns = self.schedule.end_ns(number);
         let Some(&Waiting { importance, .. }) = self.waiting.get(&number) else { return };
@@ -138,7 +140,7 @@ impl Sender {
         self.wait(number, Waiting { importance, expiry_ns });
     }
 
-    /// A frame that waits is not sent, nor what needs it.
+    /// Drops a waiting frame, and those that need it.
     pub(crate) fn drop_frame(&mut self, number: u64) {
         let mut gone = BTreeSet::from([number]);
         let unit: Vec<_> =
@@ -153,8 +155,8 @@ impl Sender {
         }
     }
 
-    /// SEND-3: what is next, and its importance as work: that of its decoding, and before that by
-    /// the margin. It stays there until it is [sent](Self::sent) or dropped.
+    /// SEND-3: the next frame, and its importance as work: that of its decoding, earlier by the
+    /// margin. The frame stays there until it is [sent](Self::sent) or dropped.
     pub(crate) fn first(&mut self) -> Option<(u64, usize)> {
         loop {
             let &(importance, number) = self.by_importance.first()?;
@@ -163,13 +165,13 @@ impl Sender {
                 let frame = self.schedule.split(number).0;
                 return Some((importance.saturating_sub(self.margin_ns), frame));
             };
-            // SEND-1: what it needs is late.
+            // SEND-1: the frame that it needs is late.
             let &waiting = self.waiting.get(&number)?;
             self.wait(number, Waiting { importance: before + 1, ..waiting });
         }
     }
 
-    /// A frame goes out.
+    /// Records that a frame is sent.
     pub(crate) fn sent(&mut self, frame: usize) {
         let number = frame as u64;
         self.forget(number);

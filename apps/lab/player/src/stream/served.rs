@@ -6,42 +6,42 @@ use std::net::SocketAddr;
 use super::{Quality, Sent};
 use crate::Layer;
 
-/// How a client left.
+/// The way in which a client left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parting {
-    /// All that was to be sent was sent or dropped.
+    /// All frames were sent or dropped.
     Played,
     /// The client closed its connection.
     HungUp,
-    /// The client sent something else than a greeting, or something after it.
+    /// The client sent something other than a greeting, or more than a greeting.
     Garbage,
     /// The client speaks another version.
     OtherVersion,
-    /// The client said nothing.
+    /// The client sent no greeting in time.
     Silent,
-    /// The client did not take anything for too long.
+    /// The client took no bytes for too long.
     Stalled,
-    /// Its connection failed, and how.
+    /// The connection failed, with this error.
     Failed(String),
 }
 
-/// The frames that a client was sent.
+/// The record of a client that has left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Served {
     /// The client's address.
     pub peer: SocketAddr,
-    /// The quality that it asked for.
+    /// The quality that it requested.
     pub quality: Quality,
-    /// Frames by layer, the least first.
+    /// Frame counts by layer, the least important first.
     pub layers: [Sent; 4],
-    /// Frames that could not be read, and why the first one could not.
+    /// Number of frames that could not be read, and the error of the first one.
     pub unread: Option<(u64, String)>,
     /// How it left.
     pub parting: Parting,
 }
 
 impl Served {
-    /// The frames of a layer.
+    /// The frame counts of a layer.
     pub fn layer(&self, layer: Layer) -> Sent {
         self.layers[layer as usize]
     }

@@ -16,32 +16,32 @@ use crate::Error;
 use crate::importance::Scale;
 use crate::player::Options;
 
-/// How a server serves.
+/// The parameters of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerOptions {
-    /// The window: how long before they are due frames are sent, at the most, in milliseconds; 10
+    /// The window: the longest time by which a frame is sent before it is due, in milliseconds; 10
     /// to 60 000. The first frame is due one window after the client has received the description
     /// of the stream.
     pub window_ms: u32,
-    /// How long before it is due a frame expires, in nanoseconds: the time that it takes from here
-    /// to a picture, with all that was sent before and is on its way.
+    /// How long before its due time a frame expires, in nanoseconds: the time from here to a
+    /// picture, including all that was sent before and is still on its way.
     pub margin_ns: u64,
-    /// The bytes on their way in this machine: of the socket's buffer, half as much is of what was
-    /// not sent yet. The order of these bytes is decided; so the buffer is short.
+    /// Bytes of the socket's send buffer; up to half of them are unsent bytes. The order of these
+    /// bytes can't be changed any more, so the buffer is short.
     pub send_buffer: usize,
-    /// Clients at a time.
+    /// The most clients at a time.
     pub clients: usize,
-    /// Clients after which it listens no more; `None`: no end of them.
+    /// Number of clients after which the server stops listening; `None` for no limit.
     pub serves: Option<u64>,
-    /// How long a client may say nothing to begin with, in nanoseconds.
+    /// How long the server waits for a client's greeting, in nanoseconds.
     pub greeting_ns: u64,
-    /// How long a client may take nothing, in nanoseconds.
+    /// How long a client may take no bytes, in nanoseconds.
     pub stall_ns: u64,
 }
 
 impl Default for ServerOptions {
-    /// A window of a second, a margin of 150 ms, 16 KiB on their way, 64 clients at a time and no
-    /// end of them, which have 5 s for their greeting, and 10 s to take something.
+    /// A window of a second, a margin of 150 ms, a send buffer of 16 KiB, and 64 clients at a time
+    /// without a limit in all, which have 5 s for their greeting and may stall for 10 s.
     fn default() -> Self {
         Self {
             window_ms: 1000,
@@ -55,7 +55,7 @@ impl Default for ServerOptions {
     }
 }
 
-/// The terms that are the same for all clients.
+/// The terms that all clients share.
 #[derive(Clone)]
 pub(super) struct Terms {
     pub(super) announcement: Arc<[u8]>,
@@ -66,7 +66,7 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// The options by which frames are due, and expire.
+    /// The options by which frames are due and expire.
     pub(super) fn schedule(&self) -> Options {
         let scale = Scale { look_ahead_ns: self.window_ns };
         Options { scale, margin_ns: self.margin_ns, ..Options::default() }
@@ -78,7 +78,7 @@ pub struct Server {
     stored: Rc<Stored>,
     options: ServerOptions,
     terms: Terms,
-    /// Clients that are there, and that there have been.
+    /// Number of clients now, and of clients ever.
     now: usize,
     ever: u64,
     left: Box<dyn FnMut(&Served)>,
@@ -87,14 +87,14 @@ pub struct Server {
 type Shared = Rc<RefCell<Server>>;
 
 impl Server {
-    /// Makes `events` serve the clients that come to `address`; `left` is called for each client
-    /// that has gone. Returns the address, with the port that it has.
+    /// Makes `events` serve the clients that connect to `address`; `left` is called for each client
+    /// that has left. Returns the address, with the actual port.
     ///
     /// # Errors
     ///
-    /// [`Error::Socket`] if the address is in use, or can't be had; [`Error::Parameter`] for a
-    /// window out of bounds; [`Error::Stream`] for a stream whose frames are too far from their
-    /// places.
+    /// [`Error::Socket`] if the address is in use, or not available; [`Error::Parameter`] for a
+    /// window out of bounds; [`Error::Stream`] for a stream with a frame whose display place is too
+    /// far from its decode place.
     pub fn start(
         events: &mut Loop,
         address: SocketAddr,
@@ -135,12 +135,12 @@ impl Server {
         self.options.serves.is_some_and(|serves| self.ever >= serves)
     }
 
-    /// Makes a peer, which is served, of a client that comes, if there is room.
+    /// Makes a peer of a new client, if there is room.
     fn welcome(&mut self, stream: TcpStream, address: SocketAddr) -> io::Result<Option<Peer>> {
         stream.set_nonblocking(true)?;
         if self.now >= self.options.clients {
-            // There is room for a message this short; if not, the server sees that the connection
-            // was closed.
+            // A message this short fits the buffer; otherwise the client only sees that the
+            // connection was closed.
             let _ = (&stream).write(&wire::refuse(Answer::Busy));
             return Ok(None);
         }
@@ -157,12 +157,12 @@ impl Server {
     }
 }
 
-/// Takes all clients that have come.
+/// Accepts all clients that are connecting.
 fn accept(shared: &Shared, listener: &TcpListener, context: &mut Context<'_>) -> Step {
     while !shared.borrow().is_closed() {
         match listener.accept() {
             Ok((stream, address)) => {
-                // A client that left meanwhile is not reported.
+                // A client that has left meanwhile is not reported.
                 if let Ok(Some(peer)) = shared.borrow_mut().welcome(stream, address) {
                     serve(shared, peer, context);
                 }
@@ -170,7 +170,7 @@ fn accept(shared: &Shared, listener: &TcpListener, context: &mut Context<'_>) ->
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock => return Step::Asleep,
                 ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
-                // No descriptor is left, say: the clients wait until another has gone.
+                // For example, no descriptor is free: the clients wait until another one has left.
                 _ => return Step::At(context.now_ns() + 100_000_000),
             },
         }

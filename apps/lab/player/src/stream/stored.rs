@@ -1,4 +1,4 @@
-//! A stream as it is stored: a file of which frames are read one by one.
+//! A stored stream: a file whose frames are read one by one.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::wire;
 use crate::{Clip, Error};
 
-/// A stored stream; what its frames are is in memory, and what is in them is not.
+/// A stored stream. The description of its frames is in memory, but not their bytes.
 #[derive(Debug)]
 pub struct Stored {
     file: File,
@@ -16,12 +16,11 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Opens a byte stream of H.264, which is read once. Blocks until that is done.
+    /// Opens a byte stream of H.264, and reads it once. Blocks until that is done.
     ///
     /// # Errors
     ///
-    /// As in [`Clip::open`]; also for a frame, or what is before the first one, that is longer than
-    /// what can be sent.
+    /// Those of [`Clip::open`]; also for a frame, or a head, that is too long to be sent.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(Error::file(path))?;
         let clip = Clip::read(path)?;
@@ -37,12 +36,12 @@ impl Stored {
         Ok(Self { file, clip: Arc::new(clip.without_bytes()) })
     }
 
-    /// The clip, with the outlines of its frames.
+    /// The clip, without the bytes of its frames.
     pub(super) fn clip(&self) -> &Arc<Clip> {
         &self.clip
     }
 
-    /// Reads a frame behind what is in `to`. Blocks for as long as the disk takes.
+    /// Reads a frame and appends it to `to`. Blocks for as long as the disk takes.
     pub(super) fn read(&self, frame: usize, to: &mut Vec<u8>) -> std::io::Result<()> {
         let range = &self.clip.frames()[frame].bytes;
         let start = to.len();

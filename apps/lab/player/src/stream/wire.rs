@@ -5,32 +5,32 @@ use crate::clip::{Clip, FRAME_TIMES, Layer, MOST_FRAMES, Outline, SIDES};
 
 use super::Quality;
 
-/// The first bytes of a client.
+/// The first bytes that a client sends.
 pub(crate) const HELLO: [u8; 4] = *b"aphC";
-/// The first bytes of a server.
+/// The first bytes that a server sends.
 const ANSWER: [u8; 4] = *b"aphS";
 /// The version of this format.
 pub const VERSION: u16 = 1;
-/// How long a client's greeting is.
+/// The length of a client's greeting, in bytes.
 pub(crate) const HELLO_LEN: usize = 8;
 const ANSWER_LEN: usize = 40;
 const MESSAGE_LEN: usize = 12;
 const OUTLINE_LEN: usize = 3;
 
-/// Bytes of a frame at the most.
+/// The most bytes of a frame.
 pub(crate) const MOST_BYTES: usize = 1 << 22;
-/// Bytes before the first frame at the most.
+/// The most bytes before the first frame.
 pub(crate) const MOST_HEAD: usize = 1 << 16;
-/// A window, in milliseconds.
+/// The allowed windows, in milliseconds.
 pub(crate) const WINDOW_MS: std::ops::RangeInclusive<u32> = 10..=60_000;
 
-/// How a server answers.
+/// A server's answer to a greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Welcome = 0,
-    /// The server knows another version only.
+    /// The server speaks another version only.
     Version = 1,
-    /// The server serves as many clients as it may.
+    /// The server already has as many clients as it may have.
     Busy = 2,
 }
 
@@ -41,8 +41,8 @@ pub(crate) fn hello(quality: Quality) -> [u8; HELLO_LEN] {
     [a, b, c, d, low, high, quality as u8, 0]
 }
 
-/// The quality that a client asks for; `Err`: the answer, if the client speaks another version, or
-/// nothing if it is no client.
+/// Parses a greeting: the quality that the client requests. `Err` has the answer for a client that
+/// speaks another version, or `None` if the peer is not a client.
 pub(crate) fn greeted(hello: &[u8; HELLO_LEN]) -> Result<Quality, Option<Answer>> {
     let &[a, b, c, d, low, high, quality, zero] = hello;
     if [a, b, c, d] != HELLO {
@@ -55,7 +55,7 @@ pub(crate) fn greeted(hello: &[u8; HELLO_LEN]) -> Result<Quality, Option<Answer>
     quality.ok_or(None)
 }
 
-/// A refusal, which is all that is said then.
+/// A refusal, after which nothing is sent.
 pub(crate) fn refuse(answer: Answer) -> Vec<u8> {
     let mut bytes = vec![0; ANSWER_LEN];
     put_start(&mut bytes, answer);
@@ -68,7 +68,7 @@ fn put_start(bytes: &mut [u8], answer: Answer) {
     bytes[6] = answer as u8;
 }
 
-/// The announcement of a clip, to a client that is served.
+/// The announcement of a clip, for a client that is served.
 pub(crate) fn announce(clip: &Clip, window_ms: u32) -> Result<Vec<u8>, Error> {
     let outlines = clip.outlines().ok_or(Error::Stream("a frame far from its place", 0))?;
     let ((width, height), head) = (clip.size(), clip.head());
@@ -86,7 +86,7 @@ pub(crate) fn announce(clip: &Clip, window_ms: u32) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// The beginning of a frame; its bytes follow.
+/// The header of a frame; the frame's bytes follow.
 pub(crate) fn frame(number: usize, length: usize) -> [u8; MESSAGE_LEN] {
     message(1, number as u32, length as u32)
 }
@@ -104,44 +104,44 @@ fn message(kind: u8, number: u32, length: u32) -> [u8; MESSAGE_LEN] {
     bytes
 }
 
-/// A message to a client.
+/// A parsed message from a server.
 #[derive(Debug)]
 pub(crate) enum Said {
-    /// A clip whose frames come, and how far ahead the first ones do, in nanoseconds.
+    /// A clip whose frames follow, and the window, in nanoseconds.
     Begin(Clip, u64),
     Frame(usize, Vec<u8>),
     End,
 }
 
-/// Takes what a server says apart. It has no more of it than a frame, or the announcement.
+/// Parses what a server sends. It buffers at most a frame, or the announcement.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     bytes: Vec<u8>,
-    /// How many of these bytes were heard: they go when more comes, and not one message at a time,
-    /// because the bytes behind them would be moved each time.
+    /// Number of these bytes that were parsed. They are removed when more bytes arrive, not with
+    /// each message, because each removal moves the bytes after them.
     heard: usize,
-    /// Frames that were announced; 0: nothing was.
+    /// Number of frames that were announced; 0 before the announcement.
     frames: usize,
     is_over: bool,
 }
 
-/// The words for bytes that do not belong into what a server says.
+/// Why bytes don't conform to the protocol.
 type Garbage = &'static str;
 
 impl Reader {
-    /// More of it has come.
+    /// Appends bytes that have arrived.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.heard);
         self.heard = 0;
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The bytes that were not heard yet.
+    /// The bytes that were not parsed yet.
     fn rest(&self) -> &[u8] {
         &self.bytes[self.heard..]
     }
 
-    /// The next message; `None`: not all of it is there.
+    /// Parses the next message; `None` if it is not complete.
     pub(crate) fn next(&mut self) -> Result<Option<Said>, Garbage> {
         if self.frames == 0 {
             return self.begin();
@@ -205,7 +205,7 @@ impl Reader {
     }
 }
 
-/// Four bytes as a number; they are there.
+/// Four bytes as a number. Panics if there are fewer.
 fn number(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }

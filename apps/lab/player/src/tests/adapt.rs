@@ -1,4 +1,4 @@
-//! Priority-Progress: what is dropped, and what is never.
+//! Priority-Progress: which frames are dropped, and which never are.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use crate::decode::{Costs, Decode, Progress, Synthetic, UnitId};
 use crate::picture::{Picture, Screen};
 use crate::{Cpu, Error, Options, Player, Report, VirtualLoop, counter, made};
 
-/// A screen that notes when each frame was shown.
+/// A screen that records when each frame was shown.
 #[derive(Clone)]
 struct Watched {
     cpu: Cpu,
@@ -24,7 +24,8 @@ impl Screen for Watched {
     }
 }
 
-/// Checks that no frame is decoded without what it needs, nor after its unit was closed.
+/// A decoder that checks that no frame is decoded without the frame it needs, or after its unit was
+/// closed.
 struct Strict<D> {
     decoder: D,
     done: Rc<RefCell<BTreeMap<(u64, usize), usize>>>,
@@ -109,7 +110,7 @@ fn with_enough_of_the_cpu_nothing_is_dropped_and_all_is_on_time() {
         for (place, &(number, at)) in run.shown.iter().enumerate() {
             assert_eq!(number, place % clip.frames().len());
             let due = first + place as u64 * clip.frame_ns();
-            // Timers wait for a piece of work at most: a quarter of a millisecond.
+            // Timers wait for at most one piece of work: a quarter of a millisecond.
             assert!(at.abs_diff(due) <= 250_000, "{number} at {at}, due at {due}");
         }
         assert!(run.report.per_second.iter().all(|&fps| fps <= 61));
@@ -118,7 +119,7 @@ fn with_enough_of_the_cpu_nothing_is_dropped_and_all_is_on_time() {
 
 #[test]
 fn with_half_of_the_cpu_only_details_are_dropped() {
-    // The rest costs two thirds of all; so 1.2 times of the time there is, less the details.
+    // All frames cost 1.2 times the time there is; without the details, two thirds of that.
     for clip in [clip(72), Arc::new(Clip::parse(made::chained(90, 60)).unwrap())] {
         let run = play(&clip, 10_000_000, 50, 2);
         let report = &run.report;
@@ -145,8 +146,8 @@ fn the_less_there_is_the_more_important_is_what_is_dropped() {
     let mut before = [0.0; 4];
     for percent in [100, 70, 50, 35, 25] {
         let parts = lost(percent);
-        // By importance: the next layer is lost for the most part before one above it is touched,
-        // but for the moments of the beginning and the end.
+        // By importance: most of a layer is lost before one above it is touched, except at the
+        // beginning and the end.
         assert!(parts.is_sorted_by(|a, b| *a <= b + 0.02), "{percent} %: {parts:?}");
         assert!(parts.iter().zip(before).all(|(now, then)| *now >= then - 0.02));
         before = parts;
@@ -163,8 +164,9 @@ fn what_is_more_important_is_decoded_first() {
     for unit in 20..60 {
         let [intra, predicted, bidirectional] = [0, 1, 2].map(|n| order(5 * unit + n).unwrap());
         assert!(intra < predicted && predicted < bidirectional);
-        // An I is at least 18 frames ahead of its time, a P is 12, and a detail is at most 6: so
-        // the I of 10 frames later and the P of this unit come before any detail of it.
+        // An I frame is decoded at least 18 frames ahead of its time, a P frame 12, and a detail at
+        // most 6: so the I frame of 10 frames later and the P frame of this unit come before any
+        // detail of it.
         let later = [order(5 * (unit + 2)).unwrap(), order(5 * unit + 1).unwrap()];
         for detail in [5 * unit + 3, 5 * unit + 4].into_iter().filter_map(order) {
             assert!(bidirectional < detail);
@@ -183,7 +185,7 @@ fn what_is_left_of_the_details_is_spread_evenly() {
     let details: Vec<_> =
         clip.frames().iter().filter(|f| f.layer == Layer::Disposable).map(|f| f.shown).collect();
     let shown: Vec<_> = details.iter().map(|&n| usize::from(is_shown(n))).collect();
-    // Once the look-ahead of the start is used up, each run of 16 has its part.
+    // Once the look-ahead of the start is used up, each run of 16 frames loses the same share.
     let steady = &shown[96..shown.len() - 16];
     let parts: Vec<usize> = steady.chunks_exact(16).map(|run| run.iter().sum()).collect();
     let (least, most) = (parts.iter().min().unwrap(), parts.iter().max().unwrap());

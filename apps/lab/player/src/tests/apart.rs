@@ -14,7 +14,7 @@ use crate::decode::{Costs, Synthetic, spin};
 use crate::picture::{Kept, Picture, Screen};
 use crate::{Clip, Cpu, Hosted, Options, Player, VirtualLoop, counter, made};
 
-/// The numbers that were shown, and read in the pictures.
+/// The numbers that were shown, as read from the pictures.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<usize>>>);
 
@@ -27,7 +27,7 @@ impl Screen for Seen {
 
 type Call = Box<dyn FnOnce(u64) + Send>;
 
-/// A thread that is told when to run.
+/// A thread that the test steps by hand.
 #[derive(Clone, Default)]
 struct ByHand(Rc<RefCell<BTreeMap<u64, Call>>>);
 
@@ -60,7 +60,7 @@ fn a_picture_comes_back_when_it_was_shown_and_if_its_screen_panics() {
     assert_eq!(screen.kept(), None);
     let due = std::mem::take(&mut *thread.0.borrow_mut());
     for (late_ns, (_, show)) in due.into_iter().enumerate() {
-        // Unwind safe: what is broken is to go on.
+        // Unwind safe: the test continues with the broken screen.
         let show = std::panic::AssertUnwindSafe(|| show(late_ns as u64));
         assert_eq!(std::panic::catch_unwind(show).is_err(), late_ns == 1);
     }
@@ -92,7 +92,7 @@ fn a_screen_that_is_closed_or_broken_says_so_through_the_other_thread() {
     assert!(screen.is_closed());
     assert_eq!(screen.fault().as_deref(), Some("gone"));
 
-    // So its player stops.
+    // A closed screen stops its player.
     let clip = Arc::new(Clip::parse(made::layered(12, 60)).unwrap());
     let cpu = Cpu::new(0, 100);
     let clock = cpu.clone();

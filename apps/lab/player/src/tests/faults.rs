@@ -1,4 +1,4 @@
-//! Faults of a player's parts, and what else they affect.
+//! Faults of a player's parts, and their effects.
 
 use std::sync::Arc;
 
@@ -27,11 +27,11 @@ fn a_stalled_cpu_loses_what_was_due_and_then_goes_on() {
     let report = player.report();
     assert!(player.is_over() && report.disorder == 0);
     assert!(report.total().dropped > 20, "{report}");
-    // The last second is as if nothing had been.
+    // The last second is unaffected.
     assert_eq!(report.per_second[4], 60, "{:?}", report.per_second);
 }
 
-/// Refuses one frame of a clip.
+/// A decoder that refuses one frame of a clip.
 struct Refuses<D>(D, usize);
 
 impl<D: Decode> Decode for Refuses<D> {
@@ -69,8 +69,8 @@ fn a_damaged_frame_takes_along_what_needs_it_and_no_more() {
 
 #[test]
 fn who_has_far_too_little_goes_on_at_the_next_unit() {
-    // Two units of 81 frames, one after the other, of which even the reference frames cost twice
-    // the time there is; and sound beside them.
+    // Two consecutive units of 81 frames, whose reference frames alone cost twice the time there
+    // is; and sound beside them.
     let mut stream = made::chained(20, 60);
     stream.extend(made::chained(20, 60));
     let clip = Arc::new(Clip::parse(stream).unwrap());
@@ -87,7 +87,7 @@ fn who_has_far_too_little_goes_on_at_the_next_unit() {
     let report = player.report();
     assert_eq!(sound.played().underruns, 0);
     assert!(player.is_over() && report.disorder == 0);
-    // Both units have a beginning, and what comes after is for the most part lost.
+    // Both units begin, and most of the rest is lost.
     assert_eq!(report.layer(Layer::Intra).shown, 2, "{report}");
     assert!(report.total().dropped > 100, "{report}");
 }

@@ -30,7 +30,7 @@ fn a_group_of_players_has_one_quality_whatever_their_clips_cost() {
     let reports = group(&[1000, 2000, 3000, 4000, 5000, 6000]);
     let rates: Vec<_> = reports.iter().map(|report| report.total().shown as f64).collect();
     let total: f64 = rates.iter().sum();
-    // 21 ms of work for each 16.7 ms: not all is shown.
+    // 21 ms of work for each 16.7 ms: not all frames are shown.
     assert!(total < 6.0 * 500.0 && total > 3.0 * 500.0, "{rates:?}");
     assert!(jain(&rates) > 0.97, "{rates:?}");
     for report in &reports {
@@ -40,7 +40,7 @@ fn a_group_of_players_has_one_quality_whatever_their_clips_cost() {
 
 #[test]
 fn where_not_even_the_essential_can_be_done_a_part_of_it_is() {
-    // The essential frames alone would be 1.4 times of the CPU.
+    // The essential frames alone would need 1.4 times the CPU.
     let reports = group(&[3000; 24]);
     let rates: Vec<_> = reports.iter().map(|r| r.layer(Layer::Intra).shown as f64).collect();
     let shown: f64 = rates.iter().sum::<f64>() / 2400.0;

@@ -1,4 +1,4 @@
-//! Programs on the machine's own loop: order and completeness, whatever else the machine does.
+//! Programs on a real loop: order and completeness, under any load of the machine.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn a_mixed_group_plays_to_its_end() {
     let mut events = Loop::new().unwrap();
     let scale = Scale { look_ahead_ns: 200_000_000 };
     let options = Options { passes: Some(2), has_counter: true, scale, ..Options::default() };
-    // One that can do with a half of the CPU, and one that would need more than there is.
+    // One player for which half of the CPU is enough, and one that needs more than there is.
     let players = [4, 30].map(|ms| {
         let costs = Costs::by_size(&clip, ms * 1_000_000).unwrap();
         let player = Player::new(Arc::clone(&clip), Synthetic::new(costs, spin), Headless, options);

@@ -21,7 +21,7 @@ fn a_mixed_group_loses_details_only_and_alike() {
         let costs = Costs::by_size(&clip, ms * 1_000_000).unwrap();
         Player::new(Arc::clone(&clip), Synthetic::new(costs, spend()), Headless, Options::default())
     };
-    // 24 % and 48 % of the CPU, 5 % for sound, and 60 % for the game: 137 % of it.
+    // The players need 24 % and 48 % of the CPU, the sound 5 %, and the game 60 %: 137 % in all.
     let (mut light, mut heavy) = (player(4), player(8));
     let filter = spend();
     let mut sound = Sound::new(

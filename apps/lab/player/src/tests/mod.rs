@@ -1,4 +1,4 @@
-//! The programs together: in virtual time, but for `hosted`, `window` and a part of `stream`.
+//! Tests of whole programs: in virtual time, except `hosted`, `window` and a part of `stream`.
 
 mod adapt;
 mod apart;

@@ -1,5 +1,5 @@
-//! Clips that ffmpeg makes and OpenH264 decodes. Where a program or library is not installed, it
-//! is said so, and nothing is tested.
+//! Clips that ffmpeg makes and OpenH264 decodes. Where a program or library is not installed, a
+//! message says so, and nothing is tested.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Files that stay there are not in the way.
+        // Files that can't be removed do not matter.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// A small clip, unless ffmpeg is missing.
+/// A small clip; `None` if ffmpeg is missing.
 pub(super) fn made(name: &str, making: &Making) -> Option<Arc<Clip>> {
     let scratch = Scratch::new(name);
     let file = scratch.0.join("clip.h264");
@@ -42,7 +42,7 @@ pub(super) fn made(name: &str, making: &Making) -> Option<Arc<Clip>> {
     }
 }
 
-/// The decoder, unless it is missing.
+/// The decoder; `None` if it is missing.
 fn decoder() -> Option<OpenH264> {
     match OpenH264::load() {
         Ok(decoder) => Some(decoder),
@@ -96,7 +96,7 @@ fn each_frame_is_the_same_whatever_was_dropped_before() {
     }
     for least in [Layer::Bidirectional, Layer::Predicted, Layer::Intra] {
         let pass = 1 + least as u64;
-        // The last unit first, and its frames by importance.
+        // The last unit first, with its frames by importance.
         for unit in clip.units().iter().rev() {
             for frame in unit.frames.clone().filter(|&n| clip.frames()[n].layer >= least) {
                 let decoded = decoder.decode(&clip, frame, pass).unwrap();
@@ -167,7 +167,7 @@ fn a_file_of_another_kind_is_played_by_way_of_ffmpeg() {
     ffmpeg::make_sound(440, 1, &tone).unwrap();
     let samples = ffmpeg::sound(&tone, None).unwrap();
     assert!(samples.len().abs_diff(48_000) < 1000, "{}", samples.len());
-    // A tone of 440 Hz rises through zero so often.
+    // A tone of 440 Hz crosses zero upwards 440 times per second.
     let rises = samples.windows(2).filter(|w| w[0] < 0 && w[1] >= 0).count();
     assert!(rises.abs_diff(440) <= 2, "{rises}");
     let less = ffmpeg::sound(&tone, Some(1)).unwrap();

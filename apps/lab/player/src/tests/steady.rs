@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::decode::{Costs, Synthetic};
 use crate::{Clip, Cpu, Headless, Options, Report, Steady, VirtualLoop, made};
 
-/// The report of two passes over 60 frames that cost 12 ms of 16.7, with that part of the CPU.
+/// The report of two passes over 60 frames that cost 12 ms each of 16.7 ms, with `percent` of the
+/// CPU.
 fn played(stream: Vec<u8>, percent: u64) -> Report {
     let clip = Arc::new(Clip::parse(stream).unwrap());
     let cpu = Cpu::new(1_000_000_000, percent);
@@ -24,7 +25,7 @@ fn each_frame_is_shown_on_time_where_there_is_enough() {
         let report = played(stream, 100);
         assert_eq!(report.total().shown, report.read, "{report}");
         assert!(report.read >= 120 && report.total().dropped == 0, "{report}");
-        // A timer waits for no more than a piece of a frame.
+        // A timer waits for at most one piece of a frame.
         assert!(report.tardiness.quantile(1000) <= 500_000, "{report}");
     }
 }
@@ -33,7 +34,7 @@ fn each_frame_is_shown_on_time_where_there_is_enough() {
 fn each_frame_is_shown_and_late_where_there_is_not() {
     let report = played(made::layered(12, 60), 50);
     assert_eq!((report.total().shown, report.total().dropped, report.read), (120, 0, 120));
-    // 24 ms for each of 16.7: it falls behind, the more the longer.
+    // 24 ms of work for each 16.7 ms: it falls further and further behind.
     let late = report.tardiness.samples();
     assert!(late[119] > late[60] && late[60] > late[30], "{late:?}");
     assert!(late[119] > 300_000_000, "{late:?}");

@@ -1,4 +1,4 @@
-//! Clips are taken apart as they were put together.
+//! Parsing recovers the structure of generated streams.
 
 use crate::clip::{Clip, Layer, MOST_FRAMES};
 use crate::{Error, made};
@@ -35,7 +35,7 @@ fn the_order_goes_on_when_its_counter_wraps() {
         let shown: Vec<_> = frames.iter().map(|f| f.shown).collect();
         assert_eq!(shown, [4, 2, 1, 3].map(|place| 4 * group + place));
         assert_eq!(frames[0].layer, Layer::Predicted);
-        // A decoder counts references: the P after this group needs its B.
+        // A decoder counts reference frames: the P frame after this group needs its B frame.
         assert_eq!(frames[0].needs, Some(if group == 0 { 0 } else { 4 * group - 2 }));
     }
 }
@@ -45,7 +45,7 @@ fn what_is_no_stream_is_an_error() {
     for stream in [Vec::new(), vec![7; 1000], made::layered(1, 60)[..30].to_vec()] {
         assert!(matches!(Clip::parse(stream), Err(Error::Stream(..))));
     }
-    // A picture before any parameters.
+    // A picture without parameters before it.
     let whole = made::layered(1, 60);
     let slice = whole.windows(5).position(|w| w == [0, 0, 0, 1, 0x65]).unwrap();
     let error = Clip::parse(whole[slice..].to_vec()).unwrap_err();
@@ -54,8 +54,8 @@ fn what_is_no_stream_is_an_error() {
 
 #[test]
 fn a_tick_of_a_clock_is_no_time_of_a_frame() {
-    // Streams whose frames are of any length tell such a tick. With 22 µs a frame, a player that
-    // begins again and again would take in thousands of passes at once.
+    // Streams with a variable frame rate have such a tick. With 22 µs per frame, a player with
+    // unlimited passes would take in thousands of passes at once.
     let of = |rate| Clip::parse(made::layered(1, rate)).unwrap().frame_ns();
     assert_eq!(of(1000), 1_000_000);
     assert_eq!((of(1001), of(45_000)), (1_000_000_000 / 30, 1_000_000_000 / 30));
@@ -69,7 +69,7 @@ fn a_file_without_an_end_is_an_error() {
 
 #[test]
 fn a_clip_of_too_many_frames_is_an_error() {
-    // One unit, again and again the last slice of it: as small as frames get.
+    // One unit, whose last slice is repeated: the smallest possible frames.
     let mut stream = made::layered(1, 60);
     let last = stream.windows(4).rposition(|w| w == [0, 0, 0, 1]).unwrap();
     let slice: Vec<_> = stream[last..last + 16].to_vec();
@@ -87,7 +87,7 @@ fn no_change_of_a_byte_makes_it_fail() {
         for byte in [0, 1, 3, 0x80, 0xff] {
             let mut stream = whole.clone();
             stream[at] = byte;
-            // Any answer will do.
+            // Any result is accepted; the parser must not panic.
             if let Ok(clip) = Clip::parse(stream) {
                 assert!(!clip.frames().is_empty());
             }

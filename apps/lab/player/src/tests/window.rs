@@ -1,4 +1,4 @@
-//! Windows, on an X server of each test's own: Xvfb.
+//! Windows on an X server that each test starts: Xvfb.
 
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Write as _};
@@ -20,14 +20,14 @@ use crate::{Clip, Error, Hosted, Options, Picture, Player, counter, made};
 
 use super::real;
 
-/// An X server, which goes when this does.
+/// An X server that ends when this is dropped.
 struct Xvfb {
     process: Child,
     display: String,
 }
 
 impl Xvfb {
-    /// Starts it on a display number that is free; `None`, with a message, if it is not installed.
+    /// Starts it on a free display number; `None`, with a message, if it is not installed.
     fn start(arguments: &[&str]) -> Option<Self> {
         let started = Command::new("Xvfb")
             .args(["-displayfd", "1", "-nolisten", "tcp", "-screen", "0"])
@@ -38,7 +38,7 @@ impl Xvfb {
         let mut process = match started {
             Ok(process) => process,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                // Not by a macro, whose words the harness keeps to itself.
+                // Not by a macro, whose output the test harness captures.
                 let why = "\nskipped: Xvfb is not installed (Debian: apt-get install xvfb)";
                 writeln!(std::io::stderr(), "{why}").unwrap();
                 return None;
@@ -63,27 +63,27 @@ impl Xvfb {
 
 impl Drop for Xvfb {
     fn drop(&mut self) {
-        // It may have been ended already.
+        // It may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// The visible contents of a window: four bytes a pixel.
+/// The visible contents of a window: four bytes per pixel.
 fn grab(connection: &RustConnection, window: u32, (width, height): (u16, u16)) -> Vec<u8> {
     let format = ImageFormat::Z_PIXMAP;
     let image = connection.get_image(format, window, 0, 0, width, height, u32::MAX).unwrap();
     image.reply().unwrap().data
 }
 
-/// The number that is drawn in what is seen.
+/// The number that is drawn in the visible pixels.
 fn number(pixels: &[u8], (width, height): (u16, u16)) -> Option<u16> {
     let luma = pixels.chunks(4).map(|pixel| pixel[1]).collect();
     let (width, height) = (width.into(), height.into());
     counter::read(&Picture { luma, ..Picture::gray(width, height) })
 }
 
-/// A clip of a second with its decoder: a real one, where there is what makes and decodes it.
+/// A clip of a second with its decoder: real ones, where ffmpeg and the library are installed.
 fn clip(name: &str) -> (Arc<Clip>, Box<dyn Decode>) {
     if let Some(clip) = real::made(name, &Making { seconds: 1, ..real::small() }) {
         let decoder = installed(&clip, 500_000).unwrap();
@@ -102,7 +102,7 @@ struct Grab {
     number: Option<u16>,
 }
 
-/// WINDOW-2: which numbers may be seen in a picture that was taken meanwhile; `None`: of nothing.
+/// WINDOW-2: the numbers that may be visible in a grab; `None` stands for an empty window.
 fn possible(log: &[Drawn], grab: &Grab) -> Vec<Option<u16>> {
     let last = log.iter().rposition(|drawn| drawn.done_ns <= grab.before_ns);
     let since = log[last.unwrap_or(0)..].iter().take_while(|drawn| drawn.begun_ns <= grab.after_ns);
@@ -140,7 +140,7 @@ fn what_is_seen_is_the_frame_that_was_shown_last() {
     let shown = report.total().shown;
     assert!(shown > 0 && report.screen_fault.is_none() && !report.is_closed, "{report}");
     let status = settled(player.screen(), shown);
-    // The last picture stays.
+    // The last picture stays visible.
     let before_ns = now_ns();
     let pixels = grab(&server.connect(), id, SIZE);
     let last = Grab { before_ns, after_ns: now_ns(), number: number(&pixels, SIZE) };
@@ -160,7 +160,7 @@ fn what_is_seen_is_the_frame_that_was_shown_last() {
     assert_eq!(possible(&log, last), [Some(log.last().unwrap().number as u16)]);
 }
 
-/// A window's state when all that was shown is drawn or skipped.
+/// A window's state when all pictures that were shown are drawn or skipped.
 fn settled(window: &Window, shown: u64) -> Status {
     let begun = Instant::now();
     loop {
@@ -173,7 +173,7 @@ fn settled(window: &Window, shown: u64) -> Status {
     }
 }
 
-/// Plays without end, and calls `look` each 20 ms with what was shown by now, until that is true.
+/// Plays without end, and calls `look` every 20 ms with the player, until it returns true.
 fn play(window: Window, mut look: impl FnMut(&Player<Box<dyn Decode>, Window>) -> bool + 'static) {
     let clip = Arc::new(Clip::parse(made::layered(12, 60)).unwrap());
     let costs = Costs::by_size(&clip, 500_000).unwrap();
@@ -234,7 +234,7 @@ fn a_server_that_goes_away_leaves_a_player_that_goes_on() {
             Some(fault) => {
                 assert!(fault.contains("gone away"), "{fault}");
                 assert!(report.to_string().contains("gone away"));
-                // And it goes on.
+                // The player goes on.
                 shown > *shown_then.get_or_insert(shown)
             }
         }
@@ -243,7 +243,7 @@ fn a_server_that_goes_away_leaves_a_player_that_goes_on() {
 
 #[test]
 fn each_pixel_arrives_in_however_many_requests() {
-    // A request has a megabyte at the most here, and the picture is longer.
+    // A request here has at most a megabyte, and the picture is longer.
     let Some(server) = Xvfb::start(&["700x700x24", "-maxbigreqsize", "1"]) else { return };
     let size: (u16, u16) = (640, 600);
     let (width, height) = (usize::from(size.0), usize::from(size.1));

@@ -1,9 +1,8 @@
 //! A window of an X server (X11) that shows a player's pictures.
 //!
-//! A thread of its own has the connection: it takes the newest picture, converts it, makes the
-//! server draw it and waits until that is done. So the loop that shows a picture only leaves a copy
-//! of it there, and does not wait; a picture that the server is too slow for is skipped, and
-//! counted.
+//! A separate thread has the connection: it takes the newest picture, converts it, makes the server
+//! draw it and waits until that is done. So the loop that shows a picture only copies it, and does
+//! not wait; a picture for which the server is too slow is skipped, and counted.
 //!
 //! ```text
 //!   the loop            show ──► one picture ──► the thread ──► the X server
@@ -12,15 +11,15 @@
 //! ```
 //!
 //! - WINDOW-1: no call but [`Window::open`] blocks, whatever the server and the thread do.
-//! - WINDOW-2: what is seen at a time is what the [log](Status::log) says: the last picture of
-//!   which drawing was over by then, or one of which it had begun. All of a picture is seen at
-//!   once.
+//! - WINDOW-2: what is visible at a time follows from the [log](Status::log): the last picture
+//!   whose drawing was over by then, or one whose drawing had begun. A picture becomes visible as a
+//!   whole.
 //! - WINDOW-3: a server that goes away is a [fault](Screen::fault); the player plays on unseen.
 //!
-//! | file | what is in it |
+//! | file | contents |
 //! |---|---|
-//! | `server` | what is said to the X server |
-//! | `pixels` | pictures as pixels |
+//! | `server` | the requests to the X server |
+//! | `pixels` | conversion of pictures to pixels |
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -56,12 +55,12 @@ use self::server::Server;
 use crate::Error;
 use crate::picture::{Picture, Screen};
 
-/// How often the thread sees what the server says while there is no picture to be drawn.
+/// The interval at which the thread reads the server's events while there is no picture to draw.
 const LOOK: Duration = Duration::from_millis(50);
-/// Pictures that a log has.
+/// Number of pictures in a log.
 const LOG: usize = 256;
 
-/// A picture that was drawn; times are those of [`now_ns`].
+/// A picture that was drawn. Times are those of [`now_ns`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drawn {
     /// Its number in the clip, in display order.
@@ -77,21 +76,21 @@ pub struct Drawn {
 pub struct Status {
     /// Pictures that were drawn.
     pub drawn: u64,
-    /// Pictures that were not, as there was a newer one before the server was through.
+    /// Pictures that were not drawn, because a newer one came before the server was ready.
     pub skipped: u64,
-    /// The last of those that were drawn, 256 at the most, in their order.
+    /// The last pictures that were drawn, at most 256, in order.
     pub log: VecDeque<Drawn>,
-    /// Its user has closed it.
+    /// Whether the user has closed the window.
     pub is_closed: bool,
     /// Why nothing is drawn any more.
     pub fault: Option<String>,
 }
 
-/// A window. Dropped, it goes when what is being drawn is drawn.
+/// A window. Dropping it closes the window when the current drawing is done.
 pub struct Window {
     shared: Arc<Shared>,
     number: u32,
-    /// Pictures for which the thread was in the way.
+    /// Pictures that were skipped because the thread held the lock.
     missed: Cell<u64>,
 }
 
@@ -105,31 +104,31 @@ struct Shared {
 struct State {
     /// The picture to draw.
     next: Option<(Picture, usize)>,
-    /// A picture whose room can be used again.
+    /// A picture whose buffers can be reused.
     spare: Option<Picture>,
     status: Status,
-    /// No player shows pictures any more.
+    /// Whether the window was dropped: no player shows pictures any more.
     is_over: bool,
 }
 
 impl Window {
-    /// Opens a window of that size, in pixels, on the display that the environment names
-    /// (`DISPLAY`). Blocks until it is there. A picture is shown at a scale of 1, from the top left
-    /// on.
+    /// Opens a window of that size, in pixels, on the display in the environment variable
+    /// `DISPLAY`. Blocks until the window exists. Pictures are shown at a scale of 1, from the top
+    /// left.
     ///
     /// # Errors
     ///
     /// [`Error::Display`] if there is no X server, or not one with 24 bits of true colours;
-    /// [`Error::Parameter`] for a size that no window has.
+    /// [`Error::Parameter`] for a size that no window can have.
     pub fn open(title: &str, width: u32, height: u32) -> Result<Self, Error> {
         Self::open_on(None, title, width, height)
     }
 
-    /// Opens a window on the display that is named, as `:1`.
+    /// Opens a window on the named display, such as `:1`. Blocks until the window exists.
     ///
     /// # Errors
     ///
-    /// As [`Window::open`].
+    /// Those of [`Window::open`].
     pub fn open_on(
         display: Option<&str>,
         title: &str,
@@ -151,12 +150,12 @@ impl Window {
         Ok(Self { shared, number, missed: Cell::new(0) })
     }
 
-    /// Its number at the X server, for a program that looks at it from outside.
+    /// The window's number at the X server, for programs that inspect it from outside.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// The state of the window until now. Waits for the thread, if that is just noting something.
+    /// The current state of the window. May block briefly, while the thread updates it.
     pub fn status(&self) -> Status {
         let mut status = self.shared.state.lock().status.clone();
         status.skipped += self.missed.get();
@@ -166,7 +165,7 @@ impl Window {
 
 impl Screen for Window {
     fn show(&mut self, picture: &Picture, number: usize) {
-        // WINDOW-1: the thread holds this for moments only, but it may be kept from the CPU.
+        // WINDOW-1: the thread holds this lock only briefly, but it may lose its CPU while it does.
         let Some(mut state) = self.shared.state.try_lock() else {
             self.missed.set(self.missed.get() + 1);
             return;
@@ -204,7 +203,7 @@ impl Drop for Window {
     }
 }
 
-/// Draws what is shown, until the window is closed or dropped, or the server has gone.
+/// Draws the pictures that are shown, until the window is closed or dropped, or the server is gone.
 fn serve(shared: &Shared, mut server: Server) {
     loop {
         let mut state = shared.state.lock();

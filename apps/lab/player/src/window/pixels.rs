@@ -1,12 +1,12 @@
-//! Pictures as an X server wants its pixels: four bytes each, of which one is not used.
+//! Converts pictures to the pixels of an X server: four bytes each, one of them unused.
 
 use crate::picture::Picture;
 
-/// Writes the top left `width` by `height` of `picture`, which is that large at least: blue, green,
-/// red, nothing; the other way around for a server that has the highest byte first.
+/// Converts the top left `width` by `height` of `picture`, which is at least that large, to bytes
+/// in the order blue, green, red, unused; in reverse order for a server with the highest byte
+/// first.
 ///
-/// Colours are those of BT.601 with black at 16 and white at 235, as H.264 has them unless a stream
-/// says otherwise.
+/// Colours are those of BT.601 with black at 16 and white at 235, the default of H.264.
 pub(super) fn convert(
     picture: &Picture,
     (width, height): (usize, usize),
@@ -23,7 +23,7 @@ pub(super) fn convert(
     for (y, (luma, row)) in rows.zip(to.chunks_exact_mut((4 * width).max(1))).enumerate() {
         let [blue, red] = [0, 1].map(|plane| chroma(plane, y));
         for (x, (&luma, pixel)) in luma.iter().zip(row.as_chunks_mut::<4>().0).enumerate() {
-            // A picture of an odd width has no chroma of its own in the last column.
+            // A picture of odd width has no separate chroma for its last column.
             let at = |plane: &[u8]| plane.get(x / 2).or(plane.last()).copied().unwrap_or(128);
             let [r, g, b] = rgb(luma, at(blue), at(red));
             *pixel = if is_highest_first { [0, r, g, b] } else { [b, g, r, 0] };
@@ -31,8 +31,8 @@ pub(super) fn convert(
     }
 }
 
-/// Converts in 256ths: 255 / 219 of luma, and of the differences what the coefficients of BT.601
-/// come to.
+/// Converts in 256ths: 255 / 219 for luma, and for the differences the products of the coefficients
+/// of BT.601.
 fn rgb(luma: u8, blue: u8, red: u8) -> [u8; 3] {
     let luma = 298 * (i32::from(luma) - 16) + 128;
     let (blue, red) = (i32::from(blue) - 128, i32::from(red) - 128);
@@ -52,7 +52,7 @@ mod tests {
             ([81, 90, 240], [255, 0, 0]),
             ([145, 54, 34], [0, 255, 0]),
             ([41, 240, 110], [0, 0, 255]),
-            // Beyond what there is.
+            // Out of range.
             ([255, 255, 255], [255, 125, 255]),
         ] {
             let got = rgb(yuv[0], yuv[1], yuv[2]);
@@ -73,7 +73,7 @@ mod tests {
             let [r, g, b] = rgb(16 + 10 * n as u8, blue, red);
             assert_eq!(pixel, [b, g, r, 0], "{x}, {y}");
         }
-        // A part of it, the other way around.
+        // A part of the picture, in reverse byte order.
         let mut part = Vec::new();
         convert(&picture, (2, 1), true, &mut part);
         let backwards: Vec<_> = pixels[..8].chunks(4).flat_map(|p| [0, p[2], p[1], p[0]]).collect();

@@ -1,4 +1,4 @@
-//! The X server's side of a window: one that has a size for good, and shows one picture.
+//! The connection to the X server: a window of fixed size that shows one picture.
 
 use x11rb::connection::{Connection, RequestConnection as _};
 use x11rb::errors::{ConnectError, ConnectionError, ReplyError, ReplyOrIdError};
@@ -15,11 +15,11 @@ use super::pixels::convert;
 use crate::Error;
 use crate::picture::Picture;
 
-/// The greatest size of a request beside its pixels, in bytes.
+/// Upper bound of a request's size without its pixels, in bytes.
 const HEAD: usize = 64;
 
 x11rb::atom_manager! {
-    /// Names that window managers know.
+    /// The names that window managers know.
     Atoms: AtomsCookie {
         WM_PROTOCOLS,
         WM_DELETE_WINDOW,
@@ -28,12 +28,12 @@ x11rb::atom_manager! {
     }
 }
 
-/// A window of an X server, and a connection of its own.
+/// A window of an X server, with its own connection.
 pub(super) struct Server {
     connection: RustConnection,
     atoms: Atoms,
     window: u32,
-    /// The picture as it is to be seen: it is put there in parts, and shown at once.
+    /// The picture to show: it is transferred in parts, and shown at once.
     pixmap: u32,
     context: u32,
     depth: u8,
@@ -42,7 +42,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Blocks until the window is there.
+    /// Opens the window. Blocks until it exists.
     pub(super) fn open(
         display: Option<&str>,
         title: &str,
@@ -123,14 +123,14 @@ impl Server {
         })
     }
 
-    /// Puts what was converted, in requests as long as the server takes them.
+    /// Transfers the converted pixels, in requests as long as the server accepts.
     fn put(&self, width: usize) -> Result<(), ConnectionError> {
         let row = 4 * width;
         let room = self.connection.maximum_request_bytes().saturating_sub(HEAD);
         let rows = (room / row).max(1);
         let mut y = 0;
         for part in self.pixels.chunks(rows * row) {
-            // Both are at most the window's.
+            // Both are at most those of the window.
             let (width, height) = (width as u16, (part.len() / row) as u16);
             let (format, depth) = (ImageFormat::Z_PIXMAP, self.depth);
             let (pixmap, context) = (self.pixmap, self.context);
@@ -148,7 +148,7 @@ impl Server {
         self.connection.flush()
     }
 
-    /// Sees what the server says, without waiting for it: whether the window was closed.
+    /// Reads pending events without blocking; returns whether the window was closed.
     pub(super) fn is_closed(&self) -> Result<bool, String> {
         while let Some(event) = self.connection.poll_for_event().map_err(|error| gone(&error))? {
             match event {
@@ -176,7 +176,7 @@ fn gone(error: &ConnectionError) -> String {
     format!("the X server has gone away: {error}")
 }
 
-/// Whether pixels are four bytes: blue, green, red, and one that is not used.
+/// Checks that pixels are four bytes: blue, green, red, and an unused one.
 fn has_usual_pixels(setup: &Setup, screen: &Screen) -> Result<(), Error> {
     let mut formats = setup.pixmap_formats.iter();
     let has_four_bytes =

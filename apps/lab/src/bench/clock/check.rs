@@ -1,5 +1,5 @@
-//! Whether stamps keep the order of CPUs: threads pass them on through one line, and a stamp that a
-//! thread has seen must not be certainly later than the next one that this thread takes.
+//! Checks that stamps keep their order across CPUs: threads pass them on through one cache line,
+//! and a stamp that a thread has read must not be certainly later than the next one that it takes.
 
 use std::process::ExitCode;
 use std::sync::atomic::AtomicU64;
@@ -15,19 +15,19 @@ use serde_json::json;
 use super::{described, heading};
 use crate::pinned::{on_each, usable};
 
-/// Stamps between two looks at the time.
+/// Number of stamps between two readings of the time.
 const BATCH: u64 = 1024;
 
-/// The observations of a thread.
+/// What a thread has observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
-    /// Stamps of others.
+    /// Stamps received from other threads.
     passed: u64,
-    /// Stamps of others that were certainly earlier, as they should be.
+    /// Received stamps that were certainly earlier, as they should be.
     certain: u64,
-    /// Stamps of others that were certainly later, which can't be.
+    /// Received stamps that were certainly later, which must not happen.
     violations: u64,
-    /// How far one was ahead of what was taken after it, at most, in ticks.
+    /// The furthest that a received stamp was ahead of the next own stamp, in ticks.
     ahead: u64,
 }
 
@@ -49,16 +49,16 @@ impl Seen {
     }
 }
 
-/// A line of its own.
+/// A word on cache lines that hold nothing else.
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Checks for `seconds` on all CPUs, and prints.
+/// Checks for `seconds` on all CPUs, and prints the result.
 ///
 /// # Errors
 ///
-/// If there is one CPU, or one can't be used; if no stamp was passed on, or one was in the wrong
-/// order.
+/// If there is only one CPU, or a CPU can't be used; if no stamp was passed on, or a stamp was in
+/// the wrong order.
 pub fn run(clock: &Clock, seconds: f64, as_json: bool) -> Result<ExitCode, Failure> {
     let cpus = usable();
     if cpus.len() < 2 {
@@ -113,7 +113,8 @@ fn pass_on(clock: &Clock, line: &Line, end: Instant) -> Seen {
     let mut mine = 0;
     while Instant::now() < end {
         for _ in 0..BATCH {
-            // Acquire and release pair with each other: what is taken after is taken after.
+            // Acquire and Release pair with each other: a stamp taken after reading another is
+            // ordered after it.
             let theirs = line.0.load(Acquire);
             let before = mine;
             mine = clock.now().to_bits();

@@ -1,4 +1,4 @@
-//! One repetition: threads on CPUs take stamps for a while.
+//! One repetition: threads on CPUs take stamps for a given time.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -10,15 +10,15 @@ use antiphon_report::failure::Failure;
 use crate::clocks::{Repeat, Site, Subject};
 use crate::pinned::{on_each, usable};
 
-/// Operations between two looks at the time.
+/// Number of operations between two readings of the time.
 const BATCH: u64 = 256;
 
 /// The figures of one repetition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// The time that a thread takes for an operation.
+    /// Time that a thread takes for an operation, in nanoseconds.
     pub ns_per_op: f64,
-    /// Aborts in a thousand operations.
+    /// Aborts per thousand operations.
     pub aborts_per_kop: f64,
 }
 
@@ -40,11 +40,11 @@ impl Outcome {
     }
 }
 
-/// Measures for `seconds`. Threads take the CPUs that this process may use in turn.
+/// Measures for `seconds`. Threads are assigned in turn to the CPUs that this process may use.
 ///
 /// # Errors
 ///
-/// If a CPU can't be used; if transactions have lost something.
+/// If a CPU can't be used, or transactions have lost updates.
 pub fn repetition(
     clock: &Clock,
     subject: Subject,
@@ -65,7 +65,7 @@ pub fn repetition(
     Ok(Outcome::of(&done))
 }
 
-/// Repeats for a while.
+/// Repeats work for a given time.
 struct For(Duration);
 
 impl Repeat for For {

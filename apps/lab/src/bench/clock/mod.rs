@@ -1,10 +1,10 @@
-//! `bench clock`: what a timestamp costs, and whether stamps keep the order of CPUs.
+//! `bench clock`: the cost of a timestamp, and whether stamps keep their order across CPUs.
 //!
 //! | module | does |
 //! |---|---|
-//! | [`measure`] | one repetition of one subject, on CPUs of its own |
+//! | [`measure`] | one repetition of one subject, with each thread on a CPU |
 //! | [`rows`] | quartiles, and ratios of paired repetitions |
-//! | [`check`] | threads that pass stamps on, and look for one from the future |
+//! | [`check`] | threads that pass stamps on, and detect a stamp from the future |
 
 mod check;
 mod measure;
@@ -68,12 +68,12 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Measures, or checks, and prints.
+/// Measures or checks, and prints.
 ///
 /// # Errors
 ///
-/// Bad arguments; a clock that can't be measured here; stamps that are in the wrong order, or
-/// transactions that have lost something.
+/// Bad arguments; a clock that can't be measured here; stamps in the wrong order, or transactions
+/// that have lost updates.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let seconds = arguments.check.unwrap_or(arguments.seconds);
     if !(0.001..=100_000.0).contains(&seconds) {

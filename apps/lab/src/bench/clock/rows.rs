@@ -13,13 +13,13 @@ pub struct Row {
     threads: usize,
     ns_per_op: Quartiles,
     aborts_per_kop: f64,
-    /// The ratio to the reference, repetition by repetition: its median, and, of six or more, the
-    /// interval.
+    /// Ratio to the reference, by paired repetitions: the median, and its interval if there are six
+    /// or more.
     ratio: Option<(f64, Option<Interval>)>,
 }
 
 impl Row {
-    /// The rows of one number of threads: outcomes by subject and repetition.
+    /// Returns the rows of one number of threads, from outcomes by subject and repetition.
     pub fn of(threads: usize, subjects: &[Subject], outcomes: &[Vec<Outcome>]) -> Vec<Self> {
         let reference = |subject: &Subject| {
             let place = subjects.iter().position(|one| one.name == subject.reference)?;
@@ -43,7 +43,7 @@ impl Row {
         subjects.iter().zip(outcomes).filter_map(row).collect()
     }
 
-    /// The object for scripts.
+    /// Returns the object for scripts.
     pub fn json(&self) -> Value {
         let Quartiles { p25, median, p75 } = self.ns_per_op;
         let interval = self.ratio.and_then(|(_, interval)| interval);
@@ -60,7 +60,7 @@ impl Row {
     }
 }
 
-/// The table for people.
+/// Returns the table for people.
 pub fn text(rows: &[Row], colour: bool) -> String {
     let mut table = Table::new(&[
         ">threads",

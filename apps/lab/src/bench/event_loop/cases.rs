@@ -15,19 +15,19 @@ use crate::named::Named as _;
 pub struct Cell {
     /// The other load on the machine.
     pub load: Load,
-    /// Programs with timers.
+    /// Number of programs with timers.
     pub players: usize,
-    /// Programs without.
+    /// Number of programs without timers.
     pub hogs: usize,
-    /// The work of the hogs.
+    /// What the hogs compute.
     pub competitor: Competitor,
-    /// Frames a second of each player.
+    /// Frames per second of each player.
     pub hz: usize,
     /// Which players share the CPU as a group.
     pub group: Grouping,
-    /// The run-queue level on which they are.
+    /// The run-queue levels that the programs are on.
     pub levels: Levels,
-    /// How many CPUs they have.
+    /// Number of CPUs that the programs share.
     pub cpus: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The clip of a player: frames with a cost each, in layers.
+//! The clip of a player: frames in layers, each with a decoding cost.
 //!
 //! | frame of four | layer | cost | if it is not decoded |
 //! |---|---|---|---|
@@ -12,14 +12,14 @@
 
 use antiphon_report::stats::Random;
 
-/// How many frames a player decodes ahead.
+/// Number of frames that a player decodes ahead.
 pub const AHEAD: u64 = 16;
 /// Frames of a group of pictures.
 const GROUP: usize = 4;
 const LAYERS: [u64; GROUP] = [0, 2, 1, 2];
 const PARTS: [f64; GROUP] = [2.0, 0.5, 1.0, 0.5];
 const SCENE_NS: u64 = 2_000_000_000;
-/// The deviation of the logarithm of costs, of scenes and of frames.
+/// Standard deviations of the logarithm of costs, for scenes and for frames.
 const SCENES: f64 = 0.35;
 const FRAMES: f64 = 0.25;
 
@@ -35,26 +35,26 @@ pub struct Clip {
     next: u64,
 }
 
-/// A frame of it.
+/// A frame of a clip.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frame {
-    /// Its number, from 0.
+    /// Number of the frame in its clip, from 0.
     pub number: u64,
-    /// How much decoding it takes, in nanoseconds of a CPU.
+    /// Time to decode the frame, in nanoseconds of a CPU.
     pub cost_ns: u64,
-    /// Its layer: 0 is what others build on.
+    /// Layer of the frame; frames of higher layers depend on layer 0.
     pub layer: u64,
 }
 
 impl Clip {
-    /// A clip of one frame each `period_ns`, that wants `demand` of a CPU to be decoded. With
-    /// `even`, each frame costs the same.
+    /// A clip with a frame every `period_ns`, whose decoding needs the share `demand` of a CPU.
+    /// With `even`, all frames cost the same.
     pub fn new(seed: u64, period_ns: u64, demand: f64, even: bool) -> Self {
         let cost_ns = demand * period_ns as f64;
         Self { random: Random(seed), period_ns, cost_ns, even, scene: 1.0, next: 0 }
     }
 
-    /// The next frame.
+    /// Returns the next frame.
     pub fn frame(&mut self) -> Frame {
         let number = self.next;
         self.next += 1;
@@ -69,9 +69,9 @@ impl Clip {
         Frame { number, cost_ns, layer: LAYERS[of_group] }
     }
 
-    /// A lognormal number whose mean is 1, of that deviation of the logarithm.
+    /// Returns a lognormal number of mean 1, with this standard deviation of the logarithm.
     fn lognormal(&mut self, deviation: f64) -> f64 {
-        // Box and Muller: two even numbers to a normal one. The first is never 0.
+        // Box and Muller: two uniform numbers give a normal one. The first is never 0.
         let even = |bits: u64| ((bits >> 11) as f64 + 1.0) / (1_u64 << 53) as f64;
         let (one, other) = (even(self.random.draw()), even(self.random.draw()));
         let normal = (-2.0 * one.ln()).sqrt() * (std::f64::consts::TAU * other).cos();

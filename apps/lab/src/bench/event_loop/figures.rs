@@ -13,25 +13,25 @@ use crate::compete::usage::Usage;
 
 /// The observations of a repetition.
 pub struct Observed {
-    /// Players.
+    /// What each player observed.
     pub players: Vec<Played>,
-    /// The usage of each program: players first.
+    /// CPU time and switches of each program, players first.
     pub used: Vec<Usage>,
-    /// The noise that the sentinels saw, by CPU; none if there was none.
+    /// Noise that the sentinels observed, by CPU; empty without sentinels.
     pub noise: Vec<Noise>,
-    /// Why there was none, if one was wanted.
+    /// Why no sentinel ran, if one was wanted.
     pub no_sentinel: Option<String>,
-    /// Whom they competed with.
+    /// The level of the run: which programs it competed with.
     pub level: Level,
-    /// The time from one frame of a player to its next.
+    /// Time from one frame of a player to the next.
     pub period_ns: u64,
-    /// The time when all began.
+    /// Time at which all programs began.
     pub begin_ns: u64,
-    /// The time in which programs had that usage.
+    /// Length of the time over which `used` was measured.
     pub wall_ns: u64,
-    /// The time in which frames were due.
+    /// Length of the time in which frames were due.
     pub counted_ns: u64,
-    /// How many CPUs they had.
+    /// Number of CPUs that the programs shared.
     pub cpus: usize,
     /// Whether the first player misbehaved.
     pub misbehaves: bool,
@@ -43,24 +43,24 @@ pub struct Played {
     pub seen: Seen,
     /// The place of its CPU in the list of CPUs.
     pub cpu: usize,
-    /// How much of a CPU it wanted.
+    /// Share of a CPU that the player wanted.
     pub demand: f64,
 }
 
-/// A player.
+/// The figures of one player.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PlayerFigures {
-    /// How late its timers were.
+    /// Tardiness of its timers.
     pub tardiness: Tardiness,
-    /// Frames shown a second.
+    /// Frames shown per second.
     pub fps: f64,
-    /// Frames that were due and not shown.
+    /// Frames that were due but not shown.
     pub drops: u64,
-    /// How much of a CPU it had.
+    /// CPU time of the player, as a share of one CPU.
     pub cpu: f64,
-    /// How much of a CPU it wanted.
+    /// Share of a CPU that the player wanted.
     pub demand: f64,
-    /// The work of its tier, over all repetitions.
+    /// Statistics of its tier, over all repetitions.
     pub tier_stats: TierStats,
 }
 
@@ -71,41 +71,41 @@ pub struct Figures {
     pub tardiness: Tardiness,
     /// The tardiness without the player that misbehaved.
     pub others: Option<Tardiness>,
-    /// Tardiness at [`POINTS`] shares, evenly, in microseconds.
+    /// Quantiles of tardiness at up to [`POINTS`] evenly spaced shares, in microseconds.
     pub points_us: Vec<f64>,
-    /// Each player.
+    /// Figures of each player.
     pub players: Vec<PlayerFigures>,
     /// CPU time of each hog, in CPUs.
     pub hogs: Vec<f64>,
-    /// Jain's index of CPU time, of all programs.
+    /// Jain's index of the CPU time of all programs.
     pub jain_cpu: f64,
-    /// Jain's index of the CPU time of players alone.
+    /// Jain's index of the CPU time of the players alone.
     pub jain_cpu_players: f64,
     /// Jain's index of the frames shown.
     pub jain_fps: f64,
-    /// Players' part of the CPU time that all programs had.
+    /// Players' share of the CPU time of all programs.
     pub players_share: f64,
-    /// Frames shown a second, of all players.
+    /// Frames shown per second by all players.
     pub fps: f64,
-    /// Chunks decoded a second, of all players.
+    /// Chunks decoded per second by all players.
     pub chunks_per_s: f64,
-    /// Context switches of all programs, a second, without those that sentinels caused.
+    /// Context switches of all programs per second, without those that sentinels caused.
     pub switches_per_s: f64,
-    /// Context switches of players, a second.
+    /// Context switches of players per second.
     pub player_switches_per_s: f64,
-    /// The CPUs that all programs had.
+    /// CPU time of all programs, in CPUs.
     pub cpus: f64,
-    /// How late a sentinel was at most, in microseconds.
+    /// Maximal lateness of a sentinel, in microseconds.
     pub noise_us: Option<f64>,
-    /// How much later a timer was at most than the sentinel in the same seconds.
+    /// Maximal lateness of a timer beyond the sentinel's in the same seconds, in microseconds.
     pub beyond_noise_us: Option<f64>,
-    /// Why there was no sentinel.
+    /// Why no sentinel ran.
     pub no_sentinel: Option<String>,
-    /// Whom they competed with.
+    /// The level of the run: which programs it competed with.
     pub level: Level,
 }
 
-/// How many points of a distribution are kept.
+/// Maximal number of points kept of a distribution.
 const POINTS: usize = 2000;
 
 impl Figures {
@@ -155,7 +155,7 @@ impl Figures {
 }
 
 impl Observed {
-    /// Switches a second that were caused by sentinels: each wake is one, if the CPU was not idle.
+    /// Switches per second caused by sentinels: one per wake-up, if the CPU was not idle.
     fn sentinel_switches(&self, busy_cpus: f64) -> f64 {
         let wakes: u64 = self.noise.iter().map(|noise| noise.wakes).sum();
         let run_ns = self.begin_to_end_ns();
@@ -163,7 +163,7 @@ impl Observed {
         wakes as f64 * 1e9 / run_ns as f64 * busy
     }
 
-    /// How long sentinels were awake, about.
+    /// Approximate time during which sentinels ran.
     fn begin_to_end_ns(&self) -> u64 {
         let first = self.players.iter().map(|player| player.seen.first_ns).max().unwrap_or(0);
         (first + self.counted_ns).saturating_sub(self.begin_ns).max(1)
@@ -203,7 +203,7 @@ impl Played {
 }
 
 impl PlayerFigures {
-    /// The medians of repetitions.
+    /// Returns the medians over repetitions.
     pub fn medians(all: &[&Self]) -> Self {
         let tardiness: Vec<_> = all.iter().map(|one| one.tardiness).collect();
         let of = |figure: fn(&Self) -> f64| median(all.iter().map(|one| figure(one)).collect());
@@ -218,7 +218,7 @@ impl PlayerFigures {
         }
     }
 
-    /// The object in reports.
+    /// Returns the object for reports.
     pub fn json(&self) -> Value {
         json!({
             "tardiness_us": self.tardiness.json(), "fps": self.fps, "drops": self.drops,

@@ -1,4 +1,5 @@
-//! The work of a repetition: it starts the programs, lets them compete, and looks from outside.
+//! The work of a repetition: it starts the programs, lets them compete, and measures them from
+//! outside.
 
 use std::path::PathBuf;
 
@@ -24,51 +25,51 @@ use crate::compete::terms::{Grouping, Levels, wanted};
 use crate::compete::usage::Usage;
 use crate::compete::work::{Pace, now_ns, sleep_until};
 
-/// One repetition.
+/// The order for one repetition.
 #[derive(Serialize, Deserialize)]
 pub struct Order {
-    /// The scheme.
+    /// Name of the scheme.
     pub subject: String,
     /// The conditions.
     pub cell: Cell,
-    /// The CPUs that the programs have, by turns.
+    /// CPUs that the programs are assigned to, in turn.
     pub cpus: Vec<u32>,
     /// The settings that all repetitions share.
     pub how: How,
-    /// The measured time.
+    /// Measured time, in seconds.
     pub seconds: f64,
-    /// The time before it, which is not measured.
+    /// Warm-up before it, which is not measured, in seconds.
     pub warm_s: f64,
 }
 
 /// The settings that all repetitions share.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct How {
-    /// How fast programs work.
+    /// Calibrated speed of programs' work.
     pub pace: Pace,
-    /// How much of a CPU a player wants, on average of all players.
+    /// Share of a CPU that a player wants, averaged over all players.
     pub demand: f64,
-    /// Whether all players, and all their frames, are alike.
+    /// Whether all players and all their frames cost the same.
     pub even: bool,
-    /// How often the first player gives the CPU away too late.
+    /// Probability that the first player gives the CPU away too late.
     pub misbehave: f64,
-    /// How often the sentinel wakes, in nanoseconds; 0: there is none.
+    /// Period of the sentinel's wake-ups, in nanoseconds; 0 for no sentinel.
     pub sentinel_ns: u64,
-    /// Whether the run is to weigh more than all others.
+    /// Whether the run should weigh more than all other sessions.
     pub first: bool,
-    /// How a CPU is shared by those that cooperate.
+    /// Scheduling options of programs that cooperate on a CPU.
     pub schedule: Schedule,
-    /// gcc's compiler, if that competes.
+    /// Path of gcc's compiler, if it competes.
     pub compiler: Option<PathBuf>,
-    /// The seed of clips and phases.
+    /// Seed of clips and phases.
     pub seed: u64,
 }
 
-/// The time from when all are ready to their start, and from there to their first frames at the
-/// least.
+/// Time from when all programs are ready to their start, and the minimum from there to their first
+/// frames.
 const BEGIN_NS: u64 = 20_000_000;
 
-/// Measures.
+/// Runs one repetition.
 ///
 /// # Errors
 ///
@@ -105,7 +106,7 @@ fn observe(order: &Order, scheme: &Scheme, groups: Option<&Groups>) -> Result<Ob
     };
     let windows = windows(order, at_ns);
     for (number, program) in programs.iter_mut().enumerate() {
-        // Hogs have no use of it.
+        // Hogs don't use the window.
         let window = windows[number.min(cell.players - 1)];
         program.begin(&Begin { at_ns, window })?;
     }
@@ -149,8 +150,7 @@ fn observe(order: &Order, scheme: &Scheme, groups: Option<&Groups>) -> Result<Ob
     })
 }
 
-/// The domain of the players of each CPU, which they inherit; none if they know nothing of each
-/// other.
+/// The domain of the players of each CPU, which they inherit; empty if the players don't cooperate.
 fn domains(order: &Order, scheme: &Scheme) -> Result<Vec<Domain>, String> {
     if scheme.shares == Shares::Nothing {
         return Ok(Vec::new());
@@ -159,7 +159,7 @@ fn domains(order: &Order, scheme: &Scheme) -> Result<Vec<Domain>, String> {
     order.cpus.iter().map(private).collect::<Result<_, _>>().map_err(|error| error.to_string())
 }
 
-/// Players first, then hogs; each kind takes the CPUs by turns.
+/// Starts players, then hogs; each kind is assigned to the CPUs in turn.
 fn start(
     order: &Order,
     domains: &[Domain],
@@ -199,7 +199,7 @@ fn start(
         .collect()
 }
 
-/// How much of a CPU a player wants.
+/// Returns the share of a CPU that a player wants.
 fn demand(how: &How, number: usize, players: usize) -> f64 {
     if how.even { how.demand } else { wanted(how.demand, number, players) }
 }
@@ -208,7 +208,7 @@ fn period_ns(cell: &Cell) -> u64 {
     1_000_000_000 / cell.hz as u64
 }
 
-/// The window of each player: all in the same time, each at a phase of its own.
+/// Returns the window of each player: all of the same length, each with its own phase.
 fn windows(order: &Order, at_ns: u64) -> Vec<Window> {
     let period_ns = period_ns(&order.cell);
     let mut random = Random(order.how.seed);

@@ -1,4 +1,4 @@
-//! `bench loop`: programs that are to be on time and want all of the CPU, beside others that do.
+//! `bench loop`: programs with timers that want all of the CPU, beside other programs that do.
 //!
 //! ```text
 //!   bench ──► a repetition (a session of its own, beside the CPU if there is another)
@@ -7,16 +7,16 @@
 //!                └── hog 0 … H−1    ┘ a process each, on the CPU: computes
 //! ```
 //!
-//! What such programs share with others that compete is in [`compete`](crate::compete).
+//! The code that they share with other competing programs is in [`compete`](crate::compete).
 //!
 //! | module | does |
 //! |---|---|
-//! | [`cases`] | what is measured, under what conditions |
-//! | [`clip`], [`player`] | what a player has to do, and when |
-//! | [`schemes`] | ways to do it: baselines, and ours |
+//! | [`cases`] | the conditions of measurements |
+//! | [`clip`], [`player`] | the work of a player, and its timers |
+//! | [`schemes`] | ways to schedule it: baselines, and ours |
 //! | [`program`] | players and hogs as processes |
-//! | [`sentinel`] | the machine's own noise |
-//! | [`measure`], [`figures`] | what a repetition does, and what it comes to |
+//! | [`sentinel`] | the noise of the machine itself |
+//! | [`measure`], [`figures`] | one repetition, and its figures |
 //! | [`rows`], [`tables`], [`page`] | rows for scripts, tables for people, pictures |
 
 pub mod cases;
@@ -135,7 +135,7 @@ pub struct Arguments {
     settings: Settings,
 }
 
-/// The measurements that are to be taken.
+/// The measurements to take.
 struct Plan {
     cells: Vec<Cell>,
     rounds: Rounds,
@@ -144,17 +144,18 @@ struct Plan {
     seconds: f64,
 }
 
-/// The warm-up, which is not measured: at most this many seconds, and this part of the time.
+/// Warm-up, which is not measured: at most this many seconds, and this share of the measured time.
 const WARM_S: f64 = 1.0;
 const WARM: f64 = 0.25;
-/// How long a repetition is that is rejected, at the most.
+/// Maximal length of a rejected repetition, in seconds.
 const REJECTED_S: f64 = 0.5;
 
-/// Measures and prints.
+/// Runs the benchmark and prints its report.
 ///
 /// # Errors
 ///
-/// Bad arguments; what was asked for by name and is not there; a program that ended.
+/// Bad arguments; a scheme or program that was asked for by name and is missing; a program that
+/// ended.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let plan = plan(arguments)?;
     let html = OutputFile::of("--html", arguments.html.as_deref())?;
@@ -213,7 +214,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     Ok(Plan { cells, rounds, cpus, how, seconds: *seconds })
 }
 
-/// Loops that share a page are no more than it has places.
+/// Checks that a shared page has a place for each loop.
 fn check_room(rounds: &Rounds, cells: &[Cell]) -> Result<(), Failure> {
     let shares = |cell: &Cell| {
         let weighs = cell.group == Grouping::One;
@@ -234,7 +235,7 @@ fn check_room(rounds: &Rounds, cells: &[Cell]) -> Result<(), Failure> {
     }
 }
 
-/// The schemes that take turns. A scheme that is asked for by name must be permitted.
+/// Returns the schemes that take turns. A scheme that is asked for by name must be permitted.
 fn rounds(arguments: &Arguments) -> Result<Rounds, Failure> {
     let names = |schemes: &[Scheme]| schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>();
     let (ours, peers) = (names(OURS), names(PEERS));
@@ -284,7 +285,7 @@ impl Measurement for Plan {
     }
 
     fn repeat(&self, cell: Cell, subject: &'static str, counts: bool) -> Repeated<Figures> {
-        // The first one is rejected, and only shows whether it can be had.
+        // The first repetition is rejected; it only shows whether the scheme is available.
         let seconds = if counts { self.seconds } else { self.seconds.min(REJECTED_S) };
         let warm_s = (seconds * WARM).min(WARM_S);
         let order = Order {

@@ -1,6 +1,6 @@
-//! The rows as one page that needs nothing else: for each set of conditions the distribution of
-//! tardiness by each scheme; where numbers of players were asked for, what becomes of them (of the
-//! frame rate it is the document's figure 13); and the tables.
+//! The report as one self-contained page: for each set of conditions, the distribution of tardiness
+//! by scheme; where several numbers of players were asked for, the figures by that number (for the
+//! frame rate, this is the document's figure 13); and the tables.
 
 use antiphon_report::page::curves::{Curve, drawing_of};
 use antiphon_report::table::{duration, si};
@@ -9,7 +9,7 @@ use super::Plan;
 use super::rows::Row;
 use crate::bench::{benchmark, page};
 
-/// All of it.
+/// Returns the whole page.
 pub fn page(plan: &Plan, rows: &[Row]) -> String {
     let cells = rows.chunk_by(|one, next| one.cell == next.cell).map(|rows| {
         let (title, caption) = (rows[0].cell.to_string(), "How late timers are");
@@ -24,7 +24,7 @@ pub fn page(plan: &Plan, rows: &[Row]) -> String {
     page::page("loop", &drawings, &benchmark::text(plan, rows, false))
 }
 
-/// The curves by the number of players, where several were asked for.
+/// Returns the curves by number of players, if several numbers were asked for.
 fn by_players(rows: &[Row]) -> Vec<(&'static str, Vec<Curve>)> {
     let Some(first) = rows.first() else { return Vec::new() };
     let like = |row: &&Row| {

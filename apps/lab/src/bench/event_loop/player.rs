@@ -1,8 +1,9 @@
-//! A player that adapts, as a machine without a clock: what is due, and what is best done next.
+//! An adaptive player, as a state machine without a clock: what is due, and what to decode next.
 //!
-//! Each frame has one timer, at its time: then it is shown if it is decoded, and dropped if not.
-//! Until then it is best-effort work, the least user virtual time first: its time, and for each
-//! layer some frames more, so that what others build on is decoded far ahead.
+//! Each frame has one timer, at its release time: the frame is then shown if it is decoded, and
+//! dropped otherwise. Until then, decoding it is best-effort work, least user virtual time first:
+//! its time, plus some frames for each layer, so that frames which others depend on are decoded far
+//! ahead.
 
 use std::collections::VecDeque;
 
@@ -12,7 +13,7 @@ use super::clip::{AHEAD, Clip, Frame};
 use crate::compete::tier_stats::TierStats;
 use crate::compete::work::CHUNK_NS;
 
-/// How much later a frame would have to be for the next layer to be as important, in frames.
+/// How many frames later a frame of one layer is as important as a frame of the next layer.
 const LAYER: u64 = AHEAD / 3;
 
 /// A player in the middle of its clip.
@@ -20,7 +21,7 @@ pub struct Player {
     clip: Clip,
     window: Window,
     frames: VecDeque<Waiting>,
-    /// Frames that were shown, of all.
+    /// Number of frames shown, including those that don't count.
     shown: u64,
     seen: Seen,
 }
@@ -28,41 +29,41 @@ pub struct Player {
 /// The time in which a player plays, in nanoseconds of the monotonic clock.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Window {
-    /// The time when its first frame is due.
+    /// Time at which the first frame is due.
     pub begin_ns: u64,
-    /// The time from one frame to the next.
+    /// Time from one frame to the next.
     pub period_ns: u64,
-    /// The time from which it counts; before, everything warms up.
+    /// Time from which the player counts; before it, everything warms up.
     pub count_ns: u64,
-    /// Frames due then, and later, are no part of it.
+    /// Frames due at this time or later are not played.
     pub end_ns: u64,
 }
 
-/// A frame whose time has not come.
+/// A frame that is not due yet.
 struct Waiting {
     frame: Frame,
     left_ns: u64,
 }
 
 impl Waiting {
-    /// The less, the more important: its time, in frames, and for each layer some more.
+    /// Key of importance, least first: the frame's number, plus [`LAYER`] frames for each layer.
     fn key(&self) -> u64 {
         self.frame.number + self.frame.layer * LAYER
     }
 }
 
-/// The observations of a player while it counted.
+/// What a player observed while it counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
-    /// The time when the first timer that counts was due.
+    /// Release time of the first timer that counts.
     pub first_ns: u64,
-    /// How late each timer was dispatched, in nanoseconds, in the order in which they were due.
+    /// Tardiness of each timer at its dispatch, in nanoseconds, in the order of release times.
     pub tardiness_ns: Vec<u64>,
-    /// Frames that were shown.
+    /// Number of frames shown.
     pub shown: u64,
-    /// Chunks that were decoded.
+    /// Number of chunks decoded.
     pub chunks: u64,
-    /// The work of its tier, from its first frame on: also before it counted.
+    /// Statistics of its tier from its first frame on, including the warm-up.
     pub tier_stats: TierStats,
 }
 
@@ -75,7 +76,7 @@ impl Player {
         player
     }
 
-    /// The window in which it plays.
+    /// Returns the window in which it plays.
     pub fn window(&self) -> Window {
         self.window
     }
@@ -85,20 +86,20 @@ impl Player {
         self.frames.push_back(Waiting { frame, left_ns: frame.cost_ns });
     }
 
-    /// The time when its next timer is due; `None` if that is no part of the run.
+    /// Returns the release time of its next timer, or `None` if the run is over by then.
     pub fn release_ns(&self) -> Option<u64> {
         let next = self.frames.front()?.frame.number;
         let at_ns = self.window.begin_ns + next * self.window.period_ns;
         (at_ns < self.window.end_ns).then_some(at_ns)
     }
 
-    /// Whether a timer is due.
+    /// Returns whether a timer is due.
     pub fn is_due(&self, now_ns: u64) -> bool {
         self.release_ns().is_some_and(|at_ns| at_ns <= now_ns)
     }
 
-    /// Dispatches the timer that is due, if one is: whether there is a frame to be shown, `None` if
-    /// none is due.
+    /// Dispatches the timer that is due, if any. Returns whether there is a frame to show, or
+    /// `None` if no timer is due.
     pub fn dispatch(&mut self, now_ns: u64) -> Option<bool> {
         let release_ns = self.release_ns().filter(|&at_ns| at_ns <= now_ns)?;
         let shows = self.frames.pop_front().is_some_and(|frame| frame.left_ns == 0);
@@ -114,7 +115,7 @@ impl Player {
         Some(shows)
     }
 
-    /// The frame that is best decoded next, by its number. `None` if all are.
+    /// Returns the number of the frame to decode next, or `None` if all are decoded.
     pub fn best(&self) -> Option<u64> {
         self.most_important().map(|waiting| waiting.frame.number)
     }
@@ -124,12 +125,12 @@ impl Player {
         undecoded.min_by_key(|waiting| waiting.key())
     }
 
-    /// How long the next chunk of that frame takes, in nanoseconds of a CPU.
+    /// Returns how long the next chunk of this frame takes, in nanoseconds of a CPU.
     pub fn chunk_ns(&self, number: u64) -> u64 {
         self.waiting(number).map_or(0, |waiting| waiting.left_ns.min(CHUNK_NS))
     }
 
-    /// A chunk of that frame is decoded. Nothing, if its time has come meanwhile.
+    /// Records that a chunk of this frame is decoded. Has no effect if the frame was due meanwhile.
     pub fn decoded(&mut self, number: u64, now_ns: u64) {
         let index = self.frames.iter().position(|waiting| waiting.frame.number == number);
         if let Some(waiting) = index.and_then(|index| self.frames.get_mut(index)) {
@@ -144,15 +145,15 @@ impl Player {
         self.frames.iter().find(|waiting| waiting.frame.number == number)
     }
 
-    /// The user virtual time of the player's next work: that of its best frame; or, where all share
-    /// one utility, how many frames it has shown, so that the player that has shown the fewest goes
-    /// on. `None` if there is nothing to decode.
+    /// Returns the user virtual time of the player's next work: that of its most important frame;
+    /// or, where all players share one utility, the number of frames it has shown, so that the
+    /// player that has shown the fewest runs next. `None` if there is nothing to decode.
     pub fn importance(&self, one_group: bool) -> Option<u64> {
         let next = self.most_important()?;
         Some(if one_group { self.shown } else { next.key() * self.window.period_ns })
     }
 
-    /// The observations.
+    /// Returns the observations.
     pub fn into_seen(self) -> Seen {
         self.seen
     }
@@ -169,7 +170,7 @@ mod tests {
         Player::new(Clip::new(1, WINDOW.period_ns, demand, false), WINDOW)
     }
 
-    /// Decodes as long as there is something to decode, at that time.
+    /// Decodes at this time until nothing is left to decode.
     fn decode(player: &mut Player, now_ns: u64) {
         while let Some(frame) = player.best() {
             assert!((1..=CHUNK_NS).contains(&player.chunk_ns(frame)));

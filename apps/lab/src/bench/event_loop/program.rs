@@ -1,4 +1,4 @@
-//! The work of the programs of a repetition: a [process](crate::compete::process) each.
+//! The programs of a repetition: each is a [process](crate::compete::process).
 
 use antiphon_report::schedule::Schedule;
 use antiphon_report::stats::Random;
@@ -10,44 +10,44 @@ use super::schemes::{self, Seat};
 use crate::compete::work::{Pace, sleep_until};
 use crate::compete::{order, process};
 
-/// A program.
+/// The order for one program.
 pub type Order = order::Order<Part>;
 
-/// How a player plays.
+/// The part of a player.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Part {
-    /// The scheme.
+    /// Name of the scheme.
     pub subject: String,
-    /// The seed of its clip.
+    /// Seed of its clip.
     pub seed: u64,
-    /// How much of a CPU it wants.
+    /// Share of a CPU that it wants.
     pub demand: f64,
     /// Whether all its frames cost the same.
     pub even: bool,
     /// Whether all players share one utility.
     pub one_group: bool,
-    /// The domain of its CPU, if the scheme has one.
+    /// Name of the domain of its CPU, if the scheme has one.
     pub domain: Option<String>,
-    /// How that is scheduled.
+    /// Scheduling options of the domain.
     pub schedule: Schedule,
-    /// How often it gives the CPU away too late.
+    /// Probability that it gives the CPU away too late.
     pub misbehaves: f64,
 }
 
 /// The time when all begin, and the window of a player.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Begin {
-    /// The start, in nanoseconds of the monotonic clock.
+    /// Start, in nanoseconds of the monotonic clock.
     pub at_ns: u64,
-    /// Its frames.
+    /// The window of its frames.
     pub window: Window,
 }
 
-/// Is the program.
+/// Runs as the program of this order.
 ///
 /// # Errors
 ///
-/// One line: it could not begin, or its scheme is not permitted.
+/// One line, if it could not begin or its scheme is not permitted.
 pub fn be(order: Order) -> Result<(), String> {
     order.be(|part, _, pace| {
         let begin: Begin = process::is_ready()?;

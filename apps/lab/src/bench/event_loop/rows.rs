@@ -23,21 +23,21 @@ pub struct Summary {
     pub tardiness: Tardiness,
     /// The tardiness without the player that misbehaved.
     pub others: Option<Tardiness>,
-    /// The distribution, in microseconds.
+    /// Distribution of tardiness, in microseconds.
     pub cdf: Vec<Below>,
-    /// Each player.
+    /// Figures of each player.
     pub players: Vec<PlayerFigures>,
-    /// Medians of what [`Figures`] has under those names.
+    /// Medians of the figures of these names in [`Figures`].
     pub medians: Vec<(&'static str, Option<f64>)>,
-    /// The quartiles of p99.
+    /// Quartiles of the 99th percentile of tardiness.
     pub quartiles: Option<Quartiles>,
-    /// The ratio of p99 to that of the first peer.
+    /// Ratio of the 99th percentile to the first peer's.
     pub ratio: Ratio,
-    /// The ratio of chunks a second to those of the first peer.
+    /// Ratio of chunks per second to the first peer's.
     pub ratio_chunks: Ratio,
-    /// Why there was no sentinel.
+    /// Why no sentinel ran.
     pub no_sentinel: Option<String>,
-    /// Whom the run competed with.
+    /// The level of the run: which programs it competed with.
     pub level: Option<Level>,
 }
 
@@ -65,7 +65,7 @@ impl Serialize for Summary {
 
 type Figure = (&'static str, fn(&Figures) -> Option<f64>);
 
-/// Figures of which a row has the median.
+/// Figures whose median is part of a row.
 const MEDIANS: &[Figure] = &[
     ("jain_cpu", |of| Some(of.jain_cpu)),
     ("jain_cpu_players", |of| Some(of.jain_cpu_players)),
@@ -81,7 +81,7 @@ const MEDIANS: &[Figure] = &[
 ];
 
 impl Summary {
-    /// The summary of a scheme.
+    /// Summarises the repetitions of a scheme.
     pub fn of(one: &Beside<'_, Cell, Figures>) -> Self {
         let figures = one.figures();
         let tardiness: Vec<_> = figures.iter().map(|one| one.tardiness).collect();
@@ -108,30 +108,30 @@ impl Summary {
         }
     }
 
-    /// The median of the figure of that name.
+    /// Returns the median of the figure of this name.
     pub fn median(&self, name: &str) -> Option<f64> {
         self.medians.iter().find(|(known, _)| *known == name).and_then(|(_, median)| *median)
     }
 }
 
 impl Row {
-    /// The scheme.
+    /// Returns the row's scheme.
     pub fn scheme(&self) -> Option<&'static Scheme> {
         schemes::of_name(self.subject)
     }
 
-    /// The options that have an effect on it.
+    /// Returns the options that have an effect on the scheme.
     pub fn used(&self) -> Used {
         self.scheme().map_or(Used::Nothing, Scheme::used)
     }
 
-    /// Whether its players share a group.
+    /// Returns whether the players share a group.
     pub fn grouped(&self) -> bool {
         let shares = self.scheme().is_some_and(|scheme| scheme.shares != Shares::Nothing);
         self.cell.group == Grouping::One && shares
     }
 
-    /// The rights that it needs.
+    /// Returns the rights that the scheme needs.
     pub fn needs(&self) -> String {
         let one_group = self.cell.group == Grouping::One;
         self.scheme().map_or_else(String::new, |scheme| scheme.needs(one_group))

@@ -1,9 +1,8 @@
-//! How late the machine itself is: a thread of the highest priority on a CPU, which does nothing
-//! but wake up on time. Its delays (interrupts, a hypervisor that has other guests) are out of
-//! reach of any scheduler.
+//! Lateness of the machine itself: a thread of the highest priority on a CPU only wakes up on time.
+//! Its delays (interrupts, a hypervisor with other guests) are beyond the control of any scheduler.
 //!
-//! It is no mere onlooker: when it sleeps again the kernel chooses anew which thread is to run, as
-//! it does at its ticks. Where it wakes more often than those, other threads come to run sooner
+//! The sentinel influences the run: whenever it sleeps again, the kernel picks the next thread, as
+//! at its ticks. Where the sentinel wakes more often than the ticks come, other threads run sooner
 //! than without it.
 
 use std::sync::Arc;
@@ -15,32 +14,32 @@ use antiphon_linux::schedule::set_fifo;
 use super::schemes::scheduling::ME;
 use crate::compete::work::{now_ns, sleep_until};
 
-/// No user's thread is before it.
+/// No user thread has a higher priority.
 const PRIORITY: u8 = 99;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A sentinel at work.
+/// A running sentinel.
 pub struct Sentinel {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Noise>,
 }
 
-/// The observations of a sentinel.
+/// What a sentinel observed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Noise {
     from_ns: u64,
-    /// How late it was at most, by seconds from then.
+    /// Maximal lateness in each second from `from_ns` on.
     worst_ns: Vec<u64>,
-    /// How often it woke. Each wake-up took the CPU from the thread that had it.
+    /// Number of wake-ups. Each took the CPU from the thread that had it.
     pub wakes: u64,
 }
 
 impl Sentinel {
-    /// Begins at that time on that CPU, waking each `period_ns`.
+    /// Starts at this time on this CPU, and wakes every `period_ns`.
     ///
     /// # Errors
     ///
-    /// One line: it is not permitted.
+    /// One line, if this is not permitted.
     pub fn start(cpu: u32, period_ns: u64, from_ns: u64) -> Result<Self, String> {
         let stop = Arc::new(AtomicBool::new(false));
         let (tell, told) = std::sync::mpsc::channel();
@@ -51,15 +50,15 @@ impl Sentinel {
             let ready =
                 ready.and_then(|()| set_fifo(ME, PRIORITY).map_err(|refused| refused.to_string()));
             let begins = ready.is_ok();
-            // Its starter waits for this.
+            // The thread that started it waits for this message.
             let _ = tell.send(ready);
             let mut at_ns = from_ns;
-            // Relaxed: it publishes nothing else.
+            // Relaxed: the flag publishes no other data.
             while begins && !flag.load(Relaxed) {
                 sleep_until(at_ns);
                 let now_ns = now_ns();
                 noise.saw(at_ns, now_ns);
-                // A missed time is part of one delay, and was seen.
+                // The missed wake-ups belong to one delay, which is recorded.
                 at_ns += period_ns * ((now_ns - at_ns) / period_ns + 1);
             }
             noise
@@ -68,9 +67,9 @@ impl Sentinel {
         ready.map(|()| Self { stop, thread })
     }
 
-    /// Ends it.
+    /// Stops the thread and returns what it observed.
     pub fn end(self) -> Noise {
-        // Relaxed: it publishes nothing else.
+        // Relaxed: the flag publishes no other data.
         self.stop.store(true, Relaxed);
         self.thread.join().unwrap_or_default()
     }
@@ -90,7 +89,7 @@ impl Noise {
         }
     }
 
-    /// How late it was at most in the seconds that the two times are in, and between.
+    /// Returns the maximal lateness in the seconds from that of `from_ns` to that of `to_ns`.
     pub fn worst_ns(&self, from_ns: u64, to_ns: u64) -> u64 {
         let first = self.second(from_ns);
         let seconds = self.second(to_ns) - first + 1;

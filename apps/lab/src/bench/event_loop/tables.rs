@@ -76,7 +76,7 @@ impl Benchmark for Plan {
     }
 
     fn table(&self, rows: &[Row]) -> Table {
-        // Why, is said below.
+        // The reason is printed below the table.
         let kind = |trouble: &Trouble| Field::number(trouble.json().0).tone(Tone::Faint);
         self.columns(rows).table_with(rows, kind)
     }
@@ -106,8 +106,8 @@ impl Benchmark for Plan {
     }
 }
 
-/// The tiers that are weaker against programs on other levels than the run's, if any of them was
-/// measured.
+/// Names the measured tiers that are weaker against programs on other levels than the run's, if
+/// there are any.
 fn weaker(rows: &[Row]) -> Option<&'static str> {
     let measured = |row: &&Row| row.trouble.is_none();
     let tiers = rows.iter().filter(measured).filter_map(|row| row.scheme()?.tier);
@@ -121,7 +121,7 @@ later than a thread of priority 99 in the same seconds. Jain's index is of the C
 programs, and of players' frames; 1 is fair. Switches are of all programs, without the sentinel's.
 ";
 
-/// Why there are no figures: a line for each reason of each scheme.
+/// States why figures are missing: a line for each reason of each scheme.
 fn troubles(rows: &[Row]) -> String {
     let said = rows.iter().filter_map(|row| {
         let (kind, what) = row.trouble.as_ref()?.json();
@@ -130,7 +130,7 @@ fn troubles(rows: &[Row]) -> String {
     once(said).concat()
 }
 
-/// Names the subjects whose players were no group, though one was asked for.
+/// Names the subjects whose players formed no group, though one was asked for.
 fn no_group(rows: &[Row]) -> String {
     let asked = rows.iter().filter(|row| row.cell.group == Grouping::One);
     let names = once(asked.filter(|row| !row.grouped()).map(|row| row.subject));
@@ -140,7 +140,7 @@ fn no_group(rows: &[Row]) -> String {
     format!("No group: the players of {} have a share each.\n", names.join(", "))
 }
 
-/// The costs of the measured schemes for their users.
+/// States what the measured schemes cost their users.
 fn costs(rows: &[Row]) -> String {
     let measured = rows.iter().filter(|row| row.trouble.is_none());
     let lines =
@@ -149,7 +149,7 @@ fn costs(rows: &[Row]) -> String {
     if lines.is_empty() { lines } else { format!("What it costs, beside what it needs:\n{lines}") }
 }
 
-/// Each once, in their order.
+/// Returns each value once, in order of first occurrence.
 fn once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     all.fold(Vec::new(), |mut kept, one| {
         if !kept.contains(&one) {
@@ -166,7 +166,7 @@ fn misbehaving(row: &Row) -> Option<String> {
     Some(format!("{name}: the first player misbehaves: p99 {first}, of the others {others}\n"))
 }
 
-/// The work of the tier of a row, for all its players and repetitions.
+/// Describes the work of the tier of a row, over all its players and repetitions.
 fn tier_stats(row: &Row) -> Option<String> {
     let stats = TierStats::sum(row.summary.players.iter().map(|player| &player.tier_stats));
     let raised = match (stats.raises, stats.borrowed_ns) {

@@ -12,58 +12,59 @@ use crate::bench::rounds;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Case {
-    /// Two threads tell each other in turn; a waiter that spins finds the other on its CPU.
+    /// Two threads notify each other in turn; a waiter that spins has its peer's CPU beside it.
     Running,
     /// The receiver sleeps.
     Parked,
-    /// The receiver has slept for a millisecond, and its CPU with it.
+    /// The receiver and its CPU have been idle for a millisecond.
     ParkedIdle,
-    /// The receiver sleeps, and a third thread has its CPU.
+    /// The receiver sleeps, and a third thread occupies its CPU.
     BusyTarget,
     /// No thread waits.
     SenderAlone,
-    /// Several sleep and are notified at once.
+    /// Several threads sleep and are notified at once.
     Broadcast,
-    /// Fixed work, without any event: what the machine adds to each time.
+    /// Fixed work without any event: the noise that the machine adds to each time.
     Noise,
-    /// How far apart the counters of both CPUs are that time the other cases.
+    /// Offset between the counters of the two CPUs that time the other cases.
     Clock,
 }
 
 impl Case {
-    /// Whether it is of the machine, and no subject has a part in it.
+    /// Returns whether it measures the machine alone, without a subject.
     pub fn is_of_the_machine(self) -> bool {
         matches!(self, Self::Noise | Self::Clock)
     }
 
-    /// Whether it has one receiver, whose CPU may be chosen.
+    /// Returns whether it has one receiver, whose CPU may be chosen.
     fn has_target(self) -> bool {
         !matches!(self, Self::SenderAlone | Self::Broadcast)
     }
 }
 
-/// A case, and what there is to choose in it.
+/// A case with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
     /// The other load on the machine.
     pub load: Load,
     /// The case.
     pub case: Case,
-    /// How long the receiver is left asleep before it is notified; 0 where no thread sleeps.
+    /// How long the receiver sleeps before it is notified, in microseconds; 0 where no thread
+    /// sleeps.
     pub gap_us: u32,
-    /// Threads that are notified at once.
+    /// Number of threads that are notified at once.
     pub waiters: usize,
-    /// The receiver's CPU, where it is one that can be chosen.
+    /// The receiver's CPU, if the case allows a choice.
     pub target: Option<usize>,
 }
 
-/// How long a receiver sleeps where `--gap-us` has no say.
+/// How long a receiver sleeps in cases that `--gap-us` does not apply to.
 const GAP_US: u32 = 50;
 const IDLE_GAP_US: u32 = 1_000;
 
 impl Cell {
-    /// The cells of a wanted case; those of the case `parked` by `gaps`, of one receiver by
-    /// `targets`.
+    /// Returns the cells of a wanted case; `parked` has one for each of `gaps`, and a case with one
+    /// receiver has one for each of `targets`.
     pub fn of(load: Load, wanted: Wanted, gaps: &[u32], targets: &[usize]) -> Vec<Self> {
         let Wanted { case, waiters } = wanted;
         let gaps = match case {
@@ -81,7 +82,7 @@ impl Cell {
         targets.into_iter().flat_map(cells).collect()
     }
 
-    /// Its case, as reports and the command line have it.
+    /// Returns the name of its case in reports and on the command line.
     pub fn name(&self) -> String {
         Wanted { case: self.case, waiters: self.waiters }.to_string()
     }
@@ -94,7 +95,7 @@ impl rounds::Cell for Cell {
 }
 
 impl fmt::Display for Cell {
-    /// `noisy parked, 50 µs asleep, to CPU 1`.
+    /// Formats as in `noisy parked, 50 µs asleep, to CPU 1`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.load.name(), self.name())?;
         if self.case == Case::Parked {
@@ -104,7 +105,7 @@ impl fmt::Display for Cell {
     }
 }
 
-/// A case as it is asked for.
+/// A case as requested on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The case.
@@ -113,7 +114,7 @@ pub struct Wanted {
     pub waiters: usize,
 }
 
-/// Cases with a name of one word.
+/// Cases whose names have no number.
 const NAMES: [(&str, Case); 7] = [
     ("running", Case::Running),
     ("parked", Case::Parked),
@@ -123,9 +124,9 @@ const NAMES: [(&str, Case); 7] = [
     ("noise", Case::Noise),
     ("clock", Case::Clock),
 ];
-/// The numbers that `broadcast` alone stands for.
+/// The numbers of waiters that `broadcast` without a number stands for.
 const WAITERS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
-/// More threads than this wait for nothing real.
+/// Maximal number of waiters; more threads are not realistic.
 const MOST: usize = 1024;
 
 impl fmt::Display for Wanted {
@@ -181,7 +182,7 @@ fn wanted(name: &str) -> Option<Vec<Wanted>> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gaps(pub Vec<u32>);
 
-/// A receiver that sleeps for longer than a second tells no more.
+/// Longest gap: longer sleeps show nothing new.
 const LONGEST_US: u32 = 1_000_000;
 
 impl FromStr for Gaps {

@@ -1,11 +1,11 @@
-//! `bench events`: what it takes to tell another thread that something has happened.
+//! `bench events`: the time and cost of notifying another thread of an event.
 //!
 //! | module | does |
 //! |---|---|
-//! | [`cases`] | what is measured, under what conditions |
-//! | [`subjects`] | the ways to tell |
-//! | [`measure`] | what a repetition does |
-//! | [`rows`] | what a row has |
+//! | [`cases`] | cases and conditions |
+//! | [`subjects`] | the mechanisms |
+//! | [`measure`] | one repetition |
+//! | [`rows`] | the values of a row |
 //! | [`tables`] | the keys of reports, and tables |
 //! | [`page`] | the distributions, drawn |
 
@@ -40,7 +40,7 @@ const SUBJECTS: &str = "event,event+nospin,condvar,condvar+nospin,eventcount,eve
 const AGAINST: &str = "futex,pthread-cond,std,parking_lot,spin,eventfd,pipe,io_uring,signal,\
                        sigwait,tokio,serial-futex";
 const CASES: &str = "running,parked,parked-idle-1ms,busy-target,sender-alone,broadcast,noise,clock";
-/// The subject of cases that are of the machine.
+/// The subject of cases that measure the machine.
 const MACHINE: &str = "machine";
 
 /// Wake-ups: how long it takes to tell another thread, and what it costs to tell
@@ -84,7 +84,7 @@ pub struct Arguments {
     settings: Settings,
 }
 
-/// The measurements that are to be taken.
+/// The measurements to take.
 struct Plan {
     cells: Vec<Cell>,
     rounds: Rounds,
@@ -93,11 +93,11 @@ struct Plan {
     ticks: Ticks,
 }
 
-/// Measures and prints.
+/// Runs the benchmark and prints its report.
 ///
 /// # Errors
 ///
-/// Bad arguments, a mechanism that never came to an end, or a page that could not be written.
+/// Bad arguments, a mechanism that never ended, or a page that could not be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let plan = plan(arguments)?;
     let html = OutputFile::of("--html", arguments.html.as_deref())?;
@@ -123,7 +123,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     Ok(Plan { cells, rounds, trials: *trials, seconds: *seconds, ticks: Ticks::calibrate() })
 }
 
-/// The CPUs that were asked for, or the second that may be used.
+/// Returns the CPUs that were asked for, or else the second that may be used.
 fn targets(asked: Option<&Cpus>) -> Result<Vec<usize>, Failure> {
     let usable: Vec<_> =
         pinned::usable().into_iter().filter_map(pinned::number).map(|cpu| cpu as usize).collect();

@@ -1,5 +1,5 @@
-//! The rows as one page that needs nothing else: for each cell a distribution of each mechanism,
-//! and the tables.
+//! The report as one self-contained page: for each cell, a distribution of each mechanism, and the
+//! tables.
 
 use antiphon_report::table::duration;
 
@@ -9,7 +9,7 @@ use super::rows::Row;
 use super::tables::heading;
 use crate::bench::{benchmark, page};
 
-/// All of it.
+/// Returns the whole page.
 pub fn page(plan: &Plan, rows: &[Row]) -> String {
     let drawings: String = rows
         .chunk_by(|one, next| one.cell == next.cell)
@@ -24,7 +24,7 @@ pub fn page(plan: &Plan, rows: &[Row]) -> String {
     page::page("events", &drawings, &benchmark::text(plan, rows, false))
 }
 
-/// The name of the figure whose distribution is drawn.
+/// Returns the name of the figure whose distribution is drawn.
 fn figure(cell: &Cell) -> &'static str {
     match cell.case {
         Case::SenderAlone => "Cost of a notification",

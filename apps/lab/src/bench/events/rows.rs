@@ -8,8 +8,9 @@
 //! | `broadcast-N` | `last_ns` | `sigma_ns` |
 //! | `noise`, `clock` | `p50_ns` | `p99_ns` |
 //!
-//! `ratio` is of the leading figure, `ratio_second` of the other one; `ratio_best` and
-//! `ratio_best_second` are the same against the best of the [common](subjects::COMMON) peers.
+//! `ratio` is the ratio of the leading figure, `ratio_second` that of the second figure;
+//! `ratio_best` and `ratio_best_second` are the same ratios to the best of the
+//! [common](subjects::COMMON) peers.
 
 use antiphon_report::stats::{Below, deviation, distribution, median, quantile};
 use serde::{Serialize, Serializer};
@@ -26,29 +27,29 @@ pub type Row = report::Row<Cell, Summary>;
 /// The values of a row.
 #[derive(Serialize)]
 pub struct Summary {
-    /// Trials in all repetitions.
+    /// Number of trials in all repetitions.
     pub trials: usize,
-    /// The number of events that were timed together.
+    /// Number of events that were timed together.
     pub batch: usize,
     /// The leading figure.
     #[serde(flatten)]
     pub lead: Lead,
-    /// The second one.
+    /// The second figure.
     #[serde(flatten)]
     pub second: Median,
-    /// Time that a notification costs the sender, if that is not the leading figure.
+    /// Cost of a notification for the sender, if it is not the leading figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sender_ns: Option<Option<f64>>,
-    /// How far the trials of a repetition, or the arrivals of a broadcast, are spread.
+    /// Standard deviation of the trials of a repetition, or of the arrivals of a broadcast.
     pub sigma_ns: Option<f64>,
-    /// CPU time of receivers and of the sender.
+    /// CPU time per event of receivers and sender.
     pub cpu_ns_per_event: Option<f64>,
-    /// How often a receiver has slept.
+    /// Sleeps of a receiver per event.
     pub sleeps_per_event: Option<f64>,
-    /// How far the counters are apart: of the surest repetition.
+    /// Offset between the counters, from the repetition with the least uncertainty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset_ns: Option<f64>,
-    /// How sure that is.
+    /// Uncertainty of `offset_ns`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doubt_ns: Option<f64>,
     /// The distribution of the leading figure, over all trials.
@@ -57,16 +58,16 @@ pub struct Summary {
     /// The ratio of the leading figure.
     #[serde(flatten)]
     pub ratio: Ratio,
-    /// The ratio of the second one.
+    /// The ratio of the second figure.
     #[serde(flatten)]
     pub ratio_second: Ratio,
     /// The ratio of the leading figure to the best of the common peers.
     #[serde(flatten)]
     pub ratio_best: Ratio,
-    /// The same, of the second one.
+    /// The ratio of the second figure to the best of the common peers.
     #[serde(flatten)]
     pub ratio_best_second: Ratio,
-    /// Which peers those are.
+    /// Name of the peer that each best ratio is to.
     pub best: Option<&'static str>,
     pub best_second: Option<&'static str>,
 }
@@ -90,7 +91,7 @@ fn as_object<S: Serializer>(cdf: &[Below], to: S) -> Result<S::Ok, S::Error> {
 }
 
 impl Summary {
-    /// The summary of a mechanism.
+    /// Summarises the repetitions of a mechanism.
     pub fn of(one: &Beside<'_, Cell, Figures>) -> Self {
         let (case, figures) = (one.cell().case, one.figures());
         let lead = |figures: &Figures| median(leading(case, figures).to_vec());
@@ -129,7 +130,7 @@ impl Summary {
     }
 }
 
-/// The keys of the leading figure and the second one.
+/// Returns the keys of the leading figure and the second figure.
 fn keys(case: Case) -> (&'static str, &'static str) {
     match case {
         Case::SenderAlone => ("sender_ns", "sender_p99_ns"),
@@ -138,7 +139,7 @@ fn keys(case: Case) -> (&'static str, &'static str) {
     }
 }
 
-/// The trials that a case is about.
+/// Returns the observations of the leading figure.
 fn leading(case: Case, figures: &Figures) -> &[f64] {
     if case == Case::SenderAlone { &figures.sender_ns } else { &figures.latency_ns }
 }

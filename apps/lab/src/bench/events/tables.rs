@@ -120,7 +120,7 @@ pub fn heading(cell: &Cell) -> String {
     format!("{what}, load {load}{target}")
 }
 
-/// Threads that have a part in it.
+/// Returns the number of threads that take part.
 fn threads(cell: &Cell) -> usize {
     match cell.case {
         Case::Noise | Case::SenderAlone => 1,

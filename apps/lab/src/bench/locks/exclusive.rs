@@ -54,11 +54,11 @@ fn subjects() -> String {
     )
 }
 
-/// Measures and prints.
+/// Runs the benchmark and prints its report.
 ///
 /// # Errors
 ///
-/// Bad arguments, or a lock that broke or never came to an end.
+/// Bad arguments, or a lock that failed or never ended.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let known = ["uncontended", "short", "5us", "justine", "long", "100us", "1ms", "10ms", "sleep"];
     let cases = names("case", &arguments.case, &known).map_err(Failure::arguments)?;

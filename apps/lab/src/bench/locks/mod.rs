@@ -2,14 +2,14 @@
 //!
 //! | module | does |
 //! |---|---|
-//! | [`exclusive`], [`shared`] | the verbs: what may be asked of each family of locks |
-//! | [`settings`] | what both families may be asked, and what their reports have |
-//! | [`survey`] | a small measurement of every lock |
-//! | [`plan`] | which cells |
-//! | [`measure`] | what a repetition does |
+//! | [`exclusive`], [`shared`] | the verbs, with the arguments of each family of locks |
+//! | [`settings`] | the arguments that both families share, and the contents of their reports |
+//! | [`survey`] | a short measurement of every lock |
+//! | [`plan`] | the cells to measure |
+//! | [`measure`] | one repetition |
 //! | [`subjects`] | the locks |
-//! | [`rows`] | what a row has, and geometric means |
-//! | [`waits`] | whether any thread waits too long for it |
+//! | [`rows`] | the values of a row, and geometric means |
+//! | [`waits`] | rules against waits that are too long |
 //! | [`tables`] | the columns of tables |
 
 pub mod exclusive;

@@ -1,4 +1,4 @@
-//! The cells of locks that are measured: a cell is a load, a case and a number of threads.
+//! The measured cells of locks: a cell is a load, a case and a number of threads.
 
 use std::fmt;
 
@@ -11,33 +11,33 @@ use crate::bench::repeat::repeat;
 use crate::bench::rounds::{self, Measurement, Repeated, Rounds};
 use crate::bench::ticks::Ticks;
 
-/// The length of a repetition, if none is asked for and no crowd needs more.
+/// Length of a repetition in seconds, if none is asked for and no crowd needs more.
 pub const SECONDS: f64 = 0.2;
 
-/// Under what conditions something is measured.
+/// The conditions of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Cell {
     /// The other load on the machine.
     pub load: Load,
     /// The workload.
     pub case: Case,
-    /// How many of a hundred critical sections only read; `None` where nothing is mixed.
+    /// Percentage of critical sections that only read; `None` for cases without a mixture.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads: Option<u32>,
-    /// Threads at the lock.
+    /// Number of threads that use the lock.
     pub threads: usize,
 }
 
-/// The work of threads: a case, and the mixture of readers and writers in it.
+/// The work of threads: a case, and its mixture of readers and writers.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
     /// The case.
     pub case: Case,
-    /// Reads of a hundred sections, as in [`Cell::reads`].
+    /// Percentage of critical sections that only read, as in [`Cell::reads`].
     pub reads: Option<u32>,
 }
 
-/// All that is to be measured.
+/// The measurements to take.
 pub struct Plan {
     /// The family of the locks.
     pub family: Family,
@@ -45,13 +45,13 @@ pub struct Plan {
     pub cells: Vec<Cell>,
     /// The subjects that take turns in each cell.
     pub rounds: Rounds,
-    /// The length of a repetition, if that was asked for.
+    /// Length of a repetition in seconds, if it was asked for.
     pub seconds: Option<f64>,
     /// The rate of the counter that times waits.
     pub ticks: Ticks,
 }
 
-/// The cells of these loads, workloads and thread counts.
+/// Returns the cells of these loads, workloads and thread counts.
 pub fn cells(loads: &[Load], workloads: &[Workload], threads: &[usize]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for &load in loads {
@@ -70,7 +70,7 @@ pub fn cells(loads: &[Load], workloads: &[Workload], threads: &[usize]) -> Vec<C
 }
 
 impl fmt::Display for Cell {
-    /// `noisy short, 99 % reads, 8 threads`.
+    /// Formats as in `noisy short, 99 % reads, 8 threads`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.load.name(), self.case.name())?;
         if let Some(reads) = self.reads {
@@ -112,7 +112,8 @@ impl Measurement for Plan {
 }
 
 impl Plan {
-    /// The length of a repetition under that load: as asked for, or as long as it needs.
+    /// Returns the length of a repetition under this load, in seconds: as asked for, or as long as
+    /// the load needs.
     pub fn seconds_of(&self, load: Load) -> f64 {
         self.seconds.unwrap_or_else(|| SECONDS.max(load.least_repetition().as_secs_f64()))
     }

@@ -1,12 +1,12 @@
 //! The values of a row of a lock: medians, quartiles and ratios; and the geometric means of rows.
 //!
-//! Each cell has one leading figure: nanoseconds of a pair (`ns_per_op`, less is better) or
-//! critical sections a second (`ops_per_s`, more is better), or the time that a given number of
-//! them takes (`wall_ns`, less is better; `ratio_cpu` is of their CPU time, and of that of long
-//! critical sections). `ratio` is ours over
-//! the first peer's, taken in each repetition and then the median of those: what disturbs the
-//! machine for a second disturbs both. `ratio_best` is the same against the best of the locks that
-//! programs have without asking ([`Family::common`], as far as they were measured).
+//! Each cell has one leading figure: nanoseconds of a pair (`ns_per_op`, less is better), critical
+//! sections per second (`ops_per_s`, more is better), or the time of a given number of them
+//! (`wall_ns`, less is better; `ratio_cpu` is the ratio of their CPU time, and of that of long
+//! critical sections). `ratio` is ours over the first peer's, taken in each repetition, and then
+//! the median: a disturbance of the machine for a second affects both. `ratio_best` is the same
+//! ratio to the best of the locks that programs use by default ([`Family::common`], as far as they
+//! were measured).
 
 use antiphon_report::stats::{geometric_mean, medians};
 use serde::Serialize;
@@ -28,16 +28,16 @@ pub struct Summary {
     /// The leading figure.
     #[serde(flatten)]
     pub lead: Lead,
-    /// Medians of everything else that a contended cell has.
+    /// Medians of all other figures of a contended cell.
     #[serde(flatten)]
     pub contended: Option<Contended>,
-    /// How long a repetition of a contended cell measured.
+    /// Measured time of a repetition of a contended cell, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// The longest waits of all repetitions of a contended cell.
     #[serde(flatten)]
     pub worst: Option<Worst>,
-    /// Medians of the time of a given number of critical sections.
+    /// Medians of the costs of a given number of critical sections.
     #[serde(flatten)]
     pub spent: Option<Spent>,
     /// The ratio to the first peer.
@@ -48,7 +48,7 @@ pub struct Summary {
     pub ratio_cpu: Option<Ratio>,
     /// The ratio to the best of the common mutexes.
     pub ratio_best: Option<f64>,
-    /// The name of that.
+    /// Name of the best common lock.
     pub best: Option<&'static str>,
 }
 
@@ -81,7 +81,7 @@ impl Worst {
 }
 
 impl Summary {
-    /// The summary of a lock of `plan`.
+    /// Summarises the repetitions of a lock of `plan`.
     pub fn of(plan: &Plan, one: &Beside<'_, Cell, Figures>) -> Self {
         let Cell { load, case, .. } = one.cell();
         let contended: Vec<_> = one.figures().iter().filter_map(contended).collect();
@@ -124,7 +124,7 @@ fn spent(figures: &Figures) -> Option<Spent> {
     if let Figures::Justine(spent) = figures { Some(*spent) } else { None }
 }
 
-/// CPU time of all threads, for what [`Summary::ratio_cpu`] is of.
+/// Returns the CPU time of all threads that [`Summary::ratio_cpu`] compares.
 fn cpu_ns(figures: &Figures) -> Option<f64> {
     match figures {
         Figures::Justine(spent) => Some(spent.cpu_ns()),
@@ -133,23 +133,23 @@ fn cpu_ns(figures: &Figures) -> Option<f64> {
     }
 }
 
-/// The cells of one lock under one load that are judged by the work done, as one number.
+/// Means over the cells of one lock under one load that are judged by the work done.
 pub struct Means {
     /// The lock.
     pub subject: &'static str,
     /// The load.
     pub load: Load,
-    /// Cells with a ratio.
+    /// Number of cells with a ratio.
     pub cells: usize,
     /// Geometric mean of `ratio`.
     pub mean: Option<f64>,
     /// Geometric mean of `ratio_best`.
     pub mean_best: Option<f64>,
-    /// The worst `ratio`, and where.
+    /// The worst `ratio`, and its cell.
     pub least: Option<(f64, Cell)>,
 }
 
-/// The means of rows by load and lock of ours.
+/// Returns the means of rows, by load and by lock of ours.
 pub fn means(plan: &Plan, rows: &[Row]) -> Vec<Means> {
     let mut loads: Vec<_> = plan.cells.iter().map(|cell| cell.load).collect();
     loads.dedup();
@@ -181,7 +181,7 @@ pub fn means(plan: &Plan, rows: &[Row]) -> Vec<Means> {
 }
 
 impl Means {
-    /// The object in JSON.
+    /// Returns the object in JSON.
     pub fn json(&self, family: Family, peer: Option<&str>) -> Value {
         json!({
             "subject": self.subject, "peer": peer, "load": self.load.name(),

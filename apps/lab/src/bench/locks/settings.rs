@@ -1,4 +1,4 @@
-//! The arguments that both families of locks share, and what their reports have.
+//! The arguments that both families of locks share, and the shared contents of their reports.
 
 use antiphon_report::failure::Failure;
 use clap::Args;
@@ -28,7 +28,7 @@ pub struct LockSettings {
 }
 
 impl LockSettings {
-    /// The plan that measures these locks of a family in these cells.
+    /// Makes the plan that measures these locks of a family in these cells.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl Benchmark for Plan {
 }
 
 impl Plan {
-    /// Whether ours made any thread wait too long; by load, lock and rule.
+    /// Returns whether our locks made any thread wait too long, by load, lock and rule.
     fn waits(&self, rows: &[Row]) -> Vec<Verdict> {
         let peer = self.rounds.peers.first();
         peer.map_or(Vec::new(), |peer| waits::verdicts(rows, &self.rounds.subjects, peer))

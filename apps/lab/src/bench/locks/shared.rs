@@ -46,11 +46,11 @@ pub struct Arguments {
     settings: LockSettings,
 }
 
-/// Measures and prints.
+/// Runs the benchmark and prints its report.
 ///
 /// # Errors
 ///
-/// Bad arguments, or a lock that broke or never came to an end.
+/// Bad arguments, or a lock that failed or never ended.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let known = ["uncontended", "short", "5us", "continuous"];
     let cases = names("case", &arguments.case, &known).map_err(Failure::arguments)?;

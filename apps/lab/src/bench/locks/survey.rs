@@ -1,5 +1,5 @@
-//! A small measurement of every lock, for the marks in `antiphon locks --measure`, which runs it as
-//! a program of its own and reads the rows from its stdout.
+//! A short measurement of every lock, for the marks in `antiphon locks --measure`, which runs it as
+//! a separate program and reads the rows from its stdout.
 
 use std::process::ExitCode;
 
@@ -20,16 +20,16 @@ use super::plan::{Cell, Workload, cells};
 use super::subjects::Family;
 use crate::bench::rounds::{Measurement, Rounds};
 
-/// How many of a hundred critical sections of a readers-writer lock only read.
+/// Percentage of critical sections of a readers-writer lock that only read.
 const READS: u32 = 90;
-/// Threads for each CPU of an oversubscribed machine.
+/// Threads per CPU of an oversubscribed machine.
 const CROWD: usize = 8;
 
-/// Measures all locks and prints their rows, as one list in JSON. Takes some minutes.
+/// Measures all locks and prints their rows as one JSON list. Takes some minutes.
 ///
 /// # Errors
 ///
-/// If this program can't start processes; if stdout can't be written.
+/// If this program can't start processes, or stdout can't be written.
 pub fn run(extent: Extent) -> Result<ExitCode, Failure> {
     end_with_parent();
     let plans = plans(extent);
@@ -72,7 +72,7 @@ fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The role of a cell in the table.
+/// Returns the role of a cell in the table.
 fn role(cell: Cell) -> &'static str {
     match cell.case {
         _ if !cell.case.contended() => "low",
@@ -82,11 +82,11 @@ fn role(cell: Cell) -> &'static str {
     }
 }
 
-/// Carries out `plans`; rows as those of `bench`, with `family` and `role`.
+/// Carries out `plans`; rows are those of `bench`, with `family` and `role`.
 ///
 /// # Errors
 ///
-/// If this program can't start processes. A lock that fails has a row that says so.
+/// If this program can't start processes. A failed lock has a row that says so.
 fn rows(plans: &[Plan], progress: &mut Progress) -> Result<Vec<Value>, Failure> {
     let mut all = Vec::new();
     for plan in plans {
@@ -104,7 +104,7 @@ fn rows(plans: &[Plan], progress: &mut Progress) -> Result<Vec<Value>, Failure> 
 mod tests {
     use super::*;
 
-    /// The list that `antiphon locks` shows, as it was when its marks were measured.
+    /// The list that `antiphon locks` shows, as of the measurement of its marks.
     const LISTED: &str = include_str!("../../../../../docs/results/locks.json");
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
                 let listed = all.iter().filter(|lock| lock["kind"] == family.name());
                 let listed = listed.filter(|lock| lock["ours"] == ours);
                 let names: Vec<_> = listed.filter_map(|lock| lock["name"].as_str()).collect();
-                // A lock to compare with may be newer than the report.
+                // A lock for comparison may be newer than the report.
                 let is_new =
                     |name: &&&str| family.compared().contains(*name) && !names.contains(*name);
                 let measured: Vec<_> =

@@ -10,12 +10,12 @@ use super::waits::Verdict;
 use crate::bench::columns::{self, maybe};
 use crate::bench::ratio::{Better, Ratio};
 
-/// A ratio as near to 1 as this is no difference worth a colour.
+/// A ratio this close to 1 is not coloured.
 const NEAR: f64 = 0.05;
 
 type Columns = columns::Columns<Cell, Summary>;
 
-/// The columns of the table of these rows.
+/// Returns the columns of the table of these rows.
 pub fn columns(rows: &[Row]) -> Columns {
     let Cell { case, reads, .. } = rows[0].cell;
     let to = rows[0].peer.unwrap_or("nothing");
@@ -79,7 +79,7 @@ pub fn heading(cell: &Cell) -> String {
     }
 }
 
-/// The geometric means, the waits and the explanation below the tables.
+/// Returns the geometric means, the waits and the explanation below the tables.
 pub fn about(rows: &[Row], means: &[Means], waits: &[Verdict], reference: &str) -> String {
     let (mut text, colour) = (String::new(), colour_stdout());
     if !means.is_empty() {
@@ -98,7 +98,7 @@ pub fn about(rows: &[Row], means: &[Means], waits: &[Verdict], reference: &str) 
     text
 }
 
-/// The table of the costs of a given number of critical sections.
+/// Adds the costs of a given number of critical sections.
 fn justine(columns: Columns, to: &str) -> Columns {
     let spent = |of: fn(&Spent) -> f64| move |summary: &Summary| summary.spent.as_ref().map(of);
     let columns = columns.quartiles(">wall", duration, lead);
@@ -110,7 +110,7 @@ fn justine(columns: Columns, to: &str) -> Columns {
     share(columns, to, Better::Less, cpu)
 }
 
-/// The table of the costs of waiters while critical sections are long.
+/// Adds the costs of waiters while critical sections are long.
 fn long(columns: Columns, to: &str) -> Columns {
     let columns = columns.number(">ops/s", si, |summary| summary.lead.median());
     let columns = share(columns, to, Better::More, to_first)
@@ -118,8 +118,8 @@ fn long(columns: Columns, to: &str) -> Columns {
     share(price(columns), to, Better::Less, cpu)
 }
 
-/// The table of readers and writers. Where readers never leave, the work done says nothing: a lock
-/// that starves the writer does the most.
+/// Adds the figures of readers and writers. Where readers never leave, the work done means nothing:
+/// a lock that starves the writer does the most.
 fn sides(columns: Columns) -> Columns {
     let work = |side: fn(&Summary) -> Option<&Side>| {
         move |summary: &Summary| side(summary).map_or(0.0, |side| side.ops_per_s)
@@ -131,13 +131,13 @@ fn sides(columns: Columns) -> Columns {
     waits(columns, "read p50*", readers)
 }
 
-/// The work done, and its share of what others did.
+/// Adds the work done, and its ratios to the peers' work.
 fn work(columns: Columns, to: &str) -> Columns {
     let columns = columns.quartiles(">ops/s", si, lead);
     share(share(columns, to, Better::More, to_first), ">best", Better::More, to_best)
 }
 
-/// The cost of the work.
+/// Adds the cost of the work.
 fn price(columns: Columns) -> Columns {
     let of =
         |of: fn(&Contended) -> f64| move |summary: &Summary| summary.contended.as_ref().map(of);
@@ -146,7 +146,7 @@ fn price(columns: Columns) -> Columns {
         .time(">CPU/op", of(|one| one.cpu_ns_per_op))
 }
 
-/// The waits of all, of readers or of writers, if there were any.
+/// Adds the waits of all threads, of readers or of writers, if there were any.
 fn waits(columns: Columns, p50: &str, side: fn(&Summary) -> Option<&Side>) -> Columns {
     let of = |of: fn(&Side) -> f64| move |summary: &Summary| side(summary).map(of);
     columns
@@ -155,7 +155,7 @@ fn waits(columns: Columns, p50: &str, side: fn(&Summary) -> Option<&Side>) -> Co
         .time(">longest", of(|side| side.longest_wait_ns))
 }
 
-/// A column of ratios. Those of ours are coloured that are not near 1.
+/// Adds a column of ratios. Our ratios are coloured unless they are near 1.
 fn share(columns: Columns, head: &str, better: Better, of: fn(&Summary) -> Option<f64>) -> Columns {
     columns.field(head, move |row| {
         let Some(ratio) = of(&row.summary) else { return Field::number("-") };

@@ -1,14 +1,14 @@
-//! Rules for waits, so that no lock is fast by starving threads: cell by cell, against the first
-//! peer of the same cell.
+//! Rules for waits, so that no lock is fast by starving threads; each cell is compared with the
+//! first peer's figures in the same cell.
 //!
 //! | rule | of |
 //! |---|---|
-//! | at most twice the peer's | the median and the 99th of a hundred waits at a random instant |
+//! | at most twice the peer's | the median and the 99th percentile of waits at a random instant |
 //! | at most twice the peer's | the longest wait |
 //! | at most 0.05 below the peer's | Jain's index over windows of 10 ms |
 //!
-//! All of it from medians of repetitions, as the tables have them. Cells that aren't judged by the
-//! work done have no part: where readers never leave, the peer may serve no writer at all.
+//! All figures are medians of repetitions, as in the tables. Cells that aren't judged by the work
+//! done are left out: where readers never leave, the peer may serve no writer at all.
 
 use antiphon_report::table::duration;
 use serde_json::{Value, json};
@@ -18,9 +18,9 @@ use super::plan::Cell;
 use super::rows::Row;
 use crate::bench::neighbours::Load;
 
-/// A wait may be this many times as long.
+/// Factor by which a wait may be longer than the peer's.
 const LONGER: f64 = 2.0;
-/// Jain's index may be so much less.
+/// Amount by which Jain's index may be below the peer's.
 const LESS_EVEN: f64 = 0.05;
 
 /// The figure that is compared.
@@ -28,7 +28,7 @@ const LESS_EVEN: f64 = 0.05;
 pub enum Rule {
     /// The median of the waits at a random instant.
     Median,
-    /// The 99th of a hundred of those.
+    /// The 99th percentile of the waits at a random instant.
     Late,
     /// The longest wait.
     Longest,
@@ -36,7 +36,7 @@ pub enum Rule {
     Even,
 }
 
-/// A cell, and what was measured of ours and of the peer's there.
+/// A cell that breaks a rule, with our figure and the peer's.
 pub struct Miss {
     /// The conditions.
     pub cell: Cell,
@@ -46,7 +46,7 @@ pub struct Miss {
     pub theirs: f64,
 }
 
-/// How one lock of ours keeps one rule under one load.
+/// Whether one lock of ours keeps one rule under one load.
 pub struct Verdict {
     /// The lock.
     pub subject: &'static str,
@@ -54,7 +54,7 @@ pub struct Verdict {
     pub load: Load,
     /// The rule.
     pub rule: Rule,
-    /// Cells with a figure of both.
+    /// Number of cells with figures of both locks.
     pub cells: usize,
     /// The cells that break the rule.
     pub misses: Vec<Miss>,
@@ -63,7 +63,7 @@ pub struct Verdict {
 impl Rule {
     const ALL: [Self; 4] = [Self::Median, Self::Late, Self::Longest, Self::Even];
 
-    /// The key in JSON.
+    /// Returns the key in JSON.
     fn key(self) -> &'static str {
         match self {
             Self::Median => "wait_ns_at_random_instant.p50",
@@ -73,7 +73,7 @@ impl Rule {
         }
     }
 
-    /// The name in tables.
+    /// Returns the name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Median => "wait p50* ≤ 2×",
@@ -99,14 +99,14 @@ impl Rule {
         }
     }
 
-    /// A figure as people read it.
+    /// Formats a figure for people.
     pub fn shown(self, figure: f64) -> String {
         if self == Self::Even { format!("{figure:.2}") } else { duration(figure) }
     }
 }
 
-/// How each of `subjects` keeps each rule under each load, against `peer`; where there is a cell of
-/// both.
+/// Returns whether each of `subjects` keeps each rule under each load, against `peer`, in the cells
+/// that have both.
 pub fn verdicts(rows: &[Row], subjects: &[&'static str], peer: &str) -> Vec<Verdict> {
     let mut loads: Vec<_> = rows.iter().map(|row| row.cell.load).collect();
     loads.dedup();
@@ -129,7 +129,7 @@ pub fn verdicts(rows: &[Row], subjects: &[&'static str], peer: &str) -> Vec<Verd
     verdicts
 }
 
-/// The cells in which both were measured, with the figures of both.
+/// Returns the cells in which both were measured, with the figures of both.
 fn pairs<'a>(
     rows: &'a [Row],
     subject: &'a str,
@@ -146,7 +146,7 @@ fn pairs<'a>(
 }
 
 impl Verdict {
-    /// The object in JSON.
+    /// Returns the object in JSON.
     pub fn json(&self, peer: Option<&str>) -> Value {
         let missed: Vec<_> = self
             .misses
@@ -162,7 +162,7 @@ impl Verdict {
         })
     }
 
-    /// The cells that break the rule, in one line.
+    /// Returns the cells that break the rule, in one line.
     pub fn missed(&self) -> String {
         let shown = |miss: &Miss| {
             let [ours, theirs] = [miss.ours, miss.theirs].map(|figure| self.rule.shown(figure));
@@ -220,7 +220,7 @@ mod tests {
         }
     }
 
-    /// The cells of `rows` that miss a rule, by rule.
+    /// Returns the cells of `rows` that break a rule, by rule.
     fn missed(rows: &[Row]) -> Vec<(Rule, usize, Vec<usize>)> {
         let verdicts = verdicts(rows, &[OURS], "glibc");
         let threads =

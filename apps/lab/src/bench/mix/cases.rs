@@ -21,7 +21,7 @@ pub enum Wait {
     Yield,
 }
 
-/// The time when conferences begin.
+/// When conferences begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
@@ -31,40 +31,41 @@ pub enum Phase {
     Together,
 }
 
-/// A case, and its conditions.
+/// A case with its conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
     /// The other load on the machine.
     pub load: Load,
     /// The codecs of the legs.
     pub codec: Codec,
-    /// How it is waited.
+    /// How legs and mixers wait.
     pub wait: Wait,
-    /// The time when conferences begin.
+    /// When conferences begin.
     pub phase: Phase,
-    /// How many; or, where as many as can be had are looked for, with how many that begins.
+    /// Number of conferences; in a search for the most that are sustained, the number that it
+    /// begins with.
     pub conferences: u32,
-    /// Whether that is looked for.
+    /// Whether to search for the most conferences that are sustained.
     pub search: bool,
-    /// The legs of a conference.
+    /// Number of legs of a conference.
     pub legs: usize,
-    /// Bytes.
+    /// Bytes of a frame.
     pub frame: usize,
-    /// The frames of each leg.
+    /// Number of frames of each leg.
     pub frames: u32,
-    /// Threads: of several pools there may be more.
+    /// Number of workers; several pools may have more threads in total.
     pub workers: usize,
-    /// The number of pools that silos have.
+    /// Number of pools that silos have.
     pub silos: usize,
 }
 
 impl Cell {
-    /// The size that hosts take.
+    /// Returns the size of hosts.
     pub fn size(&self) -> Size {
         Size { workers: self.workers, silos: self.silos }
     }
 
-    /// How many receivers and mixers `conferences` conferences have.
+    /// Returns how many receivers and mixers `conferences` conferences have.
     pub fn parts(&self, conferences: u32) -> usize {
         conferences as usize * (self.legs + 1)
     }

@@ -1,5 +1,5 @@
-//! The treatment of a frame's bytes: decoded when they are received, mixed as samples, encoded when
-//! they are sent.
+//! The processing of a frame: it is decoded on receipt, mixed as samples, and encoded when it is
+//! sent.
 //!
 //! | codec | a frame of 1600 bytes is |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | `opus` | 960 samples, in a packet of 160 bytes whatever else is said: see [`opus`] |
 //! | `g711+opus` | by turns: the first leg has G.711, the second Opus, and so on |
 //!
-//! Where legs have several codecs, a leg that has fewer samples than others has them repeated
-//! before they are mixed, and some left out after. It takes the time of a copy, and is no filter.
+//! Where legs have different codecs, a leg with fewer samples than others has samples repeated
+//! before mixing, and dropped again after it. This costs as much as a copy, and is not a filter.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -27,7 +27,7 @@ use super::opus;
 /// How the frames of a leg are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// No encoding; it takes the time of an MD5.
+    /// No encoding; it costs the time of an MD5.
     Md5,
     /// The encoding of ITU-T G.711.
     G711,
@@ -36,7 +36,7 @@ enum Kind {
 }
 
 const KINDS: [(&str, Kind); 3] = [("md5", Kind::Md5), ("g711", Kind::G711), ("opus", Kind::Opus)];
-/// The most codecs that can take turns.
+/// Maximal number of codecs that can take turns.
 const TURNS: usize = 4;
 
 /// The codecs of a conference's legs, which take turns.
@@ -47,18 +47,18 @@ pub struct Codec {
     count: usize,
 }
 
-/// The codec of a leg, and how its frames fit with those of others.
+/// The codec of a leg, and how its frames are adapted to those of others.
 #[derive(Clone, Copy)]
 pub struct Line {
     kind: Kind,
     law: Law,
-    /// Bytes of a frame, as it is sent.
+    /// Size of a frame as it is sent, in bytes.
     pub bytes: usize,
     /// Samples of a frame.
     samples: usize,
-    /// Samples of a frame where they are mixed.
+    /// Samples of a frame when it is mixed.
     mixed: usize,
-    /// Bits that are left out where samples are mixed: other codecs have 16 only.
+    /// Bits that are dropped when samples are mixed, because other codecs have only 16.
     shift: u32,
 }
 
@@ -70,7 +70,7 @@ impl Codec {
         &self.turns[..self.count]
     }
 
-    /// Whether a leg may have Opus.
+    /// Returns whether a leg may have Opus.
     fn has_opus(self) -> bool {
         self.kinds().contains(&Kind::Opus)
     }
@@ -79,7 +79,7 @@ impl Codec {
     ///
     /// # Errors
     ///
-    /// The library that is missing, and how to get it.
+    /// A message that names the missing library and how to get it.
     pub fn prepare(self) -> Result<(), String> {
         if self.has_opus() {
             opus::library()?;
@@ -88,12 +88,12 @@ impl Codec {
         Ok(())
     }
 
-    /// A part of a conference needs so much stack, or `usual`.
+    /// Returns the stack that a part of a conference needs, in bytes; at least `usual`.
     pub fn stack_bytes(self, usual: usize) -> usize {
         if self.has_opus() { usual.max(opus::STACK_BYTES) } else { usual }
     }
 
-    /// The line of a leg. Frames have `frame` bytes if the codec leaves the choice.
+    /// Returns the line of a leg. Frames have `frame` bytes if the codec leaves the choice.
     pub fn line(self, leg: usize, frame: usize) -> Line {
         let kinds = self.kinds();
         let kind = kinds[leg % kinds.len()];
@@ -120,7 +120,7 @@ impl Kind {
 }
 
 impl Line {
-    /// A frame that a leg's peer has said: by lot, or a tone.
+    /// Returns a frame of a leg's peer: random bytes, or a tone.
     pub fn said(self, number: u32, mut random: Random) -> Cow<'static, [u8]> {
         if self.kind == Kind::Opus {
             return opus::said(number).into();
@@ -133,13 +133,13 @@ impl Line {
         frame.into()
     }
 
-    /// The receiver of its frames.
+    /// Makes the receiver of its frames.
     pub fn ear(self) -> Ear {
         let library = || opus::library().expect("it was looked for before");
         Ear { line: self, opus: (self.kind == Kind::Opus).then(|| library().decoder()) }
     }
 
-    /// The sender of its frames.
+    /// Makes the sender of its frames.
     pub fn mouth(self) -> Mouth {
         let library = || opus::library().expect("it was looked for before");
         let encoder = || Mutex::new(library().encoder());
@@ -147,14 +147,14 @@ impl Line {
     }
 }
 
-/// The receiver of a leg's frames, which knows those before.
+/// The receiver of a leg's frames, with the state of its decoder.
 pub struct Ear {
     line: Line,
     opus: Option<opus::Decoder>,
 }
 
 impl Ear {
-    /// The samples of a frame, to be mixed. `None`: it is not what was said.
+    /// Returns the samples of a frame for mixing, or `None` if the frame is not the expected one.
     pub fn decode(&mut self, number: u32, bytes: &[u8]) -> Option<Vec<i32>> {
         let Line { kind, law, shift, mixed, .. } = self.line;
         let samples = match (kind, &mut self.opus) {
@@ -173,15 +173,15 @@ impl Ear {
     }
 }
 
-/// The sender of a leg's frames, which knows those before.
+/// The sender of a leg's frames, with the state of its encoder.
 pub struct Mouth {
     line: Line,
-    /// Two frames may be about to be sent, where one is late: in whatever order.
+    /// Locked because two frames may be sent at once, in any order, if one is late.
     opus: Option<Mutex<opus::Encoder>>,
 }
 
 impl Mouth {
-    /// The frame that the leg is to be sent. `None`: it can't be encoded.
+    /// Returns the frame to send to the leg, or `None` if it can't be encoded.
     pub fn encode(&self, mixed: &[i32]) -> Option<Vec<u8>> {
         let Line { kind, law, shift, samples: count, bytes, .. } = self.line;
         let own = (mixed.len() != count).then(|| stretched(mixed.to_vec(), count));
@@ -204,7 +204,7 @@ impl Mouth {
     }
 }
 
-/// Makes `count` samples of these, each the one that is at the same time; of none, silence.
+/// Resamples to `count` samples by repeating or dropping samples; no samples give silence.
 fn stretched(samples: Vec<i32>, count: usize) -> Vec<i32> {
     if samples.len() == count {
         return samples;
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(stretched(Vec::new(), 2), [0, 0]);
     }
 
-    /// The samples of each of three legs come to all legs, and are as many as they are to be.
+    /// The samples of each of three legs reach all legs, in the right number.
     #[test]
     fn legs_of_several_codecs_are_mixed() {
         let codec = codec("md5+g711+opus");
@@ -326,7 +326,7 @@ mod tests {
                 assert_eq!(mouth.encode(&all).map(|frame| frame.len()), Some(line.bytes));
             }
         }
-        // Silence is not what was said.
+        // Silence is not the expected tone.
         assert_eq!(lines[2].ear().decode(9, &[0; 3]), None);
     }
 

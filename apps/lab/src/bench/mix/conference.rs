@@ -1,5 +1,4 @@
-//! Conferences, for any host: each has a mixer, and for each of its legs a receiver and a sender of
-//! frames.
+//! Conferences, for any host: each has a mixer, and a receiver and a sender of frames for each leg.
 //!
 //! ```text
 //!  leg 0: frame ─ decode ─ wait until due ─┐              ┌─ send 0: encode
@@ -8,7 +7,7 @@
 //!  a fiber each                   a slot each, a fiber
 //! ```
 //!
-//! Frame `i` is due at the conference's start and `i` periods. A frame that is sent later than half
+//! Frame `i` is due `i` periods after the conference's start. A frame that is sent later than half
 //! a period after that is a breach.
 
 use std::sync::Arc;
@@ -27,16 +26,16 @@ use super::waits::{now, put, take, wait_until};
 use crate::bench::pools::runner::Kind;
 use crate::bench::pools::tally::count;
 
-/// The time from one frame to the next.
+/// Time from one frame to the next.
 pub const PERIOD_NS: u64 = 20_000_000;
-/// A frame is to be sent within so long from when it was due.
+/// Time within which a frame must be sent after it is due.
 pub const WINDOW_NS: u64 = 10_000_000;
-/// The first frames are due so long after the beginning: threads and fibers are there then.
+/// Time from the beginning to the first frames, so that threads and fibers exist by then.
 const LEAD_NS: u64 = 50_000_000;
-/// Whether all is sent: looked at so often.
+/// Interval between checks whether all frames are sent.
 const LOOKS: Duration = Duration::from_millis(1);
 
-/// The part of a conference that something is.
+/// The parts of a conference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The receiver of a leg's frames.
@@ -63,19 +62,19 @@ pub trait Host: Sync + 'static {
 pub struct Exchange {
     /// The conditions.
     pub cell: Cell,
-    /// The time when it began.
+    /// Time at which it began.
     begun_ns: u64,
     /// The seed of all random choices.
     seed: u64,
     /// Counts parts that have ended.
     over: Latch,
-    /// How many frames were sent too late.
+    /// Number of frames that were sent too late.
     breaches: AtomicU64,
-    /// After more breaches than this, all come to an end.
+    /// With more breaches than this, all conferences end early.
     most: u64,
-    /// Frames that mixers have handed to senders; added as the mixers end.
+    /// Number of frames that mixers have handed to senders; added as the mixers end.
     sent: AtomicU64,
-    /// Frames that have been sent.
+    /// Number of frames that have been sent.
     arrived: AtomicU64,
 }
 
@@ -95,7 +94,8 @@ struct Conference<H: 'static> {
 }
 
 impl Exchange {
-    /// An exchange of `cell.conferences` conferences; ends early after more than `most` breaches.
+    /// Makes an exchange of `cell.conferences` conferences, which end early after more than `most`
+    /// breaches.
     pub fn new(cell: Cell, seed: u64, most: u64) -> Self {
         let parts = cell.conferences as usize * (cell.legs + 1);
         Self {
@@ -110,12 +110,12 @@ impl Exchange {
         }
     }
 
-    /// Frames that are to be sent.
+    /// Returns the number of frames to send.
     pub fn frames(&self) -> u64 {
         u64::from(self.cell.conferences) * self.cell.legs as u64 * u64::from(self.cell.frames)
     }
 
-    /// Holds all conferences, and waits until they are over; returns how many frames were sent, and
+    /// Holds all conferences, and waits until they are over. Returns how many frames were sent, and
     /// in how many nanoseconds.
     pub fn open<H: Host>(&'static self, host: &'static H) -> (u64, u64) {
         for number in 0..u64::from(self.cell.conferences) {
@@ -127,7 +127,7 @@ impl Exchange {
         self.over.wait();
         // Relaxed: the latch orders it.
         let sent = self.sent.load(Relaxed);
-        // Acquire: what was counted of them; pairs with the release in `send`.
+        // Acquire: the tallies of sent frames; pairs with the Release in `send`.
         while self.arrived.load(Acquire) < sent {
             thread::sleep(LOOKS);
         }
@@ -135,7 +135,7 @@ impl Exchange {
     }
 
     fn is_off(&self) -> bool {
-        // Relaxed: it may be seen a little later.
+        // Relaxed: the breaches may be seen a little later.
         self.breaches.load(Relaxed) > self.most
     }
 }
@@ -195,7 +195,7 @@ impl<H: Host> Conference<H> {
         }
     }
 
-    /// The work of the mixer; returns how many frames it has handed to senders.
+    /// The work of the mixer. Returns how many frames it has handed to senders.
     fn mix(self, slots: &[Receiver<Frame>]) -> u64 {
         let Cell { codec, wait, frame: bytes, frames, .. } = self.exchange.cell;
         let mouths = (0..slots.len()).map(|leg| Arc::new(codec.line(leg, bytes).mouth()));
@@ -237,7 +237,7 @@ impl<H: Host> Conference<H> {
             step.items += 1;
             step.good += u64::from(good);
         });
-        // Release: that; pairs with the acquire in `open`.
+        // Release: the tally above; pairs with the Acquire in `open`.
         self.exchange.arrived.fetch_add(1, Release);
     }
 }

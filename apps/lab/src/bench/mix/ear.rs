@@ -1,10 +1,10 @@
-//! How good a call is, by how long it takes from mouth to ear.
+//! Quality of a call, by its mouth-to-ear latency.
 //!
 //! The delay that the server adds is measured. The rest, from a microphone to the server and on to
-//! a loudspeaker, is a budget that one states: Modelski's dissertation (§2.4.2) says that transport
-//! takes the vast majority of the whole, and gives no number; here that is four fifths of 150 ms.
+//! a loudspeaker, is a stated budget: Modelski's dissertation (§2.4.2) says that transport takes
+//! the vast majority of the whole, and gives no number; here it is four fifths of 150 ms.
 
-/// The delay of the rest of the way, in milliseconds, if none is given.
+/// Delay of the rest of the path, in milliseconds, if none is given.
 pub const ELSEWHERE_MS: u16 = 120;
 
 /// The classes that the dissertation quotes from Agastya, Mechanic and Kothari, "Mouth-to-ear
@@ -20,7 +20,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// The class of a latency from mouth to ear, in milliseconds.
+    /// Returns the class of a mouth-to-ear latency, in milliseconds.
     pub fn of(ms: f64) -> Self {
         if ms < 150.0 {
             Self::Excellent
@@ -31,7 +31,7 @@ impl Class {
         }
     }
 
-    /// The name in reports.
+    /// Returns the name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Excellent => "excellent",
@@ -41,7 +41,7 @@ impl Class {
     }
 }
 
-/// The whole delay from mouth to ear, in milliseconds, where the server adds `added_ns`.
+/// Returns the total mouth-to-ear latency, in milliseconds, if the server adds `added_ns`.
 pub fn mouth_to_ear_ms(added_ns: f64, elsewhere_ms: u16) -> f64 {
     added_ns / 1e6 + f64::from(elsewhere_ms)
 }

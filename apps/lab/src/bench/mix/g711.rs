@@ -1,5 +1,5 @@
-//! The two laws of ITU-T G.711 (1988): eight bits for a sample of speech, its logarithm more or
-//! less. By arithmetic, without tables; samples are of 16 bits, as ITU-T G.191 has them.
+//! The two laws of ITU-T G.711 (1988): eight bits for a sample of speech, approximately its
+//! logarithm. Computed without tables; samples have 16 bits, as in ITU-T G.191.
 //!
 //! A code is a sign, the number of a segment (3 bits), and a place in it (4 bits). A segment is
 //! twice as wide as the one before it.
@@ -7,21 +7,21 @@
 /// One of the two laws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Law {
-    /// µ-law: of North America and Japan.
+    /// µ-law, of North America and Japan.
     Mu,
-    /// A-law: of the others.
+    /// A-law, of other countries.
     A,
 }
 
-/// The number that µ-law adds to each sample, so that segments begin at powers of two.
+/// Number that µ-law adds to each sample, so that segments begin at powers of two.
 const BIAS: i32 = 0x84;
-/// The largest that it can tell from others.
+/// Largest sample that µ-law can represent.
 const CLIP: i32 = 32_635;
-/// Even bits are sent inverted by A-law.
+/// A-law sends even bits inverted.
 const EVEN: u8 = 0x55;
 
 impl Law {
-    /// The sample that a code stands for.
+    /// Returns the sample that a code stands for.
     pub fn decode(self, code: u8) -> i32 {
         match self {
             Self::Mu => mu_decode(code),
@@ -29,7 +29,7 @@ impl Law {
         }
     }
 
-    /// The code of a sample; of one that is too large, of the largest.
+    /// Returns the code of a sample; a sample that is too large gets the code of the largest.
     pub fn encode(self, sample: i32) -> u8 {
         match self {
             Self::Mu => mu_encode(sample),
@@ -47,7 +47,7 @@ fn mu_decode(code: u8) -> i32 {
 
 fn mu_encode(sample: i32) -> u8 {
     let size = sample.abs().min(CLIP) + BIAS;
-    // The first bit is that of the segment, from the eighth on.
+    // The leading bit, from the eighth on, gives the segment.
     let segment = size.ilog2() - 7;
     let place = size >> (segment + 3) & 15;
     let sign = if sample < 0 { 0x80 } else { 0 };
@@ -65,7 +65,7 @@ fn a_decode(code: u8) -> i32 {
 }
 
 fn a_encode(sample: i32) -> u8 {
-    // A sample below zero is one less, as complements are.
+    // A negative sample is encoded by its one's complement.
     let (sign, size) = if sample < 0 { (0, !sample) } else { (0x80, sample) };
     let size = size.min(32_767);
     let (segment, place) = match size {
@@ -82,7 +82,7 @@ fn a_encode(sample: i32) -> u8 {
 mod tests {
     use super::*;
 
-    /// The ends of segments: the decoder's outputs of tables 1a and 2a, of 13 and 14 bits there.
+    /// The ends of segments: the decoder's outputs of tables 1a and 2a, which have 13 and 14 bits.
     #[test]
     fn segments_are_where_the_recommendation_has_them() {
         let of = |law: Law, places: [u8; 8]| places.map(|code| law.decode(code));
@@ -111,7 +111,7 @@ mod tests {
     fn a_code_comes_back() {
         for code in 0..=255 {
             assert_eq!(Law::A.encode(Law::A.decode(code)), code);
-            // There are two zeros; 0x7f is the one below.
+            // There are two zeros; 0x7f is the negative one.
             let wanted = if code == 0x7f { 0xff } else { code };
             assert_eq!(Law::Mu.encode(Law::Mu.decode(code)), wanted);
         }
@@ -122,7 +122,7 @@ mod tests {
         for sample in -32_768..=32_767 {
             for law in [Law::Mu, Law::A] {
                 let back = law.decode(law.encode(sample));
-                // Half of the widest step of the segment, and the clip.
+                // Half of the widest step of the segment, and the clipping error.
                 let near = sample.abs() / 16 + 16 + (sample.abs() - 32_256).max(0);
                 assert!((back - sample).abs() <= near, "{law:?}: {sample} {back}");
             }

@@ -1,4 +1,4 @@
-//! The hosts of conferences: pools of fibers, one or several, by a policy; or threads.
+//! Hosts of conferences: one or several pools of fibers with a policy, or threads.
 //!
 //! | subject | what runs where |
 //! |---|---|
@@ -7,8 +7,9 @@
 //! | `POLICY+stages` | receivers, mixers, senders have a pool each: half, a fifth, three tenths |
 //! | `threads` | a thread for each receiver and mixer; a mixer sends, too |
 //!
-//! Each pool has a worker at least, so there may be more threads than workers: [`threads`] says how
-//! many. The numbers are the dissertation's: 10 schedulers of 10 domains, and pools of 50, 20, 30.
+//! Each pool has at least one worker, so there may be more threads than workers: [`threads`]
+//! returns how many. The numbers are the dissertation's: 10 schedulers of 10 domains, and pools of
+//! 50, 20, 30.
 
 use std::io;
 use std::sync::LazyLock;
@@ -23,9 +24,9 @@ use super::conference::{Host, Part};
 use crate::bench::pools::policies::{self, Ranks, Take};
 use crate::bench::pools::runner::Kind;
 
-/// The peer that is no pool.
+/// The peer that is not a pool.
 pub const THREADS: &str = "threads";
-/// Policies of ours.
+/// Our policies.
 pub const POLICIES: [&str; 10] = [
     "fifo/steal-half",
     "fifo/steal-one",
@@ -40,16 +41,16 @@ pub const POLICIES: [&str; 10] = [
 ];
 const SILOS: &str = "+silos";
 const STAGES: &str = "+stages";
-/// How many pools the first of the two has, if nothing else is said.
+/// Default number of pools of a host with silos.
 pub const SILO_COUNT: u16 = 10;
-/// Shares of the workers, of ten, for each part.
+/// Share of the workers for each part, in tenths.
 const SHARES: [usize; 3] = [5, 2, 3];
-/// How many tasks of a worker there is room for.
+/// Capacity of a worker's queue, in tasks.
 const ROOM: usize = 1 << 16;
-/// The stack of a thread that is a part, in stacks of a fiber.
+/// Stack of a thread that runs a part, in stacks of a fiber.
 const THREAD_STACKS: usize = 2;
 
-/// All of ours.
+/// Returns the names of all our hosts.
 pub fn names() -> &'static [&'static str] {
     static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
         let composed = |how: &'static str| {
@@ -60,38 +61,38 @@ pub fn names() -> &'static [&'static str] {
     &NAMES
 }
 
-/// Work that takes a host of whatever type.
+/// An operation on a host of any type.
 pub trait Visitor {
     /// The result of the visit.
     type Output;
 
-    /// Does it.
+    /// Runs the operation on `host`.
     fn visit<H: Host>(self, host: &'static H) -> Self::Output;
 }
 
-/// The most parts that there may be at once.
+/// Limits on the parts that exist at once.
 #[derive(Clone, Copy)]
 pub struct Parts {
-    /// How many.
+    /// Maximal number of parts.
     pub count: usize,
-    /// The stack of each.
+    /// Stack of each part, in bytes.
     pub stack_bytes: usize,
 }
 
-/// How many workers there are, and how many pools share them where it is silos.
+/// Number of workers, and of the pools that share them in a host with silos.
 #[derive(Clone, Copy)]
 pub struct Size {
-    /// Workers.
+    /// Number of workers.
     pub workers: usize,
-    /// Pools.
+    /// Number of pools.
     pub silos: usize,
 }
 
-/// Visits the host `name`, which is of that size and has room for these parts.
+/// Visits the host `name`, which has this size and room for these parts.
 ///
 /// # Errors
 ///
-/// If there is none, or it can't start its threads.
+/// If no such host exists, or it can't start its threads.
 pub fn with<V: Visitor>(
     name: &str,
     size: Size,
@@ -107,12 +108,12 @@ pub fn with<V: Visitor>(
     Ok(visitor.visit(Box::leak(Box::new(Pools { pools, ranks, how }))))
 }
 
-/// How many threads the host `name` has, of that size and with `parts` receivers and mixers.
+/// Returns how many threads the host `name` has, with this size and `parts` receivers and mixers.
 pub fn threads(name: &str, size: Size, parts: usize) -> usize {
     if name == THREADS { parts } else { composed(name).1.threads(size).iter().sum() }
 }
 
-/// The policy, and how pools share the work.
+/// Returns the policy, and how pools share the work.
 fn composed(name: &str) -> (&str, How) {
     match name.split_once('+') {
         Some((policy, _)) if name.ends_with(SILOS) => (policy, How::Silos),
@@ -130,11 +131,11 @@ enum How {
 }
 
 impl How {
-    /// How many each pool has.
+    /// Returns the number of threads of each pool.
     fn threads(self, Size { workers, silos }: Size) -> Vec<usize> {
         match self {
             Self::One => vec![workers],
-            // Spread as evenly as can be.
+            // Distributed as evenly as possible.
             Self::Silos => (0..silos).map(|pool| ((workers + pool) / silos).max(1)).collect(),
             Self::Stages => SHARES.map(|share| (workers * share / 10).max(1)).to_vec(),
         }
@@ -144,11 +145,12 @@ impl How {
 /// A pool of any policy, behind one type.
 pub type AnyPool = Pool<BoxedPolicy<Linux>>;
 
-/// Pools of fibers of a policy, one for each number of `threads`, with room for these parts.
+/// Makes pools of fibers with a policy, one for each element of `threads`, with room for these
+/// parts.
 ///
 /// # Errors
 ///
-/// If there is no such policy, or they can't be started.
+/// If no such policy exists, or the pools can't be started.
 pub fn pools(
     policy: &str,
     threads: &[usize],
@@ -173,8 +175,8 @@ impl Take for Start<'_> {
             // All parts are spawned from outside, before any has ended.
             let builder =
                 Pool::builder().threads(threads).name(name).room(self.parts.count.max(64));
-            // SAFETY: what parts run sets no thread-local for a while; the one that they make, of
-            // the tally, does not wait while it is made.
+            // SAFETY: the code of the parts sets no thread-local temporarily; the only one that
+            // they make, for the tally, does not wait while it is made.
             unsafe { builder.fibers(self.parts.stack_bytes) }.build_with(BoxedPolicy::new(make()))
         };
         let pools = self.threads.iter().enumerate().map(start).collect::<io::Result<Vec<_>>>()?;
@@ -206,7 +208,7 @@ impl Host for Pools {
     }
 }
 
-/// A thread for each part, as FreeSWITCH has it; fibers would have so large a stack.
+/// A thread for each part, as in FreeSWITCH; fibers would need as large a stack.
 struct Threads(usize);
 
 impl Host for Threads {
@@ -215,7 +217,7 @@ impl Host for Threads {
             return work();
         }
         let thread = std::thread::Builder::new().stack_size(THREAD_STACKS * self.0);
-        // Without it the others would wait for ever.
+        // Without the thread, the others would wait for ever.
         drop(thread.spawn(work).expect("a thread for each leg and mixer"));
     }
 }

@@ -1,4 +1,5 @@
-//! The work of a repetition, in a process of its own: conferences, a given number or more and more.
+//! One repetition, in a process of its own: a given number of conferences, or a search for the
+//! most.
 
 use antiphon::fiber;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use crate::bench::pools::tally;
 use crate::bench::rounds::Outcome;
 use crate::bench::usage::Usage;
 
-/// One repetition.
+/// The order for one repetition.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Order {
     /// The host that runs the conferences.
@@ -25,25 +26,26 @@ pub struct Order {
 /// The figures of a repetition.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
-    /// How many conferences there were; where most were looked for: the most that were sustained.
+    /// Number of conferences; in a search, the most that were sustained.
     pub conferences: f64,
-    /// The share of frames that were sent too late.
+    /// Share of frames that were sent too late.
     pub breaches: f64,
-    /// The time from when a frame was due at the mixer to when it was sent.
+    /// Time from when a frame was due at the mixer to when it was sent.
     pub latency: Latencies,
-    /// Frames that were sent a second.
+    /// Frames sent per second.
     pub frames_per_s: f64,
-    /// CPUs that were used.
+    /// CPU time used, in CPUs.
     pub cpus: f64,
 }
 
 /// A number of conferences is sustained if fewer than this share of frames is late.
 const SUSTAINED: f64 = 0.01;
-/// No more conferences than this are tried.
+/// Maximal number of conferences that are tried.
 const MOST: u32 = 1 << 13;
-/// No more tries than this are made.
+/// Maximal number of tries.
 const TRIES: f64 = 36.0;
-/// How near the number that is sustained is to one that is not, at the end.
+/// The search ends when the least number that failed is within this factor of the most that was
+/// sustained.
 const NEAR: f64 = 1.04;
 
 /// Carries out one repetition.
@@ -82,10 +84,10 @@ impl Visitor for Repetition<'_> {
     }
 }
 
-/// Conferences of a number; of more breaches than `most`, they end early.
+/// Holds this number of conferences; they end early after more than `most` breaches.
 fn hold<H: Host>(host: &'static H, cell: Cell, seed: u64, most: u64) -> Result<Figures, String> {
     let before = Usage::now();
-    // Parts refer to it; the process ends soon.
+    // Leaked because parts refer to it; the process ends soon.
     let exchange: &'static Exchange = Box::leak(Box::new(Exchange::new(cell, seed, most)));
     let (sent, ns) = exchange.open(host);
     let used = Usage::now().since(before);
@@ -99,7 +101,7 @@ fn hold<H: Host>(host: &'static H, cell: Cell, seed: u64, most: u64) -> Result<F
     let latency = done.steps.first().map(|step| Latencies::of(step, |ns| ns));
     Ok(Figures {
         conferences: cell.conferences.into(),
-        // Where it has ended early, of those that were to be.
+        // If it has ended early, a share of the frames that were planned.
         breaches: late as f64 / exchange.frames() as f64,
         latency: latency.unwrap_or_default(),
         frames_per_s: sent as f64 * 1e9 / ns as f64,
@@ -107,8 +109,8 @@ fn hold<H: Host>(host: &'static H, cell: Cell, seed: u64, most: u64) -> Result<F
     })
 }
 
-/// The figures of the largest number that is sustained: twice as many each time, then between. What
-/// is not sustained is tried again: others may have had the CPUs for 10 ms.
+/// Searches for the largest sustained number: doubles it, then bisects. A number that is not
+/// sustained is tried again, because other programs may have had the CPUs for 10 ms.
 fn most(
     first: u32,
     mut hold: impl FnMut(u32) -> Result<Figures, String>,
@@ -136,7 +138,7 @@ fn most(
     Ok(best)
 }
 
-/// How long a repetition is to take at most, in seconds.
+/// Returns the time limit of a repetition, in seconds.
 pub fn seconds(order: &Order) -> f64 {
     const FRAME_S: f64 = 1e-4;
     let Cell { conferences, search, legs, frames, .. } = order.cell;
@@ -150,7 +152,8 @@ pub fn seconds(order: &Order) -> f64 {
 mod tests {
     use super::*;
 
-    /// The most of which `can` is sustained, and how many were tried.
+    /// Searches where at most `can` are sustained; returns the number found and the number of
+    /// tries.
     fn found(first: u32, can: u32) -> (u32, u32) {
         let mut tried: Vec<u32> = Vec::new();
         let found = most(first, |conferences| {

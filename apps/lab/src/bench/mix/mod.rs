@@ -2,14 +2,14 @@
 //!
 //! | module | has |
 //! |---|---|
-//! | [`codec`], [`g711`], [`opus`] | what becomes of the bytes of a frame |
+//! | [`codec`], [`g711`], [`opus`] | encoding and decoding of frames |
 //! | [`conference`] | the parts of a conference, for any host |
 //! | [`waits`] | how they wait |
-//! | [`hosts`] | which threads wait: pools of fibers, one or several, by a policy; threads |
-//! | [`cases`] | what is measured, under what conditions |
-//! | [`measure`] | what a repetition does |
-//! | [`ear`] | how good a call is by that |
-//! | [`report`] | what a row has, and its columns |
+//! | [`hosts`] | what runs them: one or several pools of fibers with a policy, or threads |
+//! | [`cases`] | cases and conditions |
+//! | [`measure`] | one repetition |
+//! | [`ear`] | quality of a call, by its latency |
+//! | [`report`] | the values of a row, and its columns |
 
 pub mod cases;
 pub mod codec;
@@ -42,7 +42,7 @@ use codec::Codec;
 
 const SUBJECTS: &str = "fifo/steal-half,lifo/steal-half,staged,edf,fifo/steal-half+silos,\
                         lifo/steal-half+silos,fifo/steal-half+stages";
-/// The greatest number of parts: each has a stack.
+/// Maximal number of parts, each of which has a stack.
 const PARTS: u64 = 100_000;
 
 /// Mix: conferences of telephone calls, frame by frame, in time or not
@@ -106,20 +106,19 @@ pub struct Arguments {
     settings: Settings,
 }
 
-/// The measurements that are to be taken.
+/// The measurements to take.
 struct Plan {
     cells: Vec<Cell>,
     rounds: Rounds,
-    /// The delay of the rest of the way, in milliseconds.
+    /// Delay of the rest of the path, in milliseconds.
     elsewhere_ms: u16,
 }
 
-/// Measures and prints.
+/// Runs the benchmark and prints its report.
 ///
 /// # Errors
 ///
-/// Bad arguments; a library that is not there; a subject that lost a frame, or never came to an
-/// end.
+/// Bad arguments; a missing library; a subject that lost a frame, or never ended.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let rounds = rounds(arguments)?;
     arguments.codec.iter().try_for_each(|codec| codec.prepare()).map_err(Failure::missing)?;
@@ -144,7 +143,7 @@ fn rounds(arguments: &Arguments) -> Result<Rounds, Failure> {
     arguments.settings.rounds("policy", (subject, hosts::names()), (against, &[hosts::THREADS]))
 }
 
-/// The default conferences: `conferences` of them, `frames` frames each, `workers` workers.
+/// The default conditions, with `conferences` conferences, `frames` frames and `workers` workers.
 pub fn usual(conferences: u32, frames: u32, workers: usize) -> Cell {
     Cell {
         load: Load::Idle,
@@ -161,7 +160,7 @@ pub fn usual(conferences: u32, frames: u32, workers: usize) -> Cell {
     }
 }
 
-/// A repetition, and how long it is to take at most, in seconds.
+/// Returns a repetition and its time limit in seconds.
 pub fn order(subject: &str, cell: Cell, seed: u64) -> (Order, f64) {
     let order = Order { subject: subject.to_owned(), cell, seed };
     let seconds = measure::seconds(&order);

@@ -1,5 +1,5 @@
 //! Opus (RFC 6716), by the C library of its authors, where a machine has it: opened at run time, so
-//! that nothing of it is needed to build the command.
+//! that the library is not needed to build the command.
 //!
 //! | | |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | a packet | 160 bytes, always: 64 kbit/s, as much as G.711 has |
 //! | the rest | for voice, and as hard a search as the library has if nothing is said |
 //!
-//! The decoded sound is close to the original, but not equal. So a frame is checked by its
+//! The decoded sound is close to the original, but not equal, so a frame is checked by its
 //! loudness.
 
 use std::f64::consts::TAU;
@@ -16,12 +16,12 @@ use std::mem::transmute_copy;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
-/// The samples of a frame.
+/// Number of samples of a frame.
 pub const SAMPLES: usize = 960;
-/// The bytes of a packet.
+/// Number of bytes of a packet.
 pub const BYTES: usize = 160;
-/// The library's functions keep no more than this on the stack: 64 KiB has been enough for version
-/// 1.3.1, but that is promised nowhere.
+/// Stack for threads that call the library: 64 KiB has been enough for version 1.3.1, but no
+/// document promises that.
 pub const STACK_BYTES: usize = 256 << 10;
 
 const RATE: i32 = 48_000;
@@ -33,7 +33,7 @@ const SET_VBR: c_int = 4006;
 
 const NAME: &CStr = c"libopus.so.0";
 
-/// The functions of `opus.h`, and no more of them than are called.
+/// The functions of `opus.h` that are called.
 pub struct Library {
     encoder_create: unsafe extern "C" fn(i32, c_int, c_int, *mut c_int) -> *mut c_void,
     encoder_ctl: unsafe extern "C" fn(*mut c_void, c_int, ...) -> c_int,
@@ -44,11 +44,11 @@ pub struct Library {
     decoder_destroy: unsafe extern "C" fn(*mut c_void),
 }
 
-/// The library; it stays open.
+/// Returns the library, which stays open.
 ///
 /// # Errors
 ///
-/// It is not there: how to get it.
+/// A message that says how to get the library, if it is missing.
 pub fn library() -> Result<&'static Library, String> {
     static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
     LIBRARY.get_or_init(|| Library::open(NAME)).as_ref().map_err(Clone::clone)
@@ -65,20 +65,21 @@ impl Library {
             ));
         }
         let find = |name: &CStr| {
-            // SAFETY: the handle is of a library that is never closed, and the name ends in zero.
+            // SAFETY: the handle is that of a library that is never closed, and the name ends in
+            // zero.
             let address = unsafe { libc::dlsym(handle, name.as_ptr()) };
             let none = || format!("{shown} has no {}", name.to_string_lossy());
             NonNull::new(address).ok_or_else(none)
         };
         /// # Safety
         ///
-        /// `F` is the type of a pointer to the function that is there.
+        /// `F` is the type of a pointer to the function at this address.
         unsafe fn function<F: Copy>(address: NonNull<c_void>) -> F {
             const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-            // SAFETY: both are addresses, and the caller says that it is of that type.
+            // SAFETY: both are addresses, and the caller guarantees the type.
             unsafe { transmute_copy(&address) }
         }
-        // SAFETY: these are the types that `opus.h` has for them, in all versions from 1.0 on;
+        // SAFETY: these are the functions' types in `opus.h`, in all versions from 1.0 on;
         // `opus_int32` is `int` and `opus_int16` `short`.
         unsafe {
             Ok(Self {
@@ -93,21 +94,21 @@ impl Library {
         }
     }
 
-    /// A decoder; the calls must come in order, from whatever thread.
+    /// Makes a decoder. Calls of it must come in order, from any thread.
     pub fn decoder(&'static self) -> Decoder {
-        // SAFETY: no error is asked for; the numbers are ones that it takes.
+        // SAFETY: no error is asked for, and the numbers are valid.
         let state = unsafe { (self.decoder_create)(RATE, 1, std::ptr::null_mut()) };
         Decoder { library: self, state: NonNull::new(state).expect("memory for a decoder") }
     }
 
-    /// An encoder, likewise.
+    /// Makes an encoder. Calls of it must come in order, from any thread.
     pub fn encoder(&'static self) -> Encoder {
         let null = std::ptr::null_mut();
-        // SAFETY: as for a decoder.
+        // SAFETY: no error is asked for, and the numbers are valid.
         let state = unsafe { (self.encoder_create)(RATE, 1, APPLICATION_VOIP, null) };
         let state = NonNull::new(state).expect("memory for an encoder");
         for (what, value) in [(SET_BITRATE, BITS_PER_S), (SET_VBR, 0)] {
-            // SAFETY: the state is of an encoder, and each of the two takes an `opus_int32`.
+            // SAFETY: the state is that of an encoder, and both requests take an `opus_int32`.
             let code = unsafe { (self.encoder_ctl)(state.as_ptr(), what, value) };
             assert_eq!(code, 0, "libopus refuses {what} {value}");
         }
@@ -115,29 +116,30 @@ impl Library {
     }
 }
 
-/// Makes samples of packets.
+/// Decodes packets to samples.
 pub struct Decoder {
     library: &'static Library,
     state: NonNull<c_void>,
 }
 
-/// Makes packets of samples.
+/// Encodes samples to packets.
 pub struct Encoder {
     library: &'static Library,
     state: NonNull<c_void>,
 }
 
-// SAFETY: the states are blocks of memory of their own, and know no thread.
+// SAFETY: the state is a separate block of memory, not tied to a thread.
 unsafe impl Send for Decoder {}
-// SAFETY: as above.
+// SAFETY: the state is a separate block of memory, not tied to a thread.
 unsafe impl Send for Encoder {}
 
 impl Decoder {
-    /// The samples of a packet. `None`: it is none.
+    /// Decodes a packet. Returns `None` if it is not a packet of a frame.
     pub fn decode(&mut self, packet: &[u8]) -> Option<[i16; SAMPLES]> {
         let mut samples = [0; SAMPLES];
         let (state, length) = (self.state.as_ptr(), i32::try_from(packet.len()).ok()?);
-        // SAFETY: the state is of a decoder, and borrowed; both buffers are as long as is said.
+        // SAFETY: the state is that of a decoder, and borrowed; both buffers have the given
+        // lengths.
         let count = unsafe {
             let to = samples.as_mut_ptr();
             (self.library.decode)(state, packet.as_ptr(), length, to, SAMPLES as c_int, 0)
@@ -147,10 +149,11 @@ impl Decoder {
 }
 
 impl Encoder {
-    /// The packet of a frame. `None`: the library can't.
+    /// Encodes a frame as a packet. Returns `None` if the library fails.
     pub fn encode(&mut self, samples: &[i16; SAMPLES]) -> Option<Vec<u8>> {
         let mut packet = vec![0; BYTES];
-        // SAFETY: the state is of an encoder, and borrowed; both buffers are as long as is said.
+        // SAFETY: the state is that of an encoder, and borrowed; both buffers have the given
+        // lengths.
         let length = unsafe {
             let (state, to) = (self.state.as_ptr(), packet.as_mut_ptr());
             (self.library.encode)(state, samples.as_ptr(), SAMPLES as c_int, to, BYTES as i32)
@@ -162,39 +165,39 @@ impl Encoder {
 
 impl Drop for Decoder {
     fn drop(&mut self) {
-        // SAFETY: it is its own, and used no more.
+        // SAFETY: the decoder owns the state, and does not use it again.
         unsafe { (self.library.decoder_destroy)(self.state.as_ptr()) }
     }
 }
 
 impl Drop for Encoder {
     fn drop(&mut self) {
-        // SAFETY: as of a decoder.
+        // SAFETY: the encoder owns the state, and does not use it again.
         unsafe { (self.library.encoder_destroy)(self.state.as_ptr()) }
     }
 }
 
-/// The loudness of the tone, in samples.
+/// Amplitude of the tone, in units of a sample.
 const LOUD: f64 = 8000.0;
-/// A second of it.
+/// Packets of a second.
 const PACKETS: usize = 50;
-/// The first packets whose decoded samples are not as loud yet.
+/// Number of first packets whose decoded samples do not have the full loudness yet.
 const FIRST: u32 = 4;
 
-/// The packet `number` of a speaker that says a tone for ever: the same ones each second. The first
-/// call takes some 20 ms, and wants the library to be there.
+/// Returns packet `number` of a speaker that utters a tone for ever; packets repeat each second.
+/// The first call takes some 20 ms, and requires the library.
 pub fn said(number: u32) -> &'static [u8] {
     static SAID: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     let said = SAID.get_or_init(|| {
         let mut encoder = library().expect("it was looked for before").encoder();
-        // After a second each one comes again, more or less.
+        // After a second, the packets repeat approximately.
         let all = (0..2 * PACKETS).map(|number| encoder.encode(&tone(number)));
         all.skip(PACKETS).map(|packet| packet.expect("a packet of a tone")).collect()
     });
     &said[number as usize % PACKETS]
 }
 
-/// Whether a frame is as loud as that tone.
+/// Returns whether a frame is as loud as that tone.
 pub fn is_tone(number: u32, samples: &[i16; SAMPLES]) -> bool {
     number < FIRST || (0.7..1.4).contains(&(loudness(samples) * 2.0_f64.sqrt() / LOUD))
 }
@@ -213,7 +216,7 @@ fn loudness(samples: &[i16; SAMPLES]) -> f64 {
 mod tests {
     use super::*;
 
-    /// The library, if there is one; otherwise a message says what is not tested.
+    /// Returns the library, or prints a message that the test is skipped.
     fn there() -> Option<&'static Library> {
         library().inspect_err(|why| eprintln!("NOT TESTED: {why}")).ok()
     }
@@ -240,7 +243,7 @@ mod tests {
         assert!(!is_tone(FIRST, &tone(1).map(|it| 2 * it)));
     }
 
-    /// The tone of a decoder's output is where that of the input is: half of its energy at least.
+    /// At least half of the energy of a decoder's output is at the input's pitch.
     #[test]
     fn a_mix_comes_back_at_its_pitch() {
         let Some(library) = there() else { return };
@@ -257,7 +260,7 @@ mod tests {
                 };
                 along(f64::sin).hypot(along(f64::cos)) / SAMPLES as f64
             };
-            // A frame is 8.8 periods of it, and 20 of 1 kHz.
+            // A frame has 8.8 periods of the tone, and 20 of 1 kHz.
             let (here, elsewhere) = (at(440.0), at(1000.0));
             assert!(number < 4 || here > 0.35 * LOUD && elsewhere < 0.1 * LOUD, "{here}");
         }

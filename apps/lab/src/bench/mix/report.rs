@@ -21,31 +21,31 @@ type Row = RowOf<Plan>;
 /// The values of a row.
 #[derive(Serialize)]
 pub struct Summary {
-    /// How many threads it has; where none of its conferences could be had, those of one.
+    /// Number of threads; if none of its conferences were sustained, those of one conference.
     threads: usize,
-    /// How many conferences there were.
+    /// Number of conferences.
     #[serde(flatten)]
     conferences: Spread,
-    /// The share of frames that were sent too late.
+    /// Share of frames that were sent too late.
     #[serde(flatten)]
     breaches: Spread,
     /// Medians of the latencies of each repetition.
     #[serde(serialize_with = "Latencies::report")]
     latency_ns: Latencies,
-    /// All of the way from mouth to ear at p99.9, in milliseconds.
+    /// Mouth-to-ear latency at p99.9, in milliseconds.
     mouth_to_ear_ms: f64,
-    /// How good that is.
+    /// Class of `mouth_to_ear_ms`.
     mouth_to_ear: &'static str,
-    /// Frames that were sent a second.
+    /// Frames sent per second.
     tasks_per_s: Option<f64>,
-    /// CPUs that were used.
+    /// CPU time used, in CPUs.
     cpus: Option<f64>,
-    /// The ratio to the first peer: of the number of conferences with `--most`, else of p99.
+    /// Ratio to the first peer: of the number of conferences with `--most`, otherwise of p99.
     #[serde(flatten)]
     ratio: Ratio,
 }
 
-/// The quartiles of a figure, all of them under its key.
+/// The quartiles of a figure, with its key as a prefix.
 struct Spread {
     key: &'static str,
     of: Option<Quartiles>,

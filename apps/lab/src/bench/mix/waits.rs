@@ -1,4 +1,4 @@
-//! How parts wait: suspended until it is time, or yielding again and again.
+//! How parts wait: suspended until the time, or yielding repeatedly.
 
 use std::sync::mpsc::{TryRecvError, TrySendError};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use antiphon_platform::{Clock, Clocks as _};
 
 use super::cases::Wait;
 
-/// Waits until a moment of the monotonic clock.
+/// Waits until this time of the monotonic clock, in nanoseconds.
 pub fn wait_until(due_ns: u64, wait: Wait) {
     loop {
         let left = due_ns.saturating_sub(now());
@@ -22,7 +22,7 @@ pub fn wait_until(due_ns: u64, wait: Wait) {
     }
 }
 
-/// Puts a value into a slot. `None`: the receiver has gone.
+/// Puts a value into a slot. Returns `None` if the receiver is gone.
 pub fn put<T: Send>(slot: &Sender<T>, mut value: T, wait: Wait) -> Option<()> {
     if wait == Wait::Sleep {
         return slot.send(value).ok();
@@ -37,7 +37,7 @@ pub fn put<T: Send>(slot: &Sender<T>, mut value: T, wait: Wait) -> Option<()> {
     }
 }
 
-/// Takes a value out of a slot. `None`: the sender has gone.
+/// Takes a value out of a slot. Returns `None` if the sender is gone.
 pub fn take<T: Send>(slot: &Receiver<T>, wait: Wait) -> Option<T> {
     if wait == Wait::Sleep {
         return slot.recv().ok();
@@ -51,7 +51,7 @@ pub fn take<T: Send>(slot: &Receiver<T>, wait: Wait) -> Option<T> {
     }
 }
 
-/// Nanoseconds of the monotonic clock.
+/// Returns the time of the monotonic clock, in nanoseconds.
 pub fn now() -> u64 {
     Linux::now(Clock::Monotonic)
 }

@@ -1,14 +1,14 @@
 //! The best local alignment of two sequences (Smith and Waterman, "Identification of common
-//! molecular subsequences", Journal of Molecular Biology 147, 1981), row by row; a gap costs as
-//! much for each letter.
+//! molecular subsequences", Journal of Molecular Biology 147, 1981), row by row; the cost of a gap
+//! is proportional to its length.
 
 use antiphon_report::stats::Random;
 
-/// The score of two letters that are the same.
+/// Score of two equal letters.
 const SAME: i32 = 2;
-/// The score of two letters that differ.
+/// Score of two different letters.
 const OTHER: i32 = -1;
-/// A letter that stands opposite nothing.
+/// Score of a letter opposite a gap.
 const GAP: i32 = -1;
 
 /// Two sequences.
@@ -25,12 +25,12 @@ impl Pair {
     }
 }
 
-/// The scores of a row: of the best alignments that end there.
+/// A row of the table: scores of the best alignments that end in each cell.
 pub struct Rows<'a> {
     pair: &'a Pair,
-    /// How many rows are done.
+    /// Number of finished rows.
     done: usize,
-    /// The scores of the last row; the first is before any letter.
+    /// Scores of the last row; the first is the column before any letter.
     scores: Vec<i32>,
     best: i32,
 }
@@ -41,10 +41,10 @@ impl<'a> Rows<'a> {
         Self { pair, done: 0, scores: vec![0; pair.other.len() + 1], best: 0 }
     }
 
-    /// Finds the next row; whether there is another.
+    /// Computes the next row. Returns whether another follows.
     pub fn next(&mut self) -> bool {
         let letter = self.pair.one[self.done];
-        // The score of the row above, to the left.
+        // The score of the row above, one column to the left.
         let mut corner = 0;
         for (at, &other) in self.pair.other.iter().enumerate() {
             let above = self.scores[at + 1];
@@ -58,7 +58,7 @@ impl<'a> Rows<'a> {
         self.done < self.pair.one.len()
     }
 
-    /// The score of the best alignment so far.
+    /// Returns the score of the best alignment so far.
     pub fn best(&self) -> i32 {
         self.best
     }
@@ -75,7 +75,7 @@ mod tests {
         rows.best()
     }
 
-    /// The best score of any alignment of the whole of both, by trying each.
+    /// The best score of an alignment of both sequences in full, by trying all.
     fn whole(one: &[u8], other: &[u8]) -> i32 {
         match (one, other) {
             ([], rest) | (rest, []) => rest.len() as i32 * GAP,
@@ -88,7 +88,7 @@ mod tests {
         }
     }
 
-    /// The best score of all parts of both.
+    /// The best score over all parts of both sequences.
     fn naive(one: &[u8], other: &[u8]) -> i32 {
         let parts = |all: &[u8]| {
             let ends = (0..=all.len()).flat_map(|end| (0..=end).map(move |begin| (begin, end)));
@@ -114,7 +114,7 @@ mod tests {
         }
     }
 
-    /// Six letters in a row, with one of the second left out: AC-GTTA.
+    /// Six letters in a row, with a gap opposite one letter of the second sequence: AC-GTTA.
     #[test]
     fn a_gap_costs_once_for_each_letter() {
         assert_eq!(best(b"ACGTTA", b"ACCGTTA"), 6 * SAME + GAP);

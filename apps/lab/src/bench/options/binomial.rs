@@ -4,23 +4,23 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A call, and the market that it is in.
+/// A call option and its market.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Call {
-    /// The price now.
+    /// Current price.
     pub spot: f64,
-    /// The price at which one may buy.
+    /// Price at which the holder may buy.
     pub strike: f64,
-    /// The standard deviation of a year's return.
+    /// Standard deviation of a year's return.
     pub volatility: f64,
-    /// The years until then.
+    /// Years until expiry.
     pub years: f64,
-    /// The rate without risk, compounded all the time.
+    /// Risk-free rate, continuously compounded.
     pub rate: f64,
 }
 
 impl Call {
-    /// The dissertation's; but for its strike, which may be another.
+    /// The dissertation's call, except for its strike.
     pub fn published(strike: f64) -> Self {
         Self { spot: 100.0, strike, volatility: 0.02, years: 1.0, rate: 0.01 }
     }
@@ -28,16 +28,16 @@ impl Call {
 
 /// A lattice, folded up to some layer.
 pub struct Lattice {
-    /// The values of the layer: the worth of the call, by the number of steps up.
+    /// Values of the layer: the worth of the call, by the number of steps up.
     values: Vec<f64>,
-    /// The part of a value above that comes down, discounted.
+    /// Discounted weight of the value above.
     up: f64,
-    /// The part of a value below that comes down, discounted.
+    /// Discounted weight of the value below.
     down: f64,
 }
 
 impl Lattice {
-    /// The leaves of a lattice of `depth` layers: the worth of the call in the end.
+    /// The leaves of a lattice of `depth` layers: the worth of the call at expiry.
     pub fn new(call: &Call, depth: usize) -> Self {
         let step = call.years / depth as f64;
         let jump = call.volatility * step.sqrt();
@@ -54,7 +54,7 @@ impl Lattice {
         }
     }
 
-    /// Folds a layer; whether there is another.
+    /// Folds a layer. Returns whether another follows.
     pub fn fold(&mut self) -> bool {
         for at in 1..self.values.len() {
             self.values[at - 1] = self.up * self.values[at] + self.down * self.values[at - 1];
@@ -63,7 +63,7 @@ impl Lattice {
         self.values.len() > 1
     }
 
-    /// The worth of the call at the lowest node of the layer: in the end, now.
+    /// Returns the worth of the call at the lowest node of the layer; at the root, its price now.
     pub fn value(&self) -> f64 {
         self.values[0]
     }
@@ -79,7 +79,7 @@ mod tests {
         lattice.value()
     }
 
-    /// The standard normal distribution, by Simpson's rule.
+    /// The standard normal distribution function, by Simpson's rule.
     fn normal(x: f64) -> f64 {
         let (from, steps) = (-12.0_f64, 20_000);
         let width = (x - from) / f64::from(steps);
@@ -94,7 +94,7 @@ mod tests {
         all.sum::<f64>() * width / 3.0
     }
 
-    /// Black, Scholes and Merton: what the lattice comes to with ever more layers.
+    /// Black, Scholes and Merton: the limit of the lattice for ever more layers.
     fn limit(call: &Call) -> f64 {
         let Call { spot, strike, volatility, years, rate } = *call;
         let spread = volatility * years.sqrt();
@@ -102,7 +102,7 @@ mod tests {
         spot * normal(far) - strike * (-rate * years).exp() * normal(far - spread)
     }
 
-    /// The lattice's root as one sum over its leaves, each by its probability.
+    /// The lattice's root as a sum over its leaves, weighted by probability.
     fn sum(call: &Call, depth: i32) -> f64 {
         let step = call.years / f64::from(depth);
         let jump = call.volatility * step.sqrt();
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// 20 steps up come to 109.4: so the dissertation's short options are worth nothing at all.
+    /// 20 steps up reach 109.4, so the dissertation's short options are worth nothing.
     #[test]
     fn the_published_call_is_out_of_reach_in_20_steps() {
         assert_eq!(price(&Call::published(110.0), 20), 0.0);

@@ -19,7 +19,7 @@ pub enum Kernel {
     SmithWaterman,
 }
 
-/// The time when chains begin.
+/// When chains begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Case {
@@ -29,34 +29,34 @@ pub enum Case {
     Open,
 }
 
-/// How long chains are.
+/// Lengths of chains.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Depths {
-    /// The steps of most chains.
+    /// Number of steps of most chains.
     #[serde(rename = "depth")]
     pub short: usize,
-    /// The steps of some chains.
+    /// Number of steps of long chains.
     #[serde(rename = "long_depth")]
     pub long: usize,
-    /// The probability of these.
+    /// Probability of a long chain.
     pub long_share: f64,
 }
 
-/// A case, and its conditions.
+/// A case with its conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// The other load on the machine.
     pub load: Load,
     /// The kernel that the chains compute.
     pub kernel: Kernel,
-    /// When.
+    /// When chains begin.
     pub case: Case,
     /// The numbers of steps.
     #[serde(flatten)]
     pub depths: Depths,
-    /// Tasks that begin chains.
+    /// Number of tasks that begin chains.
     pub spawners: u32,
-    /// Workers, of which one or more spawn.
+    /// Number of workers, including those that run the spawners.
     pub workers: usize,
 }
 

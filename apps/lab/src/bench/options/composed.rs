@@ -1,11 +1,11 @@
-//! The runners of chains: a pool of a policy, a peer, or two pools of a policy.
+//! Runners of chains: a pool of a policy, a peer, or two pools of a policy.
 //!
 //! | subject | what runs where |
 //! |---|---|
 //! | `POLICY` | everything in one pool |
 //! | `POLICY+stages` | long chains in a pool of their own, with a quarter of the workers |
 //!
-//! Each of the two has a worker at least, and both together as many as there are, but for one.
+//! Each of the two pools has at least one worker; together they have all workers, or two.
 
 use std::sync::LazyLock;
 
@@ -20,10 +20,10 @@ use crate::bench::pools::runner::{Kind, Runner};
 use crate::bench::pools::subjects::{self, Setup, Visitor, leak};
 
 const STAGES: &str = "+stages";
-/// One worker of `OF` is in the pool of long chains.
+/// One worker in `OF` is in the pool of long chains.
 const OF: usize = 4;
 
-/// All of ours; in two pools as many as `bench mix` has.
+/// Returns the names of all our runners; in two pools, for the same policies as in `bench mix`.
 pub fn names() -> &'static [&'static str] {
     static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
         let composed = POLICIES.into_iter().map(|name| &*format!("{name}{STAGES}").leak());
@@ -36,7 +36,7 @@ pub fn names() -> &'static [&'static str] {
 ///
 /// # Errors
 ///
-/// If there is none, or it can't start its threads.
+/// If no such subject exists, or it can't start its threads.
 pub fn with<V: Visitor>(name: &str, setup: &Setup, visitor: V) -> Result<V::Output, String> {
     match name.strip_suffix(STAGES) {
         None => subjects::with(name, setup, visitor),
@@ -46,7 +46,7 @@ pub fn with<V: Visitor>(name: &str, setup: &Setup, visitor: V) -> Result<V::Outp
     }
 }
 
-/// How many workers the two pools have: that of long chains is the last.
+/// Returns the numbers of workers of the two pools; the second pool runs long chains.
 fn threads(workers: usize) -> [usize; 2] {
     let long = (workers / OF).max(1);
     [workers.saturating_sub(long).max(1), long]

@@ -1,5 +1,4 @@
-//! The work of a repetition, in a process of its own: it runs the chains, checks what each has
-//! found, and counts.
+//! One repetition, in a process of its own: it runs the chains, checks each result, and counts.
 
 use std::path::PathBuf;
 
@@ -21,26 +20,26 @@ use crate::bench::rounds::Outcome;
 use crate::bench::ticks::Ticks;
 use crate::bench::ticks::now;
 
-/// One repetition.
+/// The order for one repetition.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Order {
-    /// The runner of the tasks.
+    /// Name of the runner of the tasks.
     pub subject: String,
     /// The conditions.
     pub cell: Cell,
-    /// How many chains.
+    /// Number of chains.
     pub chains: u64,
-    /// The number of tasks that each worker has room for.
+    /// Capacity of each worker's queue, in tasks.
     pub capacity: usize,
-    /// Chains a second, where a case has a rate.
+    /// Chains per second, for a case with a rate.
     pub rate: f64,
-    /// The strike of options.
+    /// Strike of the options.
     pub strike: f64,
     /// The seed of all random choices.
     pub seed: u64,
-    /// How the clock counts.
+    /// Rate of the counter that times.
     pub ticks: Ticks,
-    /// The program of the peer that is one, or why there is none.
+    /// Path of the peer's Go program, or why it is missing.
     pub go: Result<PathBuf, String>,
 }
 
@@ -70,7 +69,7 @@ impl Visitor for Repetition<'_> {
         let mut work = work(self.0);
         let tasks = work.tasks();
         (work.course.begun, work.begun_ns) = (now(), Linux::now(Clock::Monotonic));
-        // Tasks refer to it; the process ends soon.
+        // Leaked because tasks refer to it; the process ends soon.
         let work: &'static Work = Box::leak(Box::new(work));
         let (done, figures) = work.course.run(tasks, || Run { runner, work }.begin());
         match done.check(tasks, ("chains", work.chains), ("right answers", work.chains)) {

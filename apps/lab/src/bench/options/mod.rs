@@ -3,15 +3,15 @@
 //!
 //! | module | has |
 //! |---|---|
-//! | [`binomial`], [`alignment`] | what a chain finds |
-//! | [`problems`] | which, and what it is to be |
-//! | [`cases`] | what is measured, under what conditions |
+//! | [`binomial`], [`alignment`] | the computations of chains |
+//! | [`problems`] | problems and their expected answers |
+//! | [`cases`] | cases and conditions |
 //! | [`work`] | the tasks, for any runner |
 //! | [`composed`] | their runners: a pool, a peer, or two pools |
-//! | [`measure`] | what a repetition does |
+//! | [`measure`] | one repetition |
 //! | [`go`] | the peer in Go |
 //!
-//! What it shares with other benchmarks of pools is in [`pools`](super::pools).
+//! Code shared with other benchmarks of pools is in [`pools`](super::pools).
 
 mod alignment;
 mod binomial;
@@ -55,9 +55,9 @@ Latencies are from the beginning of the run, or from when a chain was due, to it
 answer was what one thread had found.
 ";
 
-/// The longest time of a task, whichever runner has it, without its nodes.
+/// Maximal time of a task with any runner, without its nodes, in seconds.
 const SLOW_S: f64 = 1e-5;
-/// The longest time of each node of a lattice, or of a table.
+/// Maximal time of each node of a lattice or table, in seconds.
 const NODE_S: f64 = 2e-8;
 
 /// Options: what a policy makes of chains of tasks, most short, some long
@@ -120,21 +120,21 @@ pub struct Arguments {
     settings: Settings,
 }
 
-/// The measurements that are to be taken.
+/// The measurements to take.
 struct Plan<'a> {
     arguments: &'a Arguments,
     cells: Vec<Cell>,
     rounds: Rounds,
     ticks: Ticks,
-    /// The program in Go, or why there is none.
+    /// The Go program, or why it is missing.
     go: Result<Built, String>,
 }
 
-/// Measures and prints.
+/// Runs the benchmark and prints its report.
 ///
 /// # Errors
 ///
-/// Bad arguments; or a subject that lost a chain, found a wrong answer or never came to an end.
+/// Bad arguments; or a subject that lost a chain, found a wrong answer or never ended.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     benchmark::run(&plan(arguments)?, &arguments.settings)
 }
@@ -173,8 +173,8 @@ fn cells(arguments: &Arguments) -> Vec<Cell> {
     )
 }
 
-/// A repetition as it is if nothing else is said, but for the number of options, of which there is
-/// a part; and how long it is to take at most, in seconds.
+/// Returns a repetition with default settings, except for the number of options, of which it has a
+/// part; and its time limit in seconds.
 pub fn usual(
     subject: &str,
     workers: usize,
@@ -248,7 +248,7 @@ impl Benchmark for Plan<'_> {
     }
 }
 
-/// How long a repetition is to take at most.
+/// Returns the time limit of a repetition, in seconds.
 fn seconds(order: &Order) -> f64 {
     let Depths { short, long, long_share } = order.cell.depths;
     let chain = |depth: usize| depth as f64 * SLOW_S + (depth * depth) as f64 * NODE_S;

@@ -1,4 +1,4 @@
-//! The problems of chains of tasks: options' values, and alignments' scores.
+//! The problems of chains of tasks: values of options, and scores of alignments.
 
 use antiphon_report::stats::Random;
 
@@ -8,10 +8,10 @@ use super::cases::Kernel;
 
 /// The problem of a chain.
 pub struct Problem {
-    /// The number of steps.
+    /// Number of steps.
     depth: usize,
     of: Of,
-    /// The answer that one thread has found.
+    /// The answer computed by a single thread.
     answer: f64,
 }
 
@@ -20,19 +20,19 @@ enum Of {
     Pair(Pair),
 }
 
-/// A chain that has begun.
+/// A chain in progress.
 pub enum Chain<'a> {
-    /// A lattice, from its leaves on.
+    /// A lattice, folded from its leaves.
     Lattice(Lattice),
-    /// A table, from its first row on.
+    /// A table, computed from its first row.
     Rows(Rows<'a>),
 }
 
-/// How many different pairs of sequences of each length there are.
+/// Number of different pairs of sequences of each length.
 const PAIRS: usize = 4;
 
 impl Problem {
-    /// The problems of a kernel, of `depth` steps each.
+    /// Makes the problems of a kernel, of `depth` steps each.
     pub fn all(kernel: Kernel, depth: usize, strike: f64, seed: u64) -> Vec<Self> {
         let mut random = Random(seed ^ depth as u64);
         let all: Vec<_> = match kernel {
@@ -44,17 +44,17 @@ impl Problem {
         all.into_iter().map(|of| Self { depth, answer: solved(&of, depth), of }).collect()
     }
 
-    /// How many tasks it takes: one for each step, and one for the leaves of a lattice.
+    /// Returns the number of tasks: one for each step, and one for the leaves of a lattice.
     pub fn tasks(&self) -> u64 {
         self.depth as u64 + u64::from(matches!(self.of, Of::Call(_)))
     }
 
-    /// Its first task; whether there is another.
+    /// Runs the first task. Returns whether another follows.
     pub fn begin(&self) -> (Chain<'_>, bool) {
         begin(&self.of, self.depth)
     }
 
-    /// Whether a chain that is done has found what it was to find.
+    /// Returns whether a finished chain has found the expected answer.
     pub fn is_answer(&self, chain: &Chain<'_>) -> bool {
         chain.answer().to_bits() == self.answer.to_bits()
     }
@@ -80,7 +80,7 @@ fn solved(of: &Of, depth: usize) -> f64 {
 }
 
 impl Chain<'_> {
-    /// The next task; whether there is another.
+    /// Runs the next task. Returns whether another follows.
     pub fn step(&mut self) -> bool {
         match self {
             Self::Lattice(lattice) => lattice.fold(),

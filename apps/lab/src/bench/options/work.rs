@@ -9,7 +9,7 @@ use crate::bench::pools::runner::{Kind, Runner};
 use crate::bench::pools::tally::count;
 use crate::bench::ticks::{now, since};
 
-/// A run of a case; what `R` runs refers to it.
+/// A run of a case; the tasks that `R` runs refer to it.
 pub struct Run<R: 'static> {
     /// The runner of the tasks.
     pub runner: &'static R,
@@ -19,35 +19,35 @@ pub struct Run<R: 'static> {
 
 /// The work of a run.
 pub struct Work {
-    /// How long chains are.
+    /// Lengths of chains.
     pub depths: Depths,
-    /// The problems of short chains, one after the other.
+    /// Problems of short chains, used in turn.
     pub short: Vec<Problem>,
-    /// The problems of long chains.
+    /// Problems of long chains.
     pub long: Vec<Problem>,
-    /// How many chains.
+    /// Number of chains.
     pub chains: u64,
-    /// When they are due, or all at the beginning; and how far they are.
+    /// When chains are due, if they don't all begin at once, and their progress.
     pub course: Course,
     /// The seed of all random choices.
     pub seed: u64,
-    /// The time when it began, in nanoseconds of the monotonic clock.
+    /// Time at which the run began, in nanoseconds of the monotonic clock.
     pub begun_ns: u64,
 }
 
-/// The stage of the tasks that follow the first one of a long chain.
+/// Stage of the tasks that follow the first one of a long chain.
 pub const LONG_STAGE: u64 = 1;
-/// A chain is due after the square of its number of steps, times this: about a hundred times as
-/// long as it computes. So short chains are due first.
+/// A chain is due after the square of its number of steps, times this: about a hundred times its
+/// computing time. So short chains are due first.
 const DUE_NS: f64 = 100.0;
 
 impl Work {
-    /// How many tasks there are in all, but for the spawners.
+    /// Returns the total number of tasks, without the spawners.
     pub fn tasks(&self) -> u64 {
         (0..self.chains).map(|number| self.problem(number).0.tasks()).sum()
     }
 
-    /// The problem of a chain, and whether it is a long one.
+    /// Returns the problem of a chain, and whether the chain is long.
     fn problem(&self, number: u64) -> (&Problem, bool) {
         let lot = Random(self.seed ^ number << 1).draw() as f64 / 2.0_f64.powi(64);
         let long = lot < self.depths.long_share;
@@ -55,7 +55,7 @@ impl Work {
         (&all[number as usize % all.len()], long)
     }
 
-    /// Begins a share of the chains, by `begin`, which gets the number of each and the time from
+    /// Begins a share of the chains by `begin`, which gets the number of each and the time from
     /// which its latency counts.
     pub fn spawn(&'static self, spawner: u32, begin: impl Fn(u64, u64)) {
         let mut waited = 0;
@@ -67,8 +67,8 @@ impl Work {
         self.course.spawner_ended(waited);
     }
 
-    /// The kinds of the tasks of a chain that is due from `due` on: of the first task, and of those
-    /// behind it.
+    /// Returns the kinds of the tasks of a chain that is due from `due` on: of the first task, and
+    /// of those that follow.
     fn kinds(&self, number: u64, due: u64) -> [Kind; 2] {
         let long = self.problem(number).1;
         let depth = if long { self.depths.long } else { self.depths.short } as f64;
@@ -104,7 +104,7 @@ impl<R> Clone for Run<R> {
 impl<R> Copy for Run<R> {}
 
 impl<R: Runner> Run<R> {
-    /// Begins: starts the spawners, which do the rest.
+    /// Starts the spawners, which do the rest.
     pub fn begin(self) {
         for spawner in 0..self.work.course.spawners {
             self.runner.spawn(move || {
@@ -116,7 +116,7 @@ impl<R: Runner> Run<R> {
         }
     }
 
-    /// The first task of a chain, and those that follow.
+    /// Runs the first task of a chain, and those that follow.
     fn chain(self, number: u64, due: u64, kind: Kind) {
         let (problem, _) = self.work.problem(number);
         let (mut chain, more) = problem.begin();

@@ -11,9 +11,9 @@
 //! | `ramp` | | 1 | 128 | open, at 0.5 to 3 times what was measured before, with spikes |
 //! | `trace` | | 1 | 128 | open, when the lines of `--arrivals` say |
 //!
-//! The form `published` is the dissertation's program: it took one buffer for all packets, as a
-//! slip has it, and its handler copies that. In `corrected` the spawner draws a buffer for each
-//! packet, and copies it, as the text says.
+//! The form `published` is the dissertation's program: by mistake, it used one buffer for all
+//! packets, and its handler copies that. In `corrected` the spawner draws a buffer for each packet,
+//! and copies it, as the text says.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,25 +27,25 @@ use crate::bench::pools::arrivals::STEPS;
 use crate::bench::rounds;
 use crate::named::Named as _;
 
-/// The sort of load.
+/// The kind of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Case {
-    /// One spawner, as fast as it can.
+    /// One spawner at full speed.
     General,
-    /// One spawner, with 500 ns more for each.
+    /// One spawner; each packet takes 500 ns more.
     Heavier,
     /// Several spawners.
     Spawners(u32),
     /// Chains of tasks that use the same data.
     Cache,
-    /// Few tasks that take long among many that don't.
+    /// A few long tasks among many short ones.
     Bimodal,
     /// Packets at a given rate.
     Open,
-    /// Packets at rates around what can be done.
+    /// Packets at rates around the capacity.
     Ramp,
-    /// Packets as a trace says.
+    /// Packets at the times of a trace.
     Trace,
 }
 
@@ -70,7 +70,7 @@ pub enum Heavy {
     Spin,
 }
 
-/// A case, and its conditions.
+/// A case with its conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
     /// The other load on the machine.
@@ -79,16 +79,16 @@ pub struct Cell {
     pub case: Case,
     /// The form of the program.
     pub form: Form,
-    /// The work of a heavy task, where there are some.
+    /// What a heavy task does, in cases that have some.
     pub heavy: Option<Heavy>,
-    /// The memory of copies of packets.
+    /// Where the memory of packets' copies comes from.
     pub copies: Copies,
-    /// Workers, of which one or more spawn.
+    /// Number of workers, including those that run the spawners.
     pub workers: usize,
 }
 
 impl Case {
-    /// Packets, unless another number is asked for.
+    /// Returns the default number of packets.
     pub fn packets(self, rate: f64) -> u64 {
         match self {
             Self::Cache => 500_000,
@@ -98,7 +98,7 @@ impl Case {
         }
     }
 
-    /// Tasks that make the packets.
+    /// Returns the number of tasks that make the packets.
     pub fn spawners(self) -> u32 {
         match self {
             Self::Spawners(spawners) => spawners,
@@ -107,12 +107,12 @@ impl Case {
         }
     }
 
-    /// The number of tasks that each worker has room for, unless it is given.
+    /// Returns the default capacity of each worker's queue, in tasks.
     pub fn capacity(self) -> usize {
         if matches!(self, Self::Cache | Self::Bimodal) { 1024 } else { 128 }
     }
 
-    /// How many tasks follow each packet's, one after the other.
+    /// Returns how many tasks follow each packet's task, one after the other.
     pub fn chain(self) -> u32 {
         match self {
             Self::Cache => 10,
@@ -174,7 +174,7 @@ impl TryFrom<String> for Case {
 }
 
 impl Cell {
-    /// The steps of a ramp, in parts of the capacity; empty where there is none.
+    /// Returns the steps of a ramp, as multiples of the capacity; empty without a ramp.
     pub fn steps(&self) -> &'static [f64] {
         if self.case == Case::Ramp { &STEPS } else { &[] }
     }

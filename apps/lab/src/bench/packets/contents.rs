@@ -1,25 +1,25 @@
-//! The contents of a packet, and the work on it.
+//! The contents of a packet, and how it is processed.
 //!
-//! Those of the dissertation's program: 10 buffers, the `i`th of `2000 + 30 i` bytes, with a
-//! newline at each position `p`, `0 < p < 300`, that `20 + i` divides, and dashes elsewhere. Its
-//! bimodal case has 100 buffers of `1000 + i` bytes; where their newlines are it does not say, and
-//! here they are at the same places.
+//! They are those of the dissertation's program: 10 buffers, the `i`th of `2000 + 30 i` bytes, with
+//! a newline at each position `p`, `0 < p < 300`, that `20 + i` divides, and dashes elsewhere. Its
+//! bimodal case has 100 buffers of `1000 + i` bytes; the dissertation does not say where their
+//! newlines are, so they are at the same places here.
 
 use antiphon_report::stats::Random;
 
-/// The buffers of which packets are copies.
+/// The buffers that packets are copied from.
 pub struct Buffers(Vec<Buffer>);
 
-/// The bytes that a packet is a copy of.
+/// A buffer that packets are copied from.
 pub struct Buffer {
     bytes: Box<[u8]>,
-    /// Newlines are at its multiples.
+    /// Newlines are at the multiples of this number.
     step: usize,
 }
 
-/// The newlines are in this many bytes at the start.
+/// Newlines occur only in this many bytes at the start.
 const HEAD: usize = 300;
-/// The newlines of a buffer are at the multiples of one number. This is the least such number;
+/// The newlines of a buffer are at the multiples of one number. `STEP` is the least such number;
 /// there are `STEPS` of them.
 const STEP: usize = 20;
 const STEPS: usize = 10;
@@ -30,22 +30,22 @@ impl Buffers {
         Self((0..10).map(|number| Buffer::new(2000 + 30 * number, number)).collect())
     }
 
-    /// The buffers of the bimodal case as it was published.
+    /// The buffers of the bimodal case, as published.
     pub fn small() -> Self {
         Self((0..100).map(|number| Buffer::new(1000 + number, number % STEPS)).collect())
     }
 
-    /// The buffer of a trace with sizes up to `most`: packets are its start.
+    /// The buffer of a trace with sizes up to `most`; each packet is a prefix of it.
     pub fn sized(most: usize) -> Self {
         Self(vec![Buffer::new(most, 0)])
     }
 
-    /// One, by lot.
+    /// Returns a random buffer.
     pub fn any(&self, random: &mut Random) -> &Buffer {
         &self.0[(random.draw() % self.0.len() as u64) as usize]
     }
 
-    /// The first.
+    /// Returns the first buffer.
     pub fn first(&self) -> &Buffer {
         &self.0[0]
     }
@@ -59,14 +59,14 @@ impl Buffer {
         Self { bytes, step }
     }
 
-    /// The whole buffer, or its first `bytes` bytes; and the number of newlines in them.
+    /// Returns the whole buffer or its first `bytes` bytes, and the number of newlines in them.
     pub fn begin(&self, bytes: Option<usize>) -> (&[u8], u64) {
         let bytes = bytes.map_or(&*self.bytes, |bytes| &self.bytes[..bytes]);
         (bytes, (bytes.len().clamp(1, HEAD) - 1) as u64 / self.step as u64)
     }
 }
 
-/// Looks at each byte for newlines; returns their places.
+/// Searches all bytes for newlines. Returns their positions.
 #[inline(never)]
 pub fn scan(packet: &[u8]) -> Vec<u32> {
     let mut places = Vec::new();
@@ -78,7 +78,7 @@ pub fn scan(packet: &[u8]) -> Vec<u32> {
     places
 }
 
-/// Reads `bytes` bytes of the packet, at random.
+/// Reads `bytes` random bytes of the packet. Returns their sum.
 pub fn read(packet: &[u8], bytes: u32, random: &mut Random) -> u64 {
     let byte = |_| packet[(random.draw() % packet.len() as u64) as usize];
     (0..bytes).map(byte).map(u64::from).sum()
@@ -88,7 +88,7 @@ pub fn read(packet: &[u8], bytes: u32, random: &mut Random) -> u64 {
 mod tests {
     use super::*;
 
-    /// The places of newlines, of which there are as many as it says.
+    /// Returns the positions of newlines, after checking that their number is as announced.
     fn newlines(buffer: &Buffer, bytes: Option<usize>) -> Vec<u32> {
         let (bytes, said) = buffer.begin(bytes);
         let places = scan(bytes);

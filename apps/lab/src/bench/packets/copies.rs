@@ -1,8 +1,8 @@
-//! Copies of packets, and where their memory comes from.
+//! Copies of packets, and the origin of their memory.
 //!
-//! A packet is longer than what glibc keeps for each thread, and often freed by another than the
-//! one that has made it: each of the two then takes the lock of the arena that it came from. So
-//! memory may be used again in place of that, as DPDK's pools of packets have it.
+//! A packet is longer than the blocks that glibc caches for each thread, and is often freed by
+//! another thread than its maker: both threads then take the lock of the arena that it came from.
+//! So memory may be reused instead, as DPDK's packet pools do.
 
 use std::ops::Deref;
 
@@ -10,7 +10,7 @@ use antiphon::recycle::{Recycled, Recycler};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// The origin of the memory of a copy.
+/// Where the memory of a copy comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Copies {
@@ -22,16 +22,16 @@ pub enum Copies {
 
 /// The copy of a packet.
 pub enum Copied {
-    /// In memory of its own.
+    /// In newly allocated memory.
     Allocated(Vec<u8>),
-    /// In memory of one before.
+    /// In memory of an earlier packet.
     Reused(Recycled<'static, Vec<u8>>),
 }
 
 static PACKETS: Recycler<Vec<u8>> = Recycler::new(Vec::new, Vec::clear);
 
 impl Copies {
-    /// A copy of `bytes`.
+    /// Copies `bytes`.
     pub fn copy(self, bytes: &[u8]) -> Copied {
         match self {
             Self::Allocated => Copied::Allocated(bytes.to_vec()),

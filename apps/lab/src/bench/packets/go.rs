@@ -1,4 +1,4 @@
-//! The peer in Go: a program of its own.
+//! The peer in Go, which is a program of its own.
 
 use super::cases::Case;
 use super::measure::Order;
@@ -9,7 +9,7 @@ use crate::named::Named as _;
 
 /// Its name.
 pub const NAME: &str = "go";
-/// The program.
+/// Source of the program.
 pub const SOURCE: &str = include_str!("packets.go");
 
 /// Runs the program for one repetition.

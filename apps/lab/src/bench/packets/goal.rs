@@ -1,4 +1,4 @@
-//! The latency that is wanted, such as `p99<200us`, and the policies that meet it.
+//! A latency goal, such as `p99<200us`, and the policies that meet it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,14 +12,14 @@ use crate::bench::report;
 
 type Row = report::Row<Cell, Summary>;
 
-/// A bound of a figure.
+/// An upper bound of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
     figure: Figure,
     below_ns: f64,
 }
 
-/// A figure, by its name and place.
+/// A figure of latency, with its name.
 #[derive(Clone, Copy, Debug)]
 struct Figure {
     name: &'static str,
@@ -61,7 +61,7 @@ impl FromStr for Goal {
     }
 }
 
-/// Nanoseconds of a number and its unit.
+/// Converts a number with a unit to nanoseconds.
 fn time(text: &str) -> Option<f64> {
     let unit = text.find(|letter: char| letter.is_ascii_alphabetic())?;
     let (number, unit) = text.split_at(unit);
@@ -71,18 +71,18 @@ fn time(text: &str) -> Option<f64> {
 }
 
 impl Goal {
-    /// Whether the subject of a row keeps within it.
+    /// Returns whether the subject of a row meets the goal.
     pub fn is_met(&self, row: &Row) -> bool {
         row.repetitions > 0 && row.trouble.is_none() && self.seen(row) < self.below_ns
     }
 
-    /// The figure that the goal is about, in nanoseconds.
+    /// Returns the figure that the goal bounds, in nanoseconds.
     pub fn seen(&self, row: &Row) -> f64 {
         (self.figure.of)(&row.summary.latency)
     }
 
-    /// The subjects that meet the goal, the best first, one a line. `Err`: none does; the text
-    /// names the closest.
+    /// Returns the subjects that meet the goal, the best first, one per line. `Err` if none does;
+    /// its text names the closest.
     pub fn verdict(&self, rows: &[Row]) -> Result<String, String> {
         let mut rows: Vec<_> = rows.iter().filter(|row| row.repetitions > 0).collect();
         rows.sort_by(|a, b| self.seen(a).total_cmp(&self.seen(b)));

@@ -1,5 +1,5 @@
-//! The work of a repetition, in a process of its own: it runs the case, checks that each packet was
-//! handled once, and counts.
+//! One repetition, in a process of its own: it runs the case, checks that each packet was handled
+//! once, and counts.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -18,42 +18,42 @@ use crate::bench::pools::subjects::{self, Setup, Visitor};
 use crate::bench::rounds::Outcome;
 use crate::bench::ticks::Ticks;
 
-/// One repetition.
+/// The order for one repetition.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Order {
-    /// The runner of the tasks.
+    /// Name of the runner of the tasks.
     pub subject: String,
     /// The conditions.
     pub cell: Cell,
-    /// How many packets.
+    /// Number of packets.
     pub packets: u64,
-    /// The number of tasks that each worker has room for.
+    /// Capacity of each worker's queue, in tasks.
     pub capacity: usize,
-    /// Packets a second, where a case has a rate.
+    /// Packets per second, for a case with a rate.
     pub rate: f64,
-    /// The file that says when they are due, for the case `trace`.
+    /// File of arrival times, for the case `trace`.
     pub arrivals: Option<PathBuf>,
-    /// Whether what the pool has recorded is wanted.
+    /// Whether to return the pool's recording.
     pub trace: bool,
     /// The seed of all random choices.
     pub seed: u64,
-    /// How the clock counts.
+    /// Rate of the counter that times.
     pub ticks: Ticks,
-    /// The program of the peer that is one, or why there is none.
+    /// Path of the peer's Go program, or why it is missing.
     pub go: Result<PathBuf, String>,
 }
 
-/// The size of a packet that has none, where others of the trace have one: that of the longest of
-/// them, and at least this many bytes.
+/// Size of a packet without one in a trace where others have sizes: that of the longest, and at
+/// least this many bytes.
 const PLAIN: usize = 2000;
-/// Packets by which the capacity is measured.
+/// Number of packets by which the capacity is measured.
 const PROBED: u64 = 20_000;
 
 /// Carries out one repetition.
 ///
 /// # Errors
 ///
-/// If the subject is unknown, or the trace can't be read any more.
+/// If the subject is unknown, or the trace can no longer be read.
 pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
     if order.subject == go::NAME {
         return go::measure(order);
@@ -109,7 +109,7 @@ fn carry_out(
     };
     let packets = arrivals.as_ref().map_or(order.packets, |all| all.len() as u64);
     let case = if probe.is_some() { Case::General } else { case };
-    // Tasks refer to it; the process ends soon.
+    // Leaked because tasks refer to it; the process ends soon.
     let work: &'static Work = Box::leak(Box::new(Work {
         case,
         form,

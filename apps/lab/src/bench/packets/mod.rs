@@ -2,15 +2,15 @@
 //!
 //! | module | does |
 //! |---|---|
-//! | [`cases`] | what is measured, under what conditions |
-//! | [`contents`] | what is in a packet, and what is done to it |
-//! | [`copies`] | where the memory of packets comes from |
+//! | [`cases`] | cases and conditions |
+//! | [`contents`] | the contents of a packet, and how it is processed |
+//! | [`copies`] | the origin of packets' memory |
 //! | [`work`] | the tasks, for any runner |
 //! | [`go`] | the peer in Go |
-//! | [`measure`] | what a repetition does |
-//! | [`goal`] | which policies keep a latency within a bound |
+//! | [`measure`] | one repetition |
+//! | [`goal`] | a latency goal, and the policies that meet it |
 //!
-//! What it shares with other benchmarks of pools is in [`pools`](super::pools).
+//! Code shared with other benchmarks of pools is in [`pools`](super::pools).
 
 mod cases;
 pub mod contents;
@@ -55,9 +55,10 @@ const AGAINST: &str = "loop,go,tokio,smol,rayon,rayon-fifo,channel";
 const PEERS: [&str; 7] = ["loop", go::NAME, "tokio", "smol", "rayon", "rayon-fifo", "channel"];
 const ABOUT: &str = "Latencies are from when a packet was handed over, or due, to its end.\n";
 
-/// The longest time of a task, whichever runner has it, without heavy tasks.
+/// Maximal time of a task with any runner, without heavy tasks, in seconds.
 const SLOW_S: f64 = 1e-5;
-/// The further time with the heavy tasks, of which there are two for each 1000 packets.
+/// Additional time per packet with heavy tasks, of which there are two per 1000 packets, in
+/// seconds.
 const HEAVY_S: f64 = 1e-4;
 
 /// Packets: what a policy makes of many small tasks
@@ -118,24 +119,23 @@ pub struct Arguments {
     settings: Settings,
 }
 
-/// The measurements that are to be taken.
+/// The measurements to take.
 struct Plan<'a> {
     arguments: &'a Arguments,
     cells: Vec<Cell>,
     rounds: Rounds,
     ticks: Ticks,
-    /// The program in Go, or why there is none.
+    /// The Go program, or why it is missing.
     go: Result<Built, String>,
-    /// How long the trace is, in seconds.
+    /// Length of the trace, in seconds.
     trace_s: f64,
 }
 
-/// Measures and prints.
+/// Runs the benchmark and prints its report.
 ///
 /// # Errors
 ///
-/// Bad arguments; a subject that lost a packet or never came to an end; or no policy that meets
-/// the goal.
+/// Bad arguments; a subject that lost a packet or never ended; or no policy that meets the goal.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let trace = OutputFile::of("--trace", arguments.trace.as_deref())?;
     let plan = plan(arguments)?;
@@ -153,7 +153,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The timeline of the last repetition that has one.
+/// Returns the timeline of the last repetition that has one.
 fn recorded(measured: &[Measured<Cell, Figures>]) -> Option<&str> {
     let figures = measured.iter().flat_map(|one| &one.figures);
     figures.rev().find_map(|figures| figures.counted.as_ref()?.trace.as_deref())
@@ -201,8 +201,8 @@ fn cells(arguments: &Arguments) -> Vec<Cell> {
     )
 }
 
-/// A repetition of a case as it is if nothing else is said, but for the number of packets, of which
-/// there is a part; and how long it is to take at most, in seconds.
+/// Returns a repetition of a case with default settings, except for the number of packets, of which
+/// it has a part; and its time limit in seconds.
 pub fn usual(
     bimodal: bool,
     subject: &str,
@@ -229,7 +229,7 @@ pub fn usual(
     (order, seconds)
 }
 
-/// How long a repetition is to take at most, where a trace takes so long.
+/// Returns the time limit of a repetition, in seconds, for a trace of this length.
 fn seconds(order: &Order, trace_s: f64) -> f64 {
     let case = order.cell.case;
     let heavy_s = if case == Case::Bimodal { HEAVY_S } else { 0.0 };

@@ -1,4 +1,4 @@
-//! The tasks: those that make packets, those that look at them, and what follows these.
+//! The tasks: they make packets, process them, and follow up in chains.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::AtomicU64;
@@ -16,7 +16,7 @@ use crate::bench::pools::runner::Runner;
 use crate::bench::pools::tally::{Tally, count};
 use crate::bench::ticks::{now, since};
 
-/// A run of a case; what `R` runs refers to it.
+/// A run of a case; the tasks that `R` runs refer to it.
 pub struct Run<R: 'static> {
     /// The runner of the tasks.
     pub runner: &'static R,
@@ -30,26 +30,26 @@ pub struct Work {
     pub case: Case,
     /// The form of the program.
     pub form: Form,
-    /// The work of a heavy task.
+    /// What a heavy task does.
     pub heavy: Option<Heavy>,
-    /// The memory of copies of packets.
+    /// Where the memory of packets' copies comes from.
     pub copies: Copies,
     /// The buffers that packets are copied from.
     pub buffers: Buffers,
-    /// How many packets.
+    /// Number of packets.
     pub packets: u64,
-    /// When they are due, and how far they are.
+    /// When packets are due, and their progress.
     pub course: Course,
     /// The seed of all random choices.
     pub seed: u64,
-    /// How many newlines are in the packets that were spawned.
+    /// Number of newlines in the packets that were spawned.
     pub newlines: AtomicU64,
 }
 
-/// A packet on its way.
+/// A packet in progress.
 pub struct Packet {
     number: u64,
-    /// The time when its latency began.
+    /// Time from which its latency counts.
     since: u64,
     step: usize,
     bytes: Bytes,
@@ -57,30 +57,30 @@ pub struct Packet {
 
 enum Bytes {
     Copied(Copied),
-    /// Bytes that the handler has to copy.
+    /// Bytes that the handler must copy.
     Of(&'static [u8]),
 }
 
-/// One packet of this many is a heavy one.
+/// One packet in this many is heavy.
 const HEAVY_OF: u64 = 1000;
-/// How many heavy tasks such a packet makes, and how long each takes.
+/// Number of heavy tasks that such a packet makes, and the time of each.
 const HEAVY_TASKS: u64 = 2;
 const HEAVY_NS: u64 = 20_000_000;
-/// How much longer a packet of the case `heavier` takes.
+/// Additional time of a packet in the case `heavier`.
 const HEAVIER_NS: f64 = 500.0;
-/// The number of bytes that a link of the chain reads.
+/// Number of bytes that a task of the chain reads.
 const READ: u32 = 20;
-/// A packet of an open case is in time within so long.
+/// A packet of an open case is in time within this latency.
 pub const GOOD_NS: f64 = 1e6;
 
 impl Work {
-    /// How many tasks there are in all, but for the spawners.
+    /// Returns the total number of tasks, without the spawners.
     pub fn tasks(&self) -> u64 {
         let heavy = (0..self.packets).filter(|&number| self.is_heavy(number)).count() as u64;
         self.packets * (1 + u64::from(self.case.chain())) + heavy * HEAVY_TASKS
     }
 
-    /// Makes packets, a share of them, and hands them over.
+    /// Makes a share of the packets, and hands them over.
     pub fn spawn(&'static self, spawner: u32, hand_over: impl Fn(Packet)) {
         let mut random = Random(self.seed ^ u64::from(spawner) << 32);
         let (all, spawners) = (self.packets, u64::from(self.case.spawners()));
@@ -101,12 +101,12 @@ impl Work {
             let step = arrival.map_or(0, |one| one.step);
             hand_over(Packet { number, since: due.unwrap_or_else(now), step, bytes });
         }
-        // Relaxed: the end of the spawner, below, is a release.
+        // Relaxed: `spawner_ended` below is a Release.
         self.newlines.fetch_add(newlines, Relaxed);
         self.course.spawner_ended(waited);
     }
 
-    /// Looks at a packet. Returns it for the chain that follows, if there is one.
+    /// Processes a packet. Returns it for the chain that follows, if any.
     pub fn handle(&self, packet: Packet) -> Option<Packet> {
         let bytes = match packet.bytes {
             Bytes::Of(buffer) => self.copies.copy(buffer),
@@ -130,7 +130,7 @@ impl Work {
         chain.then_some(packet)
     }
 
-    /// A task of the chain behind a packet, of which `left` more follow.
+    /// Runs a task of a packet's chain, which `left` more follow.
     pub fn follow(&self, packet: &Packet, left: u32) {
         if let Bytes::Copied(bytes) = &packet.bytes {
             let seed = self.seed ^ packet.number << 8 ^ u64::from(left);
@@ -144,7 +144,7 @@ impl Work {
         });
     }
 
-    /// A task that takes long.
+    /// Runs a heavy task.
     pub fn be_heavy(&self) {
         match self.heavy {
             Some(Heavy::Spin) => self.busy(HEAVY_NS as f64),
@@ -153,7 +153,7 @@ impl Work {
         count(|tally| self.end_task(tally));
     }
 
-    /// How many heavy tasks a packet makes.
+    /// Returns how many heavy tasks a packet makes.
     pub fn heavy_tasks(&self, packet: &Packet) -> u64 {
         if self.is_heavy(packet.number) { HEAVY_TASKS } else { 0 }
     }
@@ -198,7 +198,7 @@ impl<R> Clone for Run<R> {
 impl<R> Copy for Run<R> {}
 
 impl<R: Runner> Run<R> {
-    /// Begins: starts the spawners, which do the rest.
+    /// Starts the spawners, which do the rest.
     pub fn begin(self) {
         for spawner in 0..self.work.case.spawners() {
             self.runner.spawn(move || {

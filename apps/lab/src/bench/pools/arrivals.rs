@@ -1,7 +1,7 @@
-//! The times when packets are due.
+//! Arrival times of packets.
 //!
-//! A trace is a text with a line for each arrival: its time, from the beginning on, and, if the
-//! second word is there, how many bytes it has.
+//! A trace is a text with a line for each arrival: its time from the beginning, and optionally, as
+//! a second word, its size in bytes.
 //!
 //! ```text
 //! # what follows a '#' is ignored
@@ -17,37 +17,37 @@ use antiphon_report::input;
 /// An arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// The time of the arrival, in nanoseconds from the beginning on.
+    /// Time of the arrival, in nanoseconds from the beginning.
     pub due_ns: u64,
-    /// The step of the ramp; 0 where there is none.
+    /// Step of the ramp; 0 without a ramp.
     pub step: usize,
-    /// Bytes, where a trace says so.
+    /// Size in bytes, if a trace gives it.
     pub bytes: Option<usize>,
 }
 
-/// The steps of the ramp, in parts of the capacity.
+/// Steps of the ramp, as multiples of the capacity.
 pub const STEPS: [f64; 6] = [0.5, 1.0, 1.5, 2.0, 2.5, 3.0];
-/// How long each takes.
+/// Length of each step.
 pub const STEP_NS: u64 = 50_000_000;
 /// The length of the spike in the middle of a step.
 const SPIKE_NS: u64 = 1_000_000;
-/// How many times as many packets come during the spike.
+/// Factor by which the rate rises during the spike.
 const SPIKE: f64 = 10.0;
 
-/// The greatest size of an IP packet.
+/// Maximal size of an IP packet.
 const MOST_BYTES: usize = (1 << 16) - 1;
-/// The greatest length of a trace: it is played again for each policy.
+/// Maximal length of a trace, which is replayed for each policy.
 const LONGEST_NS: u64 = 600_000_000_000;
-/// A longer file is no trace.
+/// Maximal size of a file with a trace.
 const MOST_FILE: usize = 256 << 20;
 
-/// `count` arrivals, at a steady rate a second.
+/// Returns `count` arrivals at a steady rate per second.
 pub fn steady(count: u64, rate: f64) -> Vec<Arrival> {
     let due_ns = |number: u64| (number as f64 * 1e9 / rate) as u64;
     (0..count).map(|number| Arrival { due_ns: due_ns(number), step: 0, bytes: None }).collect()
 }
 
-/// The ramp, where `capacity` packets a second can be handled.
+/// Returns the ramp for a capacity of `capacity` packets per second.
 pub fn ramp(capacity: f64) -> Vec<Arrival> {
     let mut all = Vec::new();
     for (step, part) in STEPS.into_iter().enumerate() {
@@ -64,11 +64,11 @@ pub fn ramp(capacity: f64) -> Vec<Arrival> {
     all
 }
 
-/// The arrivals of a file.
+/// Reads the arrivals from a file.
 ///
 /// # Errors
 ///
-/// One line: where it is no trace, and what would be one.
+/// One line: where the file is not a trace, and what a trace is.
 pub fn read(path: &Path) -> Result<Vec<Arrival>, String> {
     let named = |what: &dyn std::fmt::Display| format!("--arrivals {}: {what}", path.display());
     let text = input::text(path, MOST_FILE).map_err(|error| named(&error))?;
@@ -106,7 +106,7 @@ fn parse(text: &str) -> Result<Vec<Arrival>, String> {
     Ok(all)
 }
 
-/// Nanoseconds, or seconds with a point.
+/// Parses nanoseconds, or seconds with a point.
 fn time(word: &str) -> Option<u64> {
     if !word.contains('.') {
         return word.parse().ok();
@@ -157,7 +157,7 @@ mod tests {
         assert!(all.is_sorted_by_key(|arrival| arrival.due_ns));
         let of = |step| all.iter().filter(|arrival| arrival.step == step).count() as f64;
         for (step, part) in STEPS.into_iter().enumerate() {
-            // 49 ms of one rate, and one of the tenfold.
+            // 49 ms at the step's rate, and one at ten times that.
             let wanted = part * 100.0 * (49.0 + SPIKE);
             assert!((of(step) - wanted).abs() <= 12.0, "{step}: {} of {wanted}", of(step));
         }

@@ -1,5 +1,5 @@
-//! Peers in other languages, the source of which is in this command: built when they are to be
-//! measured.
+//! Peers in other languages, whose source is part of this command. They are built when they are to
+//! be measured.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ pub enum Language {
     Boost,
 }
 
-/// A program in a folder of its own, which goes with this.
+/// A program in a temporary folder, which is removed when this is dropped.
 pub struct Built(PathBuf);
 
 const PROGRAM: &str = "program";
 
 impl Language {
-    /// The compiler, which of its arguments come before the files, and which after them.
+    /// The compiler, its arguments before the files, and those after them.
     fn compiler(self) -> (&'static str, &'static [&'static str], &'static [&'static str]) {
         match self {
             Self::Go => ("go", &["build", "-o", PROGRAM], &[]),
@@ -42,7 +42,7 @@ impl Language {
         }
     }
 
-    /// The packages to install.
+    /// Returns the packages to install.
     fn package(self) -> &'static str {
         match self {
             Self::Go => "Go",
@@ -52,11 +52,11 @@ impl Language {
 }
 
 impl Built {
-    /// Builds a program of these files; says what is missing if that can't be.
+    /// Builds a program from these files. The inner error says what is missing.
     ///
     /// # Errors
     ///
-    /// If there is no folder for it.
+    /// If its folder can't be made.
     pub fn of(
         name: &str,
         language: Language,
@@ -87,7 +87,7 @@ impl Built {
             Ok(done) if done.status.success() => Ok(()),
             Ok(done) => {
                 let said = String::from_utf8_lossy(&done.stderr);
-                // The first says what is missing, where what follows says what came of that.
+                // The first error names the cause; later lines are consequences.
                 let why = said.lines().find(|line| line.contains("error"));
                 let why = why.or_else(|| said.lines().last()).unwrap_or("it said nothing");
                 Err(format!("{compiler} failed: {why}; it takes {install}"))
@@ -99,7 +99,7 @@ impl Built {
         }
     }
 
-    /// The program.
+    /// Returns the path of the program.
     pub fn program(&self) -> PathBuf {
         self.0.join(PROGRAM)
     }
@@ -112,11 +112,11 @@ impl Drop for Built {
     }
 }
 
-/// The path of the program, if there is to be one, and an empty path if not.
+/// Returns the path of the program, or an empty path if none was asked for.
 ///
 /// # Errors
 ///
-/// Why there is none.
+/// Why the program is missing.
 pub fn program_of(built: Option<&Result<Built, String>>) -> Result<PathBuf, String> {
     match built {
         Some(built) => built.as_ref().map(Built::program).map_err(Clone::clone),
@@ -124,7 +124,8 @@ pub fn program_of(built: Option<&Result<Built, String>>) -> Result<PathBuf, Stri
     }
 }
 
-/// Becomes the program, which prints the outcome of the repetition. Returns why it could not.
+/// Replaces this process by the program, which prints the outcome of the repetition. Returns only
+/// on failure, with the reason.
 pub fn become_it(program: &Path, arguments: &[String]) -> String {
     format!("can't start {}: {}", program.display(), Command::new(program).args(arguments).exec())
 }

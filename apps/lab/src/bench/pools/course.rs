@@ -1,4 +1,4 @@
-//! The course of a run: when items are due, how long spawners wait for that, and when all is done.
+//! The course of a run: when items are due, how long spawners wait for them, and when all is done.
 
 use std::hint::spin_loop;
 use std::sync::atomic::AtomicU64;
@@ -13,40 +13,40 @@ use crate::bench::ticks::Ticks;
 use crate::bench::ticks::{now, since};
 use crate::bench::usage::Usage;
 
-/// The time between two looks at whether all is done.
+/// Interval between checks whether all is done.
 const LOOKS: Duration = Duration::from_millis(1);
 
 /// The course of a run.
 pub struct Course {
-    /// How the clock counts.
+    /// Rate of the counter that times.
     pub ticks: Ticks,
-    /// The time when it began, of that clock.
+    /// Time at which the run began, in ticks.
     pub begun: u64,
-    /// The times when items are due; without, they come as fast as can be.
+    /// Times at which items are due; without these, items come as fast as possible.
     arrivals: Option<Vec<Arrival>>,
-    /// The tasks that make items.
+    /// Number of tasks that make items.
     pub spawners: u32,
-    /// The ticks for which spawners have waited for items to be due.
+    /// Ticks for which spawners have waited until items were due.
     waited: AtomicU64,
-    /// How many spawners have ended, and have added to that.
+    /// Number of spawners that have ended and added their waiting time.
     ended: AtomicU64,
 }
 
 impl Course {
-    /// The course of a run that begins now.
+    /// A run that begins now.
     pub fn new(ticks: Ticks, arrivals: Option<Vec<Arrival>>, spawners: u32) -> Self {
         let [waited, ended] = [const { AtomicU64::new(0) }; 2];
         Self { ticks, begun: now(), arrivals, spawners, waited, ended }
     }
 
-    /// The arrival of an item, where it comes by itself, and when it is due.
+    /// Returns the arrival of an item and the tick at which it is due, if items have arrival times.
     pub fn arrival(&self, number: u64) -> (Option<Arrival>, Option<u64>) {
         let arrival = self.arrivals.as_ref().map(|all| all[number as usize]);
         let due = arrival.map(|one| self.begun + self.ticks.of_ns(one.due_ns as f64));
         (arrival, due)
     }
 
-    /// Waits until an item is due. Returns for how many ticks.
+    /// Waits until an item is due. Returns the number of ticks waited.
     pub fn wait(due: u64) -> u64 {
         let from = now();
         while now() < due {
@@ -55,15 +55,16 @@ impl Course {
         since(from, due)
     }
 
-    /// The end of a spawner, which has waited for `waited` ticks.
+    /// Records the end of a spawner, which has waited for `waited` ticks.
     pub fn spawner_ended(&self, waited: u64) {
         self.waited.fetch_add(waited, Relaxed);
-        // Release: that, and what the spawner has counted; pairs with the acquire in `is_done`.
+        // Release: publishes `waited` and the spawner's counts; pairs with the Acquire in
+        // `is_done`.
         self.ended.fetch_add(1, Release);
     }
 
-    /// Begins by `begin`, and blocks until all spawners and `tasks` tasks have ended. Returns the
-    /// counts, and what they come to.
+    /// Starts the run by `begin`, and blocks until all spawners and `tasks` tasks have ended.
+    /// Returns the counts, and the figures computed from them.
     pub fn run(&self, tasks: u64, begin: impl FnOnce()) -> (Tally, Figures) {
         let before = Usage::now();
         begin();
@@ -78,7 +79,7 @@ impl Course {
     }
 
     fn is_done(&self, tasks: u64) -> bool {
-        // Acquire: pairs with the release in `spawner_ended`.
+        // Acquire: pairs with the Release in `spawner_ended`.
         self.ended.load(Acquire) == u64::from(self.spawners) && tally::tasks() >= tasks
     }
 }

@@ -18,50 +18,50 @@ pub struct Figures {
     pub cpu_us_per_task: f64,
     /// Latencies, one entry for each step of the ramp; a single entry if there is no ramp.
     pub steps: Vec<Latencies>,
-    /// The counts of the pool, where it is one of ours.
+    /// Counts of the pool, if it is one of ours.
     pub counted: Option<Counted>,
 }
 
-/// Latencies of the packets, or other items, of a step.
+/// Latencies of the packets, or other items, of a step, in nanoseconds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Latencies {
-    /// The mean, in nanoseconds; so too the others.
+    /// Mean latency.
     pub mean: f64,
-    /// A fifth is below; so too the others.
+    /// 20th percentile.
     pub p20: f64,
-    /// The median.
+    /// Median.
     pub p50: f64,
-    /// 99 of 100 are below.
+    /// 99th percentile.
     pub p99: f64,
-    /// 999 of 1000.
+    /// 99.9th percentile.
     pub p999: f64,
-    /// 9999 of 10 000.
+    /// 99.99th percentile.
     pub p9999: f64,
-    /// The longest.
+    /// Maximum.
     pub max: f64,
-    /// Packets a second that were due in a step of the ramp.
+    /// Packets per second that were due in a step of the ramp.
     pub offered_per_s: f64,
-    /// Packets of these a second that came to an end in time.
+    /// Packets of this step per second that ended in time.
     pub goodput_per_s: f64,
-    /// How many packets were due by the end of the step, and not done.
+    /// Number of packets that were due by the end of the step but not done.
     pub backlog: f64,
 }
 
-/// The counts of a pool of ours.
+/// The counts of one of our pools.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Counted {
-    /// How often there was no room for a task.
+    /// Number of times that there was no room for a task.
     pub spawner_retries: u64,
-    /// How often a worker looked for tasks of others.
+    /// Number of times that a worker searched for tasks of others.
     pub steal_attempts: u64,
-    /// How often it got some.
+    /// Number of searches that found tasks.
     pub steal_hits: u64,
-    /// The recording of its end, as a timeline, if that is wanted.
+    /// Timeline of the pool's recording at the end, if it was asked for.
     pub trace: Option<String>,
 }
 
 impl Counted {
-    /// The counts of all of these pools.
+    /// Sums the counts of these pools.
     pub fn of(pools: &[Stats], trace: Option<String>) -> Self {
         Self {
             spawner_retries: pools.iter().map(|stats| stats.refused).sum(),
@@ -80,8 +80,7 @@ impl Figures {
         Self::new(done, seconds, used.cpu_ns() as f64 - ticks.to_ns(waited as f64), ticks)
     }
 
-    /// The figures of what was counted from a moment on: it took `seconds`, and `cpu_ns` of CPU
-    /// time.
+    /// The figures of what was counted since a moment; it took `seconds`, and `cpu_ns` of CPU time.
     pub fn new(done: &Tally, seconds: f64, cpu_ns: f64, ticks: Ticks) -> Self {
         let (mut due, mut ended) = (0, 0);
         let mut steps = Vec::new();
@@ -99,14 +98,14 @@ impl Figures {
         }
     }
 
-    /// The latencies, where there are no steps.
+    /// Returns the latencies of the first step, or of the whole run if there are no steps.
     pub fn latency(&self) -> Latencies {
         self.steps.first().cloned().unwrap_or_default()
     }
 }
 
 impl Latencies {
-    /// The latencies that were counted in a step, in units that `to_ns` knows.
+    /// The latencies counted in a step, in units that `to_ns` converts.
     pub fn of(step: &Step, to_ns: impl Fn(f64) -> f64) -> Self {
         let at = |share| to_ns(step.latencies.quantile(share));
         let per_s = |items: u64| items as f64 * 1e9 / STEP_NS as f64;
@@ -124,7 +123,7 @@ impl Latencies {
         }
     }
 
-    /// The object of a report, in nanoseconds.
+    /// Serializes as an object of the report, in nanoseconds.
     pub fn report<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_map([
             ("mean", self.mean),

@@ -1,4 +1,4 @@
-//! The output of peers in Go that run tasks.
+//! Runs peers in Go that execute tasks, and reads their output.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -9,24 +9,24 @@ use super::figures::{Figures, Latencies};
 use super::tally::Step;
 use crate::bench::rounds::Outcome;
 
-/// The code that programs in Go share: how tasks are counted, and what is printed.
+/// Code that the Go programs share: how tasks are counted, and what is printed.
 pub const COMMON: &str = include_str!("common.go");
 
 /// The output of a program that runs tasks.
 #[derive(Deserialize)]
 struct Printed {
-    /// The work that was not done as it should have been.
+    /// The work that was not done correctly; empty if all was.
     wrong: String,
     seconds: f64,
     tasks: u64,
     cpu_ns: f64,
     waited_ns: f64,
     sum_ns: f64,
-    /// Latencies, and how often each was seen.
+    /// Latencies in nanoseconds, with the number of occurrences of each.
     latencies_ns: Vec<(u64, u64)>,
 }
 
-/// Runs the program, if there is one, for a repetition with `workers` workers.
+/// Runs the program, if it exists, for a repetition with `workers` workers.
 ///
 /// # Errors
 ///

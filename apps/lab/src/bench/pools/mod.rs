@@ -2,16 +2,16 @@
 //!
 //! | module | has |
 //! |---|---|
-//! | [`policies`] | ours, by name |
+//! | [`policies`] | our policies, by name |
 //! | [`runner`] | the trait of runners of tasks, and how tasks are given to them |
 //! | [`subjects`] | the runners of tasks: our pools, and the peers in Rust |
 //! | [`built`] | peers in other languages, which are built first |
-//! | [`go`] | what those in Go share |
-//! | [`arrivals`] | when tasks are due, where they come by themselves |
-//! | [`course`] | how long spawners wait for that, and when all is done |
-//! | [`tally`] | what threads count while they run tasks |
-//! | [`figures`] | what a repetition comes to |
-//! | [`rows`] | what a row has, and its columns |
+//! | [`go`] | code shared by the peers in Go |
+//! | [`arrivals`] | arrival times of tasks, in cases with a rate or a trace |
+//! | [`course`] | how long spawners wait for arrivals, and when all is done |
+//! | [`tally`] | counts of threads that run tasks |
+//! | [`figures`] | the figures of a repetition |
+//! | [`rows`] | the values of a row, and its columns |
 
 pub mod arrivals;
 pub mod built;

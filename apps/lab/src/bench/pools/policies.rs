@@ -1,19 +1,19 @@
-//! Our policies, by name: an order and a spread, or one whose tasks are all in one place.
+//! Our policies, by name: an order and a spread, or a policy that keeps all tasks in one place.
 //!
 //! | name | what it is |
 //! |---|---|
 //! | `fifo/…`, `lifo/…`, `stochastic-64/…`, `switch-16/…`, `reverse-8/…` | an order |
-//! | `adaptive/…` | `lifo` until some have waited for a millisecond, then these |
-//! | `lifo-slot/…` | `fifo`, but for the task that was made ready last; of the first two spreads |
-//! | `…/steal-half`, `…/steal-one`, `…/neighbours-N` | a spread; of a bounded queue |
-//! | `…/overflow` | `steal-half`; what finds no room is put into the pool's queue first |
-//! | `…/shallow` | `steal-half`, of queues with room for 8 at most |
-//! | `…/lazy`, `…/lazy-shallow` | none is shared while they are made more seldom than each 10 µs |
+//! | `adaptive/…` | `lifo` until tasks have waited for a millisecond, then these first |
+//! | `lifo-slot/…` | `fifo`, except for the task made ready last; with the first two spreads |
+//! | `…/steal-half`, `…/steal-one`, `…/neighbours-N` | a spread; queues are bounded |
+//! | `…/overflow` | `steal-half`; a task without room is first put into the pool's queue |
+//! | `…/shallow` | `steal-half`, with queues that hold at most 8 tasks |
+//! | `…/lazy`, `…/lazy-shallow` | no sharing while tasks come more than 10 µs apart |
 //! | `staged` | a queue for each stage, the last first |
-//! | `edf` | the earliest deadline first, of all |
+//! | `edf` | the earliest deadline of all tasks first |
 //! | `levels` | the most urgent first; each level is worth a millisecond of waiting |
 //!
-//! A worker that has no room for a task that it makes runs it at once.
+//! A worker without room for a task that it makes runs the task at once.
 
 use std::sync::LazyLock;
 
@@ -45,31 +45,31 @@ const SPREADS: [&str; 9] = [
 const OTHERS: [&str; 5] =
     ["lifo-slot/steal-half", "lifo-slot/steal-one", "staged", "edf", "levels"];
 
-/// How many tasks a queue has room for at first.
+/// Initial capacity of a queue, in tasks.
 const AT_FIRST: usize = 1024;
-/// How many tasks there is room for with the spread `shallow`.
+/// Capacity of a queue with the spread `shallow`, in tasks.
 const SHALLOW: usize = 8;
-/// About what a wake costs.
+/// Approximate cost of a wake-up.
 const WAKE_NS: u64 = 10_000;
-/// The age from which `adaptive` passes over a task no more.
+/// Age from which `adaptive` no longer passes over a task.
 const AGE_NS: u64 = 1_000_000;
-/// The worth of a level of urgency.
+/// Waiting time that one level of urgency is worth.
 const LEVEL_NS: u64 = 1_000_000;
-/// The number of stages, and of levels, of tasks. A task that names no level has the last one.
+/// Number of stages, and of levels, of tasks. A task without a level has the last one.
 const STAGES: usize = 4;
-/// The due time of a task that names none.
+/// Due time of a task that names none.
 const USUAL_NS: u64 = 1_000_000;
 
-/// The meaning of a task's rank to a policy.
+/// What a task's rank means to a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ranks {
-    /// Nothing.
+    /// The policy ignores ranks.
     None,
-    /// Its stage.
+    /// The rank is a stage.
     Stages,
-    /// How urgent it is.
+    /// The rank is a level of urgency.
     Levels,
-    /// The time when the task is to be done.
+    /// The rank is the time by which the task should be done.
     Deadlines,
 }
 
@@ -83,7 +83,7 @@ impl Ranks {
         }
     }
 
-    /// Spawns a task of some kind in a pool of such a policy.
+    /// Spawns a task of this kind in a pool of such a policy.
     pub fn spawn<Y: Policy<Linux> + 'static>(
         self,
         pool: &Pool<Y>,
@@ -97,16 +97,16 @@ impl Ranks {
     }
 }
 
-/// Work that takes a policy of whatever type.
+/// An operation on a policy of any type.
 pub trait Take {
-    /// The result of taking it.
+    /// The result of the operation.
     type Output;
 
-    /// Does it; `make` makes a policy each time.
+    /// Runs the operation; `make` makes a new policy each time.
     fn take<Y: Policy<Linux> + 'static>(self, make: impl Fn() -> Y, ranks: Ranks) -> Self::Output;
 }
 
-/// All of them.
+/// Returns the names of all policies.
 pub fn names() -> &'static [&'static str] {
     static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
         let of = |order| SPREADS.map(|spread| format!("{order}/{spread}"));
@@ -116,11 +116,12 @@ pub fn names() -> &'static [&'static str] {
     &NAMES
 }
 
-/// Takes the policy `name`, with room for `capacity` tasks for each of `workers` workers.
+/// Runs the operation on policy `name`, with room for `capacity` tasks for each of `workers`
+/// workers.
 ///
 /// # Errors
 ///
-/// If there is none.
+/// If no such policy exists.
 pub fn with<T: Take>(
     name: &str,
     workers: usize,
@@ -148,7 +149,7 @@ pub fn with<T: Take>(
     })
 }
 
-/// Says that there is none of this name.
+/// The error for an unknown name.
 pub fn unknown(name: &str) -> String {
     format!("no subject '{name}'")
 }

@@ -1,6 +1,7 @@
 //! The values of a row of a pool, and its columns. There is a row for each subject in each cell,
-//! and in each step of a ramp. `ratio` is of tasks a second (of a step of the ramp: of packets done
-//! in time), `ratio_p50`, `ratio_p99` and `ratio_cpu` of the other leading figures.
+//! and in each step of a ramp. `ratio` is the ratio of tasks per second (in a step of the ramp: of
+//! packets done in time); `ratio_p50`, `ratio_p99` and `ratio_cpu` are those of the other leading
+//! figures.
 
 use antiphon_report::stats::medians;
 use antiphon_report::table::{Cell as Field, duration, si};
@@ -17,21 +18,21 @@ use crate::bench::rounds::Cell;
 /// The values of a row.
 #[derive(Serialize)]
 pub struct Summary {
-    /// The step of the ramp, in parts of the capacity.
+    /// Step of the ramp, as a multiple of the capacity.
     #[serde(skip)]
     pub part: Option<f64>,
-    /// Tasks a second; of a step of the ramp, packets a second that were done in time.
+    /// Tasks per second; in a step of the ramp, packets per second that were done in time.
     #[serde(flatten)]
     pub rate: Lead,
-    /// CPU time a task.
+    /// CPU time per task, in microseconds.
     pub cpu_us_per_task: Option<f64>,
-    /// Medians of the observations of each repetition.
+    /// Medians of the latencies of each repetition.
     #[serde(rename = "latency_ns", serialize_with = "Latencies::report")]
     pub latency: Latencies,
-    /// Values that a step of the ramp has in addition.
+    /// Additional values of a step of the ramp.
     #[serde(flatten)]
     pub step: Option<Step>,
-    /// The counts of pools of ours.
+    /// Counts of our pools.
     #[serde(flatten)]
     pub counts: Counts,
     /// The ratio of the leading figure.
@@ -48,14 +49,14 @@ pub struct Summary {
     pub ratio_cpu: Ratio,
 }
 
-/// The values of a step of the ramp, in addition to the figures of all rows.
+/// Additional values of a step of the ramp.
 #[derive(Serialize)]
 pub struct Step {
     offered_per_s: f64,
     backlog: f64,
 }
 
-/// Medians of the counts of pools of ours.
+/// Medians of the counts of our pools.
 #[derive(Serialize)]
 pub struct Counts {
     spawner_retries: Option<f64>,
@@ -63,7 +64,7 @@ pub struct Counts {
     steal_hits: Option<f64>,
 }
 
-/// The summaries of a subject: one, or one for each of these steps of a ramp.
+/// Summarises a subject: one summary, or one for each of these steps of a ramp.
 pub fn summaries<C: Cell>(one: &Beside<'_, C, Figures>, steps: &'static [f64]) -> Vec<Summary> {
     (0..steps.len().max(1)).map(|step| summary(one, step, steps.get(step).copied())).collect()
 }
@@ -99,7 +100,7 @@ fn summary<C: Cell>(one: &Beside<'_, C, Figures>, step: usize, part: Option<f64>
     }
 }
 
-/// The keys of a row's conditions: those of its cell, the policy, and the step of the ramp.
+/// Returns the keys of a row's conditions: those of its cell, the policy, and the step of the ramp.
 pub fn conditions<C: Serialize>(row: &Row<C, Summary>) -> Value {
     let mut keys = json!(row.cell);
     keys["policy"] = row.ours.then_some(row.subject).into();
@@ -109,7 +110,7 @@ pub fn conditions<C: Serialize>(row: &Row<C, Summary>) -> Value {
     keys
 }
 
-/// The columns of a table.
+/// Returns the columns of a table.
 pub fn columns<C>(rows: &[Row<C, Summary>]) -> Columns<C, Summary> {
     let is_ramp = rows[0].summary.part.is_some();
     let columns = Columns::of(rows)
@@ -143,8 +144,8 @@ Medians of repetitions; a ratio is the median of paired ratios. CPU is that of a
 what spawners waited. No room: tasks that were run at once for want of it.
 ";
 
-/// The failures, in one line; subjects that this machine can't have are none, if there is
-/// anything else.
+/// Returns the failures as one line. Subjects that this machine lacks count as failures only if
+/// nothing else was measured.
 pub fn trouble<C>(rows: &[Row<C, Summary>]) -> Option<String> {
     failures(rows).or_else(|| {
         let [_, how, why] = unmeasured(rows)?;

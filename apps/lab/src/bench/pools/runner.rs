@@ -2,15 +2,15 @@
 
 /// Runs tasks.
 pub trait Runner: Sync + 'static {
-    /// Runs `work`, some time or at once.
+    /// Runs `work`, at once or later.
     fn spawn(&'static self, work: impl FnOnce() + Send + 'static);
 
-    /// Runs a task of some kind, where the policy tells kinds apart.
+    /// Runs a task of this kind, for policies that distinguish kinds.
     fn spawn_as(&'static self, _kind: Kind, work: impl FnOnce() + Send + 'static) {
         self.spawn(work);
     }
 
-    /// Runs `step` as a task again and again, each time until it says that there is no more.
+    /// Runs `step` repeatedly, each time as a task, until it returns false.
     fn repeat(&'static self, kind: Kind, mut step: impl FnMut() -> bool + Send + 'static) {
         self.spawn_as(kind, move || {
             if step() {
@@ -20,13 +20,13 @@ pub trait Runner: Sync + 'static {
     }
 }
 
-/// The properties of a task that a policy may want to know.
+/// The properties of a task that a policy may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// Its stage, from 0 on; what is begun first has the lowest.
+    /// Stage, from 0; a task that begins work has the lowest.
     pub stage: u64,
-    /// How urgent it is, 0 the most.
+    /// Level of urgency; 0 is the most urgent.
     pub level: u64,
-    /// The time when it is to be done, in nanoseconds of the monotonic clock.
+    /// Time by which the task should be done, in nanoseconds of the monotonic clock.
     pub due_ns: u64,
 }

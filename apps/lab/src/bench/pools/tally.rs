@@ -1,5 +1,5 @@
-//! Counts of threads that run tasks: each by itself, under a lock that only its own thread takes
-//! until all is done.
+//! Counts of threads that run tasks: each thread has its own, under a lock that no other thread
+//! takes until all is done.
 
 use std::cell::OnceCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,32 +8,32 @@ use antiphon_report::stats::Histogram;
 
 /// The work that was done.
 pub struct Tally {
-    /// Tasks that have ended.
+    /// Number of tasks that have ended.
     pub tasks: u64,
-    /// The numbers of the items that were handled, packets or what they are, added up.
+    /// Sum of the numbers of the items (packets, for example) that were handled.
     pub numbers: u64,
-    /// How many items were handled.
+    /// Number of items that were handled.
     pub items: u64,
-    /// The sum of what was found in them: newlines, say.
+    /// Sum of what was found in them, newlines for example.
     pub found: u64,
-    /// The time when the last task ended.
+    /// Time at which the last task ended.
     pub last: u64,
-    /// Steps by the step that an item was due in.
+    /// Counts by the step in which an item was due.
     pub steps: Vec<Step>,
 }
 
 /// Items of a step.
 #[derive(Default)]
 pub struct Step {
-    /// The time from when an item was due, or handed over, to its end; in ticks.
+    /// Time from when an item was due, or handed over, to its end, in ticks.
     pub latencies: Histogram,
-    /// Their sum.
+    /// Sum of these latencies, in ticks.
     pub sum: u64,
-    /// How many.
+    /// Number of items.
     pub items: u64,
-    /// How many of them came to an end in time.
+    /// Number of items that ended in time.
     pub good: u64,
-    /// How many items ended while this step was on, of whichever step.
+    /// Number of items of any step that ended during this step.
     pub ended: u64,
 }
 
@@ -49,12 +49,12 @@ impl Tally {
         Self { tasks, numbers, items, found, last, steps: Vec::new() }
     }
 
-    /// Checks that `tasks` tasks have ended, that each item was handled, once, and that the sum of
+    /// Checks that `tasks` tasks have ended, that each item was handled once, and that the sum of
     /// what was found is right. `items` and `found` are names and numbers.
     ///
     /// # Errors
     ///
-    /// The number that is not as it should be.
+    /// A line that names the wrong number.
     pub fn check(&self, tasks: u64, items: (&str, u64), found: (&str, u64)) -> Result<(), String> {
         let ((items_name, items), (found_name, found)) = (items, found);
         [
@@ -68,7 +68,7 @@ impl Tally {
         .map_or(Ok(()), |(name, seen, wanted)| Err(format!("{name}: {seen} for {wanted}")))
     }
 
-    /// The figures of a step.
+    /// Returns the counts of a step.
     pub fn step(&mut self, step: usize) -> &mut Step {
         while self.steps.len() <= step {
             self.steps.push(Step::default());
@@ -93,7 +93,7 @@ impl Tally {
     }
 }
 
-/// Notes something in the tally of the calling thread.
+/// Updates the tally of the calling thread.
 pub fn count(note: impl FnOnce(&mut Tally)) {
     MINE.with(|mine| {
         let mine = mine.get_or_init(|| {
@@ -105,12 +105,12 @@ pub fn count(note: impl FnOnce(&mut Tally)) {
     });
 }
 
-/// How many tasks have ended.
+/// Returns how many tasks have ended.
 pub fn tasks() -> u64 {
     locked(&ALL).iter().map(|one| locked(one).tasks).sum()
 }
 
-/// Takes the counts of all threads; they begin anew.
+/// Takes the counts of all threads and resets them.
 pub fn take() -> Tally {
     let mut sum = Tally::new();
     for one in locked(&ALL).iter() {

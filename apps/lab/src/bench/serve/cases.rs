@@ -10,7 +10,7 @@ use crate::bench::neighbours::Load;
 use crate::bench::rounds;
 use crate::named::Named as _;
 
-/// The requests of clients.
+/// What clients request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Case {
@@ -30,11 +30,11 @@ pub enum Loader {
     Wrk,
 }
 
-/// Requests per second, over all connections; `None`: as many as possible.
+/// Requests per second, over all connections; `None` for as many as possible.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates(pub Vec<Option<u32>>);
 
-/// No machine sends more.
+/// Maximal rate; no machine sends more.
 const MOST_RATE: u32 = 10_000_000;
 
 impl FromStr for Rates {
@@ -52,18 +52,19 @@ impl FromStr for Rates {
     }
 }
 
-/// A case, and what there is to choose in it.
+/// A case with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
     /// The other load on the machine.
     pub load: Load,
     /// The case.
     pub case: Case,
-    /// Requests a second, of all connections; `None`: each sends when it has its answer.
+    /// Requests per second, over all connections; `None`: each connection sends when it has its
+    /// answer.
     pub rate: Option<u32>,
-    /// Connections.
+    /// Number of connections.
     pub connections: usize,
-    /// Threads that serve.
+    /// Number of threads that serve.
     pub workers: usize,
 }
 
@@ -74,7 +75,7 @@ impl rounds::Cell for Cell {
 }
 
 impl fmt::Display for Cell {
-    /// `idle echo, 100 connections, 20000/s, 2 workers`.
+    /// Formats as in `idle echo, 100 connections, 20000/s, 2 workers`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = |count| if count == 1 { "" } else { "s" };
         let Self { load, case, rate, connections, workers } = *self;

@@ -1,25 +1,26 @@
-//! A server as a process: where it listens, what CPU time it has used, and its end.
+//! A server as a process: its address, CPU time and end.
 
 use std::io::{BufRead as _, BufReader};
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// A server that listens. It ends with this, or with this process.
+/// A server that listens. It ends when this is dropped, or with this process.
 pub struct Server {
     child: Child,
-    /// A server that is not this command ends by itself when that is closed.
+    /// A server that is another program ends by itself when this pipe is closed.
     _stdin: Option<ChildStdin>,
-    /// The address at which it listens.
+    /// Address at which it listens.
     pub address: SocketAddr,
 }
 
 impl Server {
-    /// Starts it, and waits until it has said at which port of this machine it listens.
+    /// Starts the server, and waits until it has printed the port of this machine at which it
+    /// listens.
     ///
     /// # Errors
     ///
-    /// One line: it can't be started, or does not listen.
+    /// One line, if it can't be started or does not listen.
     pub fn start(mut command: Command) -> Result<Self, String> {
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = started.map_err(|error| format!("can't start the server: {error}"))?;
@@ -37,21 +38,21 @@ impl Server {
         }
     }
 
-    /// The CPU time that all its threads have used, in nanoseconds.
+    /// Returns the CPU time that all its threads have used, in nanoseconds.
     ///
     /// # Errors
     ///
-    /// One line: it has ended.
+    /// One line, if the server has ended.
     pub fn cpu_ns(&self) -> Result<u64, String> {
         let gone = || "the server has ended".to_owned();
         let id = i32::try_from(self.child.id()).map_err(|_| gone())?;
         let mut clock = MaybeUninit::uninit();
-        // SAFETY: the number is written if the call says that it was.
+        // SAFETY: the clock's id is written if the call succeeds.
         if unsafe { libc::clock_getcpuclockid(id, clock.as_mut_ptr()) } != 0 {
             return Err(gone());
         }
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the clock was written, above; the time is ours to write.
+        // SAFETY: the id was written above, and `time` is a local variable.
         if unsafe { libc::clock_gettime(clock.assume_init(), &raw mut time) } != 0 {
             return Err(gone());
         }
@@ -61,7 +62,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Fails only if it has ended already, which is what we want.
+        // Fails only if the server has ended already, which is the goal.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

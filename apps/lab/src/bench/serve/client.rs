@@ -1,10 +1,10 @@
-//! Clients: threads, each with its share of the connections and an epoll of its own.
+//! Clients: threads, each with its share of the connections and its own epoll.
 //!
-//! Without a rate, a connection sends again when it has its answer, and the latency is from one to
-//! the other. With one, requests are due at even times, on one connection after the other; where a
-//! connection still waits for an answer the request stands in line, and the latency is from when it
-//! was due: what a server that stops for a while does to all requests of that time is seen. What
-//! has no answer in the end has waited so long by then.
+//! Without a rate, a connection sends again when it has its answer, and the latency is the time
+//! from sending to the answer. With a rate, requests are due at regular times, on the connections
+//! in turn; if a connection still waits for an answer the request is queued, and the latency is
+//! measured from when it was due: so a server that pauses is charged for all requests of that time.
+//! A request without an answer at the end counts with its wait so far.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -18,14 +18,14 @@ use antiphon_report::stats::Histogram;
 
 use super::cases::Case;
 
-/// The request, and the answer to it.
+/// A request and the length of its answer.
 pub struct Exchange {
     request: Vec<u8>,
-    /// Bytes of an answer.
+    /// Length of an answer, in bytes.
     answer: usize,
 }
 
-/// The connections of a thread.
+/// The client of a thread, with its connections.
 pub struct Client {
     exchange: Exchange,
     connections: Vec<Connection>,
@@ -35,55 +35,55 @@ pub struct Client {
 
 struct Connection {
     stream: TcpStream,
-    /// The time when the request that is on its way was sent, or due; how much of it was written,
-    /// and of its answer read.
+    /// Time at which the current request was sent, or due; bytes of it written, and bytes of its
+    /// answer read.
     since_ns: Option<u64>,
     written: usize,
     read: usize,
-    /// The due times of the requests that stand in line.
+    /// Due times of the queued requests.
     due: VecDeque<u64>,
 }
 
-/// The times of requests.
+/// When a client sends requests.
 #[derive(Clone, Copy)]
 pub struct Schedule {
-    /// The time to begin, by the monotonic clock.
+    /// Time to begin, by the monotonic clock.
     pub begin_ns: u64,
-    /// The time from which it counts.
+    /// Time from which answers count.
     pub count_ns: u64,
-    /// The time to end.
+    /// Time to end.
     pub end_ns: u64,
-    /// The time from one request of this thread to the next; `None`: it comes as soon as there is
-    /// an answer.
+    /// Time from one request of this thread to the next; `None` to send as soon as the answer is
+    /// there.
     pub gap_ns: Option<f64>,
 }
 
 /// The results of a client.
 #[derive(Default)]
 pub struct Seen {
-    /// Answers while it counted.
+    /// Number of answers while it counted.
     pub answers: u64,
-    /// The latencies of requests that were answered, or due, while it counted.
+    /// Latencies of requests that were answered, or due, while it counted.
     pub latencies: Histogram,
 }
 
-/// A longer answer is none.
+/// Maximal length of a valid answer.
 const MOST_ANSWER: usize = 2 << 20;
-/// How long a server may be silent.
+/// Maximal time that a server may be silent.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// Now, by the clock of schedules.
+/// Returns the time by the clock of schedules.
 pub fn now() -> u64 {
     antiphon_linux::Linux::now(Clock::Monotonic)
 }
 
 impl Exchange {
-    /// The exchange of a case, with `bytes` to be echoed. Asks the server once, to see how long an
-    /// answer is.
+    /// The exchange of a case, with `bytes` to be echoed. Sends one request to the server, to learn
+    /// the length of an answer.
     ///
     /// # Errors
     ///
-    /// One line: the answer is wrong, or there is none.
+    /// One line, if the answer is wrong or missing.
     pub fn of(case: Case, bytes: usize, address: SocketAddr) -> Result<Self, String> {
         let request = match case {
             Case::Echo => (0..bytes).map(|at| at as u8).collect(),
@@ -98,7 +98,7 @@ impl Exchange {
     }
 }
 
-/// The answer to a request.
+/// Returns the answer to a request.
 fn ask(request: &[u8], case: Case, address: SocketAddr) -> io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(SILENCE))?;
@@ -122,7 +122,7 @@ fn ask(request: &[u8], case: Case, address: SocketAddr) -> io::Result<Vec<u8>> {
     }
 }
 
-/// How long a response is, if its headers are there.
+/// Returns the length of a response, if its headers are complete.
 fn http_length(answer: &[u8]) -> io::Result<Option<usize>> {
     let mut headers = [httparse::EMPTY_HEADER; 32];
     let mut response = httparse::Response::new(&mut headers);
@@ -157,16 +157,16 @@ impl Client {
         Ok(Self { exchange, connections, epoll, buffer: vec![0; 16 << 10] })
     }
 
-    /// Sends and receives, as it is time.
+    /// Sends and receives according to `schedule`.
     ///
     /// # Errors
     ///
-    /// The system's error; an error if the server has closed a connection.
+    /// The system's error, or an error if the server has closed a connection.
     pub fn run(&mut self, schedule: Schedule) -> io::Result<Seen> {
         let mut seen = Seen::default();
         let mut events = Events::new(self.connections.len().min(1024));
         if schedule.gap_ns.is_some() {
-            // The kernel may make other waits some 50 µs longer.
+            // Otherwise the kernel may delay wake-ups by some 50 µs.
             // SAFETY: takes plain numbers.
             unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
         }
@@ -202,7 +202,7 @@ impl Client {
         Ok(seen)
     }
 
-    /// Writes and reads what it can of a connection.
+    /// Writes and reads as much of a connection as possible.
     fn go_on(
         &mut self,
         at: usize,
@@ -219,7 +219,8 @@ impl Client {
             if !connection.carry_on(exchange, reads, &mut self.buffer)? {
                 return Ok(());
             }
-            // There is none before it was asked for: that is another event.
+            // The next answer can't be there before its request is sent; it comes with another
+            // event.
             reads = false;
             let now_ns = now();
             if let Some(since_ns) = connection.since_ns.take()
@@ -234,7 +235,8 @@ impl Client {
         }
     }
 
-    /// Counts the requests that were due and have no answer: they have waited until now.
+    /// Counts the requests that were due and have no answer, with the time that they have waited so
+    /// far.
     fn give_up(&self, schedule: &Schedule, seen: &mut Seen) {
         if schedule.gap_ns.is_none() {
             return;
@@ -247,8 +249,8 @@ impl Client {
 }
 
 impl Connection {
-    /// Writes and, where there may be something, reads: whether the answer is there; if not, it
-    /// would block.
+    /// Writes and, if there may be something, reads. Returns whether the answer is complete; if
+    /// not, going on would block.
     fn carry_on(
         &mut self,
         exchange: &Exchange,
@@ -280,14 +282,14 @@ impl Connection {
 }
 
 impl Schedule {
-    /// Whether an answer counts: by when it came; or, with a rate, by when it was due.
+    /// Returns whether an answer counts: by when it came or, with a rate, by when it was due.
     fn counts(&self, since_ns: u64, now_ns: u64) -> bool {
         let at_ns = if self.gap_ns.is_some() { since_ns } else { now_ns };
         (self.count_ns..self.end_ns).contains(&at_ns)
     }
 }
 
-/// Sleeps until then.
+/// Sleeps until this time.
 pub fn wait_until(ns: u64) {
     let left = Duration::from_nanos(ns.saturating_sub(now()));
     let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! The work of a repetition.
+//! One repetition: starts a server, and measures its clients.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,49 +13,49 @@ use super::{servers, wrk};
 use crate::bench::rounds::Outcome;
 use crate::named::Named as _;
 
-/// One repetition.
+/// The order for one repetition.
 #[derive(Serialize, Deserialize)]
 pub struct Order {
-    /// The server.
+    /// Name of the server.
     pub subject: String,
     /// The conditions.
     pub cell: Cell,
-    /// The size of a message.
+    /// Size of a message, in bytes.
     pub bytes: usize,
-    /// Threads of clients.
+    /// Number of client threads.
     pub clients: usize,
     /// The program that sends requests.
     pub loader: Loader,
-    /// How long it is measured.
+    /// Measured time, in seconds.
     pub seconds: f64,
-    /// The path of the server, if that is not in this command.
+    /// Path of the server, if it is another program.
     pub program: PathBuf,
 }
 
 /// The figures of a repetition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Figures {
-    /// Answers a second.
+    /// Answers per second.
     pub ops_per_s: f64,
-    /// Half of the latencies are below this.
+    /// Median of the latencies.
     pub p50_ns: f64,
-    /// 99 of 100 latencies are below this.
+    /// 99th percentile of the latencies.
     pub p99_ns: f64,
-    /// CPU time of all threads of the server, by answer; also what the kernel does there.
+    /// CPU time of all threads of the server per answer, including kernel time.
     pub server_cpu_ns_per_op: f64,
 }
 
-/// The warm-up, which is not measured: at most this many seconds, and this part of the time.
+/// Warm-up, which is not measured: at most this many seconds, and this share of the measured time.
 const WARM_S: f64 = 0.2;
 const WARM: f64 = 0.25;
-/// The time from when all connections are open to the first request, in nanoseconds.
+/// Time from when all connections are open to the first request, in nanoseconds.
 const BEGIN_NS: u64 = 2_000_000;
 
-/// Measures.
+/// Runs one repetition.
 ///
 /// # Errors
 ///
-/// If the server is not known.
+/// If the server is unknown.
 pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
     more_files();
     Ok(figures(order).map_or_else(Outcome::Violation, Outcome::Figures))
@@ -67,7 +67,7 @@ fn figures(order: &Order) -> Result<Figures, String> {
     if order.loader == Loader::Wrk {
         return by_wrk(order, &server);
     }
-    // A thread without a connection has nothing to do.
+    // A thread without a connection would have nothing to do.
     let threads = order.clients.min(cell.connections);
     let clients: Result<Vec<_>, _> = (0..threads)
         .map(|thread| {
@@ -81,7 +81,7 @@ fn figures(order: &Order) -> Result<Figures, String> {
     let begin_ns = now() + BEGIN_NS;
     let count_ns = begin_ns + ns((seconds * WARM).min(WARM_S));
     let end_ns = count_ns + ns(*seconds);
-    // Each thread has its share of the rate, and all of them are even.
+    // The rate is divided among the threads, whose requests alternate regularly.
     let gap_ns = cell.rate.map(|rate| 1e9 * threads as f64 / f64::from(rate));
     let schedule = |thread: usize| {
         let part = gap_ns.map_or(0.0, |gap_ns| gap_ns * thread as f64 / threads as f64);
@@ -134,7 +134,7 @@ fn by_wrk(order: &Order, server: &Server) -> Result<Figures, String> {
     })
 }
 
-/// The command that starts the server.
+/// Returns the command that starts the server.
 fn command(order: &Order) -> Result<Command, String> {
     let Order { subject, cell, program, .. } = order;
     if subject == servers::GO {
@@ -151,13 +151,13 @@ fn command(order: &Order) -> Result<Command, String> {
     Ok(command)
 }
 
-/// Lets this process, and the server, open as many files as they may.
+/// Raises this process's limit of open files, and so the server's, as far as permitted.
 fn more_files() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit is ours to write.
+    // SAFETY: `limit` is a local variable.
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0 {
         limit.rlim_cur = limit.rlim_max;
-        // SAFETY: it is there to read. Refused, there are as many as before.
+        // SAFETY: `limit` is a local variable. If the call is refused, the limit stays as it was.
         unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
     }
 }

@@ -1,4 +1,4 @@
-//! `bench serve`: what a request costs, of servers that have a fiber, a task or a thread for each
+//! `bench serve`: the cost of a request to servers that have a fiber, a task or a thread for each
 //! connection.
 //!
 //! ```text
@@ -8,13 +8,13 @@
 //!
 //! | module | does |
 //! |---|---|
-//! | [`cases`] | what is measured, under what conditions |
+//! | [`cases`] | cases and conditions |
 //! | [`servers`] | the servers |
 //! | [`child`] | a server as a process: its port, its CPU time, its end |
 //! | [`client`] | the sender of requests, and its schedule |
-//! | [`wrk`] | the same by a program that others know |
-//! | [`measure`] | what a repetition does |
-//! | [`rows`] | what a row has, and its columns |
+//! | [`wrk`] | requests by a well-known load generator |
+//! | [`measure`] | one repetition |
+//! | [`rows`] | the values of a row, and its columns |
 
 mod cases;
 mod child;
@@ -90,7 +90,7 @@ pub struct Arguments {
     settings: Settings,
 }
 
-/// The measurements that are to be taken.
+/// The measurements to take.
 struct Plan {
     cells: Vec<Cell>,
     rounds: Rounds,
@@ -98,15 +98,15 @@ struct Plan {
     clients: usize,
     loader: Loader,
     bytes: usize,
-    /// The server in Go, or why there is none; `None` if it has no part.
+    /// The Go server, or why it is missing; `None` if it does not take part.
     go: Option<Result<Built, String>>,
 }
 
-/// Messages are no longer than this, and connections no more.
+/// Maximal size of a message, and maximal number of client threads.
 const MOST_BYTES: usize = 1 << 20;
 const MOST_CLIENTS: usize = 64;
 
-/// Measures and prints.
+/// Runs the benchmark and prints its report.
 ///
 /// # Errors
 ///
@@ -148,7 +148,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     Ok(Plan { cells, rounds, seconds, clients, loader: arguments.loader, bytes, go })
 }
 
-/// Refuses what `wrk` can't do.
+/// Refuses settings that `wrk` does not support.
 fn check_wrk(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { case, connections, rate, clients, seconds, .. } = arguments;
     if case.0 != [Case::Http] {

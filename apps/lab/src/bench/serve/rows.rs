@@ -18,15 +18,15 @@ type Row = RowOf<Plan>;
 /// The values of a row: medians, and ratios to the first peer.
 #[derive(Serialize)]
 pub struct Summary {
-    /// Answers a second.
+    /// Answers per second.
     #[serde(flatten)]
     pub answers: Lead,
     /// Medians of the quantiles of latencies.
     pub p50_ns: Option<f64>,
     pub p99_ns: Option<f64>,
-    /// CPU time of the server, by answer.
+    /// CPU time of the server per answer.
     pub server_cpu_ns_per_op: Option<f64>,
-    /// The ratio of answers a second.
+    /// Ratio of answers per second.
     #[serde(flatten)]
     pub ratio: Ratio,
     /// The ratio of the 99th percentile.
@@ -38,7 +38,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The summary of a server.
+    /// Summarises the repetitions of a server.
     pub fn of(one: &Beside<'_, Cell, Figures>) -> Self {
         Self {
             answers: one.lead("ops_per_s", |figures| figures.ops_per_s),

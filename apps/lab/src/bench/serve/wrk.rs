@@ -1,4 +1,4 @@
-//! Requests by `wrk`, a load generator that others know: to see whether our own says the same.
+//! Requests by `wrk`, a well-known load generator, to check the figures of our own.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -11,33 +11,34 @@ pub const PROGRAM: &str = "wrk";
 /// The report of `wrk`.
 #[derive(Debug, PartialEq)]
 pub struct Said {
-    /// Answers, of all the time that it ran.
+    /// Number of answers in the whole time that it ran.
     pub answers: f64,
-    /// Answers a second.
+    /// Answers per second.
     pub ops_per_s: f64,
     /// Quantiles of latencies, in nanoseconds.
     pub p50_ns: f64,
     pub p99_ns: f64,
 }
 
-/// Whether it is there.
+/// Checks that `wrk` is installed.
 ///
 /// # Errors
 ///
-/// That it is missing, and how to get it.
+/// A message that it is missing, and how to get it.
 pub fn is_there() -> Result<(), Failure> {
-    // It ends with 1, having said how it is used.
+    // `wrk --version` exits with 1, after printing its usage.
     let run = Command::new(PROGRAM).arg("--version").output();
     run.map(drop).map_err(|error| {
         Failure::missing(format!("{PROGRAM} can't be run: {error}; install it (apt install wrk)"))
     })
 }
 
-/// Runs it: `threads` threads ask for a page over `connections` connections, for `seconds` seconds.
+/// Runs `wrk`: `threads` threads request a page over `connections` connections for `seconds`
+/// seconds.
 ///
 /// # Errors
 ///
-/// One line: it can't be run, or some requests failed.
+/// One line, if it can't be run or some requests failed.
 pub fn ask(
     address: SocketAddr,
     threads: usize,
@@ -56,7 +57,7 @@ pub fn ask(
     })
 }
 
-/// Reads its report; `None` if that is none, or there were errors.
+/// Parses a report of `wrk`. Returns `None` if it is not a report, or has errors.
 fn said(text: &str) -> Option<Said> {
     if text.contains("Socket errors") || text.contains("Non-2xx or 3xx") {
         return None;
@@ -75,7 +76,7 @@ fn said(text: &str) -> Option<Said> {
     })
 }
 
-/// A time as it writes that: `83.00us`, `1.20ms`, `2.5s`, `1.10m`.
+/// Parses a time in the format of `wrk`: `83.00us`, `1.20ms`, `2.5s`, `1.10m`.
 fn nanoseconds(text: &str) -> Option<f64> {
     let digits = text.find(|c: char| c.is_ascii_alphabetic())?;
     let (number, unit) = text.split_at(digits);

@@ -1,4 +1,4 @@
-//! The measurements of tasks, and the conditions.
+//! The cases of the benchmark of tasks, and their conditions.
 
 use std::fmt;
 
@@ -33,12 +33,12 @@ pub enum Case {
 }
 
 impl Case {
-    /// Whether it is memory that is measured, and not time.
+    /// Returns whether it measures memory instead of time.
     pub fn is_memory(self) -> bool {
         matches!(self, Self::Idle | Self::Parked)
     }
 
-    /// How many tasks are spawned before they are waited for: each is a cell.
+    /// Returns the numbers of tasks that are spawned before they are awaited; each is a cell.
     fn batches(self, most: usize) -> Vec<usize> {
         match self {
             Self::SpawnJoin if most > SMALL => vec![most, SMALL],
@@ -52,27 +52,27 @@ impl Case {
     }
 }
 
-/// Tasks of a batch that caches hold.
+/// Number of tasks of a batch that fits in caches.
 const SMALL: usize = 1_000;
-/// Tasks that yield.
+/// Number of tasks that yield.
 const YIELDING: usize = 100;
-/// Tasks that wait, at the most: some runtimes have stacks for no more than 30 000.
+/// Maximal number of tasks that wait: some runtimes have stacks for no more than 30 000.
 const PARKED: usize = 20_000;
-/// Messages that a channel has room for.
+/// Capacity of a channel, in messages.
 const ROOM: usize = 128;
 
-/// A case, and what there is to choose in it.
+/// A case with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
     /// The other load on the machine.
     pub load: Load,
     /// The case.
     pub case: Case,
-    /// Tasks that are spawned before they are waited for, 0 where they spawn each other; or the
-    /// messages that a channel has room for.
+    /// Number of tasks that are spawned before they are awaited, 0 if they spawn each other; or the
+    /// capacity of a channel, in messages.
     #[serde(default, skip_serializing_if = "is_none")]
     pub batch: usize,
-    /// Threads that run tasks.
+    /// Number of threads that run tasks.
     pub workers: usize,
 }
 
@@ -82,8 +82,8 @@ fn is_none(batch: &usize) -> bool {
 }
 
 impl Cell {
-    /// The cells of a case, with at most `most` tasks at once. Where memory is measured, there is
-    /// one worker; where tasks are to be apart, there are two or more.
+    /// Returns the cells of a case, with at most `most` tasks at once. A case that measures memory
+    /// has one worker; a case whose tasks should be on different workers has two or more.
     pub fn of(load: Load, case: Case, workers: &[usize], most: usize) -> Vec<Self> {
         let workers = if case.is_memory() { &[1] } else { workers };
         let least = if case == Case::Across { 2 } else { 1 };
@@ -101,7 +101,7 @@ impl rounds::Cell for Cell {
 }
 
 impl fmt::Display for Cell {
-    /// `idle spawn_join of 1000, 2 workers`.
+    /// Formats as in `idle spawn_join of 1000, 2 workers`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.load.name(), self.case.name())?;
         if self.batch > 0 {

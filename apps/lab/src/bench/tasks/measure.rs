@@ -1,4 +1,4 @@
-//! The work of a repetition.
+//! One repetition: runs a case on a runtime.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,42 +12,42 @@ use crate::bench::rounds::Outcome;
 use crate::bench::usage::Usage;
 use crate::named::Named as _;
 
-/// One repetition.
+/// The order for one repetition.
 #[derive(Serialize, Deserialize)]
 pub struct Order {
-    /// The runtime.
+    /// Name of the runtime.
     pub subject: String,
     /// The conditions.
     pub cell: Cell,
-    /// How long it takes, about.
+    /// Approximate length of the repetition, in seconds.
     pub seconds: f64,
-    /// The path of the runtime, if that is not in this command.
+    /// Path of the runtime's program, if it is another program.
     pub program: PathBuf,
 }
 
-/// The figures of a repetition. `None`: the case does not have it.
+/// The figures of a repetition; those that the case does not have are `None`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
-    /// The time from the first spawn to the last join, by task.
+    /// Time from the first spawn to the last join, per task.
     pub ns_per_op: Option<f64>,
-    /// CPU time of all threads, by task.
+    /// CPU time of all threads per task.
     pub cpu_ns_per_op: Option<f64>,
-    /// The growth of the process, by task.
+    /// Growth of the process per task.
     pub bytes_per_task: Option<f64>,
 }
 
-/// The number whose calls are tasks: enough of them that a worker's start does not count.
+/// The number whose calls are tasks: large enough that a worker's start does not matter.
 pub const FIBONACCI: u32 = 24;
-/// How often a task yields in a round: so often that making it does not count.
+/// Number of yields of a task in a round: large enough that creating the task does not matter.
 const YIELDS: usize = 1_000;
-/// Messages of a round.
+/// Number of messages of a round.
 const MESSAGES: usize = 10_000;
 
-/// Measures.
+/// Runs one repetition.
 ///
 /// # Errors
 ///
-/// If the runtime can't be had, or is not known.
+/// If the runtime is not available, or unknown.
 pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
     let Order { subject, cell, seconds, program } = order;
     if !program.as_os_str().is_empty() {
@@ -80,8 +80,8 @@ pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
     Ok(Outcome::Figures(figures))
 }
 
-/// The time of `tasks` tasks, of as many rounds as there is time for; the first round does not
-/// count.
+/// Returns the time per task, from rounds of `tasks` tasks that fill the time; the first round does
+/// not count.
 fn timed(seconds: f64, tasks: usize, round: &dyn Fn(usize) -> Duration) -> Figures {
     let once = round(1).as_secs_f64();
     let times = (seconds / once).clamp(1.0, 1e6) as usize;
@@ -96,7 +96,7 @@ fn timed(seconds: f64, tasks: usize, round: &dyn Fn(usize) -> Duration) -> Figur
     }
 }
 
-/// The growth of the process when tasks are spawned.
+/// Returns the growth of the process when tasks are spawned.
 fn memory(tasks: usize, spawn: impl FnOnce(Look<'_>)) -> Figures {
     let mut before = 0;
     let mut after = 0;
@@ -108,15 +108,15 @@ fn memory(tasks: usize, spawn: impl FnOnce(Look<'_>)) -> Figures {
     Figures { bytes_per_task: Some(grown), ..Figures::default() }
 }
 
-/// Bytes of the process that are in memory.
+/// Returns the resident size of the process, in bytes.
 fn resident() -> usize {
     let pages = fs::read_to_string("/proc/self/statm").ok();
     let pages = pages.and_then(|line| line.split(' ').nth(1)?.parse::<usize>().ok());
-    // SAFETY: asks for a constant.
+    // SAFETY: `sysconf` returns a constant.
     pages.expect("/proc/self/statm") * unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize
 }
 
-/// The number, with a task for each of two calls where `fork` says so.
+/// Returns the Fibonacci number; `fork` runs the two calls of `n` as tasks.
 pub fn fibonacci(n: u32, fork: impl FnOnce(u32, u32) -> (u64, u64)) -> u64 {
     if n < 2 {
         return n.into();
@@ -125,7 +125,7 @@ pub fn fibonacci(n: u32, fork: impl FnOnce(u32, u32) -> (u64, u64)) -> u64 {
     one + other
 }
 
-/// How often that forks.
+/// Returns the number of forks of `fibonacci`.
 fn forks(n: u32) -> usize {
     let (mut one, mut other) = (0, 0);
     for _ in 2..=n {
@@ -134,7 +134,7 @@ fn forks(n: u32) -> usize {
     one
 }
 
-/// The time that it takes to do it so often.
+/// Returns the time of `times` runs of `work`.
 pub fn took(times: usize, mut work: impl FnMut()) -> Duration {
     let begun = Instant::now();
     (0..times).for_each(|_| work());

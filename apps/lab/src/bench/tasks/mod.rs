@@ -1,11 +1,11 @@
-//! `bench tasks`: what a task costs that does nothing.
+//! `bench tasks`: the cost of a task that does nothing.
 //!
 //! | module | does |
 //! |---|---|
-//! | [`cases`] | what is measured, under what conditions |
-//! | [`subjects`] | the runtimes, and what each has |
-//! | [`measure`] | what a repetition does |
-//! | [`rows`] | what a row has, and its columns |
+//! | [`cases`] | cases and conditions |
+//! | [`subjects`] | the runtimes, and the cases that each supports |
+//! | [`measure`] | one repetition |
+//! | [`rows`] | the values of a row, and its columns |
 
 mod cases;
 mod measure;
@@ -73,20 +73,20 @@ pub struct Arguments {
     settings: Settings,
 }
 
-/// The measurements that are to be taken.
+/// The measurements to take.
 struct Plan {
     cells: Vec<Cell>,
     rounds: Rounds,
     seconds: f64,
-    /// The peers that are programs, or why there are none.
+    /// The peers that are other programs, or why they are missing.
     built: Vec<(&'static str, Result<Built, String>)>,
 }
 
-/// Measures and prints.
+/// Runs the benchmark and prints its report.
 ///
 /// # Errors
 ///
-/// Bad arguments, or a runtime that never came to an end.
+/// Bad arguments, or a runtime that never ended.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     benchmark::run(&plan(arguments)?, &arguments.settings)
 }
@@ -125,7 +125,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
 }
 
 impl Plan {
-    /// The subjects that were asked for and do not have a case, by case.
+    /// Returns the requested subjects that do not support a case, by case.
     fn absent(&self) -> Vec<(Case, Vec<&'static str>)> {
         let mut cases: Vec<_> = self.cells.iter().map(|cell| cell.case).collect();
         cases.dedup();

@@ -19,7 +19,7 @@ type Row = RowOf<Plan>;
 /// The values of a row.
 #[derive(Serialize)]
 pub struct Summary {
-    /// The leading figure of the case: a time, or bytes.
+    /// Leading figure of the case: a time, or bytes.
     #[serde(flatten)]
     pub lead: Lead,
     /// Median of the CPU time of all threads, where a time is measured.
@@ -31,7 +31,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The summary of a runtime.
+    /// Summarises the repetitions of a runtime.
     pub fn of(one: &Beside<'_, Cell, Figures>) -> Self {
         let is_memory = one.cell().case.is_memory();
         let lead = |figures: &Figures| match is_memory {
@@ -114,7 +114,7 @@ impl Benchmark for Plan {
     }
 }
 
-/// The peer of a row that has a ratio.
+/// Returns the peer of a row, if the row has a ratio.
 fn peer(row: &Row) -> Option<&'static str> {
     row.peer.filter(|_| row.summary.ratio.of.is_some())
 }

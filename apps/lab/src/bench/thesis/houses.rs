@@ -1,11 +1,11 @@
-//! The runners of the mixed workload: one policy for all, or a fitting one for each.
+//! The runners of the mixed workload: one policy for all parts, or a suitable one for each.
 //!
-//! | subject | where they run |
+//! | subject | where the parts run |
 //! |---|---|
 //! | a policy | all in one pool of it |
-//! | `pools` | a pool for each, all of as many threads: the kernel says whose turn it is |
+//! | `pools` | a pool for each, with equally many threads, scheduled by the kernel |
 //! | `pools-nice` | the same, and the threads of options are nice to the others (`nice` 10) |
-//! | `two-pools` | options in a pool of a worker less, the others in one of one worker |
+//! | `two-pools` | options in a pool with one worker less, the others in a pool with one worker |
 
 use std::sync::{Arc, Barrier};
 
@@ -20,25 +20,25 @@ use crate::bench::pools::runner::{Kind, Runner};
 pub const COMPOSED: [&str; 3] = ["pools", NICE, "two-pools"];
 
 const NICE: &str = "pools-nice";
-/// How nice the threads of options are then.
+/// Nice value of the threads of options in `pools-nice`.
 const NICENESS: libc::c_int = 10;
 
-/// All of ours.
+/// Returns the names of all our runners.
 pub fn names() -> Vec<&'static str> {
     POLICIES.into_iter().chain(COMPOSED).collect()
 }
 
 /// The pools that run the parts of the workload.
 pub struct Houses {
-    /// Packets.
+    /// The pool of packets.
     pub packets: House,
-    /// Options.
+    /// The pool of options.
     pub options: House,
-    /// The parts of conferences.
+    /// The pool of the parts of conferences.
     pub frames: House,
 }
 
-/// A pool, and what ranks are to its policy.
+/// A pool, and the meaning of ranks to its policy.
 #[derive(Clone)]
 pub struct House {
     pool: Arc<AnyPool>,
@@ -46,11 +46,11 @@ pub struct House {
 }
 
 impl Houses {
-    /// Starts the pools of a subject, with room for `parts` parts.
+    /// Starts the pools of a subject, with room for `parts` parts of conferences.
     ///
     /// # Errors
     ///
-    /// If there is no such subject, or they can't be started.
+    /// If no such subject exists, or the pools can't be started.
     pub fn start(subject: &str, workers: usize, parts: usize) -> Result<Self, String> {
         let parts = Parts { count: parts, stack_bytes: STACK_BYTES };
         let house = |policy: &str, threads: usize| {
@@ -82,16 +82,16 @@ impl Houses {
 }
 
 impl House {
-    /// Makes its `threads` threads nice to others: each stays in one task until all are.
+    /// Sets the nice value of its `threads` threads; each is kept in one task until all are done.
     fn be_nice(&self, threads: usize) {
         let all = Arc::new(Barrier::new(threads + 1));
         for _ in 0..threads {
             let all = all.clone();
             drop(self.pool.spawn(move || {
-                // SAFETY: no memory is passed; 0 is the calling thread. It fails for a thread that
-                // is nicer already, which stays so.
+                // SAFETY: no memory is passed; 0 is the calling thread. It fails for a thread whose
+                // nice value is already higher, which keeps it.
                 unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
-                // It blocks the thread, not the fiber: so each has one.
+                // The barrier blocks the thread, not the fiber, so each task has its own thread.
                 all.wait();
             }));
         }

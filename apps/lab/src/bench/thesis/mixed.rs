@@ -1,5 +1,5 @@
-//! The mixed workload: packets, options and conferences at the same time, on the same CPUs; by one
-//! policy, or each by what suits it.
+//! The mixed workload: packets, options and conferences at the same time, on the same CPUs; with
+//! one policy, or a suitable one for each.
 //!
 //! | what | how many | its latency is from when |
 //! |---|---|---|
@@ -29,16 +29,16 @@ use crate::bench::pools::runner::{Kind, Runner};
 use crate::bench::pools::tally::{self, count};
 use crate::bench::rounds::Outcome;
 
-/// One repetition.
+/// The order for one repetition.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Order {
     /// The subject that runs it.
     pub subject: String,
-    /// Threads.
+    /// Number of threads.
     pub workers: usize,
-    /// The number of frames of each leg for which it goes on.
+    /// Number of frames of each leg, which sets the length of the run.
     pub frames: u32,
-    /// The size of the load, in parts of the usual one.
+    /// Size of the load, as a multiple of the usual one.
     pub part: f64,
     /// The seed of all random choices.
     pub seed: u64,
@@ -47,11 +47,11 @@ pub struct Order {
 /// The figures of packets, options and frames.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
-    /// Latencies, in this order.
+    /// Latencies of packets, options and frames, in this order.
     pub latency: [Latencies; 3],
 }
 
-/// The places in the tally of frames, packets and options.
+/// Positions of packets, options and frames in the tally.
 const STEPS: [usize; 3] = [1, 2, 0];
 const PACKETS: usize = STEPS[0];
 const OPTIONS: usize = STEPS[1];
@@ -61,18 +61,18 @@ const PACKETS_AT_ONCE: u64 = 30;
 const PACKETS_NS: u64 = 1_000_000;
 const OPTIONS_AT_ONCE: u64 = 1000;
 const OPTIONS_NS: u64 = 50_000_000;
-/// One option of this many is long.
+/// One option in this many is long.
 const LONG_OF: u64 = 100;
 const SHORT: usize = 20;
 const LONG: usize = 2000;
-/// A packet is due after this.
+/// Time after which a packet is due, in nanoseconds.
 const PACKET_DUE_NS: u64 = 200_000;
-/// Whether all is done: looked at so often.
+/// Interval between checks whether all is done.
 const LOOKS: Duration = Duration::from_millis(1);
-/// The time from the beginning to the first that is due.
+/// Time from the beginning to the first item that is due.
 const LEAD_NS: u64 = 50_000_000;
 
-/// How long a repetition is to take at most, in seconds.
+/// Returns the time limit of a repetition, in seconds.
 pub fn seconds(order: &Order) -> f64 {
     const SLOW: f64 = 10.0;
     f64::from(order.frames) * 0.02 * SLOW
@@ -105,12 +105,12 @@ pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
     let exchange: &'static Exchange = Box::leak(Box::new(Exchange::new(cell, seed, u64::MAX)));
     let (sent, _) = exchange.open(&houses.frames);
     let wanted = load.packets() + load.chains();
-    // Acquire: what was counted of them; pairs with the release in `end`.
+    // Acquire: the counts of finished items; pairs with the Release in `end`.
     while load.done.load(Acquire) < wanted {
         thread::sleep(LOOKS);
     }
     let done = tally::take();
-    // Relaxed: as that.
+    // Relaxed: the load of `done` above orders it.
     let wrong = load.wrong.load(Relaxed);
     if wrong > 0 || done.items != wanted + sent {
         let items = done.items;
@@ -123,20 +123,20 @@ pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
     Ok(Outcome::Figures(Figures { latency }))
 }
 
-/// Packets and options.
+/// The load of packets and options.
 struct Load {
     buffers: Buffers,
-    /// Short ones, long ones.
+    /// Problems of short options, and of long ones.
     options: [Vec<Problem>; 2],
     begun_ns: u64,
-    /// How much later it ends.
+    /// Length of the load, in nanoseconds.
     ends_ns: u64,
     packets_at_once: u64,
     options_at_once: u64,
     seed: u64,
-    /// Packets and options that have ended.
+    /// Number of packets and options that have ended.
     done: AtomicU64,
-    /// Those among them that came to something else.
+    /// Number of these whose result was wrong.
     wrong: AtomicU64,
 }
 
@@ -150,7 +150,7 @@ impl Load {
     }
 
     fn begin(&'static self, houses: &'static Houses) {
-        // These two wait for most of the time; they are the most urgent when they don't.
+        // These two tasks wait most of the time; when they don't, they are the most urgent.
         let kind = Kind { stage: 3, level: 0, due_ns: self.begun_ns };
         houses.packets.spawn_as(kind, move || self.make_packets(houses));
         houses.options.spawn_as(kind, move || self.make_options(houses));
@@ -213,7 +213,7 @@ impl Load {
         if !right {
             self.wrong.fetch_add(1, Relaxed);
         }
-        // Release: both; pairs with the acquire in `measure`.
+        // Release: publishes the tally and `wrong`; pairs with the Acquire in `measure`.
         self.done.fetch_add(1, Release);
     }
 }

@@ -1,12 +1,12 @@
-//! `bench thesis`: is there one policy that is best for everything, and does it help to compose
-//! several? The question of the dissertation ("no single, perfect scheduling strategy").
+//! `bench thesis`: whether one policy is best for everything, and whether composing several helps.
+//! This is the question of the dissertation ("no single, perfect scheduling strategy").
 //!
 //! | module | has |
 //! |---|---|
-//! | [`workloads`] | what is run, and the figures that each is judged by |
-//! | [`mixed`] | the workload of all at once |
-//! | [`houses`] | the runners of that: one policy, or several |
-//! | [`report`] | the table, and what follows |
+//! | [`workloads`] | the workloads, and the figures by which each is judged |
+//! | [`mixed`] | the workload that combines all of them |
+//! | [`houses`] | the runners of the mixed workload: one policy, or several |
+//! | [`report`] | the table, and the conclusion |
 
 mod houses;
 mod mixed;
@@ -59,11 +59,11 @@ pub struct Arguments {
     settings: Settings,
 }
 
-/// Measures and prints.
+/// Runs the benchmark and prints its report.
 ///
 /// # Errors
 ///
-/// Bad arguments; or a subject that lost a task, or never came to an end.
+/// Bad arguments; or a subject that lost a task, or never ended.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if !(0.001..=10.0).contains(&arguments.part) {
         return Err(Failure::arguments("--part takes a number from 0.001 to 10, such as 0.1"));
@@ -87,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })
 }
 
-/// The measurements that are to be taken.
+/// The measurements to take.
 struct Plan {
     cells: [Cell; WORKLOADS.len()],
     rounds: Rounds,

@@ -1,4 +1,4 @@
-//! From repetitions to a table of policies, workloads and figures; which subject is best in each
+//! From repetitions to a table of policies, workloads and figures: which subject is best in each
 //! column, and whether one is best in all.
 
 use antiphon_report::stats::{Quartiles, geometric_mean, quartiles};
@@ -11,17 +11,17 @@ use crate::bench::rounds::{Measured as Of, Trouble, mean};
 /// The measurements of one subject in one workload.
 pub type Measured = Of<Cell, Vec<f64>>;
 
-/// A subject's figures.
+/// The figures of a subject.
 pub struct Row {
     subject: &'static str,
-    /// Whether it is one policy, and no composition.
+    /// Whether it is a single policy, not a composition.
     single: bool,
-    /// Figures by column, where it has that.
+    /// Figures by column, for the columns that it has.
     figures: Vec<Option<Quartiles>>,
     trouble: Option<Trouble>,
 }
 
-/// Everything that is printed.
+/// The report.
 pub struct Report {
     rows: Vec<Row>,
     others_cpus: Option<f64>,
@@ -29,12 +29,12 @@ pub struct Report {
     workers: usize,
 }
 
-/// How a figure stands in its column.
+/// Rank of a figure in its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// The best median.
     Best,
-    /// Its quartiles reach to those of the best.
+    /// A figure whose quartiles overlap those of the best.
     Near,
     Behind,
 }
@@ -66,12 +66,12 @@ pub fn put_together(
 }
 
 impl Report {
-    /// The failures, in one line.
+    /// Returns the failures as one line.
     pub fn trouble(&self) -> Option<String> {
         Trouble::failures(self.rows.iter().filter_map(|row| row.trouble.as_ref()))
     }
 
-    /// CPUs that others used on average.
+    /// Returns the CPUs that other processes used, on average.
     pub fn others_cpus(&self) -> Option<f64> {
         self.others_cpus
     }
@@ -93,13 +93,15 @@ impl Report {
         })
     }
 
-    /// The number of columns in which a row is best, or near that; and how many it has.
+    /// Returns the number of columns in which a row is best or near the best, and the number that
+    /// it has.
     fn wins(&self, row: &Row) -> (usize, usize) {
         let places = || (0..COLUMNS.len()).filter_map(|at| self.place(row, at));
         (places().filter(|place| *place != Place::Behind).count(), places().count())
     }
 
-    /// Subjects that are in all workloads, and the best, or near that, in all columns.
+    /// Returns the single policies that run all workloads, and are best or near the best in all
+    /// columns.
     fn perfect(&self) -> Vec<&'static str> {
         let all = self.rows.iter().filter(|row| row.single);
         all.filter(|row| self.wins(row) == (COLUMNS.len(), COLUMNS.len()))
@@ -107,8 +109,8 @@ impl Report {
             .collect()
     }
 
-    /// The figures of the mixed workload, if a row has them: each as many times as good as another
-    /// row's; and the geometric mean.
+    /// Returns the ratios of a row's figures to another row's in the mixed workload, if both have
+    /// them, such that more is better; and their geometric mean.
     fn against(&self, row: &Row, other: &Row) -> Option<(Vec<f64>, f64)> {
         let mixed = COLUMNS.iter().enumerate();
         let mixed = mixed.filter(|(_, column)| column.workload == Workload::Mixed);
@@ -120,7 +122,8 @@ impl Report {
         Some((times, mean))
     }
 
-    /// The single policy that is best in the mixed workload, by the geometric mean of its figures.
+    /// Returns the single policy that is best in the mixed workload, by the geometric mean of its
+    /// figures.
     fn best_single(&self) -> Option<&Row> {
         let singles = || self.rows.iter().filter(|row| row.single);
         let first = singles().find(|row| self.against(row, row).is_some())?;
@@ -128,7 +131,7 @@ impl Report {
         singles().max_by(|a, b| mean(a).total_cmp(&mean(b)))
     }
 
-    /// The conclusion from the table.
+    /// Returns the conclusion from the table.
     fn verdict(&self) -> String {
         let perfect = self.perfect();
         let mut text = match perfect.as_slice() {
@@ -150,7 +153,7 @@ impl Report {
         text
     }
 
-    /// The text for people: a table for each workload, and the conclusion.
+    /// Returns the text for people: a table for each workload, and the conclusion.
     pub fn text(&self, colour: bool) -> String {
         let mut text = format!("{} workers\n\n", self.workers);
         for workload in super::workloads::WORKLOADS {
@@ -184,7 +187,7 @@ impl Report {
         }
     }
 
-    /// The object for scripts.
+    /// Returns the object for scripts.
     pub fn json(&self) -> Value {
         let single = self.best_single();
         let row = |row: &Row| {
@@ -223,7 +226,7 @@ impl Report {
 mod tests {
     use super::*;
 
-    /// Measured figures that are `good` times as good as 100, in each column of some workloads.
+    /// Figures that are `good` times as good as 100, in each column of these workloads.
     fn measured(subject: &'static str, good: f64, of: &[Workload]) -> Vec<Measured> {
         let one = |&workload: &Workload| {
             let columns = COLUMNS.iter().filter(|column| column.workload == workload);

@@ -1,4 +1,4 @@
-//! The workloads, and the figures that each is judged by.
+//! The workloads, and the figures by which each is judged.
 
 use std::fmt;
 
@@ -24,20 +24,20 @@ pub enum Workload {
     Options,
     /// `bench mix`.
     Mix,
-    /// All at once.
+    /// All of the above at once.
     Mixed,
 }
 
-/// The workloads, in this order.
+/// All workloads, in the order of the report.
 pub const WORKLOADS: [Workload; 5] =
     [Workload::Packets, Workload::Bimodal, Workload::Options, Workload::Mix, Workload::Mixed];
 
-/// A figure, in a column of its own.
+/// A column of the report, with one figure.
 #[derive(Debug)]
 pub struct Column {
     /// The workload of the column.
     pub workload: Workload,
-    /// Its name.
+    /// Name of the column.
     pub name: &'static str,
     /// Whether more is better.
     pub more: bool,
@@ -45,7 +45,7 @@ pub struct Column {
     pub is_time: bool,
 }
 
-/// All of them; those of a workload as it has them.
+/// All columns; those of a workload are in the order of its figures.
 pub static COLUMNS: [Column; 16] = [
     Column { more: true, is_time: false, ..time(Workload::Packets, "tasks/s") },
     time(Workload::Packets, "p50"),
@@ -74,19 +74,19 @@ const fn time(workload: Workload, name: &'static str) -> Column {
 pub struct Cell {
     /// The workload.
     pub workload: Workload,
-    /// Threads.
+    /// Number of threads.
     pub workers: usize,
-    /// Frames of each leg.
+    /// Number of frames of each leg.
     pub frames: u32,
-    /// How much there is of packets, options and conferences, in parts of what is usual.
+    /// Size of the load of packets, options and conferences, as a multiple of the usual one.
     pub part: f64,
 }
 
-/// Conferences, where nothing else runs.
+/// Number of conferences when nothing else runs.
 const CONFERENCES: f64 = 300.0;
 
 impl Workload {
-    /// The name in reports.
+    /// Returns the name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Packets => "packets",
@@ -98,17 +98,17 @@ impl Workload {
     }
 }
 
-/// The policies that all workloads can be had by.
+/// Returns the policies that all workloads support.
 pub fn policies() -> [&'static str; 10] {
     hosts::POLICIES
 }
 
 impl Cell {
-    /// Runs it once with a subject; the figures are those of its columns.
+    /// Runs the workload once with a subject. Returns the figures of its columns.
     ///
     /// # Errors
     ///
-    /// One line: what hindered the repetition.
+    /// One line that says why the repetition failed.
     pub fn repeat(
         self,
         subject: &str,
@@ -161,12 +161,12 @@ fn of_options(seen: &figures::Figures) -> Vec<f64> {
 }
 
 impl Column {
-    /// A figure, for people.
+    /// Formats a figure for people.
     pub fn show(&self, figure: f64) -> String {
         if self.is_time { duration(figure) } else { si(figure) }
     }
 
-    /// How many times as good one figure is as another.
+    /// Returns how many times as good one figure is as another.
     pub fn times(&self, one: f64, other: f64) -> f64 {
         if self.more { one / other } else { other / one }
     }

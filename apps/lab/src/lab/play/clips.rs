@@ -1,5 +1,5 @@
-//! The clips that are played: files as they are, files that were coded anew in layers, and clips
-//! that were made here. What takes long to make is kept.
+//! The clips that are played: files as they are, files re-encoded in layers, and generated clips.
+//! Clips that take long to make are kept.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -18,29 +18,29 @@ use super::unfinished::Unfinished;
 
 /// A clip to play.
 pub struct Ready {
-    /// The name in reports.
+    /// Name in reports.
     pub name: String,
-    /// The path of its stream.
+    /// Path of the stream.
     pub path: PathBuf,
-    /// The file that it was taken out of, which may have sound.
+    /// The file that the stream was extracted from, which may have sound.
     pub source: Option<PathBuf>,
     /// The contents of the stream.
     pub clip: Clip,
-    /// Whether the frames' numbers are drawn in the frames.
+    /// Whether each frame shows its number.
     pub has_counter: bool,
 }
 
-/// Grows when what is made by the same name is something else.
+/// Must be raised when a clip of the same name is made differently.
 const VERSION: u32 = 1;
 
-/// Clips that differ, of those that are made: as many as there are players, and no more than this.
+/// Maximal number of different generated clips; otherwise there are as many as players.
 const MOST: usize = 4;
 
-/// The clips in these files, in their order.
+/// Returns the clips in these files, in order.
 ///
 /// # Errors
 ///
-/// One of them is not there, or no video; `ffmpeg` is not there.
+/// If a file is missing or not a video, or `ffmpeg` is missing.
 pub fn of_files(files: &[PathBuf]) -> Result<Vec<Ready>, Failure> {
     files.iter().map(|file| of_file(file)).collect()
 }
@@ -68,15 +68,15 @@ fn of_file(file: &Path) -> Result<Ready, Failure> {
     Ok(Ready { name, path, source, clip, has_counter: false })
 }
 
-/// Clips that are made here, for `players` players.
+/// Returns generated clips for `players` players.
 ///
 /// # Errors
 ///
-/// `ffmpeg` is not there, or fails.
+/// If `ffmpeg` is missing, or fails.
 pub fn generated(making: Making, players: usize) -> Result<Vec<Ready>, Failure> {
     let number = match making.kind {
         ffmpeg::Kind::Bursty => players.clamp(1, MOST),
-        // All are alike.
+        // All uniform clips are alike.
         ffmpeg::Kind::Uniform => 1,
     };
     (0..number as u32).map(|seed| made(Making { seed, ..making })).collect()
@@ -101,7 +101,7 @@ fn made(making: Making) -> Result<Ready, Failure> {
     Ok(Ready { name, path, source: None, clip, has_counter: true })
 }
 
-/// The file of that name, of those that are kept; `make` makes it where there is none.
+/// Returns the kept file of this name; `make` makes it if it does not exist.
 fn kept_or_made(
     name: &str,
     what: &str,
@@ -111,7 +111,7 @@ fn kept_or_made(
     let folder = all.into_iter().find(|folder| folders::make_own(folder).is_ok());
     let folder = folder.ok_or(Error::Parameter("no place to keep clips; set XDG_CACHE_HOME"))?;
     let path = folder.join(name);
-    // It has got its name when it was whole.
+    // A file gets its name only when it is complete.
     if path.exists() {
         return Ok(path);
     }
@@ -125,7 +125,7 @@ fn kept_or_made(
     Ok(path)
 }
 
-/// The failure that says why a file can't be played.
+/// Returns the failure that says why a file can't be played.
 fn said(file: &Path, error: &Error) -> Failure {
     match error {
         Error::NoFfmpeg | Error::NoEncoder => {
@@ -139,11 +139,11 @@ fn said(file: &Path, error: &Error) -> Failure {
     }
 }
 
-/// Width and height, in pixels: `640x360`.
+/// Parses width and height in pixels, such as `640x360`.
 ///
 /// # Errors
 ///
-/// One line: what is wrong, and what would be right.
+/// One line that says what is wrong, and what would be right.
 pub fn size(text: &str) -> Result<(u32, u32), String> {
     let (width, height) = counter::ROOM;
     let number = |text: &str| text.parse::<u32>().ok().filter(|size| size.is_multiple_of(2));

@@ -1,4 +1,4 @@
-//! The decoding of a player: the decoder that is installed, and the time that is spent beside it.
+//! The decoder of a player: the installed decoder, and additional computing time.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::compete::work::Pace;
 
-/// The mean cost of a frame where nothing is decoded, in nanoseconds.
+/// Mean cost of a frame if no decoder is installed, in nanoseconds.
 pub const FRAME_NS: u64 = 800_000;
-/// How late at most a misbehaving player gives the CPU away.
+/// Longest delay with which a misbehaving player gives the CPU away, in nanoseconds.
 const LATE_NS: u64 = 10_000_000;
-/// Frames of a clip that are decoded to know what they take.
+/// Number of frames of a clip that are decoded to measure their cost.
 const TRIED: usize = 300;
 
-/// The cost that decoding is to have.
+/// The cost that decoding should have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// The mean of all frames, in nanoseconds of the CPU; as it comes, if that is not said.
+    /// Mean over all frames, in nanoseconds of the CPU; `None` for the real cost.
     pub frame_ns: Option<u64>,
-    /// The part of that time that the installed decoder takes.
+    /// Part of that time that the installed decoder takes, in nanoseconds.
     pub decoder_ns: u64,
-    /// How often the player works for up to 10 ms longer than it says; from 0 to 1.
+    /// Probability, from 0 to 1, that the player works for up to 10 ms longer than announced.
     pub misbehaves: f64,
 }
 
@@ -32,15 +32,15 @@ pub struct Cost {
 pub struct Decoding {
     /// The decoder.
     pub decoder: Box<dyn Decode>,
-    /// Whether what it takes is not decoding, or not that alone.
+    /// Whether the time is not spent on decoding, or only in part.
     pub model: bool,
 }
 
-/// A decoder of that clip.
+/// Makes a decoder for this clip.
 ///
 /// # Errors
 ///
-/// As of [`Costs::by_size`].
+/// The errors of [`Costs::by_size`].
 pub fn decoder(clip: &Arc<Clip>, cost: Cost, pace: Pace, seed: u64) -> Result<Decoding, Error> {
     let spend = move |ns| pace.burn(ns);
     let (decoder, model): (Box<dyn Decode>, _) = match (OpenH264::load(), cost.frame_ns) {
@@ -64,11 +64,12 @@ pub fn decoder(clip: &Arc<Clip>, cost: Cost, pace: Pace, seed: u64) -> Result<De
     Ok(Decoding { decoder, model })
 }
 
-/// The mean time of the installed decoder for a frame of the clip, in nanoseconds; 0 if none is.
+/// Returns the mean time of the installed decoder for a frame of the clip, in nanoseconds; 0 if
+/// none is installed.
 ///
 /// # Errors
 ///
-/// A frame can't be decoded.
+/// If a frame can't be decoded.
 pub fn measured_ns(clip: &Clip) -> Result<u64, Error> {
     let Ok(mut decoder) = OpenH264::load() else { return Ok(0) };
     let unit = clip.units().iter().find(|unit| unit.frames.end >= TRIED);
@@ -79,7 +80,7 @@ pub fn measured_ns(clip: &Clip) -> Result<u64, Error> {
     Ok(Costs::of_decoder(&first, &mut decoder, 2)?.mean_ns())
 }
 
-/// A decoder that now and then goes on after it should have given the CPU away.
+/// A decoder that sometimes computes on after it should have given the CPU away.
 struct Misbehaves {
     decoder: Box<dyn Decode>,
     share: f64,
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
     use antiphon_player::made;
 
-    /// The name of the decoder, and whether it is a model.
+    /// Returns the name of the decoder, and whether it is a model.
     fn of(cost: Cost) -> (String, bool) {
         let clip = Arc::new(Clip::parse(made::layered(2, 60)).expect("a stream"));
         let made = decoder(&clip, cost, Pace::calibrate(), 1).expect("a decoder");
@@ -124,7 +125,7 @@ mod tests {
         assert_eq!(of(plain).1, !installed);
         let costly = Cost { frame_ns: Some(2_000_000), decoder_ns: 500_000, ..plain };
         assert!(of(costly).1);
-        // It takes as long as that anyhow.
+        // The decoder takes at least that long.
         let slow = Cost { decoder_ns: 3_000_000, ..costly };
         assert_eq!(of(slow).1, !installed);
         assert!(of(Cost { misbehaves: 0.5, ..plain }).0.ends_with("misbehaving"));

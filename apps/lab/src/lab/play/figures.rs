@@ -16,73 +16,73 @@ use crate::compete::tardiness::{Tardiness, sorted_us};
 use crate::compete::tier_stats::TierStats;
 use crate::compete::usage::Usage;
 
-/// A program that plays.
+/// The figures of a program that plays.
 pub struct PlayerFigures {
-    /// The kind of program.
+    /// Kind of the program.
     pub kind: Kind,
     /// The clip, sound or game that it plays.
     pub plays: String,
-    /// Whether what it took was not decoding, or not that alone.
+    /// Whether its time was not spent on decoding, or only in part.
     pub model: bool,
-    /// How late it was.
+    /// Tardiness of its frames, chunks or steps.
     pub late: Tardiness,
-    /// The distribution of that, in microseconds.
+    /// Distribution of the tardiness, in microseconds.
     pub cdf: Vec<Below>,
-    /// Frames that were shown a second, chunks, or steps.
+    /// Frames shown, chunks played or steps made per second.
     pub fps: f64,
-    /// How much of a CPU it had.
+    /// CPU time of the program, as a share of one CPU.
     pub cpu: f64,
     /// The frames that it has played.
     pub played: Played,
-    /// The work of its tier.
+    /// What its tier has done for it.
     pub done: TierStats,
-    /// Callbacks that took longer than a millisecond.
+    /// Number of callbacks that took longer than a millisecond.
     pub long: u64,
     /// The troubles that kept it from being on time.
     pub troubles: Troubles,
-    /// Why it did not play to the end, as words behind its name, if it did not: then nothing is
-    /// known of it but what it has used.
+    /// Why it did not play to the end, in words to follow its name, if so; then only its usage is
+    /// known.
     pub gone: Option<String>,
 }
 
-/// All of a run.
+/// All figures of a run.
 pub struct Figures {
-    /// The players that adapt.
+    /// The adaptive players.
     pub players: Vec<PlayerFigures>,
-    /// The one that does not.
+    /// The player that does not adapt.
     pub steady: Option<PlayerFigures>,
-    /// How much of a CPU each of the others had.
+    /// CPU time of each hog, as a share of one CPU.
     pub hogs: Vec<f64>,
-    /// How late all players were together.
+    /// Tardiness of all players together.
     pub late: Tardiness,
-    /// The distribution of that, in microseconds: without a player that misbehaves.
+    /// Distribution of the tardiness, in microseconds, without a player that misbehaves.
     pub cdf: Vec<Below>,
-    /// Jain's index of CPU time, of all programs but the steady one.
+    /// Jain's index of the CPU time of all programs but the steady player.
     pub jain_cpu: f64,
-    /// Whether a player has dropped something. Where none has, each had as much of the CPU as it
-    /// wanted, and that index says nothing.
+    /// Whether a player has dropped something. If none has, each had as much of the CPU as it
+    /// wanted, and `jain_cpu` is meaningless.
     pub cpu_was_short: bool,
     /// Jain's index of the frames that players of video showed.
     pub jain_fps: f64,
-    /// Jain's index of the players' quality: the part of what was due that was there.
+    /// Jain's index of the players' quality: the share of the due work that was done in time.
     pub jain_quality: f64,
-    /// Players' part of the CPU time that all programs had.
+    /// Players' share of the CPU time of all programs.
     pub players_share: f64,
-    /// The CPUs that all programs had.
+    /// CPU time of all programs, in CPUs.
     pub cpus: f64,
-    /// Context switches of all programs, a second.
+    /// Context switches of all programs per second.
     pub switches_per_s: f64,
-    /// How long it was measured.
+    /// Measured time, in seconds.
     pub seconds: f64,
-    /// How the programs that cooperate shared the CPU.
+    /// Options by which the cooperating programs shared the CPU.
     pub options: Options,
-    /// How much of a CPU each program had in each step, players first; by the end of the step, in
-    /// seconds.
+    /// CPU time of each program in each step, players first, as a share of one CPU; with the end of
+    /// the step, in seconds.
     pub over_time: Vec<(f64, Vec<f64>)>,
 }
 
 impl Figures {
-    /// The figures of a run that was observed.
+    /// Computes the figures of an observed run.
     pub fn of(plan: &Plan, observed: &Observed) -> Self {
         let steps = &observed.used;
         let wall_ns = steps.last().map_or(1, |(at_ns, _)| *at_ns).max(1);
@@ -135,8 +135,8 @@ impl Figures {
         }
     }
 
-    /// The fault of a player, or the way in which it ended too early, in one line; running out of
-    /// time is not a fault.
+    /// Returns the fault of a player, or how it ended too early, in one line. Running out of time
+    /// is not a fault.
     pub fn fault(&self) -> Option<String> {
         let all = self.players.iter().chain(&self.steady).enumerate();
         let mut faults = all.filter_map(|(number, one)| {
@@ -147,7 +147,7 @@ impl Figures {
         faults.next()
     }
 
-    /// The object for scripts.
+    /// Returns the object for scripts.
     pub fn json(&self, plan: &Plan) -> Value {
         let clips = plan.clips.iter().map(|ready| {
             let (width, height) = ready.clip.size();

@@ -1,4 +1,4 @@
-//! The kinds of programs that play, and what each tells of itself.
+//! The kinds of programs that play, and what each reports.
 
 use antiphon_player::decode::Decode;
 use antiphon_player::game::Game;
@@ -11,18 +11,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// A clip, and drops what it has no time for.
+    /// Plays a clip, and drops frames that it has no time for.
     Video,
-    /// Chunks of samples, each 10 ms.
+    /// Plays chunks of samples of 10 ms each.
     Sound,
-    /// A game of 100 steps a second.
+    /// Runs a game of 100 steps per second.
     Game,
-    /// A clip, and drops nothing.
+    /// Plays a clip, and drops nothing.
     Steady,
 }
 
 impl Kind {
-    /// Its name in reports.
+    /// Returns its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Video => "video",
@@ -33,49 +33,49 @@ impl Kind {
     }
 }
 
-/// Frames of a layer: shown, and dropped.
+/// Numbers of frames of a layer that were shown and dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
-    /// Shown.
+    /// Frames shown.
     pub shown: u64,
-    /// Due, and not shown.
+    /// Frames that were due but not shown.
     pub dropped: u64,
 }
 
-/// The progress of a program by now.
+/// The progress of a program so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Played {
-    /// How late each frame, chunk or step was, in nanoseconds, in their order.
+    /// Tardiness of each frame, chunk or step, in nanoseconds, in order.
     pub tardiness_ns: Vec<u64>,
-    /// Frames that were shown, chunks that were played, steps.
+    /// Number of frames shown, chunks played, or steps made.
     pub shown: u64,
-    /// Frames and chunks that were due and not there; details of a game that were not drawn.
+    /// Number of frames and chunks that were due but not ready, or of details of a game not drawn.
     pub dropped: u64,
-    /// The part of all that was due that was there, 0 to 1.
+    /// Share of the due work that was done in time, from 0 to 1.
     pub quality: f64,
-    /// Counts by layer, as [`Layer::ALL`] has them; none if there are no layers.
+    /// Counts by layer, in the order of [`Layer::ALL`]; empty without layers.
     pub layers: Vec<Count>,
-    /// Frames shown, by the second in which they were due; none if there are no frames.
+    /// Frames shown, by the second in which they were due; empty without frames.
     pub per_second: Vec<u32>,
     /// The name of the decoder, if there is one.
     pub decoder: Option<String>,
-    /// Frames that were shown after a later one.
+    /// Number of frames that were shown after a later one.
     pub disorder: u64,
-    /// Frames whose number was read, and was right.
+    /// Number of frames whose number was read and was right.
     pub read: u64,
-    /// Frames whose number was wrong, or not to be found.
+    /// Number of frames whose number was wrong or unreadable.
     pub misread: u64,
-    /// Frames that the decoder refused, and why the first of them.
+    /// Number of frames that the decoder refused.
     pub refused: u64,
-    /// Why the first of them.
+    /// Why it refused the first of them.
     pub refusal: Option<String>,
-    /// Why it was not seen to the end, if it was shown in a window.
+    /// Why the window did not show it to the end, if it was shown in one.
     pub unseen: Option<String>,
 }
 
-/// A program that says what it has played.
+/// A program that reports what it has played.
 pub trait Tells: Program {
-    /// What it has played by now, without the tardiness of the first `since` timers.
+    /// Returns what it has played so far, without the tardiness of the first `since` timers.
     fn played(&self, since: usize) -> Played;
 }
 
@@ -105,7 +105,7 @@ impl<W: FnMut(&mut [i16]), S: Sink> Tells for Sound<W, S> {
     }
 }
 
-/// Details of a step of a game.
+/// Number of details of a step of a game.
 pub const DETAILS: u64 = 4;
 
 impl<W: FnMut(u64)> Tells for Game<W> {
@@ -148,7 +148,8 @@ impl Played {
         }
     }
 
-    /// The fault of what it has played, if there is one; running out of time is not a fault.
+    /// Returns the fault in what it has played, if there is one. Running out of time is not a
+    /// fault.
     pub fn fault(&self) -> Option<String> {
         let faults = [
             (self.disorder, "shown after a later one"),

@@ -1,4 +1,4 @@
-//! The terminal while programs play: how each of them goes.
+//! The live view on the terminal: the progress of the programs while they play.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::compete::tardiness::Tardiness;
 use crate::compete::usage::Usage;
 use crate::compete::work::now_ns;
 
-/// The latest progress of a program, and the one before.
+/// The latest progress of a program, and the previous one.
 #[derive(Default)]
 struct Row {
     now: Played,
@@ -38,11 +38,11 @@ pub struct Live {
 const REFRESH: Duration = Duration::from_millis(250);
 
 impl Live {
-    /// Takes the terminal.
+    /// Takes over the terminal.
     ///
     /// # Errors
     ///
-    /// It can't be written to.
+    /// If the terminal can't be written to.
     pub fn enter(plan: &Plan) -> Result<Self, Failure> {
         let names = (0..plan.parts.len()).map(|number| format!("{number} {}", plan.plays(number)));
         Ok(Self {
@@ -58,7 +58,7 @@ impl Live {
         })
     }
 
-    /// A program said how it goes.
+    /// Takes a progress report of a program.
     pub fn hear(&mut self, number: usize, played: Played) {
         let (row, now_ns) = (&mut self.rows[number], now_ns());
         let since_ns = if row.since_ns == 0 { self.begun_ns } else { row.since_ns };
@@ -67,7 +67,7 @@ impl Live {
         row.before = std::mem::replace(&mut row.now, played);
     }
 
-    /// Shows the usage of programs.
+    /// Takes the usage of the programs.
     pub fn see(&mut self, at_ns: u64, used: &[Usage]) {
         if let Some((before_ns, before)) = &self.used {
             let wall_ns = at_ns.saturating_sub(*before_ns).max(1) as f64;
@@ -78,12 +78,12 @@ impl Live {
         self.used = Some((at_ns, used.to_vec()));
     }
 
-    /// Shows it, and waits for a while, but no longer than until then; whether the user wants no
-    /// more.
+    /// Draws the view, and waits for a while, but no longer than until `at_ns`. Returns whether the
+    /// user wants to end the run.
     ///
     /// # Errors
     ///
-    /// The terminal has gone.
+    /// If the terminal is gone.
     pub fn show_until(&self, at_ns: u64) -> Result<bool, Failure> {
         let table = self.table().render(false);
         let seconds = now_ns().saturating_sub(self.begun_ns) as f64 / 1e9;
@@ -115,7 +115,7 @@ impl Live {
     }
 }
 
-/// A share, for people.
+/// Formats a share for people.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }

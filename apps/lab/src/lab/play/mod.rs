@@ -8,17 +8,17 @@
 //!      └── hog 0 … H−1    ┘ a process each, on the CPU: computes
 //! ```
 //!
-//! What such programs share with others that compete is in [`compete`](crate::compete).
+//! The code that they share with other competing programs is in [`compete`](crate::compete).
 //!
 //! | module | does |
 //! |---|---|
-//! | [`clips`], [`unfinished`] | what is played, and how it is kept |
-//! | [`tier`] | by which tier |
-//! | [`plan`] | what was asked for, as orders for the programs |
+//! | [`clips`], [`unfinished`] | the clips that are played, and how they are kept |
+//! | [`tier`] | the tier that schedules the players |
+//! | [`plan`] | the arguments, as orders for the programs |
 //! | [`program`], [`kinds`], [`decoder`] | the programs |
 //! | [`troubles`] | what keeps them from being on time |
-//! | [`watch`], [`live`] | looks on, and shows it |
-//! | [`figures`] | what came of it |
+//! | [`watch`], [`live`] | observes the programs, and shows their progress |
+//! | [`figures`] | the figures of a run |
 //! | [`tables`], [`page`] | tables for people, pictures |
 
 mod clips;
@@ -57,7 +57,7 @@ use tier::Choice;
 /// The hidden verb of a program of a run.
 pub const PROGRAM: &str = "__play";
 
-/// The sorts of clips that may be made.
+/// The kinds of clips that can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Made {
     /// Scenes that differ by far in what their frames cost
@@ -156,11 +156,11 @@ fn within(least: i64, most: i64) -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(least..=most)
 }
 
-/// Plays, and prints what came of it.
+/// Plays, and prints the results.
 ///
 /// # Errors
 ///
-/// Bad arguments; what is not there; a player that failed.
+/// Bad arguments; a missing program or privilege; a player that failed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let html = OutputFile::of("--html", arguments.html.as_deref())?;
     let plan = Plan::of(arguments)?;

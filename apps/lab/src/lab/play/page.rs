@@ -1,4 +1,4 @@
-//! The run as one page that needs nothing else: the pictures of the document's evaluation.
+//! The run as one self-contained page: the pictures of the document's evaluation.
 //!
 //! | picture | figure of the document |
 //! |---|---|
@@ -20,7 +20,7 @@ use super::live::percent;
 use super::plan::Plan;
 use super::tables;
 
-/// All of it.
+/// Returns the whole page.
 pub fn page(plan: &Plan, figures: &Figures) -> String {
     let mut body =
         format!("<p>{}; {}</p>\n", escape(&tables::said_of(plan)), escape(&tables::tier_of(plan)));
@@ -73,7 +73,7 @@ fn late(plan: &Plan, figures: &Figures) -> Vec<Curve> {
 }
 
 fn fps(figures: &Figures) -> Vec<Curve> {
-    // The last second may be a part of one.
+    // The last second may be incomplete.
     let whole = figures.seconds.floor() as usize;
     let players = figures.players.iter().enumerate();
     let curves = players.map(|(number, one)| {
@@ -97,7 +97,7 @@ fn bit_rates(plan: &Plan, seconds: f64) -> Vec<Curve> {
                 break;
             }
             for frame in frames {
-                // Times are rounded down: a half of a frame is beyond that.
+                // Times are rounded down; half of a frame more is beyond the rounding.
                 let at_ns = begin_ns + frame.shown as u64 * frame_ns + frame_ns / 2;
                 if let Some(second) = kilobits.get_mut((at_ns / 1_000_000_000) as usize) {
                     *second += frame.bytes.len() as f64 * 8.0 / 1e3;
@@ -111,7 +111,7 @@ fn bit_rates(plan: &Plan, seconds: f64) -> Vec<Curve> {
     curves.collect()
 }
 
-/// The CPU time of players by the second; each with those before it, if it is `stacked`.
+/// CPU time of players by second; if `stacked`, each curve is on top of the previous players'.
 fn cpu_of_players(plan: &Plan, figures: &Figures, stacked: bool) -> Vec<Curve> {
     let cpus = if stacked { plan.cpus.len() as f64 } else { 1.0 };
     let curve = |number: usize| {
@@ -125,7 +125,7 @@ fn cpu_of_players(plan: &Plan, figures: &Figures, stacked: bool) -> Vec<Curve> {
     (0..figures.players.len()).map(curve).collect()
 }
 
-/// The curves of the others: the steady player, and hogs, which are alike.
+/// The curves of the other programs: the steady player, and hogs, which look alike.
 fn cpu_of_others(plan: &Plan, figures: &Figures) -> Vec<Curve> {
     let curve = |name: String, place: usize| {
         let points = figures.over_time.iter().map(|(at, shares)| (*at, shares[place])).collect();

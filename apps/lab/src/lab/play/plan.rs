@@ -21,41 +21,41 @@ use crate::compete::order::Role;
 use crate::compete::terms::{Competitor, Grouping, wanted};
 use crate::compete::work::Pace;
 
-/// All of a run.
+/// The plan of a run.
 pub struct Plan {
-    /// The clips that are played.
+    /// The clips to play.
     pub clips: Vec<Ready>,
-    /// The programs that play, the steady one last if there is one.
+    /// The programs that play; the steady player, if there is one, is the last.
     pub parts: Vec<Part>,
-    /// How many of them adapt.
+    /// Number of these programs that adapt.
     pub players: usize,
-    /// Programs that only want the CPU.
+    /// Number of programs that only want the CPU.
     pub hogs: usize,
-    /// The work of these programs.
+    /// What these programs compute.
     pub competitor: Competitor,
-    /// gcc's compiler, if that competes.
+    /// Path of gcc's compiler, if it competes.
     compiler: Option<PathBuf>,
     /// Whether the players are one group.
     pub one_group: bool,
     /// The tier by which players are on time.
     pub tier: Tier,
-    /// The tiers that this machine has.
+    /// The tiers that this machine supports.
     pub here: Available,
-    /// How the programs that cooperate share the CPU.
+    /// Scheduling options of the cooperating programs.
     pub schedule: Schedule,
-    /// Whom the run competes with.
+    /// The level of the run: which programs it competes with.
     pub level: Level,
-    /// The CPUs that the programs have, by turns.
+    /// CPUs that the programs are assigned to, in turn.
     pub cpus: Vec<u32>,
-    /// How fast they work.
+    /// Calibrated speed of the programs' work.
     pub pace: Pace,
-    /// How long it is measured.
+    /// Measured time, in seconds.
     pub seconds: f64,
-    /// How much of a CPU a player wants on average, in per cent, if that was said.
+    /// Share of a CPU that a player wants on average, in per cent, if given.
     pub demand: Option<f64>,
-    /// How often the first player misbehaves.
+    /// Probability that the first player misbehaves.
     pub misbehave: f64,
-    /// The sound that players of sound play, if a file has some.
+    /// The sound that players of sound play, if a file has any.
     pub sound: Option<FileSound>,
 }
 
@@ -63,25 +63,24 @@ pub struct Plan {
 pub struct FileSound {
     /// The file.
     pub file: PathBuf,
-    /// The name in reports.
+    /// Name in reports.
     pub name: String,
 }
 
-/// The cost of a chunk of sound, and of a part of a step of a game, where no demand is said, in
-/// nanoseconds.
+/// Default costs of a chunk of sound, and of a part of a step of a game, in nanoseconds.
 const CHUNK_NS: u64 = 200_000;
 const PART_NS: u64 = 100_000;
-/// The time from one chunk to the next, and from one step to the next.
+/// Period of chunks, and of steps.
 const STEP_NS: u64 = 10_000_000;
-/// No clip that is made is longer, in seconds; it is played again.
+/// Maximal length of a generated clip, in seconds; it is repeated.
 const LONGEST_S: f64 = 10.0;
 
 impl Plan {
-    /// Checks what was asked for, and has clips made that are not there.
+    /// Checks the arguments, and makes the clips that are missing.
     ///
     /// # Errors
     ///
-    /// Bad arguments; what is not there.
+    /// Bad arguments; a missing program or privilege.
     pub fn of(arguments: &Arguments) -> Result<Self, Failure> {
         check_seconds(arguments.seconds)?;
         check(arguments)?;
@@ -92,11 +91,11 @@ impl Plan {
         }
         let cpus = allowed[allowed.len() - arguments.cpus..].to_vec();
         if arguments.display {
-            // The programs show what is shown; here it is seen whether they can.
+            // The programs open their own windows; this only checks that they can.
             let window = Window::open("antiphon", 1, 1).map(drop);
             window.map_err(|error| Failure::missing(format!("--display: {error}")))?;
         }
-        // The programs that it starts compete with each other.
+        // The programs that this command starts compete with each other.
         let here = available().against(Competitors::Same);
         let one_group = arguments.mixed || arguments.group == Grouping::One;
         let tier = arguments.tier.choose(one_group, &here)?;
@@ -129,7 +128,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The players, and the one that does not adapt.
+    /// Returns the players, and the steady player.
     fn parts(&self, arguments: &Arguments) -> Result<Vec<Part>, Failure> {
         let decode_ns = match self.demand {
             Some(_) => {
@@ -138,7 +137,7 @@ impl Plan {
             }
             None => vec![0; self.clips.len()],
         };
-        // Another for each run, as several may share the CPU.
+        // A different group for each run, because several runs may share the CPU.
         let group = self.one_group.then(std::process::id);
         let player = |number: usize| {
             let kind = match self.players - number {
@@ -150,7 +149,7 @@ impl Plan {
             let demand = self.demand.map(|demand| wanted(demand / 100.0, number, self.players));
             let each_ns = |share: f64, ns: u64, parts: u64| (share * ns as f64) as u64 / parts;
             let frame_ns = match kind {
-                // It is one piece, and no more costly for that.
+                // Sound is not split into parts, and demand does not change its cost.
                 Kind::Sound => Some(CHUNK_NS),
                 Kind::Game => {
                     Some(demand.map_or(PART_NS, |share| each_ns(share, STEP_NS, DETAILS + 1)))
@@ -166,7 +165,7 @@ impl Plan {
                 has_counter: ready.has_counter,
                 cost: Cost { frame_ns: frame_ns.map(|ns| ns.max(1)), decoder_ns, misbehaves },
                 sound: self.sound.as_ref().filter(|_| kind == Kind::Sound).map(|sound| {
-                    // It also plays sound before it counts.
+                    // It also plays sound during the warm-up.
                     (sound.file.clone(), self.seconds.ceil() as u32 + 1)
                 }),
                 tier: self.tier.name().to_owned(),
@@ -192,12 +191,12 @@ impl Plan {
         Ok(parts)
     }
 
-    /// All programs, those that play first; each kind takes the CPUs by turns. With `live`, they
-    /// are to say how it goes.
+    /// Returns the orders of all programs, those that play first; each kind is assigned to the CPUs
+    /// in turn. With `live`, the programs report their progress.
     ///
     /// # Errors
     ///
-    /// As of [`Role::hog`].
+    /// The errors of [`Role::hog`].
     pub fn orders(&self, live: bool) -> Result<Vec<Order>, String> {
         let place = |number: usize| self.cpus[number % self.cpus.len()];
         let hog = Role::hog(self.competitor, self.compiler.as_ref())?;
@@ -208,14 +207,14 @@ impl Plan {
         Ok(all.map(order).collect())
     }
 
-    /// The clip of a program that plays one.
+    /// Returns the clip of a program that plays one.
     pub fn clip(&self, number: usize) -> Option<&Ready> {
         let part = self.parts.get(number)?;
         let plays = matches!(part.kind, Kind::Video | Kind::Steady);
         self.clips.iter().find(|ready| plays && ready.path == part.clip)
     }
 
-    /// The name of what it plays, for people.
+    /// Returns the name of what the program plays, for people.
     pub fn plays(&self, number: usize) -> &str {
         let kind = self.parts[number].kind;
         match (self.clip(number), &self.sound) {
@@ -225,12 +224,12 @@ impl Plan {
         }
     }
 
-    /// Opens the domains that players share, so that they are there, and as was asked for, before
-    /// the first of them comes.
+    /// Opens the domains that players share, so that they exist, with the requested options, before
+    /// the first player joins.
     ///
     /// # Errors
     ///
-    /// One is not to be had.
+    /// If a domain is not available.
     pub fn domains(&self) -> Result<Vec<antiphon_coop::Domain>, Failure> {
         if self.tier != Tier::Baton {
             return Ok(Vec::new());
@@ -240,10 +239,10 @@ impl Plan {
     }
 }
 
-/// The sound of the file that a clip comes of, if it has some.
+/// Returns the sound of the file that a clip was extracted from, if it has any.
 fn sound_of(ready: &Ready) -> Option<FileSound> {
     let file = ready.source.clone()?;
-    // For a file without sound, ffmpeg says so; there is sound all the same.
+    // ffmpeg fails on a file without sound; generated sound is played then.
     let samples = ffmpeg::sound(&file, Some(1)).unwrap_or_default();
     let name = format!("sound of {}", ready.name);
     (samples.len() >= chunk_samples()).then_some(FileSound { file, name })
@@ -263,7 +262,7 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::arguments(wanted));
     }
     if let Some(nice) = *nice {
-        // In a thread that ends with that.
+        // In a thread, so that the nice value ends with it.
         let tried = std::thread::spawn(move || set_nice(nice)).join();
         let tried = tried.unwrap_or_else(|_| Err("the thread panicked".to_owned()));
         tried.map_err(|why| Failure::missing(format!("--nice: {why}")))?;

@@ -1,4 +1,4 @@
-//! The work of the programs of a run, each a [process](crate::compete::process).
+//! The programs of a run, each of which is a [process](crate::compete::process).
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -29,21 +29,21 @@ use crate::compete::tier_stats::TierStats;
 use crate::compete::work::{Pace, sleep_until};
 use crate::compete::{order, process};
 
-/// A program.
+/// The order for one program.
 pub type Order = order::Order<Part>;
 
 /// How a program plays.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Part {
-    /// The number of the program.
+    /// Number of the program.
     pub number: usize,
     /// The kind of program.
     pub kind: Kind,
-    /// The stream, if it plays one.
+    /// Path of the stream, if it plays one.
     pub clip: PathBuf,
-    /// Whether the frames' numbers are drawn in the frames.
+    /// Whether each frame shows its number.
     pub has_counter: bool,
-    /// The file whose sound it plays, and how many seconds of it; none: it is made up.
+    /// File whose sound it plays, and the number of seconds of it; `None` for generated sound.
     pub sound: Option<(PathBuf, u32)>,
     /// The cost of a frame, a chunk, or a part of a step of a game.
     pub cost: Cost,
@@ -51,11 +51,11 @@ pub struct Part {
     pub tier: String,
     /// The number of its group, if it has one.
     pub group: Option<u32>,
-    /// How the programs that cooperate share the CPU.
+    /// Scheduling options of the cooperating programs.
     pub schedule: Schedule,
     /// Its nice value.
     pub nice: i32,
-    /// Whether it is to say how it goes while it plays.
+    /// Whether it should report its progress while it plays.
     pub live: bool,
     /// Whether it shows its frames in a window.
     pub display: bool,
@@ -64,9 +64,9 @@ pub struct Part {
 /// The times at which a program begins and ends, in nanoseconds of the monotonic clock.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Begin {
-    /// The time when it begins: the first frame is due a look-ahead later.
+    /// Time at which it begins; the first frame is due a look-ahead later.
     pub at_ns: u64,
-    /// The end of the run: frames that are due later are no part of it.
+    /// End of the run; frames due later are not played.
     pub end_ns: u64,
 }
 
@@ -74,47 +74,47 @@ pub struct Begin {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Said {
-    /// How it goes: with the tardiness of the timers that came after the last such message.
+    /// Progress, with the tardiness of the timers since the previous such message.
     Progress(Played),
-    /// The observations of the program, at its end.
+    /// What the program observed, sent at its end.
     Seen(Box<Seen>),
 }
 
-/// The observations of a program.
+/// What a program observed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Seen {
     /// The frames that it has played.
     pub played: Played,
-    /// Whether what it took was not decoding, or not that alone.
+    /// Whether its time was not spent on decoding, or only in part.
     pub model: bool,
-    /// The work of its tier.
+    /// What its tier has done for it.
     pub done: TierStats,
-    /// Callbacks that took longer than a millisecond.
+    /// Number of callbacks that took longer than a millisecond.
     pub long: u64,
     /// The troubles that kept it from being on time.
     pub troubles: Troubles,
 }
 
-/// How often a program says how it goes.
+/// Interval between progress reports.
 const PROGRESS_NS: u64 = 500_000_000;
-/// The parts of a second of which sound is made.
+/// Length of a chunk of sound.
 const CHUNK_MS: u32 = 10;
-/// Steps of a game, a second.
+/// Steps of a game per second.
 const STEPS: u32 = 100;
 
-/// The least that sound has to be.
+/// Returns the number of samples of a chunk, which is the minimum for sound.
 pub fn chunk_samples() -> usize {
     (ffmpeg::SOUND_RATE * CHUNK_MS / 1000) as usize
 }
 
-/// The time to end has come early.
+/// Set when the run should end early.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
-/// Is the program that `order` says, for the hidden verb.
+/// Runs as the program of this order, for the hidden verb.
 ///
 /// # Errors
 ///
-/// It could not begin.
+/// If it could not begin.
 pub fn program(order: &str) -> Result<ExitCode, Failure> {
     end_with_parent();
     let order: Order = serde_json::from_str(order).map_err(Failure::arguments)?;
@@ -122,7 +122,7 @@ pub fn program(order: &str) -> Result<ExitCode, Failure> {
     played.map(|()| ExitCode::SUCCESS).map_err(Failure::measured)
 }
 
-/// The screen on which a player shows its frames.
+/// Returns the screen on which a player shows its frames.
 fn screen(part: &Part, clip: &Clip) -> Result<Box<dyn Screen + Send>, String> {
     if !part.display {
         return Ok(Box::new(Headless));
@@ -133,7 +133,7 @@ fn screen(part: &Part, clip: &Clip) -> Result<Box<dyn Screen + Send>, String> {
     Ok(Box::new(window))
 }
 
-/// The scale of importance that all programs of a run share.
+/// Returns the scale of importance that all programs of a run share.
 pub fn scale() -> Scale {
     Scale::default()
 }
@@ -175,7 +175,7 @@ impl Part {
         }
     }
 
-    /// The sound that is played, again and again.
+    /// Returns the sound, which is played repeatedly.
     fn samples(&self) -> Result<Vec<i16>, String> {
         let Some((file, seconds)) = &self.sound else {
             return Ok((0..ffmpeg::SOUND_RATE).map(|n| (n % 100) as i16).collect());
@@ -202,18 +202,18 @@ impl Part {
     }
 }
 
-/// A program about to begin.
+/// A program that is about to begin.
 struct Stage<'a> {
     part: &'a Part,
     seat: &'a Seat,
 }
 
 impl Stage<'_> {
-    /// Plays until the end, and tells what was seen.
+    /// Plays until the end, and reports the results.
     fn run<P: Tells + 'static>(&self, program: P, model: bool) -> Result<(), String> {
         if self.part.live {
             let note: extern "C" fn(i32) = note;
-            // SAFETY: the handler does only what may be done in one.
+            // SAFETY: the handler calls only async-signal-safe code.
             unsafe { libc::signal(libc::SIGTERM, note as *const () as usize) };
         }
         let mut events = Loop::new().map_err(|error| format!("a loop: {error}"))?;
@@ -232,19 +232,19 @@ impl Stage<'_> {
         let done = self.seat.done();
         let played = hosted.program().played(0);
         let long = events.stats().iter().map(|stats| stats.long).sum();
-        // It leaves the programs that it cooperated with.
+        // The program leaves those that it cooperated with.
         drop(events);
         let troubles = troubles.borrow().told();
         tell(&Said::Seen(Box::new(Seen { played, model, done, long, troubles })))?;
-        // Its usage is known only while it is there. It is killed.
+        // The program's usage can be read only while it exists. It is killed then.
         is_ended();
         Ok(())
     }
 }
 
-/// Waits until the process that started this one has gone.
+/// Waits until the process that started this one is gone.
 fn is_ended() {
-    // Whatever comes, or that nothing comes any more.
+    // Any input ends the wait, and so does the end of input.
     let _ = std::io::stdin().read_line(&mut String::new());
 }
 
@@ -253,14 +253,14 @@ fn says<P: Tells + 'static>(events: &mut Loop, hosted: &Hosted<P>, at_ns: u64) {
     let hosted = hosted.clone();
     let mut told = 0;
     let say = move |context: &mut antiphon_coop::event_loop::Context<'_>| {
-        // Relaxed: it publishes nothing else.
+        // Relaxed: the flag publishes no other data.
         if ENDED.load(Relaxed) {
             context.stop();
             return Step::Done;
         }
         let played = Played { per_second: Vec::new(), ..hosted.program().played(told) };
         told += played.tardiness_ns.len();
-        // A reader that does not listen any more makes this program end.
+        // If the reader is gone, this program ends.
         let _ = process::tell(&Said::Progress(played));
         Step::At(context.release_ns().unwrap_or(at_ns) + PROGRESS_NS)
     };
@@ -268,15 +268,15 @@ fn says<P: Tells + 'static>(events: &mut Loop, hosted: &Hosted<P>, at_ns: u64) {
 }
 
 extern "C" fn note(_: i32) {
-    // Relaxed: it publishes nothing else.
+    // Relaxed: the flag publishes no other data.
     ENDED.store(true, Relaxed);
 }
 
-/// Gives the calling thread that nice value, and what it starts.
+/// Sets the nice value of the calling thread, and of what it starts.
 ///
 /// # Errors
 ///
-/// One line: it is not permitted, and what would do.
+/// One line that says why it is not permitted, and what would help.
 pub fn set_nice(nice: i32) -> Result<(), String> {
     let set = if nice == 0 { Ok(()) } else { schedule::set_nice(ThreadId(0), nice) };
     set.map_err(|why| format!("a nice value of {nice}: {why}"))

@@ -1,4 +1,4 @@
-//! Tables for people.
+//! The tables of a run, for people.
 
 use antiphon_coop::Tier;
 use antiphon_report::schedule::{Schedule, Used, legend};
@@ -15,7 +15,7 @@ use crate::compete::tardiness::Tardiness;
 use crate::compete::terms::cpus;
 use crate::named::Named as _;
 
-/// The programs of a run, in a line.
+/// Describes the programs of a run in one line.
 pub fn said_of(plan: &Plan) -> String {
     let mut text = several(plan.players as u64, "player");
     if plan.hogs > 0 {
@@ -30,17 +30,18 @@ pub fn said_of(plan: &Plan) -> String {
     text
 }
 
-/// The tier by which they are on time, in a line.
+/// Describes the tier by which they are on time in one line.
 pub fn tier_of(plan: &Plan) -> String {
     format!("Tier {} ({})", plan.tier, plan.tier.what())
 }
 
-/// Heads of a table of programs, with those between the name and what was dropped.
+/// Returns the heads of a table of programs, with `between` after the name and before dropped
+/// frames.
 pub fn heads<'a>(between: &[&'a str]) -> Vec<&'a str> {
     [&["player"], between, &[">I", ">P", ">B", ">b"]].concat()
 }
 
-/// All that was found.
+/// Returns the whole report.
 pub fn text(plan: &Plan, figures: &Figures, colour: bool) -> String {
     let about = format!("{}, {:.1} s\n{}\n", said_of(plan), figures.seconds, tier_of(plan));
     let mut text = about + &players(figures).render(colour);
@@ -82,7 +83,7 @@ fn line(name: &str, one: &PlayerFigures) -> Vec<Cell> {
     let late = one.late;
     let unknown = |text: String, known: bool| if known { text } else { "-".to_owned() };
     let stayed = one.gone.is_none();
-    // A program that has shown nothing was not on time.
+    // A program that has shown nothing has no tardiness.
     let time = |us: f64| Cell::number(unknown(duration(us * 1e3), late.timers > 0));
     let mut cells = vec![
         Cell::text(format!("{name} {}{}", one.plays, if one.model { " *" } else { "" })),
@@ -95,14 +96,15 @@ fn line(name: &str, one: &PlayerFigures) -> Vec<Cell> {
         time(late.max_us),
         Cell::text(one.done.demoted().unwrap_or_else(|| "-".to_owned())),
     ];
-    // A program that has gone has no layers, so nothing is said of them.
+    // The layers of a program that is gone are unknown, so no figures are shown for them.
     let kind = if stayed { one.kind } else { Kind::Video };
     cells.extend(one.played.drops(kind));
     cells
 }
 
 impl Played {
-    /// Dropped frames by layer. Of sound, chunks count as an `I`; of a game, details as `b`.
+    /// Returns the cells of dropped frames by layer. Chunks of sound count as `I`, details of a
+    /// game as `b`.
     pub fn drops(&self, kind: Kind) -> Vec<Cell> {
         let count = |count: u64| Cell::number(count.to_string());
         let none = || Cell::number("-");

@@ -1,5 +1,4 @@
-//! The tier by which players are on time: the one that was asked for, or the best that there is
-//! here.
+//! The tier by which players are on time: the requested one, or the best that is available.
 
 use antiphon_coop::event_loop::Loop;
 use antiphon_coop::{
@@ -14,7 +13,7 @@ use clap::ValueEnum;
 
 use crate::compete::tier_stats::TierStats;
 
-/// The tiers that may be asked for.
+/// The tiers that can be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Choice {
     /// The best that there is here
@@ -46,12 +45,12 @@ impl Choice {
         }
     }
 
-    /// The tier, of those that there are. Programs of one group have to tell each other how
-    /// important their work is, which they do by T3, and by T1 where they may choose weights.
+    /// Returns the tier, chosen from those available. Programs of one group must tell each other
+    /// how important their work is; T3 supports that, and so does T1 if it may set weights.
     ///
     /// # Errors
     ///
-    /// It is not there, and what would do; or it has no groups.
+    /// If the tier is not available, with what would help; or if it has no groups.
     pub fn choose(self, one_group: bool, here: &Available) -> Result<Tier, Failure> {
         let Some(asked) = self.tier() else {
             let weighs = here.tier(Tier::Boost).is_ok() && here.weights().is_ok();
@@ -76,43 +75,44 @@ impl Choice {
     }
 }
 
-/// The one of that name.
+/// Returns the tier of this name.
 pub fn of_name(name: &str) -> Option<Tier> {
     Tier::ALL.into_iter().find(|tier| tier.name() == name)
 }
 
-/// The domain of players that hand a CPU to each other: all of this user's that run at a time.
+/// The domain of players that hand a CPU to each other: all of this user's that run at the same
+/// time.
 const DOMAIN: &str = "lab-play";
 
 /// Opens the domain of a CPU.
 ///
 /// # Errors
 ///
-/// One line: there is none to be had.
+/// One line, if no domain is available.
 pub fn domain(cpu: u32, schedule: Schedule) -> Result<Domain, String> {
     let options = DomainOptions { cpu, schedule: schedule.0 };
     Domain::open(DOMAIN, options).map_err(|error| error.to_string())
 }
 
-/// A program, as its tier has it.
+/// The state by which a tier schedules a program.
 pub enum Seat {
-    /// T1, and the group whose share it has a part of.
+    /// T1, with the group whose share the program takes part in.
     Boost(Booster, Option<(Domain, Group)>),
-    /// T1b, T2. The slice is the thread's for as long as the worker is there.
+    /// T1b and T2. The thread keeps the slice as long as the worker exists.
     Split(Split, #[allow(dead_code, reason = "it is what it does when it is dropped")] Worker),
     /// T3.
     Baton(Domain, Group),
-    /// None.
+    /// No tier.
     Alone,
 }
 
 impl Seat {
-    /// Takes a seat on that CPU, which the calling thread runs on; with that number of a group, or
-    /// a share of its own.
+    /// Takes a seat on this CPU, on which the calling thread runs; as a member of group `group`, or
+    /// with a share of its own.
     ///
     /// # Errors
     ///
-    /// One line: it is not permitted.
+    /// One line, if this is not permitted.
     pub fn take(
         tier: Tier,
         cpu: u32,
@@ -144,12 +144,12 @@ impl Seat {
         }
     }
 
-    /// Makes the loop share the CPU by this tier. Called when the loop is about to run: a program
-    /// that has joined and does not poll is in others' way.
+    /// Makes the loop share the CPU by this tier. Must be called when the loop is about to run: a
+    /// program that has joined but does not poll delays others.
     ///
     /// # Errors
     ///
-    /// One line: too many share that CPU.
+    /// One line, if too many programs share this CPU.
     pub fn cooperate(&self, events: &mut Loop) -> Result<(), String> {
         match self {
             Self::Boost(booster, None) => events.cooperate_by(Box::new(booster.boost(Alone))),
@@ -166,8 +166,8 @@ impl Seat {
         Ok(())
     }
 
-    /// The screen on which a player shows its frames: `screen`, by the thread that the tier has for
-    /// that.
+    /// Returns the screen on which a player shows its frames: `screen`, called by the thread that
+    /// the tier provides for it.
     pub fn screen(&self, screen: Box<dyn Screen + Send>) -> Box<dyn Screen> {
         match self {
             Self::Split(timers, _) => {
@@ -177,13 +177,13 @@ impl Seat {
         }
     }
 
-    /// The work of the tier for the calling thread.
+    /// Returns what the tier has done for the calling thread.
     pub fn done(&self) -> TierStats {
         match self {
             Self::Boost(booster, _) => TierStats::of_booster(booster),
             Self::Split(timers, _) => TierStats::of_split(timers),
             Self::Baton(domain, _) => {
-                // SAFETY: takes nothing and can't fail.
+                // SAFETY: `gettid` takes no arguments and can't fail.
                 let me = unsafe { libc::gettid() } as u32;
                 let status = domain.members().into_iter().find(|member| member.thread == me);
                 status.as_ref().map(TierStats::of_member).unwrap_or_default()
@@ -198,7 +198,7 @@ struct Timers(Split);
 
 impl Aside for Timers {
     fn submit(&self, release_ns: u64, run: Box<dyn FnOnce(u64) + Send>) {
-        // It is not taken back.
+        // The timer is never cancelled.
         let _ = self.0.submit(release_ns, run);
     }
 }

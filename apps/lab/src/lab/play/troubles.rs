@@ -1,4 +1,4 @@
-//! The troubles that keep a program from being on time, as its loop says.
+//! The troubles that keep a program from being on time, as reported by its loop.
 
 use antiphon_coop::event_loop::{Name, Trouble};
 use serde::{Deserialize, Serialize};
@@ -10,18 +10,18 @@ use antiphon_report::words::several;
 /// The worst trouble of a kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worst<N = String> {
-    /// The events that are to blame, where it was worst.
+    /// The events that were to blame in the worst case.
     pub name: N,
-    /// How bad that was, in nanoseconds.
+    /// Extent of the worst case, in nanoseconds.
     pub ns: u64,
-    /// How often it was said.
+    /// Number of reports.
     pub times: u64,
 }
 
-/// All of a program.
+/// All troubles of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Troubles<N = String> {
-    /// Timers alone wanted more than there was; for how long.
+    /// Timers alone wanted more CPU time than there was; for how long.
     pub behind: Option<Worst<N>>,
     /// A callback took longer than a millisecond; how long.
     pub long: Option<Worst<N>>,
@@ -34,7 +34,7 @@ impl<N> Default for Troubles<N> {
 }
 
 impl Troubles<Name> {
-    /// The loop has said so.
+    /// Records a report of the loop.
     pub fn note(&mut self, trouble: Trouble) {
         let (kind, name, ns) = match trouble {
             Trouble::Behind { name, for_ns, .. } => (&mut self.behind, name, for_ns),
@@ -47,7 +47,7 @@ impl Troubles<Name> {
         }
     }
 
-    /// The troubles, for the program that reports them.
+    /// Returns the troubles for the program's report.
     pub fn told(&self) -> Troubles {
         let told = |of: &Option<Worst<Name>>| {
             let of = of.as_ref()?;
@@ -58,8 +58,8 @@ impl Troubles<Name> {
 }
 
 impl Troubles {
-    /// The troubles for people: a line of each player whose timers are behind, and one of what took
-    /// long.
+    /// Describes the troubles for people: one line for each player whose timers are behind, and one
+    /// for callbacks that took long.
     pub fn said<'a>(of: impl Iterator<Item = (usize, &'a Self)> + Clone) -> String {
         let mut text = String::new();
         for (player, Self { behind, .. }) in of.clone() {
@@ -82,7 +82,7 @@ impl Troubles {
         text
     }
 
-    /// The object for scripts.
+    /// Returns the object for scripts.
     pub fn json(&self) -> Value {
         let of = |worst: &Option<Worst>, key: &str| {
             let Worst { name, ns, times } = worst.as_ref()?;

@@ -1,8 +1,8 @@
-//! A file that is being made, which gets its name when it is whole.
+//! A temporary file that gets its final name when it is complete.
 //!
-//! | what ends this process meanwhile | removes what there is |
+//! | what ends this process before that | what removes the file |
 //! |---|---|
-//! | SIGHUP, SIGINT, SIGTERM | the process, before that ends it |
+//! | SIGHUP, SIGINT, SIGTERM | the process, in its signal handler |
 //! | anything else | the next process that makes a file in the same folder: the lock is free |
 
 use std::ffi::{CString, OsStr};
@@ -18,40 +18,40 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 /// The signals that ask a process to end.
 const ENDS: [libc::c_int; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
 
-/// The path of the file that is being made, for the handler.
+/// Path of the temporary file, for the signal handler.
 static PATH: AtomicPtr<libc::c_char> = AtomicPtr::new(null_mut());
 
-/// The file. Dropped, it goes.
+/// A temporary file, which is removed when this is dropped.
 pub struct Unfinished {
     path: PathBuf,
     /// Held for as long as the file is written.
     _lock: File,
-    /// The actions of the signals before.
+    /// Previous actions of the signals.
     before: [libc::sighandler_t; ENDS.len()],
 }
 
 impl Unfinished {
-    /// Makes an empty file for what is to have that name in that folder, and removes what was left
-    /// over there. One at a time.
+    /// Makes an empty file in this folder, to be named `name`, and removes the files that ended
+    /// processes have left there. Only one may exist at a time.
     ///
     /// # Errors
     ///
-    /// There can't be a file.
+    /// If the file can't be made.
     pub fn begin(folder: &Path, name: &str) -> io::Result<Self> {
         sweep(folder);
         let path = folder.join(format!(".{}-{name}", std::process::id()));
         let lock = locked(&path)?;
         let name = CString::new(path.as_os_str().as_bytes())?;
-        // Some bytes for good: a handler that runs just now may be reading them. Release: of them,
-        // for the handler's Acquire.
+        // The path is leaked, because a handler may be reading it. Release: publishes it; pairs
+        // with the handler's Acquire.
         PATH.store(name.into_raw(), Release);
         let before = ENDS.map(|signal| {
             let remove: extern "C" fn(libc::c_int) = remove;
-            // SAFETY: the handler does only what may be done in one.
+            // SAFETY: the handler calls only async-signal-safe functions.
             let before = unsafe { libc::signal(signal, remove as *const () as usize) };
             if before == libc::SIG_IGN {
-                // The process that started this wants it to go on: as `nohup` does.
-                // SAFETY: as it was.
+                // The process that started this one wants it to ignore the signal, as `nohup` does.
+                // SAFETY: restores the previous action.
                 unsafe { libc::signal(signal, before) };
             }
             before
@@ -59,16 +59,16 @@ impl Unfinished {
         Ok(Self { path, _lock: lock, before })
     }
 
-    /// The path of the file until it is whole.
+    /// Returns the path of the file until it is complete.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives the file its name, because it is whole.
+    /// Gives the complete file its final name.
     ///
     /// # Errors
     ///
-    /// It can't be renamed.
+    /// If it can't be renamed.
     pub fn finish(self, to: &Path) -> io::Result<()> {
         fs::rename(&self.path, to)
     }
@@ -77,44 +77,45 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         for (signal, before) in ENDS.into_iter().zip(self.before) {
-            // SAFETY: as it was.
+            // SAFETY: restores the previous action.
             unsafe { libc::signal(signal, before) };
         }
-        // Release: as in `begin`, of nothing.
+        // Release: as in `begin`; null publishes nothing.
         PATH.store(null_mut(), Release);
-        // It may have got its name.
+        // The file may have been renamed.
         let _ = fs::remove_file(&self.path);
     }
 }
 
 extern "C" fn remove(signal: libc::c_int) {
-    // Acquire: of the path, from the Release in `begin`.
+    // Acquire: the path; pairs with the Release in `begin`.
     let path = PATH.load(Acquire);
     if !path.is_null() {
-        // SAFETY: a text that is there for good.
+        // SAFETY: the path is a C string that is never freed.
         unsafe { libc::unlink(path) };
     }
-    // SAFETY: the default action, and the signal again, which is held back until this returns.
+    // SAFETY: sets the default action and raises the signal again, which is blocked until this
+    // returns.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);
     }
 }
 
-/// An empty file, which is locked.
+/// Makes an empty file, and locks it.
 fn locked(path: &Path) -> io::Result<File> {
     loop {
         let file = File::create(path)?;
-        // On a file system without locks no process removes anything.
+        // On a file system without locks, no process removes another's file.
         let _ = file.lock();
-        // Another process may have taken it for one that was left over.
+        // Another process may have taken the file for an abandoned one.
         if is_at(&file, path) {
             return Ok(file);
         }
     }
 }
 
-/// Whether the file has that path still. If it has not, the caller has locked another file, and
+/// Returns whether the file still has this path. If not, the caller has locked another file, and
 /// would remove that of another process.
 fn is_at(file: &File, path: &Path) -> bool {
     let number = |found: io::Result<Metadata>| found.ok().map(|it| (it.dev(), it.ino()));
@@ -122,12 +123,12 @@ fn is_at(file: &File, path: &Path) -> bool {
     there.is_some() && there == number(file.metadata())
 }
 
-/// The process that has begun a file of that name; `None`: it is none of ours.
+/// Returns the process that began a file of this name; `None` if the name is not one of ours.
 fn maker(name: &OsStr) -> Option<u32> {
     name.to_str()?.strip_prefix('.')?.split_once('-')?.0.parse().ok()
 }
 
-/// Removes files of those that have ended.
+/// Removes the files of processes that have ended.
 fn sweep(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_file = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
@@ -135,7 +136,7 @@ fn sweep(folder: &Path) {
         let path = entry.path();
         let Ok(file) = File::open(&path) else { continue };
         if file.try_lock().is_ok() && is_at(&file, &path) {
-            // If it can't be removed, the next one tries again.
+            // If it can't be removed, the next process tries again.
             let _ = fs::remove_file(&path);
         }
     }

@@ -1,4 +1,5 @@
-//! Looks on: starts the programs, sees what they use, hears what they say, and ends them.
+//! Runs the programs of a plan: starts them, measures their usage, reads their reports, and ends
+//! them.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -17,37 +18,36 @@ use crate::compete::stand_aside;
 use crate::compete::usage::Usage;
 use crate::compete::work::{now_ns, sleep_until};
 
-/// The observations of a run.
+/// What was observed of a run.
 pub struct Observed {
-    /// The observations of each program that plays; or how it ended, as words behind its name.
+    /// Results of each program that plays, or how it ended, in words to follow its name.
     pub seen: Vec<Result<Seen, String>>,
-    /// The usage of each program by then, in nanoseconds from the start of the measurement; those
-    /// that play come first.
+    /// Usage of each program up to a time, in nanoseconds from the start of the measurement;
+    /// programs that play come first.
     pub used: Vec<(u64, Vec<Usage>)>,
-    /// The options by which the CPU was shared: those of the run that came first, where that was
-    /// another one.
+    /// Options by which the CPU was shared; if another run was there first, its options.
     pub options: Options,
 }
 
-/// The time from when all programs are ready to their start.
+/// Time from when all programs are ready to their start.
 const BEGIN_NS: u64 = 20_000_000;
-/// How often the programs' use of CPUs is looked at: every `LOOK_S` seconds, or `LOOKS` times if
-/// that is less often.
+/// Interval between readings of the programs' CPU usage: `LOOK_S` seconds, or longer, so that there
+/// are at most `LOOKS` readings.
 const LOOK_S: f64 = 1.0;
 const LOOKS: f64 = 400.0;
-/// How many looks a short run has.
+/// Minimal number of readings of a short run.
 const LEAST_LOOKS: f64 = 10.0;
-/// How long programs may take to say what they saw.
+/// Time limit for programs to report their results.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long it takes to see that a program is stopped, and will not say it.
+/// Interval between checks whether a program is stopped, and so will not report.
 const GLANCE: Duration = Duration::from_millis(200);
 
-/// Runs the programs, and looks on; on the terminal, if it is `live`. A program that ends or stops
-/// while it plays is named beside what the others saw.
+/// Runs the programs and observes them; with `live`, shows them on the terminal. A program that
+/// ends or stops while it plays is named beside the results of the others.
 ///
 /// # Errors
 ///
-/// A program can't be started, or has ended before all began.
+/// If a program can't be started, or has ended before all began.
 pub fn watch(plan: &Plan, live: bool) -> Result<Observed, Failure> {
     stand_aside(&plan.cpus);
     let domains = plan.domains()?;
@@ -84,16 +84,16 @@ pub fn watch(plan: &Plan, live: bool) -> Result<Observed, Failure> {
     }
     let seen = look.all_seen(&programs);
     if look.ended {
-        // The programs have played on until they saw that.
+        // The programs have played on until they noticed the end.
         steps.push((now_ns().saturating_sub(count_ns), used(&programs)));
     }
     Ok(Observed { seen, used: steps, options })
 }
 
-/// Players begin one after the other, so that not all frames are due at once.
+/// Returns the phase of a program; phases differ, so that not all frames are due at once.
 fn phase_ns(plan: &Plan, number: usize) -> u64 {
     match (plan.parts.get(number).map(|part| part.kind), plan.clip(number)) {
-        // It looks no further ahead than to its next step.
+        // A game looks ahead only to its next step.
         (Some(Kind::Game), _) => scale().look_ahead_ns,
         (_, Some(ready)) => ready.clip.frame_ns() * number as u64 / plan.parts.len() as u64,
         _ => 0,
@@ -104,11 +104,11 @@ fn step_ns(seconds: f64) -> u64 {
     (LOOK_S.min(seconds / LEAST_LOOKS).max(seconds / LOOKS) * 1e9) as u64
 }
 
-/// The time of the next look; `None` if the run is over.
+/// Returns the time of the next reading; `None` if the run is over.
 fn next(used: &[(u64, Vec<Usage>)], count_ns: u64, end_ns: u64, step_ns: u64) -> Option<u64> {
     let last_ns = count_ns + used.last().map_or(0, |(at_ns, _)| *at_ns);
     let next_ns = count_ns + used.len() as u64 * step_ns;
-    // A rest that is short is part of the last one.
+    // A short remainder is merged into the last interval.
     let next_ns = if next_ns + step_ns / 2 >= end_ns { end_ns } else { next_ns };
     (last_ns < end_ns).then_some(next_ns)
 }
@@ -117,10 +117,10 @@ fn used(programs: &[Program]) -> Vec<Usage> {
     programs.iter().map(|program| Usage::of(program.id())).collect()
 }
 
-/// A message of the program of that number; without one, the program has ended.
+/// A message of the program of this number; `None` if the program has ended.
 type Heard = (usize, Option<Result<Said, String>>);
 
-/// Hears what each program that plays says, in a thread each.
+/// Receives the messages of each program that plays, with a thread for each.
 fn hear(plan: &Plan, programs: &mut [Program]) -> Result<Receiver<Heard>, Failure> {
     let (tell, told) = channel();
     for (number, program) in programs.iter_mut().take(plan.parts.len()).enumerate() {
@@ -136,25 +136,25 @@ fn hear(plan: &Plan, programs: &mut [Program]) -> Result<Receiver<Heard>, Failur
                     return;
                 }
             }
-            // The receiver is gone where the run is over.
+            // The receiver is gone once the run is over.
             let _ = tell.send((number, None));
         });
     }
     Ok(told)
 }
 
-/// Looks on while programs play.
+/// Observes the programs while they play.
 struct Look {
     said: Receiver<Heard>,
     live: Option<Live>,
     seen: Vec<Option<Result<Seen, String>>>,
-    /// The user wants no more.
+    /// Whether the user has asked to end the run.
     ended: bool,
 }
 
 impl Look {
-    /// Waits until `at_ns`, and returns what programs have used from `count_ns` on, when the
-    /// measurement begins.
+    /// Waits until `at_ns`, and returns the time since `count_ns`, when the measurement begins, and
+    /// the usage of the programs so far.
     fn at(
         &mut self,
         at_ns: u64,
@@ -171,7 +171,7 @@ impl Look {
                 let left = Duration::from_nanos(at_ns.saturating_sub(now_ns()));
                 match self.said.recv_timeout(left) {
                     Ok(heard) => self.note(heard, programs),
-                    // No program has anything to say any more, or not yet.
+                    // No message came in time, or no program will send any.
                     Err(_) => sleep_until(at_ns),
                 }
             }
@@ -183,7 +183,7 @@ impl Look {
         Ok((now_ns().saturating_sub(count_ns), used))
     }
 
-    /// A program has said something, or ended.
+    /// Handles a message of a program, or its end.
     fn note(&mut self, (number, said): Heard, programs: &[Program]) {
         match said {
             Some(Ok(Said::Seen(seen))) => self.seen[number] = Some(Ok(*seen)),
@@ -192,7 +192,7 @@ impl Look {
                     live.hear(number, played);
                 }
             }
-            // It has said all that it had to say, and was killed.
+            // The program has reported its results, and was killed.
             None if self.seen[number].is_some() => {}
             None => self.gone(number, programs[number].end()),
             Some(Err(why)) => self.gone(number, why),
@@ -203,7 +203,7 @@ impl Look {
         self.seen[number].get_or_insert(Err(what));
     }
 
-    /// Waits for what programs saw.
+    /// Waits for the results of all programs.
     fn all_seen(&mut self, programs: &[Program]) -> Vec<Result<Seen, String>> {
         let end = Instant::now() + PATIENCE;
         while self.seen.iter().any(Option::is_none) {
@@ -224,7 +224,8 @@ impl Look {
 }
 
 fn end_early(program: &Program) {
-    // SAFETY: takes numbers. It is a child of ours that was not waited for, so its number is its.
+    // SAFETY: takes numbers. The process is a child that was not waited for, so its id is not
+    // reused.
     unsafe { libc::kill(program.id() as i32, libc::SIGTERM) };
 }
 

@@ -1,4 +1,4 @@
-//! The measurements: which of them are figures, and what those are in a machine file.
+//! The measurements: which of them are valid figures, and their values in a machine file.
 
 use antiphon_report::stats::median;
 
@@ -16,7 +16,7 @@ pub struct Collected {
     pub missing: Vec<Missing>,
 }
 
-/// A number that could not be measured: the file has that of the machine's base.
+/// A number that could not be measured; the file keeps the base machine's.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Missing {
     pub name: String,
@@ -25,19 +25,19 @@ pub struct Missing {
 
 /// Too few windows count for a figure.
 const DISTURBED: &str = "its threads lost their CPUs";
-/// Nothing takes no time. Where the median does, the clock did not see what was to be timed: as of
-/// a waker that is off its CPU when the woken thread looks at its watch.
+/// No operation takes no time. Where the median is 0, the clock missed the operation: for example
+/// if the waker is off its CPU when the woken thread reads the time.
 const TIMELESS: &str = "no time passed in most windows";
-/// Figures that are a difference of two.
+/// The figure is a difference of two, one of which is missing.
 const PARTLESS: &str = "a switch, which it has in it, was not measured";
 
 impl Collected {
     fn enter(&mut self, key: &str, source: String, ns: f64) {
-        // Each operation takes some time: a file refuses 0.
+        // Each operation takes some time, and a file must not contain 0.
         self.entries.push(Entry { key: key.to_owned(), ns: ns.max(0.1), source });
     }
 
-    /// The figure, if it is valid; otherwise notes why it is not.
+    /// Returns the figure if it is valid; otherwise records why it is not.
     fn checked(&mut self, name: &str, figure: Option<Figure>) -> Option<Figure> {
         let why = match figure {
             Some(figure) if figure.median > 0.0 => return Some(figure),
@@ -77,7 +77,7 @@ impl Collected {
         self.idle(system);
     }
 
-    /// A hand-over on one CPU is a wake, a sleep and a switch; the sleep by itself can't be timed.
+    /// A hand-over on one CPU is a wake, a sleep and a switch; the sleep alone can't be timed.
     fn park(&mut self, system: &system::System) {
         let Some(hand_over) = self.checked("os.park", system.hand_over) else { return };
         let Some(switch) = system.switch.filter(|switch| switch.median > 0.0) else {
@@ -95,8 +95,8 @@ impl Collected {
         self.figures.push(("a futex hand-over on one CPU".to_owned(), hand_over));
     }
 
-    /// The wake of a CPU that is not idle is done when the waker's call is; what an idle one takes
-    /// longer is its idle state.
+    /// The wake of a CPU that is not idle ends with the waker's call; the additional time of an
+    /// idle CPU is that of its idle state.
     fn idle(&mut self, system: &system::System) {
         let seen: Vec<_> = system::IDLE_NS.iter().zip(&system.latency).collect();
         for (&idle_ns, latency) in seen {
@@ -104,7 +104,7 @@ impl Collected {
             let Some(latency) = self.checked(&what, *latency) else { continue };
             let deeper = |state: &IdleState| latency.median > 1.2 * state.exit_ns;
             if self.idle.last().is_none_or(deeper) {
-                // Shorter idle times were not looked at: they count as the shortest that was.
+                // Shorter idle times were not measured: they count as the shortest that was.
                 let after_ns = if self.idle.is_empty() { 0.0 } else { idle_ns };
                 let source = agreement(&what, &latency);
                 self.idle.push(IdleState { after_ns, exit_ns: latency.median.max(0.1), source });
@@ -122,7 +122,7 @@ impl Collected {
     }
 }
 
-/// The figure of several pairs; `None` of none.
+/// Combines the figures of several pairs; `None` without pairs.
 fn together(seen: &[Figure]) -> Option<Figure> {
     let of_all = |of: fn(&Figure) -> f64| median(seen.iter().map(of).collect());
     let sum = |of: fn(&Figure) -> usize| seen.iter().map(of).sum();
@@ -135,7 +135,7 @@ fn together(seen: &[Figure]) -> Option<Figure> {
     })
 }
 
-/// `what`, and how far its windows agree.
+/// Returns `what`, and how far its windows agree.
 fn agreement(what: &str, figure: &Figure) -> String {
     let Figure { p25, p75, windows, .. } = figure;
     format!("{what}, {windows} windows, quartiles {p25:.1} and {p75:.1} ns")
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(keys, ["core.look", "os.wake_latency"]);
         let idle: Vec<_> = of.idle.iter().map(|state| (state.after_ns, state.exit_ns)).collect();
         assert_eq!(idle, [(0.0, 3.0), (2e6, 5.0)]);
-        // A machine all the same.
+        // The result must still be a valid machine.
         let Ok(base) = host::text() else { panic!("this machine has none") };
         assert!(host::described(&replaced(&base, &of.entries, &of.idle)).is_ok());
         assert!(host::described(&replaced(&base, &[], &[])).is_ok());

@@ -1,4 +1,4 @@
-//! The costs of one CPU by itself: accesses that hit, looks of a waiter, the fence, the clock.
+//! The costs of a single CPU: accesses that hit the cache, polls of a waiter, the fence, the clock.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -12,23 +12,23 @@ use antiphon_report::failure::Failure;
 
 use crate::pinned::{Figure, Stopwatch, on_each};
 
-/// How often an instruction is repeated in a window: some microseconds.
+/// Repetitions of an instruction in a window, which lasts some microseconds.
 const TURNS: u32 = 1000;
-/// How long a waiter looks in vain in a window, in nanoseconds.
+/// Time that a waiter polls without success in a window, in nanoseconds.
 const WAIT_NS: u32 = 10_000;
 
-/// Nanoseconds of each.
+/// The measured costs, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Core {
-    /// A load that hits, whose result the next one waits for.
+    /// A load that hits the cache, and that the next load depends on.
     pub load: Option<Figure>,
-    /// A read-modify-write that hits.
+    /// A read-modify-write that hits the cache.
     pub atomic: Option<Figure>,
-    /// The time from one look of a spinning waiter to the next.
+    /// Time from one poll of a spinning waiter to the next.
     pub look: Option<Figure>,
-    /// A store and the full fence behind it.
+    /// A store and the full fence after it.
     pub fence: Option<Figure>,
-    /// A reading of the monotonic clock.
+    /// Reading the monotonic clock.
     pub clock: Option<Figure>,
 }
 
@@ -36,7 +36,7 @@ pub struct Core {
 ///
 /// # Errors
 ///
-/// If it can't be used.
+/// If the CPU can't be used.
 pub fn measure(watch: Stopwatch, place: usize, windows: usize) -> Result<Core, Failure> {
     let measured = on_each(&[place], |_| {
         let each = |mut body: &mut dyn FnMut(u32)| {
@@ -60,7 +60,7 @@ pub fn measure(watch: Stopwatch, place: usize, windows: usize) -> Result<Core, F
             look: Figure::of(&(0..windows).map(look).collect::<Vec<_>>()),
             fence: each(&mut |turns| {
                 for turn in 0..turns {
-                    // Fences with nothing in between are one to a compiler.
+                    // A compiler may merge fences with nothing in between.
                     word.store(u64::from(turn), Relaxed);
                     fence(SeqCst);
                 }
@@ -75,25 +75,25 @@ pub fn measure(watch: Stopwatch, place: usize, windows: usize) -> Result<Core, F
     Ok(measured[0])
 }
 
-/// How often a waiter looks at its word in `ns`.
+/// Returns how often a waiter polls its word in `ns` nanoseconds.
 fn looks_in(ns: u32) -> u32 {
     let (word, looks) = (<Linux as Atomics>::U32::ZERO, Cell::new(0));
     let in_vain = |_| {
         looks.set(looks.get() + 1);
         true
     };
-    // It ends by its budget: no other thread knows the word.
+    // The wait ends by its budget: no other thread knows the word.
     let _ = word.spin_while(Relaxed, Budget::ns(ns), in_vain);
     looks.get()
 }
 
-/// A chain: each load is of the place that the one before has said.
+/// A chain of loads: each is from the address that the previous one returned.
 fn loads(turns: u32) {
     let first: Cell<*const ()> = Cell::new(std::ptr::null());
     first.set(first.as_ptr().cast());
     let mut place = black_box(first.as_ptr()).cast_const();
     for _ in 0..turns {
-        // SAFETY: the cell holds its own address, so that is what each load gives again.
+        // SAFETY: the cell holds its own address, so each load returns this address again.
         place = unsafe { place.read_volatile() }.cast();
     }
     black_box(place);

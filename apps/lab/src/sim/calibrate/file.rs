@@ -1,13 +1,13 @@
-//! A machine file with numbers replaced by measured ones.
+//! A machine file whose numbers are replaced by measured ones.
 
 use std::fmt::Write as _;
 
 /// A number of a machine file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// The place of the entry: `core.load`, `level.socket.transfer`.
+    /// Key of the entry: `core.load`, `level.socket.transfer`.
     pub key: String,
-    /// Nanoseconds.
+    /// Value in nanoseconds.
     pub ns: f64,
     /// How it was measured.
     pub source: String,
@@ -16,16 +16,16 @@ pub struct Entry {
 /// An idle state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IdleState {
-    /// A CPU that is idle for so long is in it, in nanoseconds.
+    /// Time after which an idle CPU is in this state, in nanoseconds.
     pub after_ns: f64,
-    /// How long it takes to run again.
+    /// Time to leave the state, in nanoseconds.
     pub exit_ns: f64,
     /// How it was measured.
     pub source: String,
 }
 
-/// `text` with the numbers of `entries`, and with these idle states, if there are any, instead of
-/// its own. What the file need not say and does not is put at the head of its section.
+/// Returns `text` with the numbers of `entries`, and with these idle states, if there are any,
+/// instead of its own. Optional keys that the file lacks are inserted at the head of their section.
 pub fn replaced(text: &str, entries: &[Entry], idle: &[IdleState]) -> String {
     let mut out = String::new();
     let (mut section, mut is_level) = (String::new(), false);
@@ -62,11 +62,11 @@ pub fn replaced(text: &str, entries: &[Entry], idle: &[IdleState]) -> String {
     out
 }
 
-/// The entries whose keys do not stand in their section of `text`.
+/// Returns the entries whose keys are missing in their section of `text`.
 fn missing<'a>(text: &str, entries: &'a [Entry]) -> Vec<&'a Entry> {
     let stands = |entry: &&Entry| {
         let Some((section, key)) = entry.key.rsplit_once('.') else { return true };
-        // Levels say all that there is to say of them.
+        // The sections of levels are always complete.
         let Some(start) = text.find(&format!("\n[{section}]\n")) else { return true };
         let lines = text[start + 1..].lines().skip(1).take_while(|line| !line.starts_with('['));
         lines.into_iter().any(|line| value(line, key).is_some())

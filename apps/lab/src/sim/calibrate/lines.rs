@@ -1,6 +1,6 @@
-//! The cost of a line from one CPU to another: half a round trip of two that exchange a word.
+//! The cost of moving a cache line between two CPUs: half a round trip of a word.
 //!
-//! That is what published core-to-core figures measure, and what a machine file's `transfer` is.
+//! Published core-to-core figures measure the same, and it is a machine file's `transfer`.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -11,25 +11,25 @@ use antiphon_sim::Topology;
 
 use crate::pinned::{Figure, Stopwatch, Switches, on_each};
 
-/// Round trips in a window: some ten microseconds.
+/// Round trips in a window, which lasts some ten microseconds.
 const TRIPS: u64 = 100;
-/// Pairs of each distance at most.
+/// Maximal number of pairs for each distance.
 const PAIRS: usize = 64;
 
-/// Two CPUs and what a line takes between them.
+/// Two CPUs and the cost of a line between them.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair {
-    /// One.
+    /// Place of the first CPU.
     pub from: usize,
-    /// The other.
+    /// Place of the second CPU.
     pub to: usize,
-    /// The class of distance of the topology that they are at.
+    /// Their class of distance in the topology.
     pub class: usize,
-    /// Nanoseconds one way.
+    /// Nanoseconds in one direction.
     pub ns: Option<Figure>,
 }
 
-/// The pairs of `places` to measure: all, or as many of each distance as are enough.
+/// Returns the pairs of `places` to measure: all, or enough of each distance.
 pub fn pairs(topology: &Topology, places: &[usize]) -> Vec<Pair> {
     let mut by_class = vec![Vec::new(); topology.classes().len()];
     for (number, &from) in places.iter().enumerate() {
@@ -45,7 +45,7 @@ pub fn pairs(topology: &Topology, places: &[usize]) -> Vec<Pair> {
     by_class.into_iter().flat_map(some).collect()
 }
 
-/// The word that two CPUs exchange, on lines of its own.
+/// The word that two CPUs exchange, on cache lines that hold nothing else.
 #[repr(align(128))]
 struct Word(AtomicU64);
 
@@ -55,10 +55,10 @@ struct Word(AtomicU64);
 ///
 /// If one of the CPUs can't be used.
 pub fn measure(watch: Stopwatch, pair: &mut Pair, windows: usize) -> Result<(), Failure> {
-    // Even: the first thread's turn; odd: the other's.
+    // Even: the first thread's turn; odd: the second's.
     let word = Word(AtomicU64::new(0));
     let turn = |mine: u64| {
-        // As for the published matrices: by compare-and-swap, which asks for the line to write it.
+        // By compare-and-swap, as in the published matrices; it requests the line for writing.
         while word.0.compare_exchange(mine, mine + 1, Acquire, Relaxed).is_err() {}
     };
     let seen = on_each(&[pair.from, pair.to], |number| {
@@ -66,7 +66,7 @@ pub fn measure(watch: Stopwatch, pair: &mut Pair, windows: usize) -> Result<(), 
         let mut mine = number as u64;
         for _ in 0..windows {
             let before = Switches::now();
-            // The other may still be in its call: not counted.
+            // The other thread may still be starting: this turn is not counted.
             turn(mine);
             let begin = ticks();
             for trip in 1..=TRIPS {
@@ -78,7 +78,7 @@ pub fn measure(watch: Stopwatch, pair: &mut Pair, windows: usize) -> Result<(), 
         }
         seen
     })?;
-    // Windows of both are the same round trips: a thread that was disturbed delayed the other.
+    // Both threads' windows are the same round trips: a disturbed thread delays the other.
     let both: Vec<_> =
         seen[0].iter().zip(&seen[1]).map(|(one, other)| one.and(*other).and(*one)).collect();
     pair.ns = Figure::of(&both);

@@ -2,13 +2,13 @@
 //!
 //! | module | has |
 //! |---|---|
-//! | [`core`] | what a CPU does by itself |
-//! | [`lines`] | what a line costs from one CPU to another |
-//! | [`system`] | what the operating system takes |
-//! | [`collected`] | which of that are figures, and what they are in a machine file |
+//! | [`core`] | costs of a single CPU |
+//! | [`lines`] | cost of a cache line between two CPUs |
+//! | [`system`] | costs of the operating system |
+//! | [`collected`] | which of these are valid, and their values in a machine file |
 //! | [`file`] | a machine file with numbers replaced |
 //!
-//! Only latencies are measured, never a lock: a machine must not be fitted to what it is to
+//! Only latencies are measured, never a lock: a machine must not be fitted to what it should
 //! predict. Each figure is the median of short windows; those in which a thread lost its CPU are
 //! dropped.
 
@@ -57,9 +57,9 @@ pub struct Arguments {
     json: bool,
 }
 
-/// The measurements, and their file.
+/// The measurements, and the resulting file.
 pub struct Calibrated {
-    /// The machine file.
+    /// Text of the machine file.
     pub text: String,
     figures: Vec<(String, Figure)>,
     pairs: Vec<Pair>,
@@ -67,22 +67,23 @@ pub struct Calibrated {
 }
 
 impl Calibrated {
-    /// The machine.
+    /// Parses the machine.
     ///
     /// # Errors
     ///
-    /// If the file is wrong, which it must not be.
+    /// If the file is invalid, which is a defect.
     pub fn described(&self) -> Result<Description, Failure> {
         host::described(&self.text)
     }
 
-    /// Whether something was measured on a machine that was not quiet, or could not be.
+    /// Returns whether the machine was not quiet during a measurement, or something could not be
+    /// measured.
     pub fn is_noisy(&self) -> bool {
         !self.missing.is_empty() || self.figures.iter().any(|(_, figure)| figure.is_noisy())
     }
 }
 
-/// Measures, writes the file, and prints what is in it.
+/// Measures, writes the file, and prints its contents.
 ///
 /// # Errors
 ///
@@ -148,8 +149,8 @@ pub fn calibrate(quick: bool) -> Result<Calibrated, Failure> {
     Ok(Calibrated { text, figures: of.figures, pairs, missing: of.missing })
 }
 
-/// The cost of a line from one CPU to another now, in nanoseconds; `None` if the measurement was
-/// disturbed.
+/// Returns the current cost of a line between two CPUs, in nanoseconds; `None` if the measurement
+/// was disturbed.
 ///
 /// # Errors
 ///

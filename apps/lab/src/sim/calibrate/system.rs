@@ -1,4 +1,4 @@
-//! The costs of the operating system: switching, sleeping, waking, fencing others.
+//! The costs of the operating system: switches, sleeps, wakes, and fences on other CPUs.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -9,41 +9,41 @@ use antiphon_report::failure::Failure;
 
 use crate::pinned::{Figure, Stopwatch, Switches, on_each};
 
-/// How long CPUs are idle before they are woken, in nanoseconds.
+/// Idle times of CPUs before they are woken, in nanoseconds.
 pub const IDLE_NS: [f64; 4] = [20e3, 100e3, 500e3, 2e6];
 
-/// Nanoseconds of each.
+/// The measured costs, in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct System {
-    /// The time from one thread of a CPU to another.
+    /// Time to switch from one thread of a CPU to another.
     pub switch: Option<Figure>,
     /// A yield of a thread whose CPU no other thread wants.
     pub lone_yield: Option<Figure>,
-    /// A hand-over by two calls of the futex, between threads of one CPU: a wake, a sleep, a
-    /// switch.
+    /// A hand-over by two futex calls between threads of one CPU: a wake, a sleep and a switch.
     pub hand_over: Option<Figure>,
-    /// A sleep that is refused: the call by itself.
+    /// A refused sleep: the cost of the call alone.
     pub refused: Option<Figure>,
-    /// The cost of a wake for the waker.
+    /// The cost of a wake to the waker.
     pub wake: Option<Figure>,
-    /// The time from the wake's return to the woken thread, by how long its CPU was idle.
+    /// Time from the wake's return to the woken thread's first instruction, by the idle time of its
+    /// CPU.
     pub latency: Vec<Option<Figure>>,
-    /// How long a thread keeps a CPU that another wants.
+    /// Time for which a thread keeps a CPU that another thread wants.
     pub slice: Option<Figure>,
-    /// A heavy fence, for each running CPU.
+    /// A heavy fence, per running CPU.
     pub membarrier: Option<Figure>,
 }
 
 fn futex(word: &AtomicU32, operation: i32, value: u32) -> i64 {
     let operation = operation | libc::FUTEX_PRIVATE_FLAG;
     let none = std::ptr::null::<libc::timespec>();
-    // SAFETY: the word outlives the call, which only reads it; no time, no second word.
+    // SAFETY: the word outlives the call, which only reads it; no timeout or second word is passed.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, none) }
 }
 
-/// Sleeps until `word` is something else.
+/// Sleeps while `word` is `value`.
 fn sleep_while(word: &AtomicU32, value: u32) {
-    // Acquire: pairs with the release of the thread that changes it.
+    // Acquire: pairs with the Release of the thread that changes the word.
     while word.load(Acquire) == value {
         futex(word, libc::FUTEX_WAIT, value);
     }
@@ -57,14 +57,14 @@ fn wake(word: &AtomicU32) -> bool {
 ///
 /// # Errors
 ///
-/// If one can't be used.
+/// If one of the CPUs can't be used.
 pub fn measure(watch: Stopwatch, places: &[usize], windows: usize) -> Result<System, Failure> {
     let here = places[0];
     let mut system = System {
         switch: switch(watch, here, windows)?,
         hand_over: hand_over(watch, here, windows)?,
         lone_yield: calls(watch, here, windows, |_| std::thread::yield_now())?,
-        // No thread changes the word: a sleep while it is something else is refused.
+        // No thread changes the word, so a sleep that expects another value is refused.
         refused: calls(watch, here, windows, |word| _ = futex(word, libc::FUTEX_WAIT, 1))?,
         slice: slice(watch, here, windows)?,
         membarrier: membarrier(watch, places, windows)?,
@@ -81,7 +81,7 @@ pub fn measure(watch: Stopwatch, places: &[usize], windows: usize) -> Result<Sys
     Ok(system)
 }
 
-/// Two threads of one CPU that yield to each other. The kernel says how often they switched.
+/// Two threads of one CPU yield to each other. The kernel counts the switches.
 fn switch(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Figure>, Failure> {
     const YIELDS: u32 = 50;
     let stop = AtomicBool::new(false);
@@ -99,8 +99,8 @@ fn switch(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Figur
             }
             let ns = watch.ns(begin, ticks());
             let switches = Switches::now().preempted - before.preempted;
-            // Away and back again is two switches. A yield that no other thread takes is none; few
-            // of those are fine.
+            // Away and back again is two switches. A yield without a taker does not switch; a few
+            // of these are acceptable.
             (switches > YIELDS as u64 / 2).then(|| ns / (2 * switches) as f64)
         };
         let seen: Vec<_> = (0..windows).map(window).collect();
@@ -110,7 +110,7 @@ fn switch(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Figur
     Ok(Figure::of(&seen[0]))
 }
 
-/// Two threads of one CPU that wake each other and sleep.
+/// Two threads of one CPU wake each other and sleep.
 fn hand_over(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Figure>, Failure> {
     const TRIPS: u32 = 20;
     let turn = AtomicU32::new(0);
@@ -118,7 +118,7 @@ fn hand_over(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Fi
         let me = number as u32;
         let trip = || {
             sleep_while(&turn, 1 - me);
-            // Release: pairs with the acquire in `sleep_while`.
+            // Release: pairs with the Acquire in `sleep_while`.
             turn.store(1 - me, Release);
             wake(&turn);
         };
@@ -132,7 +132,7 @@ fn hand_over(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Fi
     Ok(Figure::of(&seen[0]))
 }
 
-/// One thread that calls the system; what that is given is 0.
+/// One thread repeats a system call; the word that it passes is 0.
 fn calls(
     watch: Stopwatch,
     place: usize,
@@ -151,8 +151,8 @@ fn calls(
     Ok(Figure::of(&seen[0]))
 }
 
-/// A thread sleeps for `idle_ns` on another CPU, and is woken: what that costs the waker, and how
-/// long it takes from then on.
+/// A thread sleeps for `idle_ns` on another CPU, and is woken. Returns the cost to the waker, and
+/// the latency from then on.
 fn wakes(
     watch: Stopwatch,
     (waker, sleeper): (usize, usize),
@@ -174,14 +174,14 @@ fn wakes(
     Ok((of(|one| one.0), of(|one| one.1)))
 }
 
-/// One thread that sleeps and one that wakes it, round by round.
+/// A thread that sleeps, and one that wakes it, in rounds.
 #[derive(Default)]
 struct Wakes {
-    /// The sleeper's last round.
+    /// Last round of the sleeper.
     sleeps: AtomicU32,
-    /// The waker's last round.
+    /// Last round of the waker.
     woken: AtomicU32,
-    /// The time when the sleeper was back, in ticks; 0 while it is not.
+    /// Time at which the sleeper was back, in ticks; 0 before.
     back: AtomicU64,
 }
 
@@ -192,10 +192,10 @@ impl Wakes {
         self.back.store(ticks().max(1), Release);
     }
 
-    /// The cost of the wake, and the time that it then took. `None` if no thread slept, or this
+    /// Returns the cost of the wake, and the latency after it. `None` if no thread slept, or this
     /// thread lost its CPU.
     fn wake(&self, watch: Stopwatch, round: u32, idle_ns: f64) -> Option<(f64, f64)> {
-        // Acquire: pairs with the releases of the sleeper, here and below.
+        // Acquire: pairs with the Releases of the sleeper, here and below.
         while self.sleeps.load(Acquire) != round + 1 {
             std::hint::spin_loop();
         }
@@ -206,7 +206,7 @@ impl Wakes {
         self.back.store(0, Relaxed);
         let before = Switches::now();
         let begin = ticks();
-        // Release: pairs with `sleep_while`; the cleared `back` goes before.
+        // Release: pairs with `sleep_while`; the cleared `back` is ordered before.
         self.woken.store(round + 1, Release);
         let slept = wake(&self.woken);
         let end = ticks();
@@ -221,7 +221,7 @@ impl Wakes {
     }
 }
 
-/// Two threads of one CPU that compute: each sees a gap while the other has it.
+/// Two threads of one CPU compute: each sees a gap while the other runs.
 fn slice(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Figure>, Failure> {
     /// Shorter gaps are interrupts.
     const GAP_NS: f64 = 200e3;
@@ -242,7 +242,7 @@ fn slice(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Figure
     Ok(Figure::of(&seen.concat()))
 }
 
-/// A heavy fence while all of `places` run threads of this process.
+/// Measures a heavy fence while threads of this process run on all of `places`.
 fn membarrier(
     watch: Stopwatch,
     places: &[usize],
@@ -250,7 +250,7 @@ fn membarrier(
 ) -> Result<Option<Figure>, Failure> {
     const REGISTER: i32 = libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
     const FENCE: i32 = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
-    // SAFETY: takes no pointers.
+    // SAFETY: the call takes no pointers.
     let command = |command: i32| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } == 0;
     if !command(REGISTER) {
         return Ok(None);

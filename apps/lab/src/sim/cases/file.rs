@@ -1,18 +1,18 @@
-//! will-it-scale's `lock1` and `lock2`: threads of one process that lock a byte of a file and
-//! unlock it, by two calls, each of which that benchmark counts as an operation.
+//! will-it-scale's `lock1` and `lock2`: threads of one process lock a byte of a file and unlock it,
+//! by two calls, each of which that benchmark counts as an operation.
 //!
 //! Sources: `tests/lock1.c` and `tests/lock2.c` of will-it-scale; `fs/locks.c` of Linux 5.9, the
-//! kernel of CNA's published tables. What a call does with the locks that all threads share:
+//! kernel of CNA's published tables. How a call uses the locks that all threads share:
 //!
 //! | | the file's list of locks (`flc_lock`) | the table of descriptors (`file_lock`) |
 //! |---|---|---|
-//! | locking, nothing there | puts its entry in | has a look |
-//! | locking, an entry there | finds it: one process is one owner, so that is all | has a look |
-//! | unlocking, an entry there | takes it out, and out of the list of the CPU that put it in | |
+//! | locking, nothing there | inserts its entry | reads |
+//! | locking, an entry there | finds it: one process is one owner, so that is all | reads |
+//! | unlocking, an entry there | removes it, also from the list of the CPU that inserted it | |
 //! | unlocking, nothing there | finds the list empty | |
 //!
 //! Threads come in any order, so each of the four is a quarter of all. An entry has 216 bytes, of
-//! which three lines are looked at: its links, its owner, its range. The list's head is declared
+//! which three lines are accessed: its links, its owner, its range. The list's head is declared
 //! behind the lock's word.
 
 use antiphon_replay::locks::Sections;
@@ -20,37 +20,37 @@ use antiphon_sim::Access;
 
 use super::hand::Hand;
 
-/// The file's list of locks, which is `lock2`'s.
+/// Index of the file's list of locks, for `lock2`.
 const LIST: usize = 0;
-/// Its locks: that, and the table of descriptors.
+/// Number of locks of `lock2`: the list, and the table of descriptors.
 pub const LOCK2: usize = 2;
 
-/// The lines of a thread's own data for its entry, and for the list of its CPU.
+/// Lines of a thread's own data: for its entry, and for the list of its CPU.
 const ENTRY: std::ops::Range<usize> = 0..3;
 const OF_CPU: std::ops::Range<usize> = 3..4;
 
-/// The time that the section on the list computes, beside its lines: an estimate.
+/// Computing time of the section on the list, beside its lines, in nanoseconds: an estimate.
 const SECTION_NS: u64 = 40;
 
-/// The time of a call of one thread beside the sections, so that it comes to the published 625 ns.
+/// Time of a single thread's call outside the sections, so that a call takes the published 625 ns.
 fn away<L: Sections + ?Sized>(hand: &Hand<L>) {
     hand.done();
     hand.away(280, 560);
 }
 
-/// Whether the descriptor still is the file's: of the table, one line is looked at.
+/// Checks that the descriptor still belongs to the file: one line of the table is read.
 fn looks_up<L: Sections + ?Sized>(hand: &Hand<L>, table: usize) {
     hand.under(table, || hand.looks(table, 1, 10));
 }
 
-/// Each thread has a file of its own; what they share is the table of descriptors.
+/// Each thread has its own file; the threads share only the table of descriptors.
 pub fn lock1<L: Sections + ?Sized>(hand: &Hand<L>) {
     looks_up(hand, 0);
     away(hand);
     away(hand);
 }
 
-/// All have one file.
+/// All threads lock one file.
 pub fn lock2<L: Sections + ?Sized>(hand: &Hand<L>) {
     locks(hand);
     looks_up(hand, LIST + 1);
@@ -93,8 +93,8 @@ fn unlocks<L: Sections + ?Sized>(hand: &Hand<L>) {
     });
 }
 
-/// Both calls have an entry ready before they take the lock. It is the thread's own here, where
-/// the kernel's allocator would give a thread that took one out that one next.
+/// Both calls have an entry ready before they take the lock. Here it is the thread's own, where the
+/// kernel's allocator would next give a thread the entry that it took out.
 fn readies<L: Sections + ?Sized>(hand: &Hand<L>) {
     hand.brought(hand.thread(), ENTRY, Access::Write);
 }

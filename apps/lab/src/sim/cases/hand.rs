@@ -1,7 +1,7 @@
-//! A simulated thread at work on the locks of a case, and what is written down of it.
+//! A simulated thread that works on the locks of a case, and the record of its work.
 //!
-//! Nothing here costs simulated time but what says so. No borrow of a tally is held across
-//! anything that does: other simulated threads run there.
+//! Only operations that say so take simulated time. No borrow of a tally is held across one of
+//! these, because other simulated threads run meanwhile.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -14,10 +14,10 @@ use antiphon_sim::{Access, OwnLine, Sim, count, now, think, touch, up_since, wor
 use antiphon_sync::nap::nap;
 use antiphon_trace::{Event, What};
 
-/// The most lines of the data under a lock.
+/// Maximal number of lines of the data under a lock.
 pub const LINES: usize = 16;
 const WORDS: usize = 64 / size_of::<u64>();
-/// The number of lines that a thread brings along.
+/// Number of lines of a thread's own data.
 const BROUGHT: usize = 4;
 
 /// A lock and the data under it.
@@ -35,51 +35,51 @@ struct Place<L: ?Sized> {
 struct Release {
     at_ns: u64,
     socket: u32,
-    /// A thread waited for it.
+    /// Whether a thread was waiting for the lock.
     awaited: bool,
 }
 
 /// The record of all threads.
 #[derive(Default)]
 pub struct Tally {
-    /// Operations that came to their end, also behind the limit.
+    /// Completed operations, including those after the limit.
     pub operations: Cell<u64>,
-    /// How long each acquisition took.
+    /// Time of acquisitions.
     pub waits: RefCell<Histogram>,
-    /// Acquisitions for writing of a lock that had an owner before.
+    /// Exclusive acquisitions of a lock that had an owner before.
     pub acquisitions: Cell<u64>,
-    /// Acquisitions among these whose last owner was on the same socket.
+    /// Acquisitions among `acquisitions` whose last owner was on the same socket.
     pub kept: Cell<u64>,
-    /// Hand-overs: acquisitions among these for which a thread had waited when the lock was given
-    /// back.
+    /// Hand-overs: acquisitions among `acquisitions` for which a thread was waiting when the lock
+    /// was released.
     pub handovers: Cell<u64>,
-    /// The time in which such a lock had no owner.
+    /// Total time in which such a lock had no owner.
     pub handover_ns: Cell<u64>,
-    /// Hand-overs to a thread that slept when the lock was given back: its wake is on the critical
-    /// path.
+    /// Hand-overs to a thread that slept when the lock was released, so that its wake-up is on the
+    /// critical path.
     pub wakes: Cell<u64>,
-    /// The owners of the first lock, in order, until the limit.
+    /// Owners of the first lock, in order, until the limit.
     pub admissions: RefCell<Vec<u32>>,
-    /// Tries that failed.
+    /// Number of failed attempts to lock.
     pub failed: Cell<u64>,
-    /// The events of each thread, where they are wanted.
+    /// Events of each thread, if they are recorded.
     pub events: Option<RefCell<Vec<Vec<Event>>>>,
 }
 
-/// The locks of a case, with what all threads share.
+/// The locks of a case, with the state that all threads share.
 pub struct Site<L: ?Sized> {
     places: Vec<Place<L>>,
     brought: Vec<OwnLine<[u64; BROUGHT * WORDS]>>,
     cpus: usize,
     limit_ns: u64,
-    /// Threads that are not over, but for servers.
+    /// Number of threads that have not finished, without servers.
     at_work: Cell<usize>,
     pub tally: Tally,
 }
 
 impl<L: Sections + ?Sized> Site<L> {
-    /// `threads` threads at `locks`, servers not counted, on a machine of `cpus` CPUs, until
-    /// `limit_ns`. `records`: what the threads do is written down event by event.
+    /// Makes the site of `threads` threads (without servers) at `locks`, on a machine of `cpus`
+    /// CPUs, until `limit_ns`. With `records`, each event of the threads is recorded.
     pub fn new(
         locks: Vec<Box<L>>,
         threads: usize,
@@ -103,12 +103,12 @@ impl<L: Sections + ?Sized> Site<L> {
         Self { places, brought, cpus, limit_ns, at_work, tally }
     }
 
-    /// Runs the sections of others under a lock, until all threads are over.
+    /// Runs other threads' sections under a lock, until all threads have finished.
     pub fn serve(&self, lock: usize) {
         self.places[lock].lock.serve();
     }
 
-    /// Says that a thread is over. The last one lets the servers go.
+    /// Called when a thread has finished. The last one stops the servers.
     pub fn leave(&self) {
         self.at_work.set(self.at_work.get() - 1);
         if self.at_work.get() == 0 {
@@ -117,30 +117,30 @@ impl<L: Sections + ?Sized> Site<L> {
     }
 }
 
-/// One thread.
+/// A thread of a case.
 pub struct Hand<L: ?Sized = dyn Simulated> {
     site: Rc<Site<L>>,
     thread: u32,
 }
 
 impl<L: Sections + ?Sized> Hand<L> {
-    /// Thread `thread` at `site`.
+    /// Makes thread `thread` at `site`.
     pub fn new(site: Rc<Site<L>>, thread: usize) -> Self {
         Self { site, thread: thread as u32 }
     }
 
-    /// How many CPUs the machine has.
+    /// Returns the number of CPUs of the machine.
     pub fn cpus(&self) -> usize {
         self.site.cpus
     }
 
-    /// How many locks there are.
+    /// Returns the number of locks.
     pub fn locks(&self) -> usize {
         self.site.places.len()
     }
 
-    /// Runs a critical section under a lock, in whichever thread, and waits for that. This thread
-    /// counts as the owner meanwhile.
+    /// Runs a critical section under a lock, possibly in another thread, and waits for it. This
+    /// thread counts as the owner meanwhile.
     pub fn under(&self, lock: usize, section: impl Fn()) {
         let place = &self.site.places[lock];
         let since_ns = now();
@@ -154,24 +154,26 @@ impl<L: Sections + ?Sized> Hand<L> {
         });
     }
 
-    /// The critical section under a lock: it writes that many lines and computes. Takes its time.
+    /// The work of a critical section: writes `lines` lines under the lock, and computes. Takes
+    /// simulated time.
     pub fn writes(&self, lock: usize, lines: usize, ns: u64) {
         self.touches(lock, lines, Access::Write);
         work(ns);
     }
 
-    /// The same as [`writes`](Self::writes), but it only reads the lines.
+    /// Like [`writes`](Self::writes), but only reads the lines.
     pub fn looks(&self, lock: usize, lines: usize, ns: u64) {
         self.touches(lock, lines, Access::Read);
         work(ns);
     }
 
-    /// The number of this thread.
+    /// Returns the number of this thread.
     pub fn thread(&self) -> u32 {
         self.thread
     }
 
-    /// Accesses what is declared behind a lock, on the same line if it has room. Takes its time.
+    /// Accesses the data behind a lock, which is on the same line if there is room. Takes simulated
+    /// time.
     pub fn beside(&self, lock: usize, access: Access) {
         self.site.places[lock].lock.beside(access);
     }
@@ -186,30 +188,30 @@ impl<L: Sections + ?Sized> Hand<L> {
         work(ns);
     }
 
-    /// The thread whose entry is in the list that a lock keeps, if any is. Only the owner of the
+    /// The thread whose entry is in the list that a lock protects, if any. Only the owner of the
     /// lock may change it.
     pub fn entry(&self, lock: usize) -> &Cell<Option<u32>> {
         &self.site.places[lock].entry
     }
 
-    /// Accesses some of the lines that a thread has brought along. Takes its time.
+    /// Accesses some of the own lines of thread `by`. Takes simulated time.
     pub fn brought(&self, by: u32, lines: Range<usize>, access: Access) {
         let words = lines.start * WORDS..lines.end * WORDS;
         touch(&self.site.brought[by as usize][words], access);
     }
 
-    /// Stays away from the locks for `ns`, and up to `more_ns` longer.
+    /// Computes without the locks for `ns`, and up to `more_ns` longer.
     pub fn away(&self, ns: u64, more_ns: u64) {
         work(ns);
         think(more_ns);
     }
 
-    /// A number below `below`, at random.
+    /// Returns a random number below `below`.
     pub fn any(&self, below: usize) -> usize {
         Sim::random() as usize % below
     }
 
-    /// Ends an operation.
+    /// Completes an operation.
     pub fn done(&self) {
         bump(&self.site.tally.operations, 1);
         count();
@@ -219,7 +221,7 @@ impl<L: Sections + ?Sized> Hand<L> {
         touch(&self.site.places[lock].data[..lines * WORDS], access);
     }
 
-    /// Comes to a lock: and waits, if a writer has it or it is `kept` out by others.
+    /// Records that the thread waits, if a writer has the lock or `kept` is true.
     fn comes(&self, lock: usize, kept: bool) {
         if kept || self.site.places[lock].written.get() {
             self.record(|| What::Waits { lock: lock as u32, site: lock as u32 });
@@ -261,9 +263,9 @@ impl<L: Sections + ?Sized> Hand<L> {
     }
 }
 
-/// Operations of locks that are taken and given back.
+/// Operations of locks that can be acquired and released.
 impl Hand {
-    /// Takes a lock.
+    /// Acquires a lock.
     pub fn take(&self, lock: usize) {
         let place = &self.site.places[lock];
         let since_ns = now();
@@ -274,7 +276,7 @@ impl Hand {
         self.enters(lock, since_ns, false);
     }
 
-    /// Takes a lock if it is free.
+    /// Acquires a lock if it is free.
     pub fn tries(&self, lock: usize) -> bool {
         let since_ns = now();
         let taken = self.site.places[lock].lock.try_lock();
@@ -286,14 +288,14 @@ impl Hand {
         taken
     }
 
-    /// Gives back what was taken.
+    /// Releases a lock.
     pub fn give(&self, lock: usize) {
         self.leaves(lock);
-        // SAFETY: it was taken, as has just been seen; its owner is one thread.
+        // SAFETY: the lock is taken, as `leaves` has checked; its owner is one thread.
         unsafe { self.site.places[lock].lock.unlock() };
     }
 
-    /// Does `section` while others may read too.
+    /// Runs `section` while other readers may hold the lock too.
     pub fn reads(&self, lock: usize, section: impl Fn()) {
         let place = &self.site.places[lock];
         let since_ns = now();
@@ -306,12 +308,12 @@ impl Hand {
         section();
         self.record(|| What::Releases { lock: lock as u32 });
         place.readers.set(place.readers.get() - 1);
-        // SAFETY: read-locked above, by this seat.
+        // SAFETY: read-locked above, with this seat.
         unsafe { place.lock.unlock_read(seat) };
     }
 }
 
-/// A lock's place in the tables of a trace is its number, and so is its site's.
+/// A lock's number is its index in the tables of a trace, and also its site's index.
 fn takes(lock: usize, shared: bool, tried: bool) -> What {
     What::Takes { lock: lock as u32, site: lock as u32, shared, tried }
 }

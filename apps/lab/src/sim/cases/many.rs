@@ -1,4 +1,4 @@
-//! Cases of many locks.
+//! Cases with many locks.
 
 use antiphon_platform::Topology as _;
 use antiphon_replay::locks::Sections;
@@ -6,12 +6,12 @@ use antiphon_sim::{Machine, Sim};
 
 use super::hand::Hand;
 
-/// Locks of the hash table, one for each part of it.
+/// Number of locks of the hash table, one for each bucket.
 pub const BUCKETS: usize = 64;
-/// The lock that a thread holds while it resizes.
+/// Lock that a thread holds while it resizes.
 const RESIZE: usize = 0;
 
-/// The thread that resizes has each part in turn, with all the others kept out of it.
+/// A resizing thread locks each bucket in turn, excluding all others from it.
 pub fn hash(hand: &Hand) {
     let write = |bucket| hand.under(bucket, || hand.writes(bucket, 2, 50));
     match hand.any(100) {
@@ -27,12 +27,12 @@ pub fn hash(hand: &Hand) {
     hand.away(50, 100);
 }
 
-/// Levels of locks: no thread has two of one level.
+/// Levels of locks: no thread holds two of one level.
 pub const DEPTH: usize = 12;
-/// Locks of a level.
+/// Number of locks of a level.
 pub const WIDTH: usize = 16;
 
-/// One lock, and each of the eleven further levels with three chances in eleven: four on average.
+/// One lock, and each of the other eleven levels with a probability of 3/11: four locks on average.
 pub fn nested(hand: &Hand) {
     let mut held = Vec::with_capacity(DEPTH);
     for level in 0..DEPTH {
@@ -50,22 +50,22 @@ pub fn nested(hand: &Hand) {
     hand.away(500, 1_000);
 }
 
-/// The numbers of the locks of [`mail`].
+/// Indices of the locks of [`mail`].
 const PROCESSES: usize = 0;
 const SPOOL: usize = 1;
-/// Exim's spool directories.
+/// Number of Exim's spool directories.
 const DIRECTORIES: usize = 62;
 const MEMORY: usize = SPOOL + DIRECTORIES;
 
-/// One list of processes, one lock for each directory, for the memory of each socket and for the
-/// run queue of each CPU.
+/// Number of locks: one list of processes, and one lock for each directory, each socket's memory
+/// and each CPU's run queue.
 pub fn mail_locks(machine: &Machine) -> usize {
     MEMORY + machine.topology.nodes() as usize + machine.cores() as usize
 }
 
-/// A connection's process and its deliverer are forked and end; pages are had from the socket's
-/// memory; a message is three files that are made in a spool directory and removed; and four times
-/// a thread is woken on a CPU.
+/// A connection's process and its deliverer are forked and end; pages are allocated from the
+/// socket's memory; a message is three files that are created in a spool directory and removed; and
+/// four times a thread is woken on a CPU.
 pub fn mail<L: Sections + ?Sized>(hand: &Hand<L>) {
     let own = MEMORY + Sim::socket().0 as usize;
     let short = |lock: usize, lines: usize, ns: u64, away_ns: u64| {
@@ -84,7 +84,7 @@ pub fn mail<L: Sections + ?Sized>(hand: &Hand<L>) {
         short(directory, 6, 1_500, 1_000);
     }
     for _ in 0..4 {
-        // The run queues come last.
+        // The run queues' locks are the last ones.
         let queue = hand.locks() - 1 - hand.any(hand.cpus());
         short(queue, 2, 100, 500);
     }

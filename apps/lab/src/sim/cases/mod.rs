@@ -1,15 +1,15 @@
-//! The work of simulated threads with locks: the cases of the documents.
+//! Cases of the documents: what simulated threads do with locks.
 //!
-//! Each is an operation, or a round of some, done over and over by every thread.
-//! `docs/simulator.md` says where the sizes are from. None was chosen after a figure was seen that
-//! it leads to; what [`file`] has was put right later, by what the benchmark and Linux do.
+//! Each case is an operation, or a round of some, which every thread repeats. `docs/simulator.md`
+//! gives the sources of the sizes. None was chosen after seeing a figure that it leads to; those of
+//! [`file`] were corrected later, according to the benchmark and Linux.
 //!
 //! | module | has |
 //! |---|---|
-//! | [`hand`] | a thread at work, and what is written down |
+//! | [`hand`] | a thread at work, and the record of it |
 //! | [`one`] | cases of one lock |
-//! | [`file`] | of the locks below a file's |
-//! | [`many`] | cases of many |
+//! | [`file`] | cases of the locks of a file |
+//! | [`many`] | cases of many locks |
 
 mod file;
 mod hand;
@@ -28,24 +28,24 @@ use crate::bench::Family;
 /// A workload.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// The name that `--case` takes.
+    /// Name for `--case`.
     pub name: &'static str,
-    /// The operation in words.
+    /// Description of the operation.
     pub about: &'static str,
-    /// Whether it is for locks that only one has, for readers-writer locks, or both.
+    /// Whether it is for exclusive locks, for readers-writer locks, or both.
     families: &'static [Family],
-    /// How many locks it has on a machine.
+    /// Returns the number of its locks on a machine.
     pub locks: fn(&Machine) -> usize,
-    /// One operation, or the few that make a round.
+    /// The operation, or the few that form a round.
     pub operation: Operation,
 }
 
-/// The demands of an operation on locks.
+/// What an operation requires of locks.
 #[derive(Clone, Copy)]
 pub enum Operation {
-    /// Locks have to run critical sections, none of which is within another.
+    /// Locks must run critical sections, none of which is nested in another.
     Sections(fn(&Hand<dyn Sections>)),
-    /// Locks have to be taken and given back: within one another, on trial, or with other readers.
+    /// Locks must support acquire and release: nested, with try-lock, or with several readers.
     Locks(fn(&Hand)),
 }
 
@@ -53,7 +53,7 @@ const MUTEX: &[Family] = &[Family::Exclusive];
 const SHARED: &[Family] = &[Family::Shared];
 const BOTH: &[Family] = &[Family::Exclusive, Family::Shared];
 
-/// All of them.
+/// All cases.
 const CASES: [Case; 15] = [
     Case {
         name: "create",
@@ -162,17 +162,17 @@ const CASES: [Case; 15] = [
     },
 ];
 
-/// The family of a lock.
+/// Returns the family of a lock.
 pub fn family(lock: &SimLock) -> Family {
     if lock.shared { Family::Shared } else { Family::Exclusive }
 }
 
-/// The cases for locks of a family.
+/// Returns the cases for locks of a family.
 pub fn of(family: Family) -> impl Iterator<Item = &'static Case> {
     CASES.iter().filter(move |case| case.families.contains(&family))
 }
 
-/// The case of that name.
+/// Returns the case of this name.
 pub fn named(name: &str) -> Option<&'static Case> {
     CASES.iter().find(|case| case.name == name)
 }

@@ -1,7 +1,7 @@
-//! Cases of one lock.
+//! Cases with one lock.
 //!
-//! Times are in nanoseconds; a thread that is away is so for a time that is uniformly distributed,
-//! so it does not fall into step with others.
+//! Times are in nanoseconds; a thread is away for a uniformly distributed time, so that it does not
+//! fall into step with others.
 
 use antiphon_replay::locks::Sections;
 
@@ -29,8 +29,8 @@ pub fn mixed(hand: &Hand) {
     if hand.any(10) == 0 { create(hand) } else { enumerate(hand) }
 }
 
-/// The map of a process: its tree and counters are four lines. A fault clears its page while it
-/// reads the map.
+/// The memory map of a process: its tree and counters are four lines. A page fault clears its page
+/// while it read-locks the map.
 pub fn mmap(hand: &Hand) {
     if hand.any(32) == 0 {
         hand.under(LOCK, || hand.writes(LOCK, 4, 1_000));
@@ -41,7 +41,7 @@ pub fn mmap(hand: &Hand) {
     hand.away(200, 400);
 }
 
-/// References to the tables and the version are taken, and given back after the search.
+/// References to the tables and the version are taken before the search, and dropped after it.
 pub fn leveldb<L: Sections + ?Sized>(hand: &Hand<L>) {
     hand.under(LOCK, || hand.writes(LOCK, 3, 20));
     hand.away(1_250, 500);
@@ -50,7 +50,7 @@ pub fn leveldb<L: Sections + ?Sized>(hand: &Hand<L>) {
     hand.away(100, 200);
 }
 
-/// A long section of an owner that computes. Waiters have nothing to gain from spinning.
+/// A long section of an owner that computes. Waiters gain nothing by spinning.
 fn long<L: Sections + ?Sized>(hand: &Hand<L>, ns: u64) {
     hand.under(LOCK, || hand.writes(LOCK, 1, ns));
     hand.done();

@@ -1,5 +1,5 @@
-//! T1 on simulated machines: a helper on each core, whose rank is above that of all that share
-//! time, lends a loop the one below while it is late.
+//! T1 on simulated machines: on each core, a helper whose rank is above all threads that share time
+//! lends a late loop the rank below its own.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -9,26 +9,26 @@ use antiphon_runtime::coop::boost::{Boosts, Borrower, Helper, Own, Place, Raise,
 use antiphon_runtime::coop::{Alone, Answer, Ask, Cooperate, Options};
 use antiphon_sim::{Sim, ran_ns, set_rank, system_call, waited_ns};
 
-/// Real-time priorities 1 to 3, as [`Urgency::rank`](antiphon_platform::Urgency::rank) has them.
+/// Real-time priorities 1 to 3, encoded as in [`Urgency::rank`](antiphon_platform::Urgency::rank).
 const BEHIND: u8 = 101;
 const RAISED: u8 = 102;
 const HELPER: u8 = 103;
 
-/// The loops of a core, and the helper's part of them.
+/// The loops of a core, and the state of their helper.
 pub struct Core {
     boosts: Boosts<Sim>,
     options: Options,
-    /// Loops that have not ended.
+    /// Number of loops that have not ended.
     open: Cell<usize>,
 }
 
 impl Core {
-    /// The core of `loops` loops.
+    /// Makes a core for `loops` loops.
     pub fn new(loops: usize, options: Options) -> Self {
         Self { boosts: Boosts::new(loops.max(1)), options, open: Cell::new(loops) }
     }
 
-    /// The helper's work, until the last loop has ended.
+    /// Runs the helper, until the last loop has ended.
     pub fn help(&self) {
         if self.open.get() > 0 {
             set_rank(HELPER);
@@ -36,7 +36,7 @@ impl Core {
         }
     }
 
-    /// How often a loop was raised.
+    /// Returns how often a loop was raised.
     pub fn raises(&self) -> u64 {
         self.boosts.total().raises
     }
@@ -65,7 +65,7 @@ impl Raise for System {
     }
 }
 
-/// The accounts of a thread, as it asks for its own.
+/// The CPU accounts of the calling thread.
 struct Myself;
 
 impl Own for Myself {
@@ -82,16 +82,16 @@ impl Own for Myself {
     }
 }
 
-/// A loop that is boosted, and otherwise runs alone.
+/// A loop that is boosted, and otherwise does not cooperate.
 pub struct Boosted {
     core: Rc<Core>,
-    /// Gone when it leaves.
+    /// `None` once the loop has left.
     place: Option<Place>,
     borrower: Borrower<Sim, Myself>,
 }
 
 impl Boosted {
-    /// The calling thread's.
+    /// Makes the state for the calling thread's loop.
     pub fn new(core: &Rc<Core>) -> Self {
         let place = core.boosts.sit(Sim::thread()).expect("a seat for each loop");
         let borrower = Borrower::new(&core.boosts, &place, Myself);

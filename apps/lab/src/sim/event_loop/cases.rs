@@ -1,4 +1,4 @@
-//! The competitors on each core, and the places of players.
+//! The competitors on each core, and the placement of players.
 
 use clap::ValueEnum;
 
@@ -6,15 +6,15 @@ use clap::ValueEnum;
 pub struct Case {
     pub name: &'static str,
     pub about: &'static str,
-    /// All players of a core share one part of it.
+    /// Whether all players of a core share one group's part of it.
     pub one_group: bool,
-    /// One player of each core gives it away too late.
+    /// Whether one player of each core gives the core away too late.
     pub misbehaves: bool,
-    /// Frames a second, if not the usual.
+    /// Frames per second, if not the default.
     pub hz: u64,
-    /// Players on a core, if not as asked.
+    /// Number of players on a core, if not as asked for.
     pub players: Option<usize>,
-    /// How much of a core a player wants on average.
+    /// Share of a core that a player wants on average.
     pub demand: f64,
 }
 
@@ -31,7 +31,7 @@ const EACH: Case = Case {
     demand: DEMAND,
 };
 
-/// The cases, as they are listed.
+/// The cases, in the order of the list.
 pub const CASES: [Case; 5] = [
     EACH,
     Case {
@@ -62,7 +62,7 @@ pub const CASES: [Case; 5] = [
     },
 ];
 
-/// How often a player that misbehaves does.
+/// Probability that a misbehaving player is late.
 pub const MISBEHAVES: f64 = 0.01;
 
 /// The placement of players.

@@ -1,7 +1,7 @@
-//! `--case colours`: one program whose events are of several colours, a loop on each core.
+//! `--case colours`: one program whose events have several colours, with a loop on each core.
 //!
-//! Each colour is a chain: an event that computes, and is called again. All begin on the first
-//! loop; others take whole colours from it. Each loop has a timer of its own, too.
+//! Each colour is a chain: an event that computes, and is called again. All chains begin on the
+//! first loop; other loops steal whole colours from it. Each loop also has a timer.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -20,21 +20,21 @@ use super::bed::Bed;
 use crate::compete::tardiness::Tardiness;
 use crate::sim::report::{row, trace};
 
-/// The name in its rows.
+/// Name of the case in its rows.
 pub const NAME: &str = "colours";
 pub const ABOUT: &str =
     "one program: chains of events of 20 µs, each of a colour, on loops with a timer each ms";
 
-/// The work of an event, and of a timer, and the time from one timer to the next.
+/// Work of an event and of a timer, and the period of timers.
 const EVENT_NS: u64 = 20_000;
 const TIMER_NS: u64 = 5_000;
 const PERIOD_NS: u64 = 1_000_000;
-/// The time at the beginning that does not count.
+/// Time at the beginning that does not count.
 const WARM_NS: u64 = 5_000_000;
-/// More simulated time than any thread is late by.
+/// Simulated time that no run reaches.
 const LONG_NS: u64 = 1_000_000_000_000;
 
-/// A number of colours on a number of cores.
+/// The setting of a run: a number of colours on a number of cores.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
     pub machine: &'a Machine,
@@ -50,13 +50,13 @@ pub struct Row {
     pub colours: usize,
     pub ops_per_s: f64,
     pub tardiness: Tardiness,
-    /// Jain's index of events, over colours.
+    /// Jain's index of events over colours.
     pub jain: f64,
     pub remote_per_op: f64,
     trace: u64,
 }
 
-/// The counts that events keep. They are no part of what is simulated.
+/// The counts that events keep. They take no simulated time.
 struct Tally {
     called: Vec<AtomicU64>,
     open: AtomicU64,
@@ -65,10 +65,10 @@ struct Tally {
 }
 
 impl Tally {
-    /// A chain, until it is over; the last one stops all loops.
+    /// Submits the chain of a colour; when the last chain ends, it stops all loops.
     fn submit(tally: &Arc<Self>, all: &Colours<Bed>, number: usize, loops: usize) {
         let (tally, events) = (tally.clone(), all.clone());
-        // A multiple: all begin on the first loop.
+        // A multiple, so that all chains begin on the first loop.
         let colour = (number * loops) as u64;
         all.submit_in_steps(colour, 0, move |_| {
             work(EVENT_NS);
@@ -87,13 +87,13 @@ impl Tally {
     }
 }
 
-/// Runs the loop of a core. Returns how late its timers were.
+/// Runs the loop of a core. Returns the tardiness of its timers.
 fn serve(tally: &Arc<Tally>, all: &Colours<Bed>, number: usize, loops: usize) -> Vec<u64> {
     let mut events = EventLoop::new(Bed::new(), Options::default());
     all.join(number, &mut events);
     let late = Rc::new(RefCell::new(Vec::new()));
     let (noted, count_ns) = (late.clone(), tally.count_ns);
-    // Apart from each other's.
+    // The timers of different loops are out of phase.
     let first_ns = PERIOD_NS * (number as u64 + 1) / loops as u64;
     events.submit(Event::timer_in_steps(first_ns, move |context| {
         let release_ns = context.release_ns().unwrap_or_default();
@@ -106,23 +106,23 @@ fn serve(tally: &Arc<Tally>, all: &Colours<Bed>, number: usize, loops: usize) ->
     if number == 0 {
         (0..tally.called.len()).for_each(|colour| Tally::submit(tally, all, colour, loops));
     }
-    // It is stopped.
+    // The loop ends because it is stopped.
     let _ = events.run();
     drop(events);
     late.take()
 }
 
 impl Row {
-    /// Simulates it.
+    /// Simulates this setting.
     ///
     /// # Errors
     ///
-    /// If all wait for each other.
+    /// If the threads deadlock.
     pub fn of(setting: &Setting<'_>) -> Result<Self, Failure> {
         simulate(setting).map_err(|stuck| Failure::measured(format!("{NAME}: {stuck}")))
     }
 
-    /// The object for scripts.
+    /// Returns the object for scripts.
     pub fn object(&self, machine: &Machine) -> Value {
         let keys = json!({
             "case": NAME, "colours": self.colours, "ops_per_s": self.ops_per_s,
@@ -169,7 +169,7 @@ events/s   called; the rest is as above: of timers, and Jain's index of events o
 far        lines from another socket, an event
 ";
 
-/// The table for people.
+/// Returns the table for people.
 pub fn text(rows: &[Row], colour: bool) -> String {
     let heads = [">cores", ">colours", ">events/s", ">p50", ">p99", ">max", ">jain", ">far"];
     let mut table = Table::new(&heads);

@@ -1,5 +1,5 @@
-//! Domains on simulated machines: a page each core, whose members hand that to each other; and
-//! members that move to another core.
+//! Domains on simulated machines: a page for each core, whose members pass its token to each other;
+//! and members that move to another core.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use antiphon_sim::{Access, OwnLine, Sim, move_to, now, ran_ns, sleeps, system_ca
 
 type Member = Baton<Sim, Rc<Page<Sim>>, System>;
 
-/// The simulated kernel's answers about its threads, each for a call of the system.
+/// The simulated kernel's answers about its threads; each takes a system call.
 pub struct System;
 
 impl Accounts for System {
@@ -31,16 +31,16 @@ impl Accounts for System {
 /// The domains of a machine.
 pub struct Pages {
     pages: Vec<Rc<Page<Sim>>>,
-    /// How many members each has, on a line that all share.
+    /// Number of members of each domain, on a line that all share.
     spread: OwnLine<RefCell<Domains>>,
     pub moves: Cell<u64>,
 }
 
-/// No member moves twice in less than that.
+/// Minimal time between two moves of a member.
 const REST_NS: u64 = 50_000_000;
 
 impl Pages {
-    /// Pages without members; `spread` says how many members each core is to have.
+    /// Makes pages without members; `spread` gives the number of members that each core will have.
     pub fn new(spread: Domains, cores: usize, options: Options) -> Self {
         let page = |_| {
             let page = Page::NEW;
@@ -51,7 +51,7 @@ impl Pages {
         Self { pages, spread: OwnLine(RefCell::new(spread)), moves: Cell::new(0) }
     }
 
-    /// How often a member was given a core.
+    /// Returns how often a member was given a core.
     pub fn turns(&self) -> u64 {
         self.pages.iter().map(|page| page.turns()).sum()
     }
@@ -62,31 +62,31 @@ impl Pages {
     }
 }
 
-/// A member, of a core at a time.
+/// A member, which is on one core at a time.
 pub struct Membership {
     pages: Rc<Pages>,
     core: usize,
     group: Group,
     member: Option<Member>,
-    /// The time from which it may move; `None`: never.
+    /// Time from which it may move; `None` if it never moves.
     moves_at_ns: Option<u64>,
 }
 
 impl Membership {
-    /// The calling thread joins the domain of the core on which it runs.
+    /// Makes the calling thread a member of the domain of the core that it runs on.
     pub fn new(pages: &Rc<Pages>, core: usize, group: Group, moves: bool) -> Self {
         let member = Some(pages.join(core, group));
         let pages = pages.clone();
         Self { pages, core, group, member, moves_at_ns: moves.then(|| now() + REST_NS) }
     }
 
-    /// Goes where there are fewer, if it is time for that and there is such a core.
+    /// Moves to a core with fewer members, if it is time for that and there is such a core.
     fn settle(&mut self) {
         if self.moves_at_ns.is_none_or(|at_ns| now() < at_ns) {
             return;
         }
         self.moves_at_ns = Some(now() + REST_NS);
-        // The line comes, and is written if there is a better place.
+        // The line is fetched, and written if there is a better core.
         touch(&*self.pages.spread, Access::Read);
         let to = self.pages.spread.borrow_mut().better(self.core, u64::from(WEIGHT));
         let Some(to) = to else { return };

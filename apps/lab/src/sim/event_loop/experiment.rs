@@ -19,25 +19,25 @@ use crate::bench::event_loop::player::Seen;
 
 /// The observations. All times are simulated.
 pub struct Observed {
-    /// The observations of each player.
+    /// What each player observed.
     pub seen: Vec<Seen>,
     pub plan: Plan,
-    /// The accounts when counting began and ended: players' threads are the first, then hogs', then
+    /// CPU accounts at the beginning and end of counting: players' threads first, then hogs', then
     /// helpers'.
     pub accounts: [Account; 2],
-    /// How often the subject gave a core to a thread, from the beginning to the end.
+    /// How often the subject gave a core to a thread, over the whole run.
     pub turns: Option<u64>,
-    /// Lines that came from another socket in that time.
+    /// Number of lines that came from another socket in that time.
     pub remote: u64,
-    /// Members that went to another core.
+    /// Number of moves of members to another core.
     pub moves: u64,
     /// A hash of all steps.
     pub trace: u64,
 }
 
-/// More simulated time than any thread is late by.
+/// Simulated time that no run reaches.
 const LONG_NS: u64 = 1_000_000_000_000;
-/// The time that a hog computes before it looks whether it is over.
+/// Time that a hog computes between two checks whether the run is over.
 const SPIN_NS: u64 = 1_000_000;
 
 /// The state that all threads share.
@@ -48,17 +48,17 @@ struct Stage {
     seen: RefCell<Vec<Option<Seen>>>,
 }
 
-/// Runs the programs, which compete.
+/// Runs the competing programs.
 ///
 /// # Errors
 ///
-/// If all wait for each other, which must not be.
+/// If the threads deadlock, which is a defect.
 pub fn compete(setting: &Setting<'_>, subject: Subject, case: &Case) -> Result<Observed, Stuck> {
     let plan = Plan::new(setting, case);
     let (players, cores) = (plan.players.len(), setting.cores);
     let group = if case.one_group { Group::Number(1) } else { Group::Own };
     let options = match subject {
-        // Turns may be as short as that asks for.
+        // Turns may be as short as the round requires.
         Subject::Periodic => {
             Options { period_ns: setting.round_ns, min_slice_ns: 1_000, ..setting.options }
         }
@@ -91,7 +91,7 @@ pub fn compete(setting: &Setting<'_>, subject: Subject, case: &Case) -> Result<O
             let seen = play(seat.player(), manner(&seat, group), tier);
             stage.seen.borrow_mut()[number] = Some(seen);
             if number == 0 {
-                // The use of all is written down while a thread is there.
+                // The accounts of all threads are taken while a thread still exists.
                 bed::sleep_past(end_ns);
             }
         });
@@ -142,7 +142,7 @@ fn manner(seat: &Seat, group: Group) -> Manner {
     Manner {
         one_group: group != Group::Own,
         misbehaves: if seat.misbehaves { MISBEHAVES } else { 0.0 },
-        // Another one than its clip's.
+        // A different seed than its clip's.
         random: Random(seat.seed.wrapping_add(0x5EED)),
     }
 }

@@ -1,5 +1,5 @@
-//! A kernel that schedules a core by [`Scheduler`]: what a scheduler that is loaded into the kernel
-//! (tier T0) does, without its price.
+//! A kernel that schedules a core by [`Scheduler`]: it does what a scheduler loaded into the kernel
+//! (tier T0) does, without its overhead.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,27 +14,28 @@ use antiphon_sim::{Schedule, Sim, Stop, Turn, give};
 /// The scheduler of a core, and the threads that are its members.
 pub struct Kernel {
     scheduler: Scheduler<Members>,
-    /// The place of each thread that has begun.
+    /// Place of each thread that has begun.
     places: BTreeMap<usize, usize>,
-    /// The thread in each place.
+    /// Thread in each place.
     threads: Vec<usize>,
-    /// Threads that share one part.
+    /// Threads that share one group's part of the core.
     grouped: Vec<usize>,
 }
 
-/// One kernel, for its threads and for the machine.
+/// A kernel that its threads and the machine share.
 #[derive(Clone)]
 pub struct Shared(Rc<RefCell<Kernel>>);
 
 impl Shared {
-    /// The kernel of a core on which these threads share one part, and all others have one each.
+    /// Makes the kernel of a core on which the threads `grouped` share one part, and every other
+    /// thread has its own.
     pub fn new(grouped: Vec<usize>, options: Options) -> Self {
         let scheduler = Scheduler::new(Members::new(), options);
         let (places, threads) = (BTreeMap::new(), Vec::new());
         Self(Rc::new(RefCell::new(Kernel { scheduler, places, threads, grouped })))
     }
 
-    /// How often a thread was given the core.
+    /// Returns how often a thread was given the core.
     pub fn turns(&self) -> u64 {
         self.0.borrow().scheduler.table().head().turns
     }
@@ -57,7 +58,7 @@ impl Kernel {
         let Some(&place) = self.places.get(&thread) else { return };
         match why {
             Stop::Over => {
-                // A thread that is stopped earlier is so for a reason that is not its own.
+                // A thread that is stopped before its turn is over is not to blame for it.
                 self.scheduler.expire(now_ns, ran_ns);
                 self.scheduler.preempt(place, ran_ns);
             }
@@ -90,7 +91,7 @@ impl Schedule for Shared {
     }
 }
 
-/// A thread of such a core gives it away by a call of the system, in which it sleeps, too.
+/// A thread of such a core gives it away by a system call, in which it also sleeps.
 impl Cooperate for Shared {
     fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
         let thread = Sim::thread().0 as usize - 1;

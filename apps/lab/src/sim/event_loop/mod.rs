@@ -1,6 +1,7 @@
-//! `sim loop`: programs that are on time and hungry, on the cores of simulated machines.
+//! `sim loop`: programs with timers and best-effort work on the cores of simulated machines.
 //!
-//! The loop, the scheduler, the baton and what balances domains are the code that runs on Linux.
+//! The loop, the scheduler, the CPU token and the balancing of domains are the code that runs on
+//! Linux.
 //!
 //! ```text
 //!   each core:  players ─ a thread each: an EventLoop, its timers and its chunks of work
@@ -12,14 +13,14 @@
 //! |---|---|
 //! | [`cases`] | the competitors, and the places of players |
 //! | [`subjects`] | ways to give a core away |
-//! | [`plan`] | which thread runs where, by the seed |
-//! | [`play`], [`bed`] | a player on a loop, and how that sleeps |
+//! | [`plan`] | the placement of threads, by the seed |
+//! | [`play`], [`bed`] | a player on a loop, and how the loop sleeps |
 //! | [`domain`] | domains that hand a core over, and members that move |
-//! | [`boost`] | helpers that have loops run first while they are late |
+//! | [`boost`] | helpers that raise loops while they are late |
 //! | [`colours`] | one program on several loops |
 //! | [`kernel`] | a kernel that schedules by our scheduler |
 //! | [`experiment`] | one subject in one case |
-//! | [`rows`], [`tables`], [`page`] | what came of it, for scripts and for people |
+//! | [`rows`], [`tables`], [`page`] | the results, for scripts and for people |
 
 mod bed;
 mod boost;
@@ -127,12 +128,11 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Simulates and prints.
+/// Simulates, and prints the results.
 ///
 /// # Errors
 ///
-/// Bad arguments; threads that wait for each other, which must not be; if a file or stdout can't be
-/// written.
+/// Bad arguments; threads that deadlock, which is a defect; if a file or stdout can't be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let described = machine::named(&arguments.machine)?.described;
     let machine = &described.machine;
@@ -196,7 +196,7 @@ fn simulated(
     let placements = &arguments.placement;
     let counted_ns = u64::from(arguments.ms) * 1_000_000;
     let (seed, players) = (arguments.seed, arguments.players.into());
-    // A quarter of what counts, and a tenth of a second where that is less.
+    // A quarter of the counted time, but at most a tenth of a second.
     let warm_ns = (counted_ns / 4).min(100_000_000);
     let options = arguments.options.unwrap_or_default().0;
     let round_ns = u64::from(arguments.round_us) * 1_000;
@@ -246,7 +246,7 @@ fn coloured(
     Ok(rows)
 }
 
-/// The cases of players, and whether that of colours is wanted.
+/// Returns the requested cases of players, and whether the case of colours is requested.
 fn cases(text: &str) -> Result<(Vec<&'static Case>, bool), Failure> {
     let known: Vec<_> = CASES.iter().map(|case| case.name).chain([colours::NAME]).collect();
     let names = chosen("case", text, &known, (|name| name, false))?;

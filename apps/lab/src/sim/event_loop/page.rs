@@ -1,5 +1,5 @@
-//! The rows as one page that needs nothing else: for each case and number of hogs, how late timers
-//! are and how fair it is, over the cores, a curve a subject; and the tables.
+//! The report as one self-contained page: for each case and number of hogs, tardiness and fairness
+//! over the number of cores, with a curve for each subject; and the tables.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use super::rows::Row;
 use super::{colours, tables};
 use crate::named::Named as _;
 
-/// The page of `rows`, of which those of a case stand together, and in it those of a number of
+/// Returns the page of `rows`. Rows of a case must be adjacent, and within it those of a number of
 /// hogs.
 pub fn page(heading: &str, rows: &[Row], coloured: &[colours::Row]) -> String {
     let mut body = format!("<p>{}</p>\n", escape(heading));
@@ -56,7 +56,7 @@ fn draw(
     *body += &drawing_of("core", &curves, words);
 }
 
-/// The subject; and where players are, if that is not as it is without an option.
+/// Returns the subject's name, with the placement of players if that is not the default.
 fn name(row: &Row) -> String {
     match row.placement {
         Placement::Even => row.subject.name().to_owned(),

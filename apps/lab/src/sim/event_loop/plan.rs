@@ -1,4 +1,4 @@
-//! Which threads run where in a simulation: players, hogs and helpers, by their numbers.
+//! The placement of threads in a simulation: players, hogs and helpers, by number.
 
 use antiphon_report::stats::Random;
 use antiphon_runtime::coop::{Domains, Options, WEIGHT};
@@ -12,51 +12,51 @@ use crate::bench::event_loop::player::{Player, Window};
 pub struct Setting<'a> {
     pub machine: &'a antiphon_sim::Machine,
     pub seed: u64,
-    /// How long is counted, and how long is not, before.
+    /// Counted time, and the warm-up before it.
     pub counted_ns: u64,
     pub warm_ns: u64,
     pub cores: usize,
-    /// The players on each core, on average.
+    /// Average number of players on each core.
     pub players: usize,
-    /// The hogs on each core.
+    /// Number of hogs on each core.
     pub hogs: usize,
     pub placement: Placement,
-    /// How a core is shared by those that cooperate.
+    /// Scheduling options of cooperating programs.
     pub options: Options,
-    /// The period in which each thread gets a turn if the system has no hints.
+    /// Period in which each thread gets a turn if the system has no hints.
     pub round_ns: u64,
 }
 
-/// A player that is to be.
+/// The parameters of a player.
 #[derive(Clone, Copy)]
 pub struct Seat {
     pub core: usize,
     pub misbehaves: bool,
-    /// How much of a core it wants.
+    /// Share of a core that it wants.
     pub demand: f64,
-    /// The seed of its clip, and of its random choices.
+    /// Seed of its clip and of its random choices.
     pub seed: u64,
     pub window: Window,
 }
 
-/// All of a simulation.
+/// The plan of a simulation.
 pub struct Plan {
     pub players: Vec<Seat>,
-    /// How many members each core was known to have, when all had come.
+    /// Number of members of each core, as published when all had joined.
     pub domains: Domains,
-    /// The time from which it counts, and the time when the last frame is due.
+    /// Time from which the run counts, and release time of the last frame.
     pub count_ns: u64,
     pub end_ns: u64,
 }
 
-/// The first frames are due so long after the beginning, at the least.
+/// Minimal time from the beginning to the first frames.
 const LEAD_NS: u64 = 1_000_000;
-/// The least and the most that a player wants, in parts of the average.
+/// The least and greatest demand of a player, as multiples of the average.
 const LEAST: f64 = 0.6;
 const MOST: f64 = 1.4;
 
 impl Plan {
-    /// The plan of a case.
+    /// Makes the plan of a case.
     pub fn new(setting: &Setting<'_>, case: &Case) -> Self {
         let Setting { seed, cores, counted_ns, warm_ns, placement, .. } = *setting;
         let of_core = case.players.unwrap_or(setting.players);
@@ -88,7 +88,7 @@ impl Plan {
         Self { players, domains: Domains::of(loads), count_ns, end_ns }
     }
 
-    /// The players of a core, by their numbers.
+    /// Returns the numbers of the players of a core.
     pub fn on(&self, core: usize) -> impl Iterator<Item = usize> {
         let here = move |seat: &Seat| seat.core == core;
         (0..self.players.len()).filter(move |&number| here(&self.players[number]))
@@ -96,14 +96,14 @@ impl Plan {
 }
 
 impl Seat {
-    /// The player at the start of its clip.
+    /// Makes the player, at the start of its clip.
     pub fn player(&self) -> Player {
         let Self { seed, demand, window, .. } = *self;
         Player::new(Clip::new(seed, window.period_ns, demand, false), window)
     }
 }
 
-/// How much of a core the player of that place among those of a core wants.
+/// Returns the share of a core that the player at index `place` of `of` players wants.
 fn demand(case: &Case, place: usize, of: usize) -> f64 {
     if of == 1 {
         return case.demand;
@@ -111,7 +111,7 @@ fn demand(case: &Case, place: usize, of: usize) -> f64 {
     case.demand * (LEAST + (MOST - LEAST) * place as f64 / (of - 1) as f64)
 }
 
-/// Fisher and Yates.
+/// The shuffle of Fisher and Yates.
 fn shuffle<T>(all: &mut [T], random: &mut Random) {
     for last in (1..all.len()).rev() {
         all.swap(last, (random.draw() % (last as u64 + 1)) as usize);

@@ -15,15 +15,15 @@ use crate::compete::work::SHOW_NS;
 
 /// How a player plays.
 pub struct Manner {
-    /// Its user virtual time is how many frames it has shown.
+    /// Whether its user virtual time is the number of frames that it has shown.
     pub one_group: bool,
-    /// How often a chunk takes up to [`LATE_NS`] longer; from 0 to 1.
+    /// Probability, from 0 to 1, that a chunk takes up to [`LATE_NS`] longer.
     pub misbehaves: f64,
-    /// Decides how long.
+    /// Random numbers that decide when, and by how much.
     pub random: Random,
 }
 
-/// The state that its events share.
+/// The state that the player's events share.
 struct Stage {
     player: RefCell<Player>,
     one_group: bool,
@@ -33,7 +33,7 @@ struct Stage {
     decodes: Cell<bool>,
 }
 
-/// Plays to the end, giving the core away by that tier.
+/// Plays to the end, giving the core away by this tier.
 pub fn play(player: Player, manner: Manner, tier: Box<dyn Cooperate>) -> Seen {
     let Manner { one_group, misbehaves, random } = manner;
     let stage = Rc::new(Stage {
@@ -52,16 +52,16 @@ pub fn play(player: Player, manner: Manner, tier: Box<dyn Cooperate>) -> Seen {
     if let Some(first_ns) = first_ns {
         let of = stage.clone();
         events.submit(Event::timer_in_steps(first_ns, move |context| of.frame(context)));
-        // It ends by stopping.
+        // The loop ends because it is stopped.
         let _ = events.run();
     }
-    // It leaves the members that it shared the core with.
+    // The loop leaves the members that it shared the core with.
     drop(events);
     let stage = Rc::into_inner(stage).expect("its events are gone");
     stage.player.into_inner().into_seen()
 }
 
-/// Decodes as long as there is something to decode, if there is.
+/// Returns the event that decodes until nothing is left, if there is anything to decode.
 fn decoder(stage: &Rc<Stage>) -> Option<Event<Bed, impl Callback<Bed> + use<>>> {
     let importance = stage.player.borrow().importance(stage.one_group)?;
     stage.decodes.set(true);
@@ -70,7 +70,7 @@ fn decoder(stage: &Rc<Stage>) -> Option<Event<Bed, impl Callback<Bed> + use<>>> 
 }
 
 impl Stage {
-    /// A chunk of the frame that is best decoded next.
+    /// Decodes a chunk of the most important frame.
     fn chunk(&self) -> Step {
         let best = self.player.borrow().best();
         if let Some(frame) = best {
@@ -90,7 +90,7 @@ impl Stage {
         if late { random.draw() % LATE_NS } else { 0 }
     }
 
-    /// The timer of a frame.
+    /// Runs the timer of a frame.
     fn frame(self: &Rc<Self>, context: &mut Context<'_, Bed>) -> Step {
         let release_ns = context.release_ns().unwrap_or_default();
         let now_ns = release_ns + context.tardiness_ns().unwrap_or_default();

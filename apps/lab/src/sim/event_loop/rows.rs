@@ -27,12 +27,12 @@ use crate::compete::tardiness::Tardiness;
 use crate::named::Named as _;
 use crate::sim::report::{row, trace};
 
-/// A subject in a case.
+/// The figures of a subject in a case.
 pub struct Row {
     pub subject: Subject,
     pub case: &'static Case,
     pub cores: usize,
-    /// The hogs on each core.
+    /// Number of hogs on each core.
     pub hogs: usize,
     pub placement: Placement,
     pub players: usize,
@@ -52,11 +52,11 @@ pub struct Row {
 }
 
 impl Row {
-    /// Simulates it.
+    /// Simulates the subject in the case.
     ///
     /// # Errors
     ///
-    /// If all wait for each other.
+    /// If the threads deadlock.
     pub fn of(
         setting: &Setting<'_>,
         subject: Subject,
@@ -108,7 +108,7 @@ impl Row {
         })
     }
 
-    /// The object for scripts.
+    /// Returns the object for scripts.
     pub fn object(&self, machine: &Machine) -> Value {
         let keys = json!({
             "case": self.case.name, "placement": self.placement.name(), "players": self.players,
@@ -128,7 +128,7 @@ impl Row {
 /// Checks that the members of each core have room on its page.
 fn check_room(setting: &Setting<'_>, subject: Subject, case: &Case) -> Result<(), Failure> {
     let most = |plan: &Plan| (0..setting.cores).map(|core| plan.on(core).count()).max();
-    // A player that moves goes where there are fewer.
+    // A player that moves goes to a core with fewer members.
     let most = most(&Plan::new(setting, case)).unwrap_or_default();
     if subject == Subject::T3 && most > PLACES {
         return Err(Failure::arguments(format!(

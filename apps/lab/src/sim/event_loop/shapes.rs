@@ -1,4 +1,5 @@
-//! Shapes that hold at any size. All figures are simulated; `docs/loop-sim.md` has them whole.
+//! Shapes that hold at any size. All figures are simulated; `docs/loop-sim.md` has the full
+//! results.
 
 use antiphon_runtime::coop::Options;
 use antiphon_sim::known;
@@ -36,7 +37,7 @@ fn row(setting: &Setting<'_>, subject: Subject, name: &str) -> Row {
     Row::of(setting, subject, case(name)).unwrap_or_else(|why| panic!("{why:?}"))
 }
 
-/// Each timer is dispatched, or the simulation would find that some never end.
+/// Each timer is dispatched; otherwise the simulation would report a deadlock.
 #[test]
 fn every_subject_plays_every_case_to_its_end() {
     for case in &CASES {
@@ -64,7 +65,7 @@ fn who_hands_over_is_on_time_where_slices_are_not() {
     }
 }
 
-/// §5.7: without a word from the loops, turns of a period of 1 ms leave timers later, by more
+/// §5.7: without hints from the loops, turns of a period of 1 ms make timers later, and need more
 /// switches.
 #[test]
 fn short_turns_for_all_are_later_and_cost_more_switches() {
@@ -74,8 +75,8 @@ fn short_turns_for_all_are_later_and_cost_more_switches() {
     assert!(turns.switches_per_s > 4.0 * told.switches_per_s);
 }
 
-/// However short all turns are, a chunk that has begun is to end before a timer's callback, and it
-/// has but its share meanwhile: no turns are as early as loops that tell.
+/// However short all turns are, a chunk that has begun must end before a timer's callback, and gets
+/// only its share meanwhile: no turns make timers as early as hints from the loops.
 #[test]
 fn turns_that_are_shorter_are_no_earlier() {
     for hogs in [0, 4] {
@@ -99,13 +100,14 @@ fn beside_hogs_a_kernel_that_knows_is_on_time_and_fair() {
         let row = row(&here, subject, "each");
         let (p99, slices) = (row.tardiness.p99_us, alone.tardiness.p99_us);
         assert!(10.0 * p99 < slices, "{}: {p99} {slices}", subject.name());
-        // Eight of twelve.
+        // Eight of twelve programs are players.
         let share = row.players_share;
         assert!((0.55..0.75).contains(&share), "{}: {share}", subject.name());
     }
     let coop = row(&here, Subject::Coop, "each");
     assert!(coop.jain_cpu > 0.95, "{}", coop.jain_cpu);
-    // Where it is not known that there are eight behind one baton, they have the share of few.
+    // If the kernel does not know that there are eight players behind one token, they get the share
+    // of few.
     assert!(row(&here, Subject::T3, "each").players_share < 0.5);
 }
 
@@ -124,7 +126,7 @@ fn one_that_is_late_delays_others_by_the_slack_at_most() {
     let here = setting(2, 0);
     for subject in [Subject::T1, Subject::T3, Subject::Coop] {
         let others = row(&here, subject, "misbehave").others.expect("there are others");
-        // The slack is 1 ms, and a timer may be due as it begins to be late.
+        // The slack is 1 ms, and a timer may be due just when the player begins to be late.
         assert!(others.max_us < 3_000.0, "{}: {}", subject.name(), others.max_us);
     }
 }
@@ -139,14 +141,14 @@ fn where_the_core_can_be_taken_away_others_do_not_notice_one_that_is_late() {
         (before, others)
     };
     both(Subject::Coop);
-    // BOOST-6: a loop that is raised again after an overrun is behind them.
+    // BOOST-6: a loop that is raised again after an overrun is ranked behind the others.
     let (before, others) = both(Subject::T1);
     assert!(others.p999_us < 1.1 * before.p999_us, "{} {}", before.p999_us, others.p999_us);
 }
 
 #[test]
 fn domains_on_many_cores_share_no_line() {
-    // Two cores of the second socket.
+    // Two cores of the second socket are among them.
     let here = Setting { counted_ns: 40_000_000, warm_ns: 0, ..setting(26, 0) };
     let t3 = row(&here, Subject::T3, "each");
     assert!(t3.handovers_per_s > Some(100.0), "{:?}", t3.handovers_per_s);
@@ -202,9 +204,9 @@ fn colours_use_as_many_cores_as_there_are_of_them() {
     assert!(one.ops_per_s < 1.1 * alone.ops_per_s, "COLOUR-1: {}", one.ops_per_s);
     assert!(many.ops_per_s > 3.0 * alone.ops_per_s, "{}", many.ops_per_s);
     assert!(many.jain > 0.7, "{}", many.jain);
-    // A core with nothing to do sleeps deeper.
+    // A core with nothing to do sleeps more deeply.
     for row in [alone, many] {
-        // An event, and what is done around it.
+        // The time of an event, and the overhead around it.
         assert!(row.tardiness.max_us < 60.0, "{}", row.tardiness.max_us);
     }
 }

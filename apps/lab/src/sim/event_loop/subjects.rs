@@ -1,10 +1,10 @@
-//! Ways to give a core away.
+//! The subjects: ways to give a core away.
 
 use antiphon_coop::Tier;
 
 use antiphon_report::schedule::Used;
 
-/// A way.
+/// A way to give a core away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     Alone,
@@ -14,12 +14,12 @@ pub enum Subject {
     Periodic,
 }
 
-/// All, as they are listed.
+/// All subjects, in the order of the list.
 pub const SUBJECTS: [Subject; 5] =
     [Subject::Alone, Subject::T3, Subject::T1, Subject::Coop, Subject::Periodic];
 
 impl Subject {
-    /// Its name, as `bench loop` has it if it is there, too.
+    /// Returns its name, which `bench loop` shares if it has the subject.
     pub fn name(self) -> &'static str {
         match self {
             Self::Alone => "alone",
@@ -30,7 +30,7 @@ impl Subject {
         }
     }
 
-    /// The options that have an effect on it. A turn of `Periodic` is `--round-us`.
+    /// Returns the options that have an effect on it. A turn of `Periodic` is `--round-us`.
     pub fn used(self) -> Used {
         match self {
             Self::Alone | Self::Periodic => Used::Nothing,
@@ -40,7 +40,7 @@ impl Subject {
         }
     }
 
-    /// A description of the subject.
+    /// Returns a description of the subject.
     pub fn about(self) -> &'static str {
         match self {
             Self::Alone => "the loops, and a system that gives each thread a slice in turn",

@@ -6,7 +6,7 @@ use super::rows::Row;
 use super::subjects::Subject;
 use crate::named::Named as _;
 
-/// A table for each case.
+/// Returns a table for each case.
 pub fn text(rows: &[Row], colour: bool) -> String {
     let mut text = String::new();
     for of_case in rows.chunk_by(|one, next| one.case.name == next.case.name) {
@@ -16,7 +16,7 @@ pub fn text(rows: &[Row], colour: bool) -> String {
     text + &legend(rows) + RULE
 }
 
-/// A legend of the subjects.
+/// Returns a legend of the subjects.
 fn legend(rows: &[Row]) -> String {
     let mut subjects: Vec<Subject> = Vec::new();
     for row in rows {

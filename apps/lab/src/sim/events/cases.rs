@@ -1,21 +1,21 @@
-//! The threads that are notified.
+//! The cases: which threads are notified, and how.
 
 use std::fmt;
 use std::str::FromStr;
 
 use antiphon_sim::Machine;
 
-/// The sender's work in a round, and the number of waiters.
+/// What the sender does in a round, with the number of waiters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
-    /// Each has an event of its own, and is notified alone.
+    /// Each waiter has an event, and they are notified one by one.
     Unicast(usize),
     /// All wait for one event.
     Broadcast(usize),
 }
 
 impl Case {
-    /// Threads that wait.
+    /// Returns the number of waiters.
     pub const fn waiters(self) -> usize {
         match self {
             Self::Unicast(waiters) | Self::Broadcast(waiters) => waiters,
@@ -24,7 +24,7 @@ impl Case {
 }
 
 impl fmt::Display for Case {
-    /// `unicast`, `broadcast-63`.
+    /// Formats as in `unicast` or `broadcast-63`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unicast(_) => f.write_str("unicast"),
@@ -33,7 +33,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// A case as it is asked for.
+/// A case as requested on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
     Unicast,
@@ -45,11 +45,11 @@ enum Wanted {
 pub struct Cases(Vec<Wanted>);
 
 impl Cases {
-    /// The cases for these numbers of threads, of which one tells the others; each once.
+    /// Returns the cases for these numbers of threads, one of which notifies the others; each once.
     ///
     /// # Errors
     ///
-    /// If one needs more CPUs than there are.
+    /// If a case needs more CPUs than there are.
     pub fn on(&self, machine: &Machine, threads: &[usize]) -> Result<Vec<Case>, String> {
         let most = machine.cores() as usize - 1;
         let mut cases = Vec::new();

@@ -1,4 +1,4 @@
-//! Rounds of one mechanism: its waiters wait, a while later the sender tells them, and so on.
+//! Rounds of one mechanism: its waiters wait, after a gap the sender notifies them, and so on.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,45 +14,46 @@ use super::wakes::Wakes;
 pub struct Setting<'a> {
     pub machine: &'a Machine,
     pub seed: u64,
-    /// The rounds that count; one before them does not, in which waiters have waited for any time.
+    /// Number of rounds that count; before them is one that does not, in which waiters wait for any
+    /// time.
     pub rounds: u32,
-    /// The gap from when all receivers wait until they are notified.
+    /// Time from when all receivers wait until they are notified, in nanoseconds.
     pub gap_ns: u64,
 }
 
-/// Simulated time that no experiment takes.
+/// Simulated time that no experiment reaches.
 const LONG_NS: u64 = 1_000_000_000_000;
-/// The time from one look, whether all are so far, to the next.
+/// Interval between checks whether all threads have come this far.
 const LOOK_NS: u64 = 10_000;
 
-/// The observations of a waiter.
+/// What a waiter observed.
 pub struct Target {
     pub cpu: u32,
-    /// The time from before the sender's call until the waiter was notified, in each round.
+    /// Time from before the sender's call until the waiter was notified, in each round.
     pub latency_ns: Vec<f64>,
 }
 
 /// The figures of a subject in a case. All times are simulated nanoseconds.
 pub struct Figures {
-    /// The waiters, in the order of CPUs.
+    /// The waiters, in order of CPUs.
     pub targets: Vec<Target>,
-    /// The time that telling took the sender, in each round.
+    /// Time that notifying took the sender, in each round.
     pub sender_ns: Vec<f64>,
-    /// For each round of a broadcast: when the last was notified, and how far all were apart.
+    /// For each round of a broadcast: time to the last notification, and standard deviation of all.
     pub last_ns: Vec<f64>,
     pub sigma_ns: Vec<f64>,
     /// A hash of all steps.
     pub trace: u64,
 }
 
-/// An event with its waiters, and what has come of it. What is in cells costs no simulated time.
+/// An event with its waiters, and the record. What is in cells takes no simulated time.
 struct Site<W> {
     event: OwnLine<W>,
-    /// How many have ever been ready, and told.
+    /// Numbers of times that a waiter was ready, and was notified.
     ready: Cell<usize>,
     told: Cell<usize>,
     waiters: Vec<Waiter>,
-    /// The times when the sender began to tell, and had told, in each round.
+    /// Times before and after the notification by the sender, in each round.
     sent: RefCell<Vec<(u64, u64)>>,
 }
 
@@ -80,12 +81,12 @@ impl<W: Wakes> Site<W> {
             let told = self.event.wait(number, || self.ready.set(self.ready.get() + 1));
             waiter.told.borrow_mut().push(told);
             self.told.set(self.told.get() + 1);
-            // A thread that waits again is in the way of those that are notified.
+            // A thread that waits again would delay the threads that are being notified.
             self.all(&self.told, round);
         }
     }
 
-    /// Waits until all have come so far in a round.
+    /// Waits until all waiters have come this far in a round.
     fn all(&self, count: &Cell<usize>, round: usize) {
         while count.get() < round * self.waiters.len() {
             work(LOOK_NS);
@@ -103,7 +104,7 @@ impl<W: Wakes> Site<W> {
         }
     }
 
-    /// The rounds that count.
+    /// Returns the rounds that count.
     fn sent(&self) -> Vec<(u64, u64)> {
         self.sent.borrow()[1..].to_vec()
     }
@@ -119,8 +120,8 @@ impl<W: Wakes> Site<W> {
     }
 }
 
-/// Rounds of a mechanism on a machine: its sender on the first CPU, and a waiter on each of those
-/// next to it.
+/// Runs rounds of a mechanism on a machine, with the sender on the first CPU and waiters on the
+/// following ones.
 ///
 /// # Errors
 ///
@@ -177,7 +178,7 @@ impl Figures {
         }
     }
 
-    /// The latencies of all targets.
+    /// Returns the latencies of all targets.
     pub fn all(&self) -> Vec<f64> {
         self.targets.iter().flat_map(|target| &target.latency_ns).copied().collect()
     }

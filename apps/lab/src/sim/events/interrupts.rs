@@ -1,5 +1,5 @@
-//! The mechanisms by which waiters wait where the program is the kernel: interrupts, and active
-//! messages that an interrupt announces.
+//! The mechanisms of waiters in a program that is the kernel: interrupts, and active messages that
+//! an interrupt announces.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use antiphon_sim::{Sim, await_interrupt, interrupt, interrupt_others, now};
 
 use super::wakes::Wakes;
 
-/// The CPUs of waiters, as these say when they begin to wait.
+/// The CPUs of waiters, as recorded by each when it begins to wait.
 struct Cpus(Vec<Cell<u32>>);
 
 impl Cpus {
@@ -21,7 +21,7 @@ impl Cpus {
         Self((0..waiters).map(|_| Cell::default()).collect())
     }
 
-    /// The calling waiter handles the next interrupt of its CPU; returns when that began.
+    /// Waits for the next interrupt of the calling waiter's CPU. Returns when its handling began.
     fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
         self.0[waiter].set(Sim::cpu().0);
         ready();
@@ -34,7 +34,7 @@ impl Cpus {
     }
 }
 
-/// An interrupt to each; to more than one, by the shorthand for all CPUs.
+/// An interrupt to each waiter; to several, by the shorthand for all other CPUs.
 pub struct Ipi(Cpus);
 
 impl Wakes for Ipi {
@@ -54,7 +54,7 @@ impl Wakes for Ipi {
     }
 }
 
-/// An interrupt to one after the other.
+/// Interrupts to the waiters, sent one by one.
 pub struct IpiLoop(Cpus);
 
 impl Wakes for IpiLoop {
@@ -71,7 +71,7 @@ impl Wakes for IpiLoop {
     }
 }
 
-/// An owner of a mailbox that handles the interrupts of its CPU.
+/// A mailbox's owner that handles the interrupts of its CPU.
 #[derive(Default)]
 struct Handler(AtomicU32);
 
@@ -81,7 +81,7 @@ impl Notify for Handler {
         Ticket::MIN
     }
 
-    // Asks nothing of the ticket, nor does `end`.
+    // Neither this function nor `end` uses the ticket.
     unsafe fn sleep(&self, _: Ticket, _: Option<Deadline>) -> Parked {
         await_interrupt();
         Parked::Woken
@@ -94,13 +94,13 @@ impl Notify for Handler {
     }
 }
 
-/// A message to the mailbox of each, which is posted to one after the other.
+/// A message to each waiter's mailbox, posted one by one.
 pub struct Messages {
-    /// Each its owner's alone.
+    /// Each mailbox is used by its owner only.
     mailboxes: Vec<RefCell<Mailbox<Sim, Handler>>>,
     senders: Vec<Sender<Sim, Handler>>,
     action: ActionId,
-    /// The time when each waiter's action has begun.
+    /// Time at which each waiter's action has begun.
     begun_ns: Arc<[AtomicU64]>,
 }
 

@@ -1,13 +1,13 @@
-//! `sim events`: what it takes to tell threads of simulated machines that something has happened.
+//! `sim events`: the time and cost of notifying threads on simulated machines.
 //!
 //! | module | has |
 //! |---|---|
-//! | [`cases`] | which threads are told: one after the other, or all at once |
-//! | [`subjects`] | the mechanisms, and on which machine each is |
-//! | [`wakes`] | what a waiter waits on, and how it is told: ours, by their own code |
+//! | [`cases`] | which threads are notified: one by one, or all at once |
+//! | [`subjects`] | the mechanisms, and the machine that each needs |
+//! | [`wakes`] | how a waiter waits and is notified: our mechanisms, by their own code |
 //! | [`interrupts`] | the same where the program is the kernel |
 //! | [`experiment`] | rounds of one mechanism |
-//! | [`rows`], [`tables`], [`page`] | what came of it, for scripts and for people |
+//! | [`rows`], [`tables`], [`page`] | the results, for scripts and for people |
 
 mod cases;
 mod experiment;
@@ -85,11 +85,11 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Simulates and prints.
+/// Simulates, and prints the results.
 ///
 /// # Errors
 ///
-/// Bad arguments; waiters that are never woken, which must not be; if a file or stdout can't be
+/// Bad arguments; waiters that are never woken, which is a defect; if a file or stdout can't be
 /// written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { rounds, gap_us, seed, .. } = *arguments;

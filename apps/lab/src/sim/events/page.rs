@@ -1,4 +1,4 @@
-//! The rows as one page that needs nothing else: the distributions of each case, a curve a
+//! The report as one self-contained page: the distributions of each case, with a curve for each
 //! mechanism, and the tables.
 
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use super::rows::Row;
 use super::subjects::System;
 use super::tables;
 
-/// The page of `rows`, of which those of a case stand together. Curves of a program that is the
+/// Returns the page of `rows`. Rows of a case must be adjacent. Curves of a program that is the
 /// kernel are dashed.
 pub fn page(heading: &str, rows: &[Row]) -> String {
     let mut body = format!("<p>{}</p>\n", escape(heading));

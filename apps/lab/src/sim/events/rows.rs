@@ -1,13 +1,14 @@
 //! Rows: figures of a mechanism in a case, for scripts.
 //!
-//! Of all, and in each of `targets`, from before the send until a waiter is notified: `min_ns`,
-//! `p25_ns`, `p50_ns`, `p75_ns`, `p99_ns`, `mean_ns`, `cdf_ns`. And of all:
+//! For all waiters together, and for each of `targets`, the time from before the send until a
+//! waiter is notified: `min_ns`, `p25_ns`, `p50_ns`, `p75_ns`, `p99_ns`, `mean_ns`, `cdf_ns`. In
+//! addition, for all:
 //!
 //! | key | in | what |
 //! |---|---|---|
-//! | `sender_ns` | all | what telling takes the sender, the median |
-//! | `last_ns` | broadcasts | until the last is told, the median of rounds |
-//! | `sigma_ns`, `sigma_cdf_ns` | broadcasts | how far waiters of a round are apart, the median |
+//! | `sender_ns` | all | median time that notifying takes the sender |
+//! | `last_ns` | broadcasts | time until the last waiter is notified, median of rounds |
+//! | `sigma_ns`, `sigma_cdf_ns` | broadcasts | deviation within a round, median |
 
 use antiphon_report::failure::Failure;
 use antiphon_report::stats::{Below, distribution, median, quantile};
@@ -19,7 +20,7 @@ use super::experiment::{Figures, Setting, Target};
 use super::subjects::Subject;
 use crate::sim::report::{joined, row, trace};
 
-/// A mechanism in a case.
+/// The figures of a mechanism in a case.
 pub struct Row {
     pub subject: &'static Subject,
     pub case: Case,
@@ -27,12 +28,12 @@ pub struct Row {
     pub sender_ns: Option<f64>,
     pub last_ns: Option<f64>,
     pub sigma_ns: Option<f64>,
-    /// The distribution over rounds; nothing unless it is a broadcast.
+    /// Distribution of `sigma_ns` over rounds; empty unless the case is a broadcast.
     pub sigma_cdf: Vec<Below>,
     figures: Figures,
 }
 
-/// Quantiles of latencies, all of which are there.
+/// Quantiles of a non-empty set of latencies.
 pub struct Latency {
     pub min: f64,
     pub p25: f64,
@@ -44,7 +45,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// The quantiles of latencies, the least first; there is a first.
+    /// Computes the quantiles of latencies in ascending order, which must not be empty.
     fn of(sorted: &[f64]) -> Self {
         let at = |share| quantile(sorted, share).unwrap_or_default();
         Self {
@@ -73,7 +74,7 @@ fn sorted(values: &[f64]) -> Vec<f64> {
 }
 
 impl Row {
-    /// Simulates it.
+    /// Simulates the mechanism in the case.
     ///
     /// # Errors
     ///
@@ -98,7 +99,7 @@ impl Row {
         })
     }
 
-    /// The object for scripts.
+    /// Returns the object for scripts.
     pub fn object(&self, machine: &Machine) -> Value {
         let keys = json!({
             "system": self.subject.system.name(), "case": self.case.to_string(),

@@ -1,6 +1,6 @@
-//! The shapes that come out: the order of mechanisms and how far a broadcast is spread, on the
-//! machines of the Nemo evaluation. All figures are simulated; `docs/events.md` has them whole, and
-//! what does not come out as it is published.
+//! Shapes of the results: the order of mechanisms and the spread of a broadcast, on the machines of
+//! the Nemo evaluation. All figures are simulated; `docs/events.md` has the full results, and the
+//! differences from what is published.
 
 use antiphon_sim::{Machine, known};
 
@@ -37,7 +37,7 @@ fn nearer_to_the_interrupt_is_sooner() {
         let [ipi, message, _, user] = means;
         assert!(user > 5.0 * ipi && message < 3.0 * ipi, "{name}: {means:?}");
         assert!(user > 1.2 * mean("kernel-condvar"), "{name}: {means:?}");
-        // A kick makes the wait for the background thread go, and with it what varies.
+        // A kick removes the wait for the background thread, and with it the variation.
         let spread = |subject| {
             let latency = row(machine, subject, Case::Unicast(all(machine))).latency;
             latency.p99 - latency.min
@@ -49,7 +49,8 @@ fn nearer_to_the_interrupt_is_sooner() {
 /// Figures 4 to 6 and 10 to 13.
 #[test]
 fn a_broadcast_by_interrupt_reaches_all_together() {
-    // With a mutex, most of a broadcast is that this goes from one to the next, kicks or not.
+    // With a mutex, most of a broadcast's time is the mutex passing from one waiter to the next,
+    // with or without kicks.
     let machines = [("opteron-64c", 50.0, 500.0, 1.2), ("phi-228t", 200.0, 1e4, 1.0)];
     for (name, latency, sigma, kick) in machines {
         let machine = machine(name);
@@ -64,7 +65,7 @@ fn a_broadcast_by_interrupt_reaches_all_together() {
         assert!(means[3] > latency * means[0] && sigmas[3] > sigma * sigmas[0], "{name}");
         let kicked = of("kernel-mutex-condvar-kick");
         assert!(kick * kicked.0 < means[4] && kick * kicked.1 < sigmas[4], "{name}: {kicked:?}");
-        // Ours wakes in a tree, which a kernel's loop does not.
+        // Our broadcast wakes in a tree, which a kernel's loop does not.
         let tree = of("broadcast");
         assert!(1.5 * tree.0 < means[3] && 3.0 * tree.1 < sigmas[3], "{name}: {tree:?}");
     }

@@ -1,4 +1,4 @@
-//! The mechanisms, and on which machine each is.
+//! The mechanisms, and the machine that each needs.
 
 use antiphon_report::failure::Failure;
 use antiphon_sim::{Machine, OwnLine, Sim, Stuck, Wakes as Kicks};
@@ -12,19 +12,19 @@ use super::interrupts::{Ipi, IpiLoop, Messages};
 use super::wakes::{Counted, Wakes, WithMutex};
 use crate::sim::report::chosen;
 
-/// The system that a mechanism is of.
+/// The kind of system in which a mechanism runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
-    /// A program's on Linux.
+    /// A program on Linux.
     Linux,
-    /// An interrupt handler's of a program that is the kernel.
+    /// Interrupt handlers of a program that is the kernel.
     Interrupts,
-    /// Threads' of such a program, by what makes a CPU look at its run queue.
+    /// Threads of such a program, by what makes a CPU check its run queue.
     Kernel(Kicks),
 }
 
 impl System {
-    /// The name in reports.
+    /// Returns the name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Linux => "linux",
@@ -32,7 +32,7 @@ impl System {
         }
     }
 
-    /// The machine as it is under that; `None` if its file has no costs of it.
+    /// Returns the machine under this system; `None` if its file lacks the costs.
     fn on(self, machine: &Machine) -> Option<Machine> {
         match self {
             Self::Linux => Some(machine.clone()),
@@ -47,7 +47,7 @@ pub struct Subject {
     pub name: &'static str,
     pub about: &'static str,
     pub system: System,
-    /// There is no other way to tell one than to tell each.
+    /// Whether it is a broadcast only; to a single waiter it is the same as another subject.
     broadcasts_only: bool,
     carry_out: fn(&Setting<'_>, Machine, Case) -> Result<Figures, Stuck>,
 }
@@ -60,7 +60,7 @@ type Events<F> = Vec<OwnLine<Event<Sim, Distance, F>>>;
 
 use System::{Interrupts, Kernel, Linux};
 
-/// All of them.
+/// All subjects.
 pub static SUBJECTS: [Subject; 14] = [
     subject::<WithMutex>("mutex-condvar", Linux, "condition variable, back with its mutex"),
     subject::<Condvar<Sim>>("condvar", Linux, "its list alone: the sender wakes all in a loop"),
@@ -82,27 +82,27 @@ pub static SUBJECTS: [Subject; 14] = [
 ];
 
 impl Subject {
-    /// Whether there is such a row.
+    /// Returns whether the subject has a row for this case.
     pub fn is_in(&self, case: Case) -> bool {
         !self.broadcasts_only || matches!(case, Case::Broadcast(_))
     }
 
-    /// Rounds of it, on its machine.
+    /// Runs rounds of the mechanism on its machine.
     ///
     /// # Errors
     ///
-    /// If a waiter is not woken, which must not be.
+    /// If a waiter is not woken, which is a defect.
     ///
     /// # Panics
     ///
-    /// If the machine's file has no costs of it: [`named`] gives only those that it has.
+    /// If the machine's file lacks its costs: [`named`] returns only subjects whose costs it has.
     pub fn carry_out(&self, setting: &Setting<'_>, case: Case) -> Result<Figures, Stuck> {
         let machine = self.system.on(setting.machine).expect("a subject of that machine");
         (self.carry_out)(setting, machine, case)
     }
 }
 
-/// The subjects of a list of names, or with `all` those that the machine's file has costs for.
+/// Returns the subjects of a list of names; for `all`, those that the machine's file has costs for.
 ///
 /// # Errors
 ///

@@ -6,7 +6,7 @@ use antiphon_report::words::several;
 use super::cases::Case;
 use super::rows::Row;
 
-/// A table for each case.
+/// Returns a table for each case.
 pub fn text(rows: &[Row], colour: bool) -> String {
     let mut text = String::new();
     for of_case in rows.chunk_by(|one, next| one.case == next.case) {

@@ -1,4 +1,4 @@
-//! The mechanisms by which waiters wait, and are notified: the code that runs on Linux.
+//! The mechanisms by which waiters wait and are notified: the code that runs on Linux.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -10,18 +10,18 @@ use antiphon_sync::wait::{Broadcast, Condvar, CrowdForm, Event, EventCount};
 
 /// A mechanism with its waiters.
 pub trait Wakes: 'static {
-    /// Makes it for `waiters` waiters.
+    /// Makes the mechanism for `waiters` waiters.
     fn new(waiters: usize) -> Self;
 
-    /// Waits until the waiter is notified, and returns when that was. Calls `ready` when a
-    /// [`wake`](Self::wake) from then on is not missed.
+    /// Waits until notified. Returns the time of the notification. Calls `ready` once a later
+    /// [`wake`](Self::wake) can't be missed.
     fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64;
 
-    /// Tells all waiters, each of which is ready.
+    /// Notifies all waiters, each of which is ready.
     fn wake(&self);
 }
 
-/// One event for each, set one after the other.
+/// One event for each waiter, set one by one.
 impl<F: CrowdForm> Wakes for Vec<OwnLine<Event<Sim, Distance, F>>> {
     fn new(waiters: usize) -> Self {
         (0..waiters).map(|_| OwnLine(Event::NEW)).collect()
@@ -55,7 +55,7 @@ impl<F: CrowdForm> Wakes for Broadcast<Sim, F> {
     }
 }
 
-/// A list of waiters, which the notifier tells in a loop.
+/// A list of waiters, which the notifier wakes in a loop.
 impl Wakes for Condvar<Sim> {
     fn new(_: usize) -> Self {
         Self::NEW
@@ -71,10 +71,10 @@ impl Wakes for Condvar<Sim> {
     }
 }
 
-/// The word of a condition: how often the waiters were notified.
+/// The word of a condition: the number of notifications.
 type Told = OwnLine<<Sim as Atomics>::U32>;
 
-/// A condition variable as programs use it: a waiter that is back has the mutex.
+/// A condition variable as programs use it: a waiter that returns holds the mutex.
 pub struct WithMutex {
     mutex: OwnLine<ShflMutex<Sim>>,
     changed: OwnLine<Condvar<Sim>>,
@@ -91,16 +91,16 @@ impl Wakes for WithMutex {
     }
 
     fn wait(&self, _: usize, ready: impl FnOnce()) -> u64 {
-        // Relaxed, here and below: under the mutex.
+        // Relaxed, here and below: the mutex orders it.
         self.mutex.lock();
         let seen = self.told.load(Relaxed);
         ready();
         while self.told.load(Relaxed) == seen {
-            // SAFETY: locked above.
+            // SAFETY: this thread has locked the mutex above.
             unsafe { self.changed.wait_with(&self.mutex, None) };
         }
         let told_ns = now();
-        // SAFETY: locked above, and again by the wait.
+        // SAFETY: this thread has locked the mutex above, and the wait has locked it again.
         unsafe { self.mutex.unlock() };
         told_ns
     }
@@ -108,13 +108,13 @@ impl Wakes for WithMutex {
     fn wake(&self) {
         self.mutex.lock();
         self.told.fetch_add(1, Relaxed);
-        // SAFETY: locked above.
+        // SAFETY: this thread has locked the mutex above.
         unsafe { self.mutex.unlock() };
         self.changed.notify_all();
     }
 }
 
-/// An event count, and the condition that its waiters look at.
+/// An event count, and the condition that its waiters check.
 pub struct Counted {
     count: OwnLine<EventCount<Sim>>,
     told: Told,
@@ -126,10 +126,10 @@ impl Wakes for Counted {
     }
 
     fn wait(&self, _: usize, ready: impl FnOnce()) -> u64 {
-        // Relaxed: one's own wait has ended by that.
+        // Relaxed: the waiter's own last wait orders it.
         let seen = self.told.load(Relaxed);
         ready();
-        // Acquire, here and below: pairs with the release in `wake`.
+        // Acquire, here and below: pairs with the Release in `wake`.
         while self.told.load(Acquire) == seen {
             let key = self.count.prepare();
             if self.told.load(Acquire) != seen {
@@ -142,7 +142,7 @@ impl Wakes for Counted {
     }
 
     fn wake(&self) {
-        // Release: what came before; pairs with the acquire in `wait`.
+        // Release: the work before; pairs with the Acquire in `wait`.
         self.told.fetch_add(1, Release);
         self.count.notify_all();
     }

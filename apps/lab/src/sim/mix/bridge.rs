@@ -1,5 +1,5 @@
-//! Conferences on simulated workers: the crew's own code decides which worker takes which task;
-//! fibers are what they are on Linux, on their thread from their beginning on, but for the stack.
+//! Conferences on simulated workers. The pool's own code decides which worker takes which task;
+//! fibers behave as on Linux, staying on the thread that they begin on, but have no stack.
 //!
 //! ```text
 //!  thread:  fibers that may go on ─► each in turn ─► after four of them, a task of its own
@@ -7,9 +7,9 @@
 //!           none: it rests in `Worker::next_until`, until a task, its mail, or its next timer
 //! ```
 //!
-//! What a fiber keeps is the experiment's and costs nothing; the line of a slot that two share
-//! moves, and a thread that lets a fiber of another one go on tells that by
-//! [`Ready`](antiphon_runtime::fiber::Ready), which is the real one.
+//! The state of a fiber belongs to the experiment and takes no simulated time; the cache line of a
+//! slot that two fibers share does move, and a thread that makes another thread's fiber runnable
+//! notifies it by [`Ready`](antiphon_runtime::fiber::Ready), which is the real code.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -37,46 +37,46 @@ pub struct Setting<'a> {
     pub workers: usize,
     pub conferences: usize,
     pub legs: usize,
-    /// The frames of each leg.
+    /// Number of frames of each leg.
     pub frames: u64,
-    /// All conferences begin at the same moment.
+    /// Whether all conferences begin at the same moment.
     pub together: bool,
 }
 
 /// The figures of conferences. All times are simulated.
 pub struct Figures {
     pub frames: u64,
-    /// Sent too late.
+    /// Number of frames sent too late.
     pub late: u64,
-    /// The time from when a frame was due at the mixer to when it was sent.
+    /// Time from when a frame was due at the mixer to when it was sent.
     pub latency: Histogram,
-    /// The time that parts have computed, and how much of it before the first frame was due.
+    /// Total computing time of parts, and how much of it was before the first frame was due.
     pub worked_ns: u64,
     pub ahead_ns: u64,
-    /// The time from the first frame's to the end.
+    /// Time from when the first frame was due to the end.
     pub span_ns: u64,
     pub counts: Counts,
     /// A hash of all steps.
     pub trace: u64,
 }
 
-/// The first frames are due so long after the beginning: fibers are there then.
+/// Time from the beginning to the first frames, so that fibers exist by then.
 const LEAD_NS: u64 = 50_000_000;
-/// Room for tasks of other pools.
+/// Capacity for tasks from other pools.
 const OUTSIDE: usize = 64;
-/// Simulated time that no experiment takes.
+/// Simulated time that no experiment reaches.
 const LONG_NS: u64 = 1_000_000_000_000;
-/// The least word that may be an item, and how far two are apart.
+/// Least word that may be an item, and the distance between items.
 const FIRST: u64 = 4_096;
 const APART: u64 = 8;
 
-/// A leg's receiver, or a mixer, as far as it has come.
+/// The progress of a leg's receiver, or of a mixer.
 #[derive(Clone, Copy)]
 struct Fiber {
-    /// The thread that it has begun on.
+    /// The thread on which it has begun.
     home: usize,
     frame: u64,
-    /// The state of a receiver: whether the frame is decoded. Of a mixer: how many legs are mixed.
+    /// State of a receiver: whether the frame is decoded. Of a mixer: number of legs mixed.
     at: usize,
 }
 
@@ -88,7 +88,7 @@ struct Slot {
     mixer_waits: Cell<bool>,
 }
 
-/// The mail by which others tell a thread which of its fibers may go on.
+/// The mail that tells a thread which of its fibers are runnable.
 struct Mail {
     ready: OwnLine<Ready<Sim>>,
     count: OwnLine<<Sim as Atomics>::U64>,
@@ -103,7 +103,7 @@ impl Mail {
 
     fn post(&self, fiber: usize) {
         self.posted.borrow_mut().push(fiber);
-        // Release: as the inbox's exchange.
+        // Release, as in the inbox's exchange.
         if self.count.fetch_add(1, AcqRel) == 0 {
             self.ready.tell();
         }
@@ -116,7 +116,7 @@ impl Mail {
     }
 }
 
-/// A thread's view of its fibers.
+/// The fibers of a thread, as it schedules them.
 struct Desk<'a> {
     me: usize,
     pool: usize,
@@ -132,14 +132,14 @@ struct Bridge {
     frames: u64,
     starts_ns: Vec<u64>,
     pools: Vec<Crew<Sim, BoxedPolicy<Sim>>>,
-    /// The pool of each thread, and its seat there.
+    /// The pool of each thread, and its worker slot there.
     seats: Vec<(usize, usize)>,
     mails: Vec<Mail>,
     slots: Vec<OwnLine<Slot>>,
     fibers: RefCell<Vec<Fiber>>,
-    /// The due times of frames that are to be sent, and the places that are free.
+    /// Due times of frames to be sent, and the free places in that list.
     sends: RefCell<(Vec<u64>, Vec<usize>)>,
-    /// Fibers and frames that have not ended.
+    /// Number of fibers and frames that have not ended.
     open: Cell<usize>,
     end_ns: Cell<u64>,
     late: Cell<u64>,
@@ -157,7 +157,7 @@ impl Bridge {
         let seats = seats.flat_map(|(pool, &seats)| (0..seats).map(move |seat| (pool, seat)));
         let crew = |&workers: &usize| {
             let outside = parts.max(OUTSIDE).next_power_of_two();
-            // Each thread keeps what it begins: so they begin in turn.
+            // Each thread keeps the fibers that it begins, so threads begin them in turn.
             Crew::new(subject.policy(parts.max(OUTSIDE)), workers, outside).in_turn()
         };
         let lot = |number: usize| Random(seed ^ number as u64).draw() % EACH_NS;
@@ -183,7 +183,7 @@ impl Bridge {
         }
     }
 
-    /// Receivers and mixers.
+    /// Returns the number of receivers and mixers.
     fn parts(&self) -> usize {
         self.starts_ns.len() * (self.legs + 1)
     }
@@ -204,7 +204,7 @@ impl Bridge {
         work(ns);
     }
 
-    /// Conferences come from outside, before the first frame is due.
+    /// Submits all conferences from outside, before the first frame is due.
     fn open(&self) {
         for fiber in 0..self.parts() {
             let (conference, part) = (fiber / (self.legs + 1), fiber % (self.legs + 1));
@@ -217,7 +217,7 @@ impl Bridge {
         }
     }
 
-    /// The work of a thread.
+    /// Runs a thread.
     fn thread(&self, me: usize) {
         let (pool, seat) = self.seats[me];
         let worker = self.pools[pool].worker(seat).expect("each has a seat of its own");
@@ -252,7 +252,7 @@ impl Bridge {
         }
     }
 
-    /// Finds the fibers that may go on.
+    /// Collects the fibers that are runnable.
     fn collect(&self, desk: &mut Desk<'_>) {
         let mail = &self.mails[desk.me];
         if !mail.ready.is_quiet() {
@@ -273,7 +273,7 @@ impl Bridge {
         self.go_on(number, desk);
     }
 
-    /// A fiber goes on, until it waits or ends.
+    /// Resumes a fiber, until it waits or ends.
     fn go_on(&self, number: usize, desk: &mut Desk<'_>) {
         let (conference, part) = (number / (self.legs + 1), number % (self.legs + 1));
         let mut fiber = self.fibers.borrow()[number];
@@ -293,7 +293,7 @@ impl Bridge {
     }
 
     /// The work of a leg: decodes a frame, waits until it is due, and for room in its slot. Returns
-    /// whether it has ended.
+    /// whether the fiber has ended.
     fn receive(
         &self,
         number: usize,
@@ -351,7 +351,7 @@ impl Bridge {
         true
     }
 
-    /// Lets a fiber go on that waits.
+    /// Makes a waiting fiber runnable.
     fn wake(&self, number: usize, desk: &mut Desk<'_>) {
         let home = self.fibers.borrow()[number].home;
         if home == desk.me {
@@ -361,7 +361,7 @@ impl Bridge {
         }
     }
 
-    /// Sends a frame, in a task of its own.
+    /// Spawns a task that sends a frame.
     fn spawn(&self, conference: usize, due_ns: u64, desk: &mut Desk<'_>) {
         self.open.set(self.open.get() + 1);
         let place = {
@@ -398,7 +398,7 @@ impl Bridge {
         self.close();
     }
 
-    /// One that was open is over.
+    /// Counts the end of a fiber or frame.
     fn close(&self) {
         self.open.set(self.open.get() - 1);
         if self.open.get() == 0 {
@@ -412,11 +412,11 @@ fn item(number: usize) -> Item {
     Item::new(FIRST + APART * number as u64).expect("a word for an item")
 }
 
-/// Holds all conferences, each worker on a CPU.
+/// Holds all conferences, with each worker on a CPU.
 ///
 /// # Errors
 ///
-/// If workers wait for each other, which must not be.
+/// If the workers deadlock, which is a defect.
 pub fn hold(setting: &Setting<'_>, subject: Subject) -> Result<Figures, Stuck> {
     let bridge = Rc::new(Bridge::new(setting, subject));
     let all = Rc::clone(&bridge);

@@ -1,23 +1,23 @@
-//! The costs of the parts of a conference, on a CPU of their own.
+//! The costs of the parts of a conference, on an otherwise idle CPU.
 
 use crate::bench::mix::conference::{PERIOD_NS, WINDOW_NS};
 
-/// The time from one frame to the next, and how late one may be: as `bench mix` has them.
+/// Time from one frame to the next, as in `bench mix`.
 pub const EACH_NS: u64 = PERIOD_NS;
-/// Sent later than this after it was due, a frame is a breach.
+/// A frame that is sent later than this after it was due is a breach.
 pub const LATE_NS: u64 = WINDOW_NS;
 
 /// The costs of a frame.
 pub struct Codec {
     pub name: &'static str,
     pub about: &'static str,
-    /// The cost to receive a frame, and to decode it.
+    /// Cost of receiving and decoding a frame.
     pub receive_ns: u64,
-    /// The cost to add a frame to the others.
+    /// Cost of adding a frame to the others.
     pub mix_ns: u64,
-    /// The cost to encode a frame and to send it.
+    /// Cost of encoding and sending a frame.
     pub send_ns: u64,
-    /// The cost to make the task that encodes and sends.
+    /// Cost of making the task that encodes and sends.
     pub spawn_ns: u64,
 }
 
@@ -26,15 +26,14 @@ pub static CODECS: [Codec; 4] = [
     Codec {
         name: "published",
         about: "a guess: 1400 conferences on 100 workers are at the edge of 10 ms, as published",
-        // Frames are due together, so 0 to 20 % of them are late for 10 % more or less of this
-        // time.
+        // Frames are due together, so 10 % more or less of this time makes 0 to 20 % of them late.
         receive_ns: PUBLISHED_NS,
         mix_ns: 2_000,
         send_ns: PUBLISHED_NS,
-        // The time is that of packets of the same program.
+        // The time is that of packets in the same program.
         spawn_ns: 600,
     },
-    // Measured in plain loops on a Xeon at 2.5 GHz, medians: what `bench mix` does.
+    // Medians, measured in plain loops on a Xeon at 2.5 GHz: the work of `bench mix`.
     Codec {
         name: "md5",
         about: "the same in Rust, as measured",
@@ -63,5 +62,5 @@ pub static CODECS: [Codec; 4] = [
 
 const PUBLISHED_NS: u64 = 130_000;
 
-/// A thread goes from one fiber to another.
+/// Cost of a thread's switch from one fiber to another.
 pub const SWITCH_NS: u64 = 100;

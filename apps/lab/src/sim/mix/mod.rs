@@ -2,10 +2,10 @@
 //!
 //! | module | has |
 //! |---|---|
-//! | [`codecs`] | what the parts of a conference take |
+//! | [`codecs`] | the costs of the parts of a conference |
 //! | [`subjects`] | policies, in one pool or in several |
 //! | [`bridge`] | the parts, and the threads that run them |
-//! | [`rows`] | what came of it, for scripts and for people |
+//! | [`rows`] | the results, for scripts and for people |
 
 mod bridge;
 mod codecs;
@@ -90,11 +90,11 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Simulates and prints.
+/// Simulates, and prints the results.
 ///
 /// # Errors
 ///
-/// Bad arguments; workers that wait for each other, which must not be; if stdout can't be written.
+/// Bad arguments; workers that deadlock, which is a defect; if stdout can't be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { seed, legs, frames, phase, most, .. } = *arguments;
     let described = machine::named(&arguments.machine)?.described;
@@ -139,7 +139,7 @@ fn simulated(
 ) -> Result<Vec<Row>, Failure> {
     let &Arguments { seed, legs, frames, phase, most, .. } = arguments;
     let (threads, counts) = (&arguments.threads.0, &arguments.conferences.0);
-    // Where most are looked for, the first is enough to begin with.
+    // A search for the most conferences needs only one number to begin with.
     let counts = if most { &counts[..1] } else { counts };
     let (together, legs, frames) = (phase == Phase::Together, legs.into(), frames.into());
     let all = every!(
@@ -160,7 +160,7 @@ fn simulated(
     all.into_iter().map(row).collect()
 }
 
-/// More legs and mixers than this are a typing error.
+/// Maximal number of legs and mixers; a larger number is a typing error.
 const PARTS: usize = 1 << 20;
 
 fn check(arguments: &Arguments, machine: &Machine) -> Result<(), Failure> {

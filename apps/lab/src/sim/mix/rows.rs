@@ -2,15 +2,15 @@
 //!
 //! | key | what |
 //! |---|---|
-//! | `case` | `fixed`: a given number of conferences; `most`: as many as can be had |
-//! | `ops_per_s` | frames that were sent, a second of the simulated time |
-//! | `conferences` | how many; of `most`, as many as are sustained |
+//! | `case` | `fixed`: a given number of conferences; `most`: as many as are sustained |
+//! | `ops_per_s` | frames sent per second of simulated time |
+//! | `conferences` | number of conferences; in `most`, as many as are sustained |
 //! | `breaches` | the share of frames that were sent 10 ms after they were due, or later |
 //! | `published_breaches` | what the dissertation measured, if it is known |
 //! | `p50_ns` … `max_ns` | from when a frame was due at the mixer to when it was sent |
-//! | `mouth_to_ear_ms`, `mouth_to_ear` | p99.9 and what the rest of the way takes; how good |
-//! | `busy` | the share of the workers' time that parts compute |
-//! | `remote_transfers_per_frame` | lines that moved from another node |
+//! | `mouth_to_ear_ms`, `mouth_to_ear` | p99.9 plus the delay of the rest of the path; its class |
+//! | `busy` | share of the workers' time in which parts compute |
+//! | `remote_transfers_per_frame` | cache lines that moved from another node |
 //! | `parks`, `wakes` | of workers |
 
 use antiphon_report::failure::Failure;
@@ -24,38 +24,40 @@ use super::subjects::Subject;
 use crate::bench::mix::ear::{Class, ELSEWHERE_MS, mouth_to_ear_ms};
 use crate::sim::report::{joined, row, trace};
 
-/// A subject, under some conditions.
+/// The figures of a subject under some conditions.
 pub struct Row {
     subject: Subject,
     codec: &'static Codec,
     workers: usize,
-    /// Whether as many conferences as can be had were looked for.
+    /// Whether the most conferences that are sustained were searched for.
     searched: bool,
-    /// The legs and the beginning are as published.
+    /// Whether the legs and the beginning are as published.
     as_published: bool,
-    /// `None`: not even one is sustained.
+    /// Number of conferences and their figures; `None` if not even one conference is sustained.
     held: Option<(usize, Figures)>,
 }
 
 /// A number of conferences is sustained if fewer than this share of frames is late.
 const SUSTAINED: f64 = 0.01;
-/// How near the number that is sustained is to one that is not.
+/// The search ends when the least number that failed is within this factor of the most that was
+/// sustained.
 const NEAR: f64 = 1.02;
-/// No more conferences than this are tried.
+/// Maximal number of conferences that are tried.
 pub const MOST: usize = 1 << 15;
 
 impl Row {
-    /// The row of a number of conferences.
+    /// Makes the row of a given number of conferences.
     ///
     /// # Errors
     ///
-    /// If workers wait for each other.
+    /// If the workers deadlock.
     pub fn of(setting: &Setting<'_>, subject: Subject) -> Result<Self, Failure> {
         let figures = held(setting, subject)?;
         Ok(Self::new(setting, subject, false, Some((setting.conferences, figures))))
     }
 
-    /// The row of as many conferences as are sustained; those of the setting are tried first.
+    /// Makes the row of the most conferences that are sustained. The search begins with the
+    /// setting's number.
     ///
     /// # Errors
     ///
@@ -79,17 +81,17 @@ impl Row {
         Self { subject, codec, workers, searched, as_published, held }
     }
 
-    /// The share of frames that were sent too late.
+    /// Returns the share of frames that were sent too late.
     pub fn breaches(&self) -> Option<f64> {
         self.held.as_ref().map(|(_, figures)| breaches(figures))
     }
 
-    /// How many there were.
+    /// Returns the number of conferences.
     pub fn conferences(&self) -> usize {
         self.held.as_ref().map_or(0, |(conferences, _)| *conferences)
     }
 
-    /// The object for scripts.
+    /// Returns the object for scripts.
     pub fn object(&self, machine: &Machine) -> Value {
         let keys = json!({
             "case": case_name(self.searched), "codec": self.codec.name,
@@ -119,8 +121,8 @@ impl Row {
         worked_ns as f64 / (figures.span_ns as f64 * self.workers as f64)
     }
 
-    /// The published figure of the dissertation's 1400 conferences on 100 domains, in multiples of
-    /// half a percent.
+    /// Returns the dissertation's published figure for 1400 conferences on 100 domains, in
+    /// multiples of half a percent.
     fn published(&self) -> Option<f64> {
         let known = self.as_published && (self.workers, self.conferences()) == AT;
         PUBLISHED.iter().find(|(name, _)| known && *name == self.subject.name).map(|it| it.1)
@@ -155,11 +157,11 @@ const PUBLISHED: [(&str, f64); 5] = [
     ("lifo+silos", 0.005),
     ("fifo", 0.03),
     ("fifo+silos", 0.04),
-    // Three pools, of which policy is not said.
+    // Three pools; their policy is not published.
     ("fifo+stages", 0.065),
 ];
 
-/// The name of the case in reports.
+/// Returns the name of the case in reports.
 pub fn case_name(searched: bool) -> &'static str {
     if searched { "most" } else { "fixed" }
 }
@@ -176,7 +178,8 @@ fn remote(figures: &Figures) -> f64 {
     figures.counts.remote_transfers as f64 / figures.frames as f64
 }
 
-/// The largest number that something comes of, and what: twice as many each time, then between.
+/// Returns the largest number for which `hold` returns a value, and the value: doubles the number,
+/// then bisects.
 fn most<T, E>(
     first: usize,
     mut hold: impl FnMut(usize) -> Result<Option<T>, E>,
@@ -200,7 +203,7 @@ fn most<T, E>(
     }
 }
 
-/// A table.
+/// Returns the table of these rows.
 pub fn table(rows: &[Row], colour: bool) -> String {
     let mut table = Table::new(&[
         "",

@@ -1,4 +1,4 @@
-//! Shapes that hold at any size. All figures are simulated; `docs/mix.md` has them.
+//! Shapes that hold at any size. All figures are simulated; `docs/mix.md` lists them.
 
 use antiphon_sim::known;
 
@@ -21,7 +21,7 @@ fn subject(name: &str) -> Subject {
     Subject::all().into_iter().find(|subject| subject.name == name).expect("a subject")
 }
 
-/// A frame that was lost would have the simulation find that all wait.
+/// If a frame were lost, the simulation would report a deadlock.
 #[test]
 fn each_frame_is_sent_once_whoever_runs_it() {
     for subject in Subject::all() {
@@ -32,13 +32,14 @@ fn each_frame_is_sent_once_whoever_runs_it() {
             let codec = setting.codec;
             let frame = codec.receive_ns + codec.mix_ns + codec.spawn_ns + codec.send_ns;
             assert_eq!(figures.worked_ns, figures.frames * frame, "{}", subject.name);
-            // Nothing is sent before it is mixed.
+            // No frame is sent before it is mixed.
             assert!(figures.latency.quantile(0.0) >= (codec.mix_ns + codec.send_ns) as f64 * 0.9);
         }
     }
 }
 
-/// A worker has 10 ms for what comes at once: it can't do twice that, whatever the policy.
+/// A worker has 10 ms for work that arrives at once: it can't do twice as much, whatever the
+/// policy.
 #[test]
 fn more_than_there_is_time_for_is_late() {
     let published = codec("published");
@@ -49,7 +50,7 @@ fn more_than_there_is_time_for_is_late() {
             let row = Row::of(&setting, subject(name)).unwrap_or_else(|why| panic!("{why:?}"));
             row.breaches().expect("it was held")
         };
-        // Ten workers have 100 ms in all.
+        // Ten workers have 100 ms in total.
         let fits = 100_000_000 / (2 * per_leg);
         let (few, many) = (breaches(fits / 8), breaches(fits * 2));
         assert!(few < 0.01 && many > 0.2, "{name}: {few} {many}");

@@ -1,4 +1,4 @@
-//! The runners of conferences: policies, in one pool or in several.
+//! Runners of conferences: policies, in one pool or in several.
 
 use antiphon_runtime::sched::{
     BoxedPolicy, Deadlines, Deques, Fifo, InBlocks, Lifo, LifoSlot, Order, Queues, Ranked, Reverse,
@@ -8,23 +8,23 @@ use antiphon_sim::Sim;
 
 use crate::bounded::Bounded;
 
-/// The meaning of a task's rank to a policy.
+/// What a task's rank means to a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ranks {
-    /// Nothing.
+    /// The policy ignores ranks.
     None,
-    /// Its stage.
+    /// The rank is a stage.
     Stages,
-    /// The time when the task is to be done.
+    /// The rank is the time by which the task should be done.
     Deadlines,
 }
 
 /// How pools share the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// All is in one.
+    /// Everything is in one pool.
     One,
-    /// A conference is of one of ten.
+    /// Each conference is in one of ten pools.
     Silos,
     /// Receivers, mixers and senders have a pool each.
     Stages,
@@ -40,18 +40,18 @@ pub struct Subject {
 
 type Make = fn(&Room) -> BoxedPolicy<Sim>;
 
-/// Room for tasks.
+/// Capacities of a pool, in tasks.
 struct Room {
-    /// The room of a worker.
+    /// Capacity of a worker's queue.
     own: usize,
-    /// The room of all workers.
+    /// Capacity of all workers' queues together.
     all: usize,
 }
 
 const HALF: Steal = Steal { share: Share::Half };
-/// How many tasks go to others at a time, where they do in blocks.
+/// Number of tasks that are shared at a time by policies that use blocks.
 const BLOCK: usize = 16;
-/// The due time of a task that says none.
+/// Due time of a task that names none.
 const USUAL_NS: u64 = 1_000_000;
 
 /// The policies: name, meaning of ranks, and constructor.
@@ -87,15 +87,15 @@ where
     scheme(order, Deques { capacity: room.own, most: room.own })
 }
 
-/// How many pools there are of silos.
+/// Number of pools of a subject with silos.
 const SILOS: usize = 10;
-/// Shares of the workers, of ten: what receives, mixes, sends.
+/// Shares of the workers, in tenths, for receivers, mixers and senders.
 const SHARES: [usize; 3] = [5, 2, 3];
-/// Room of a worker.
+/// Capacity of a worker's queue, in tasks.
 const OWN: usize = 1024;
 
 impl Subject {
-    /// All of them.
+    /// Returns all subjects.
     pub fn all() -> Vec<Self> {
         let of = |how, tail: &'static str| {
             let all = POLICIES.iter().enumerate();
@@ -107,11 +107,11 @@ impl Subject {
         of(How::One, "").chain(of(How::Silos, "+silos")).chain(of(How::Stages, "+stages")).collect()
     }
 
-    /// How many workers each of its pools has.
+    /// Returns the number of workers of each of its pools.
     pub fn pools(self, workers: usize) -> Vec<usize> {
         match self.how {
             How::One => vec![workers],
-            // Spread as evenly as can be.
+            // Distributed as evenly as possible.
             How::Silos => {
                 let pools = SILOS.min(workers);
                 (0..pools).map(|pool| (workers + pool) / pools).collect()
@@ -123,12 +123,12 @@ impl Subject {
         }
     }
 
-    /// The policy, anew, for a pool that has room for `parts` parts.
+    /// Makes a new policy, for a pool that has room for `parts` parts.
     pub fn policy(self, parts: usize) -> BoxedPolicy<Sim> {
         POLICIES[self.policy].2(&Room { own: OWN, all: parts.next_power_of_two() })
     }
 
-    /// The rank of a task of a stage, which is due then.
+    /// Returns the rank of a task of this stage that is due at `due_ns`.
     pub fn rank(self, stage: u64, due_ns: u64) -> Option<u64> {
         match POLICIES[self.policy].1 {
             Ranks::None => None,

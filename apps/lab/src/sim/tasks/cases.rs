@@ -1,8 +1,7 @@
-//! The tasks of each case: which thread makes them ready, and what they cost.
+//! The tasks of each case: which threads make them ready, and what they cost.
 //!
-//! A packet is copied by a spawner, scanned by a task, and in some cases followed by further tasks,
-//! one after the other. Times are simulated computing; only `cache` has the packet's lines
-//! move.
+//! A packet is copied by a spawner, scanned by a task, and in some cases followed by a chain of
+//! further tasks. Computing is simulated as time; only `cache` moves the packet's lines.
 
 use antiphon_report::stats::Random;
 
@@ -10,12 +9,12 @@ use antiphon_report::stats::Random;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     Nothing,
-    /// A number of tasks, each of which reads 20 bytes at random.
+    /// This number of tasks, each of which reads 20 random bytes.
     Reads(u32),
-    /// A number of tasks; and, after one packet in a thousand, two that sleep.
+    /// This number of tasks and, after one packet in a thousand, two tasks that sleep.
     Sleeps(u32),
-    /// A lattice, folded layer by layer: as many tasks as the first number says, or for one packet
-    /// in two hundred as many as the second; each takes as long as its layer is wide.
+    /// A lattice, folded layer by layer: the first number of tasks, or the second for one packet in
+    /// two hundred; the time of each is proportional to the width of its layer.
     Folds(u32, u32),
 }
 
@@ -24,17 +23,17 @@ pub struct Case {
     pub name: &'static str,
     pub figure: &'static str,
     pub about: &'static str,
-    /// The packets of the published figure.
+    /// Number of packets of the published figure.
     pub packets: u32,
     pub spawners: usize,
-    /// How many tasks a worker has room for.
+    /// Capacity of a worker's queue, in tasks.
     pub room: usize,
-    /// Beside what scanning takes.
+    /// Time of a scan in addition to its usual cost.
     pub extra_ns: u64,
     pub then: Then,
 }
 
-/// How long the slow tasks of `bimodal` keep their worker: they sleep in the system.
+/// Time for which the slow tasks of `bimodal` keep their worker: they sleep in a system call.
 pub const SLEEP_NS: u64 = 20_000_000;
 
 const GENERAL: Case = Case {
@@ -48,7 +47,7 @@ const GENERAL: Case = Case {
     then: Then::Nothing,
 };
 
-/// All of them.
+/// All cases.
 pub static CASES: [Case; 8] = [
     GENERAL,
     Case {
@@ -107,51 +106,51 @@ pub static CASES: [Case; 8] = [
 ];
 
 impl Case {
-    /// How many layers a packet's lattice has, if it has one.
+    /// Returns the number of layers of a packet's lattice, if it has one.
     pub fn depth(&self, packet: u32) -> Option<u32> {
         let Then::Folds(short, long) = self.then else { return None };
-        // The same ones for all subjects.
+        // The same packets for all subjects.
         let is_long = Random(packet.into()).draw().is_multiple_of(LONG_OF);
         Some(if is_long { long } else { short })
     }
 }
 
-/// One option of this many is long.
+/// One option in this many is long.
 const LONG_OF: u64 = 200;
 
-/// The costs of the program, on a CPU of its own.
+/// Costs of the program, on an otherwise idle CPU.
 pub struct Costs {
     pub name: &'static str,
-    /// A scan of [`MEAN_BYTES`].
+    /// Time of a scan of [`MEAN_BYTES`].
     pub scan_ns: u64,
-    /// The time of a spawner from one packet to the next, but for scheduling it.
+    /// Time of a spawner from one packet to the next, without scheduling it.
     pub spawn_ns: u64,
-    /// A task that follows.
+    /// Time of a task that follows.
     pub step_ns: u64,
-    /// A thousand nodes of a lattice.
+    /// Time of a thousand nodes of a lattice.
     pub nodes_ns: u64,
 }
 
-/// The packets' mean length.
+/// Mean length of packets.
 pub const MEAN_BYTES: u64 = 2_135;
 
-/// The costs, by program.
+/// Costs by program.
 pub static COSTS: [Costs; 2] = [
     Costs {
-        // The dissertation's, made out of its figures.
+        // The dissertation's program, derived from its figures.
         name: "ocaml",
-        // Five domains, of which one spawns, scan 0.33 M/s.
+        // Five domains, one of which spawns, scan 0.33 M/s.
         scan_ns: 12_000,
-        // No more than 1.5 M/s come from one spawner.
+        // One spawner makes at most 1.5 M/s.
         spawn_ns: 600,
-        // 110 domains, of which ten spawn, end 2.05 M/s: 49 µs each, and eleven tasks.
+        // 110 domains, ten of which spawn, complete 2.05 M/s: 49 µs each, for eleven tasks.
         step_ns: 3_700,
         // On 5 domains, last in, first out, 99 % of options have ended after 9 s: 45 s of CPU time
-        // for 1.9 thousand million nodes, most of them of the long ones.
+        // for 1.9 thousand million nodes, most of them in long options.
         nodes_ns: 22_000,
     },
     Costs {
-        // Copying and scanning is measured, in a plain loop on a Xeon of 2023; the rest is
+        // Copying and scanning were measured, in a plain loop on a Xeon of 2023; the rest is
         // estimated.
         name: "rust",
         scan_ns: 1_540,
@@ -162,7 +161,7 @@ pub static COSTS: [Costs; 2] = [
     },
 ];
 
-/// The length of the packet that was drawn, of ten.
+/// Returns the length of packet `drawn`, of ten.
 pub const fn bytes(drawn: u32) -> u64 {
     2_000 + 30 * (drawn % 10) as u64
 }

@@ -26,15 +26,15 @@ pub struct Setting<'a> {
 
 /// The figures of a subject in a case. All times are simulated.
 pub struct Figures {
-    /// The time from the first packet's spawn to the end of the last task.
+    /// Time from the first packet's spawn to the end of the last task.
     pub span_ns: u64,
     pub tasks: u64,
     /// Latencies: of each task, from when it was made ready to its end; of each option, from the
-    /// beginning.
+    /// beginning of the run.
     pub latency: Histogram,
-    /// The time that tasks and spawners have computed.
+    /// Computing time of tasks and spawners.
     pub worked_ns: u64,
-    /// The time that putting tasks in took, but for work that was done where there was no room.
+    /// Time of making tasks ready, without work that was done because there was no room.
     pub push_ns: u64,
     pub retries: u64,
     pub attempts: u64,
@@ -45,28 +45,28 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Lines that came from another node.
+    /// Returns the number of lines that came from another node.
     pub const fn remote(&self) -> u64 {
         self.counts.remote_transfers
     }
 
-    /// Lines that came from another cache of the node.
+    /// Returns the number of lines that came from another cache of the node.
     pub const fn local(&self) -> u64 {
         self.counts.local_transfers
     }
 }
 
-/// Simulated time that no experiment takes.
+/// Simulated time that no experiment reaches.
 const LONG_NS: u64 = 1_000_000_000_000;
-/// How many places packets have in `cache`, one after the other.
+/// Number of places for packets in `cache`, used in turn.
 const PLACES: u32 = 16_384;
-/// How many bytes a task reads.
+/// Number of bytes that a task reads.
 const READS: u32 = 20;
 
 /// A packet's data.
 type Place = OwnLine<[u8; 2_304]>;
 
-/// The state that workers share and that is not simulated.
+/// State that workers share and that is not simulated.
 struct Run<T> {
     team: T,
     case: &'static Case,
@@ -77,7 +77,7 @@ struct Run<T> {
     tasks: RefCell<Tasks>,
     begin_ns: Cell<u64>,
     end_ns: Cell<u64>,
-    /// Spawners that spawn, and tasks that have not ended.
+    /// Number of active spawners, and of tasks that have not ended.
     open: Cell<u64>,
     ended: Cell<u64>,
     worked_ns: Cell<u64>,
@@ -96,11 +96,11 @@ impl<T: Team> Run<T> {
         work(ns);
     }
 
-    /// The worker of a seat, which may be a spawner first.
+    /// Runs the worker of a seat, which may first be a spawner.
     fn member(&self, seat: usize, workers: usize) {
         let mut member = self.team.member(seat);
         let spawners = self.case.spawners.min(workers);
-        // Evenly among them.
+        // Spawners are spread evenly over the workers.
         if let Some(nth) = (0..spawners).find(|nth| nth * workers / spawners == seat) {
             self.spawn_all(&mut member, nth as u32, spawners as u32);
         }
@@ -168,7 +168,8 @@ impl<T: Team> Run<T> {
         self.close();
     }
 
-    /// Records the latency of a task. Of options: from the beginning, when the last task has ended.
+    /// Records the latency of a task; for an option, from the beginning, when its last task has
+    /// ended.
     fn record(&self, task: Task) {
         let since = match task.kind {
             _ if self.case.depth(task.packet).is_none() => task.ready_ns,
@@ -178,13 +179,13 @@ impl<T: Team> Run<T> {
         self.latency.borrow_mut().record(now() - since, 1);
     }
 
-    /// A layer of `nodes` nodes, and one more.
+    /// Computes a layer of `nodes` nodes, and one more.
     fn fold(&self, nodes: u32) {
         self.work(self.costs.step_ns + self.costs.nodes_ns * u64::from(nodes + 1) / 1000);
     }
 
     const fn scan_access(&self) -> Access {
-        // The copy is the handler's.
+        // With one packet for all, the handler makes the copy.
         if self.same_packet { Access::Write } else { Access::Read }
     }
 
@@ -218,7 +219,7 @@ impl<T: Team> Run<T> {
         &self.places[packet as usize % self.places.len()]
     }
 
-    /// One that was open is over.
+    /// Counts the end of a spawner or task.
     fn close(&self) {
         self.open.set(self.open.get() - 1);
         if self.open.get() == 0 {
@@ -228,11 +229,11 @@ impl<T: Team> Run<T> {
     }
 }
 
-/// Runs a case by a team, each worker on a CPU.
+/// Runs a case with a team, each worker on a CPU.
 ///
 /// # Errors
 ///
-/// If workers wait for each other, which must not be.
+/// If the workers deadlock, which is a defect.
 pub fn carry_out<T: Team>(
     setting: &Setting<'_>,
     case: &'static Case,

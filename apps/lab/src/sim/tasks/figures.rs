@@ -1,8 +1,8 @@
-//! The dissertation's measurements, on the machine that `epyc-2x64c` is after.
+//! The dissertation's measurements, on the machine that `epyc-2x64c` models.
 
 use super::subjects::Form;
 
-/// Figures by the number of domains: millions of packets a second, if nothing else is said.
+/// Figures by number of domains: millions of packets per second, unless stated otherwise.
 struct Known {
     case: &'static str,
     subject: &'static str,
@@ -28,14 +28,14 @@ static OPTIONS: [Known; 2] = [
     Known { case: "options", subject: "lifo", points: &[(5, 9.0), (115, 0.42)] },
 ];
 
-/// The published 99th percentile of a case and a policy, in nanoseconds.
+/// Returns the published 99th percentile of a case and a policy, in nanoseconds.
 pub fn p99_ns(case: &str, subject: &str, form: Form, workers: usize) -> Option<f64> {
     let known = OPTIONS.iter().find(|known| (known.case, known.subject) == (case, subject))?;
     let here = known.points.iter().find(|(domains, _)| *domains == workers)?;
     (form == Form::Published).then_some(here.1 * 1e9)
 }
 
-/// The published points of a case and a policy; Domainslib is in our form only.
+/// Returns the published points of a case and a policy; Domainslib is in our form only.
 pub fn of(case: &str, subject: &str, form: Form) -> &'static [(usize, f64)] {
     let here = |known: &&Known| known.case == case && known.subject == subject;
     match KNOWN.iter().find(here) {

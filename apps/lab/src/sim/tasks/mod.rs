@@ -1,15 +1,15 @@
-//! `sim tasks`: the packets of the schedulers' dissertation on simulated machines.
+//! `sim tasks`: the packet workloads of the schedulers' dissertation on simulated machines.
 //!
 //! | module | has |
 //! |---|---|
 //! | [`cases`] | which tasks are made ready, by which thread, and what they cost |
 //! | [`subjects`] | the policies, in our form and as published |
-//! | [`team`] | our crew, as the experiment sees it; what thieves do is counted |
+//! | [`team`] | our pool's registry, as the experiment uses it, with counts of thieves' work |
 //! | [`published`] | the dissertation's scheduler, with its defects |
 //! | [`experiment`] | one subject in one case |
-//! | [`ready`] | its tasks, by the numbers that queues have |
-//! | [`figures`] | what the dissertation measured |
-//! | [`rows`], [`tables`], [`page`] | what came of it, for scripts and for people |
+//! | [`ready`] | its ready tasks, by the numbers that are queued |
+//! | [`figures`] | the dissertation's measurements |
+//! | [`rows`], [`tables`], [`page`] | the results, for scripts and for people |
 
 mod cases;
 mod experiment;
@@ -92,12 +92,11 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Simulates and prints.
+/// Simulates, and prints the results.
 ///
 /// # Errors
 ///
-/// Bad arguments; workers that wait for each other, which must not be; if a file or stdout can't be
-/// written.
+/// Bad arguments; workers that deadlock, which is a defect; if a file or stdout can't be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { tasks, seed, .. } = *arguments;
     let described = machine::named(&arguments.machine)?.described;
@@ -150,7 +149,7 @@ fn costs(name: &str) -> Result<&'static Costs, Failure> {
     })
 }
 
-/// The published numbers of domains, as far as the machine has CPUs.
+/// The published numbers of domains, of which those that fit the machine are used.
 const THREADS: [usize; 5] = [5, 20, 40, 80, 115];
 
 fn threads(asked: Option<&Counts>, machine: &Machine) -> Result<Vec<usize>, Failure> {

@@ -1,5 +1,5 @@
-//! The rows as one page that needs nothing else: for each case, curves over the workers, what the
-//! dissertation measured beside them, and the tables.
+//! The report as one self-contained page: for each case, curves over the number of workers beside
+//! the dissertation's measurements, and the tables.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use super::rows::Row;
 use super::subjects::Form;
 use super::{figures, tables};
 
-/// The page of `rows`, of which those of a case stand together, and in it those of a subject.
+/// Returns the page of `rows`. Rows of a case must be adjacent, and within it those of a subject.
 pub fn page(heading: &str, rows: &[Row]) -> String {
     let mut body = format!("<p>{}</p>\n", escape(heading));
     for of_case in rows.chunk_by(|one, next| one.case.name == next.case.name) {
@@ -49,7 +49,7 @@ fn curves(rows: &[Row], figure: impl Fn(&Row) -> f64) -> Vec<Curve> {
     Curve::by_name(rows, name, |row| Some((row.workers as f64, figure(row))))
 }
 
-/// The dissertation's measurements of the row's subject.
+/// Returns the dissertation's measurements of the row's subject.
 fn measured(row: &Row) -> Option<Curve> {
     let known = figures::of(row.case.name, row.subject.name, row.subject.form);
     let points = known.iter().map(|&(domains, mega)| (domains as f64, mega * 1e6)).collect();

@@ -1,10 +1,10 @@
-//! The dissertation's scheduler, with its errors, on our deque.
+//! The dissertation's scheduler, with its defects, on our deque.
 //!
-//! - A worker that has nothing tries to steal from a victim that it draws, for ever: it never
-//!   sleeps, and takes tasks from outside in 3 % of its attempts only.
-//! - The victim is drawn of all, and a worker that draws itself takes the next: that one has twice
-//!   the weight. Of neighbours, a worker that draws itself has made an attempt in vain.
-//! - A worker that has no room for a task tries again until there is.
+//! - A worker without tasks tries for ever to steal from a random victim: it never sleeps, and
+//!   takes tasks from outside in only 3 % of its attempts.
+//! - The victim is drawn from all workers, and a worker that draws itself takes the next one, which
+//!   so has twice the weight. Among neighbours, drawing itself is an attempt without success.
+//! - A worker without room for a task tries again until there is room.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -15,26 +15,27 @@ use antiphon_sync::queue::{Deque, Full, Item, RelaxedQueue, Stolen, WorkQueue};
 
 use super::team::{Counted, Member, Tally, Team};
 
-/// Workers that share tasks as the dissertation's did.
+/// Workers that share tasks as in the dissertation.
 pub struct Published {
     last_first: bool,
-    /// The number of neighbours of which one is drawn; without it, one of all is.
+    /// Number of neighbours from which the victim is drawn; `None` to draw from all.
     range: Option<usize>,
     queues: Vec<OwnLine<Counted<Deque<Sim>>>>,
     outside: OwnLine<RelaxedQueue<Sim>>,
-    /// Set by the experiment: the thread that ends the others in a program costs nothing either.
+    /// Set by the experiment without cost: in a program, the thread that ends the others costs
+    /// nothing either.
     closed: Cell<bool>,
 }
 
-/// One of them.
+/// A worker of the scheduler.
 pub struct Domain<'a> {
     team: &'a Published,
     me: usize,
 }
 
-/// The time from one attempt to put in to the next.
+/// Time from one attempt to push to the next.
 const AGAIN_NS: u64 = 50;
-/// The time of an attempt to steal beside its accesses: a draw, and some calls of OCaml.
+/// Time of an attempt to steal, besides its accesses: a random draw, and some calls of OCaml.
 const ATTEMPT_NS: u64 = 500;
 
 impl Published {
@@ -55,7 +56,7 @@ impl Published {
         }
     }
 
-    /// Whom worker `me` tries; `None`: itself.
+    /// Returns the victim of worker `me`; `None` if it drew itself.
     fn victim(&self, me: usize) -> Option<usize> {
         let (all, drawn) = (self.queues.len(), Sim::random() as usize);
         let victim = match self.range {
@@ -87,7 +88,7 @@ impl Domain<'_> {
     }
 
     fn pop(&self) -> Option<Item> {
-        // SAFETY: a seat has one member, which alone calls this.
+        // SAFETY: a seat has one member, and only that member calls this.
         unsafe { if self.team.last_first { self.own().pop_back() } else { self.own().pop_front() } }
     }
 
@@ -96,7 +97,8 @@ impl Domain<'_> {
             return self.team.outside.pop();
         }
         let victim = &self.team.queues[self.team.victim(self.me)?];
-        // SAFETY: as above; its own is empty, and another.
+        // SAFETY: a seat has one member, and only that member calls this; its own queue is empty,
+        // and is not the victim's.
         match unsafe { victim.steal_into(self.own(), |there| there.div_ceil(2)) } {
             Stolen::Got(task) => Some(task),
             Stolen::Empty | Stolen::Retry => None,
@@ -106,7 +108,7 @@ impl Domain<'_> {
 
 impl Member for Domain<'_> {
     fn push(&mut self, task: Item, _: u64) -> Result<(), Full> {
-        // SAFETY: as in `pop`.
+        // SAFETY: a seat has one member, as in `pop`.
         unsafe { self.own().push(task) }
     }
 

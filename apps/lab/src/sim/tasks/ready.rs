@@ -1,4 +1,4 @@
-//! Tasks that are ready: the experiment's, by the numbers that queues have.
+//! Ready tasks of the experiment, stored under the numbers that are queued.
 
 use antiphon_sync::queue::Item;
 
@@ -7,7 +7,7 @@ use antiphon_sync::queue::Item;
 pub struct Task {
     pub kind: Kind,
     pub packet: u32,
-    /// The time when it was made ready.
+    /// Time at which the task was made ready.
     pub ready_ns: u64,
 }
 
@@ -15,14 +15,15 @@ pub struct Task {
 #[derive(Clone, Copy)]
 pub enum Kind {
     Scan,
-    /// How many follow.
+    /// Number of tasks that follow.
     Step(u32),
     Sleep,
 }
 
 impl Kind {
-    /// Its stage; `depth` is the number of steps before it if it is an option's. An option that is
-    /// begun is to be ended, and a task that keeps a worker for long comes last.
+    /// Returns the task's stage; `depth` is the number of steps of its option, if it belongs to
+    /// one. An option that has begun should be completed, and a task that keeps a worker for long
+    /// comes last.
     pub fn stage(self, depth: Option<u32>) -> u64 {
         let long = depth.is_some_and(|depth| depth > LONG);
         match self {
@@ -33,22 +34,22 @@ impl Kind {
     }
 }
 
-/// An option of more steps than this is long.
+/// An option with more steps than this is long.
 const LONG: u32 = 1000;
 
-/// Tasks that are ready, by the number of their item.
+/// Ready tasks, by the number of their item.
 #[derive(Default)]
 pub struct Tasks {
     ready: Vec<Option<Task>>,
     free: Vec<usize>,
 }
 
-/// The least word that may be an item, and how far two are apart.
+/// Least word that may be an item, and the distance between items.
 const FIRST: u64 = 4_096;
 const APART: u64 = 8;
 
 impl Tasks {
-    /// The item of a task.
+    /// Stores a task, and returns its item.
     pub fn put(&mut self, task: Task) -> Item {
         let number = self.free.pop().unwrap_or_else(|| {
             self.ready.push(None);
@@ -58,7 +59,7 @@ impl Tasks {
         Item::new(FIRST + APART * number as u64).expect("a word for an item")
     }
 
-    /// The task of an item; each is there once.
+    /// Removes the task of an item; each item is taken once.
     pub fn take(&mut self, item: Item) -> Task {
         let number = ((item.word() - FIRST) / APART) as usize;
         self.free.push(number);

@@ -2,13 +2,13 @@
 //!
 //! | key | what |
 //! |---|---|
-//! | `ops_per_s` | packets a second, with all tasks that follow them |
+//! | `ops_per_s` | packets per second, with all tasks that follow them |
 //! | `p50_ns` … `max_ns` | of a task, from when it is ready; of an option, from the start |
-//! | `busy` | the share of the workers' time that tasks and spawners compute |
-//! | `push_ns` | what making a task ready takes, the mean |
-//! | `spawner_retries` | how often there was no room |
-//! | `steal_attempts`, `steal_hits` | looks into others' queues, and those that had something |
-//! | `remote_transfers_per_task`, `local_transfers_per_task` | lines that moved |
+//! | `busy` | share of the workers' time in which tasks and spawners compute |
+//! | `push_ns` | mean time to make a task ready |
+//! | `spawner_retries` | number of times that there was no room |
+//! | `steal_attempts`, `steal_hits` | attempts to steal from others' queues, and successful ones |
+//! | `remote_transfers_per_task`, `local_transfers_per_task` | cache lines that moved |
 //! | `parks`, `wakes` | of workers |
 //! | `published_ops_per_s`, `published_p99_ns` | what the dissertation measured, if it is known |
 
@@ -23,7 +23,7 @@ use super::subjects::Subject;
 use crate::named::Named as _;
 use crate::sim::report::{row, trace};
 
-/// A subject in a case.
+/// The figures of a subject in a case.
 pub struct Row {
     pub subject: &'static Subject,
     pub case: &'static Case,
@@ -33,11 +33,11 @@ pub struct Row {
 }
 
 impl Row {
-    /// Simulates it.
+    /// Simulates the subject in the case.
     ///
     /// # Errors
     ///
-    /// If workers wait for each other.
+    /// If the workers deadlock.
     pub fn of(
         setting: &Setting<'_>,
         subject: &'static Subject,
@@ -51,45 +51,45 @@ impl Row {
         Ok(Self { subject, case, workers, packets, figures })
     }
 
-    /// All that were run.
+    /// Returns the number of tasks that were run.
     pub const fn tasks(&self) -> u64 {
         self.figures.tasks
     }
 
-    /// Packets a second.
+    /// Returns packets per second.
     pub fn ops_per_s(&self) -> f64 {
         f64::from(self.packets) * 1e9 / self.figures.span_ns as f64
     }
 
-    /// The time that this share of tasks does not exceed, in nanoseconds.
+    /// Returns the latency that this share of tasks does not exceed, in nanoseconds.
     pub fn quantile_ns(&self, share: f64) -> f64 {
         self.figures.latency.quantile(share)
     }
 
-    /// The share of workers' time that is the tasks'.
+    /// Returns the share of workers' time in which tasks and spawners compute.
     pub fn busy(&self) -> f64 {
         self.figures.worked_ns as f64 / (self.figures.span_ns as f64 * self.workers as f64)
     }
 
-    /// The number of counted things for each task.
+    /// Returns a count per task.
     pub fn per_task(&self, count: impl Fn(&Figures) -> u64) -> f64 {
         count(&self.figures) as f64 / self.tasks() as f64
     }
 
-    /// The dissertation's figure.
+    /// Returns the dissertation's figure, if there is one.
     pub fn published_ops_per_s(&self) -> Option<f64> {
         let known = figures::of(self.case.name, self.subject.name, self.subject.form);
         let here = known.iter().find(|(domains, _)| *domains == self.workers);
         here.map(|(_, mega)| mega * 1e6)
     }
 
-    /// The dissertation's figure of the 99th percentile.
+    /// Returns the dissertation's 99th percentile, if there is one.
     pub fn published_p99_ns(&self) -> Option<f64> {
         let Subject { name, form, .. } = *self.subject;
         figures::p99_ns(self.case.name, name, form, self.workers)
     }
 
-    /// The object for scripts.
+    /// Returns the object for scripts.
     pub fn object(&self, machine: &Machine) -> Value {
         let Figures { latency, retries, attempts, hits, counts, .. } = &self.figures;
         let keys = json!({

@@ -1,6 +1,6 @@
-//! Shapes that hold at any size, and the two shapes that the dissertation is about: its scheduler
-//! gets slower when workers are added, ours does not. All figures are simulated; `docs/tasks.md`
-//! has them whole.
+//! Shapes that hold at any size, and the two that the dissertation is about: its scheduler gets
+//! slower when workers are added, ours does not. All figures are simulated; `docs/tasks.md` has the
+//! full results.
 
 use antiphon_sim::known;
 
@@ -23,7 +23,7 @@ fn row(name: &str, form: Form, case: &'static Case, packets: u32, workers: usize
     Row::of(&setting(packets, workers), subject, case).unwrap_or_else(|why| panic!("{why:?}"))
 }
 
-/// Twice would panic.
+/// A task that ran twice would panic.
 #[test]
 fn each_task_is_run_once() {
     for case in &CASES {
@@ -47,12 +47,12 @@ fn each_task_is_run_once() {
 #[test]
 fn a_spawner_with_no_room_runs_a_task_or_tries_again() {
     let retries = |form| row("lifo", form, case("general"), 400, 2).per_task(|of| of.retries);
-    // Half of the tasks are the spawner's own to run, whose room is soon full.
+    // Half of the tasks are run by the spawner, whose queue is soon full.
     assert!((0.1..1.0).contains(&retries(Form::Ours)), "{}", retries(Form::Ours));
     assert!(retries(Form::Published) > 10.0, "{}", retries(Form::Published));
 }
 
-/// The published order of the 99th percentile: what is long is done last, first in, first out.
+/// The published order of the 99th percentile: first in, first out, the long options end last.
 #[test]
 fn short_options_end_sooner_first_in_first_out() {
     let options = case("options");

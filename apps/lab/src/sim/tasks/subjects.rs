@@ -22,7 +22,7 @@ use crate::bounded::Bounded;
 pub enum Form {
     /// Our crew.
     Ours,
-    /// The dissertation's, with its defects.
+    /// The dissertation's scheduler, with its defects.
     Published,
 }
 
@@ -36,7 +36,7 @@ pub struct Subject {
 
 const HALF: Steal = Steal { share: Share::Half };
 
-/// All of them.
+/// All subjects.
 pub static SUBJECTS: [Subject; 30] = [
     ours("fifo", "first in, first out; half of any worker's", |s, c| {
         crew(s, c, |tally| scheme(Fifo, HALF, deques(c, tally)))
@@ -145,23 +145,23 @@ const fn near(range: usize) -> Neighbours {
     Neighbours { range, share: Share::Half }
 }
 
-/// How many tasks go to others at a time, where they do in blocks.
+/// Number of tasks that are shared at a time by policies that use blocks.
 const BLOCK: usize = 16;
-/// Tasks come from outside nowhere here.
+/// Capacity for tasks from outside, of which there are none here.
 const OUTSIDE: usize = 64;
-/// Tasks for each ticket.
+/// Number of tasks for each ticket.
 const TICKET: u32 = 16;
-/// The number of stages that the experiment tells apart.
+/// Number of stages that the experiment distinguishes.
 const STAGES: usize = 3;
-/// The room of the dissertation's queue for all.
+/// Capacity of the dissertation's shared queue, in tasks.
 const SPILT: usize = 1 << 15;
 
-/// Chase and Lev's deques, with room without end.
+/// Chase and Lev's deques, which grow without a limit.
 struct ChaseLevs {
     capacity: usize,
 }
 
-// SAFETY: it is made there.
+// SAFETY: `queue` makes a new queue each time.
 unsafe impl Queues for ChaseLevs {
     type Queue<P: Platform> = ChaseLev<P>;
 
@@ -182,7 +182,7 @@ fn blocks(case: &Case, tally: &Arc<Tally>) -> Counting<InBlocks<BLOCK>> {
     counting(InBlocks { blocks: case.room / BLOCK }, tally)
 }
 
-/// A worker that has no room for a task runs one itself.
+/// A scheme in which a worker without room for a task runs a task itself.
 fn scheme<O, S, K: Queues>(order: O, spread: S, queues: K) -> Bounded<O, S, K> {
     Bounded(Scheme::new(order, spread).queues(queues))
 }
@@ -218,18 +218,18 @@ impl Subject {
     }
 }
 
-/// A subject that was asked for.
+/// The requested subjects.
 pub struct Named {
     pub subjects: Vec<&'static Subject>,
-    /// The names of which there is nothing in that form.
+    /// The requested names that the form does not have.
     pub left_out: Vec<&'static str>,
 }
 
-/// The subjects of a list of names, or all, in a form or in both.
+/// Returns the subjects of a list of names, or all, in one form or in both.
 ///
 /// # Errors
 ///
-/// One line: the unknown name and the known ones, or that there is none in that form.
+/// One line: the unknown name and the known ones, or that the form has none of the names.
 pub fn named(text: &str, form: Option<Form>) -> Result<Named, String> {
     let mut known: Vec<_> = SUBJECTS.iter().map(|subject| subject.name).collect();
     known.sort_unstable();

@@ -8,7 +8,7 @@ use super::rows::Row;
 use super::subjects::Form;
 use crate::named::Named as _;
 
-/// A table for each case.
+/// Returns a table for each case.
 pub fn text(rows: &[Row], colour: bool) -> String {
     let mut text = String::new();
     for of_case in rows.chunk_by(|one, next| one.case.name == next.case.name) {
@@ -18,7 +18,7 @@ pub fn text(rows: &[Row], colour: bool) -> String {
     text + RULE + &legend(rows)
 }
 
-/// A legend of the subjects.
+/// Returns a legend of the subjects.
 fn legend(rows: &[Row]) -> String {
     let mut said = Vec::new();
     for Row { subject, .. } in rows {

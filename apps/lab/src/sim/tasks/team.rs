@@ -1,4 +1,4 @@
-//! The team that shares tasks: our crew, and the dissertation's scheduler.
+//! Teams that share tasks: our pool's registry, and the dissertation's scheduler.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -11,41 +11,40 @@ use antiphon_sync::queue::{Full, Item, Stolen, WorkQueue};
 
 /// Workers that share tasks.
 pub trait Team: 'static {
-    /// One of them, on its thread.
+    /// A worker of the team, on its thread.
     type Member<'a>: Member;
 
-    /// The worker of a seat, which is free.
+    /// Returns the worker of a free seat.
     fn member(&self, seat: usize) -> Self::Member<'_>;
 
-    /// Makes workers end that find nothing.
+    /// Makes workers that find no task end.
     fn close(&self);
 }
 
 /// A worker.
 pub trait Member {
-    /// Puts a task of some stage in.
+    /// Pushes a task of this stage.
     ///
     /// # Errors
     ///
     /// If there is no room.
     fn push(&mut self, task: Item, stage: u64) -> Result<(), Full>;
 
-    /// The task to be run next; waits for one. `None`: it is over.
+    /// Returns the next task to run, after waiting for one if needed. `None` when the run is over.
     fn next(&mut self) -> Option<Item>;
 
-    /// The work of a member before it tries again to put in, where there was no room: perhaps a
-    /// task.
+    /// What a member does before it retries a push for which there was no room; may return a task.
     fn meanwhile(&mut self) -> Option<Item>;
 }
 
-/// Counts of what thieves have done. They are the experiment's, and cost no simulated time.
+/// Counts of thieves' work. They belong to the experiment, and take no simulated time.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub attempts: AtomicU64,
     pub hits: AtomicU64,
 }
 
-/// A queue that counts.
+/// A queue that counts attempts to steal.
 pub struct Counted<Q> {
     queue: Q,
     tally: Arc<Tally>,
@@ -59,37 +58,37 @@ impl<Q> Counted<Q> {
 
 impl<Q: WorkQueue> WorkQueue for Counted<Q> {
     unsafe fn push(&self, item: Item) -> Result<(), Full> {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the caller keeps the contract of this method, here and below.
         unsafe { self.queue.push(item) }
     }
 
     unsafe fn keeps_last(&self) -> bool {
-        // SAFETY: as above.
+        // SAFETY: the caller keeps the contract, as in `push`.
         unsafe { self.queue.keeps_last() }
     }
 
     unsafe fn own_count(&self) -> u64 {
-        // SAFETY: as above.
+        // SAFETY: the caller keeps the contract, as in `push`.
         unsafe { self.queue.own_count() }
     }
 
     unsafe fn pop_back(&self) -> Option<Item> {
-        // SAFETY: as above.
+        // SAFETY: the caller keeps the contract, as in `push`.
         unsafe { self.queue.pop_back() }
     }
 
     unsafe fn pop_front(&self) -> Option<Item> {
-        // SAFETY: as above.
+        // SAFETY: the caller keeps the contract, as in `push`.
         unsafe { self.queue.pop_front() }
     }
 
     unsafe fn share(&self) -> bool {
-        // SAFETY: as above.
+        // SAFETY: the caller keeps the contract, as in `push`.
         unsafe { self.queue.share() }
     }
 
     unsafe fn steal_into(&self, mine: &Self, share: impl FnOnce(u64) -> u64) -> Stolen {
-        // SAFETY: as above.
+        // SAFETY: the caller keeps the contract, as in `push`.
         let stolen = unsafe { self.queue.steal_into(&mine.queue, share) };
         self.tally.attempts.fetch_add(1, Relaxed);
         self.tally.hits.fetch_add(matches!(stolen, Stolen::Got(_)).into(), Relaxed);
@@ -105,13 +104,13 @@ impl<Q: WorkQueue> WorkQueue for Counted<Q> {
     }
 }
 
-/// Queues of a kind, which count.
+/// Queues of a kind, wrapped to count.
 pub struct Counting<K> {
     pub queues: K,
     pub tally: Arc<Tally>,
 }
 
-// SAFETY: as that of `K` is.
+// SAFETY: `K` makes the inner queues, and its contract holds.
 unsafe impl<K: Queues> Queues for Counting<K> {
     type Queue<P: Platform> = Counted<K::Queue<P>>;
 
@@ -141,7 +140,7 @@ impl<Y: Policy<Sim>> Member for Worker<'_, Sim, Y> {
         self.next_task()
     }
 
-    /// One of its own: it is as if it had run it instead of making another.
+    /// Takes one of its own tasks, as if it had run that one instead of making another.
     fn meanwhile(&mut self) -> Option<Item> {
         self.try_next_task()
     }

@@ -13,12 +13,12 @@ impl Host {
     #[cold]
     pub(super) fn answer(&self, question: &Question) {
         let mut answer = Answer { ready: self.ready.iter().count(), ..Answer::default() };
-        // Asked within a turn, which is counted already: in vain or not.
+        // The turn in which this is asked is counted already, also if no fiber runs in it.
         answer.moved = self.turn().wrapping_sub(self.in_vain.get());
-        // While a fiber tells, nothing else is done on the thread.
+        // While a fiber reports, no other code runs on the thread.
         for &fiber in self.all.borrow().iter() {
             let Some(sleep) = fiber.get().sleep.get() else { continue };
-            // A deadline that is too far to be counted never comes.
+            // A deadline that can't be represented never comes.
             let ends = |deadline: Deadline| deadline.ns < u64::MAX && !sleep.looks_again;
             let has_deadline = sleep.deadline.is_some_and(ends);
             answer.waiting += 1;
@@ -30,7 +30,7 @@ impl Host {
         }
         answer.no_stack = self.dry.get().map(|dry| dry.why.to_string());
         answer.for_files = self.polls.count().min(answer.waiting);
-        // The asker may have gone.
+        // The asker may be gone.
         let _: Result<(), _> = question.answer.try_send(answer);
     }
 }
@@ -40,12 +40,12 @@ fn told(fiber: Fiber) -> Told {
     let mut told = Told::default();
     let place = NonNull::from(&mut told);
     if current::current_fiber() == Some(fiber) {
-        // The fiber waits on its stack, without leaving it: see `wait_here`.
+        // The fiber waits without switching away from its stack: see `wait_here`.
         fiber.tell(place);
         return told;
     }
-    // SAFETY: it waits, and does not run, so it is suspended; and `told` is there until it is
-    // switched away from.
+    // SAFETY: the fiber waits and does not run, so it is suspended; and `told` exists until the
+    // fiber switches away.
     let said = unsafe { fiber.switch(Order::Tell(place)) };
     debug_assert!(matches!(said, Some(Said::Told)), "it waits on");
     told

@@ -1,4 +1,4 @@
-//! A thread's looks at the clock, and their meaning for its fibers that are timed.
+//! A thread's looks at the clock, and the accounting of its timed fibers that follows from them.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,7 +12,8 @@ use super::below::Busy;
 use super::{Host, TIMERS_EVERY};
 
 impl Thread for Host {
-    /// A look at the clock, between two fibers or in one that leaves or goes on: what time it is.
+    /// Looks at the clock, between two fibers or in a fiber that is suspended or continues; returns
+    /// the time.
     fn mark(&self) -> u64 {
         let _busy = Busy::of(self);
         let kept = self.looks.kept_ns();
@@ -25,14 +26,14 @@ impl Thread for Host {
             self.cut(now, kept);
         }
         let timed = !(self.polls.is_idle() && self.timers.borrow().is_empty());
-        // Relaxed: ours, but for ticks.
+        // Relaxed: only this thread and ticks write it.
         self.desk.look_in.store(if timed { next.min(TIMERS_EVERY) } else { next }, Relaxed);
         now
     }
 
     #[inline]
     fn is_look_due(&self) -> bool {
-        // Relaxed: ours, but for ticks.
+        // Relaxed: only this thread and ticks write it.
         self.turns() >= self.desk.look_in.load(Relaxed)
     }
 
@@ -46,8 +47,9 @@ impl Thread for Host {
 }
 
 impl Host {
-    /// Tells the fiber that runs, if one does, that its task has kept the thread from its line for
-    /// `kept` ns. Fibers in the line see it when they are suspended again: there may be very many.
+    /// Tells the running fiber, if any, that its task has kept the thread from its run queue for
+    /// `kept` ns. Fibers in the run queue see it when they are suspended again, because there may
+    /// be very many.
     #[cold]
     fn tell_kept(kept: u64) {
         let runs = current::current_fiber();
@@ -57,9 +59,9 @@ impl Host {
         }
     }
 
-    /// The thread has looked at `now`, after a task has kept it for `kept` ns. Fibers that wait,
-    /// and have not looked themselves, wait from before that task at the latest: none of them was
-    /// the task.
+    /// Cuts the waits of untold fibers, after a look at `now` and a task that kept the thread for
+    /// `kept` ns. These fibers have waited from before that task at the latest, because none of
+    /// them was the task.
     #[cold]
     pub(super) fn cut(&self, now: u64, kept: u64) {
         let at = now.saturating_sub(kept);
@@ -72,21 +74,21 @@ impl Host {
         });
     }
 
-    /// Removes a fiber that is timed no more, and has been noted.
+    /// Removes a fiber that is no longer timed, and has been noted.
     #[cold]
     pub(in super::super) fn forget(&self, fiber: Fiber) {
         let _busy = Busy::of(self);
         self.untold.forget(fiber);
     }
 
-    /// The thread has rested, or looked for tasks elsewhere, until `at`: that time is charged to no
-    /// fiber.
+    /// Records that the thread has rested, or looked for tasks elsewhere, until `at`: that time is
+    /// charged to no fiber.
     pub(crate) fn resumed(&self, at: u64) {
         self.looks.resumed(at, self.turn());
     }
 
-    /// A fiber that is timed may go on. The time that has passed since it was let go on was one
-    /// turn, or a few, of a deadline; or a rest.
+    /// Records that a timed fiber may continue. The time since its wake-up was one turn, or a few
+    /// for a deadline, or a rest.
     #[inline(never)]
     pub(super) fn woken(
         &self,
@@ -94,32 +96,33 @@ impl Host {
         clocked: NonNull<Clocked>,
         deadline: Option<Deadline>,
     ) {
-        // SAFETY: on the stack of a fiber that is in the middle of a task.
+        // SAFETY: it is on the stack of a fiber that is in the middle of a task.
         let clocked = unsafe { clocked.as_ref() };
         if self.finds(NonNull::from(clocked)) {
             clocked.is_found(self);
-            // Relaxed: its own, it is posted no more.
+            // Relaxed: the fiber is no longer posted, so no other thread uses it.
             return fiber.get().woken_ns.store(0, Relaxed);
         }
         let now = self.mark();
         let at = woken_ns(fiber, deadline, now);
         if clocked.is_untold() {
-            // The fiber was not suspended after all; or the thread has cut others a moment ago.
+            // The fiber was not suspended after all, or the thread has cut others a moment ago.
             clocked.is_found(self);
         } else if let Some(at) = at {
             clocked.wakes(at, self.looks.hogged_ns(at, now), self);
         }
     }
 
-    /// Whether a fiber that is timed may go on without a look: no thread has looked since it began
-    /// to wait.
+    /// Returns whether a timed fiber may continue without a look: neither it nor its thread has
+    /// looked since it began to wait, and no look is due.
     #[inline]
     pub(super) fn finds(&self, clocked: NonNull<Clocked>) -> bool {
         // SAFETY: as in `woken`.
         unsafe { clocked.as_ref() }.is_untold() && !self.is_look_due()
     }
 
-    /// A fiber waits. If it is timed, and has not looked, the next look of the thread is its.
+    /// Notes a waiting fiber, if it is timed and has not looked: the next look of the thread is
+    /// charged to it.
     #[inline]
     pub(super) fn note(&self, fiber: Fiber) {
         // SAFETY: as in `woken`.
@@ -130,11 +133,11 @@ impl Host {
     }
 }
 
-/// The time from which a fiber could go on that waited until that deadline at the latest, and whose
-/// thread has found it now. `None`: it was not suspended.
+/// Returns the time from which a fiber could continue that waited until `deadline` at the latest,
+/// and that its thread has found at `now_ns`. `None` if it was not suspended.
 fn woken_ns(fiber: Fiber, deadline: Option<Deadline>, now_ns: u64) -> Option<u64> {
     let woken_ns = &fiber.get().woken_ns;
-    // Relaxed: posted with the fiber, or our own.
+    // Relaxed: published by the post of the fiber, or written by this thread.
     let at_ns = woken_ns.load(Relaxed);
     woken_ns.store(0, Relaxed);
     let is_over = |it: &Deadline| it.clock == Clock::Monotonic && it.ns <= now_ns;

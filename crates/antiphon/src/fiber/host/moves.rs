@@ -1,4 +1,4 @@
-//! Fibers that move, of a pool that is asked for it: the feature `migrating`.
+//! Fibers that move between threads, in pools built with `migrating`.
 //!
 //! ```text
 //!             waits    ┌───────────┐  may go on   ┌─────────┐
@@ -10,16 +10,17 @@
 //!             adopted, by the worker that takes it└─────────┘
 //! ```
 //!
-//! - MIGRATE-1: a fiber that is queued is wholly suspended. Its thread has switched away from it
-//!   and has it on no list, nor its timer, and no more touches it.
-//! - MIGRATE-2: the thread that takes it out of the queue has the fiber, alone, and sees what it
-//!   has done before, as of any task.
-//! - MIGRATE-3: code on a fiber's stack keeps nothing of a thread over a switch: it asks
-//!   [`local`](crate::local) or Linux for a thread's state each time. A fiber that does keep
-//!   something, such as a place in the reactor, stays on its thread for that wait:
+//! - MIGRATE-1: a queued fiber is wholly suspended. Its thread has switched away from it, has
+//!   neither the fiber nor its timer on any list, and does not touch it any more.
+//! - MIGRATE-2: the thread that takes a fiber out of the queue owns it alone, and sees all its
+//!   earlier writes, as for any task.
+//! - MIGRATE-3: code on a fiber's stack keeps no state of a thread across a switch: it asks
+//!   [`local`](crate::local) or Linux for the thread's state each time. A fiber that does keep
+//!   such state, for example a place in the reactor, stays on its thread for that wait:
 //!   [`GoesOn::Here`].
 //!
-//! A fiber is [timed](super::super::clocked) by the clock of its host; so none is, of such a pool.
+//! A fiber is [timed](super::super::clocked) through its host; so fibers of such a pool are not
+//! timed.
 
 use antiphon_linux::Linux;
 use antiphon_runtime::fiber::Turn;
@@ -32,13 +33,13 @@ use super::{Host, Next};
 /// The bit of an item that marks a fiber that has begun: no address has it.
 const BEGUN: u64 = 1 << 63;
 
-/// Whether the item is a fiber which has begun, and no task.
+/// Returns whether the item is a fiber that has begun, and not a task.
 pub(crate) fn has_begun(item: Item) -> bool {
     item.word() & BEGUN != 0
 }
 
 impl Host {
-    /// As [`go_on`](Host::go_on), but fibers that may go on are put in by `put`, for any worker to
+    /// As [`go_on`](Host::go_on), but queues fibers that may continue with `put`, for any worker to
     /// take.
     pub(crate) fn release(&self, put: impl Fn(Item, GoesOn)) -> Next {
         self.go_on_by(|fiber| {
@@ -48,7 +49,7 @@ impl Host {
             }
             self.unlist(fiber);
             let item = Item::new(fiber.handle() | BEGUN).expect("an address");
-            // MIGRATE-1: the last that is done with it here.
+            // MIGRATE-1: the last access to the fiber here.
             put(item, goes);
             Turn::Over
         })
@@ -64,16 +65,16 @@ impl Host {
     ///
     /// # Safety
     ///
-    /// The item is of a task, or of [`release`](Self::release), and is used once.
+    /// The item is that of a task, or comes from [`release`](Self::release), and is used once.
     pub(crate) unsafe fn run_or_adopt(&self, item: Item) -> Result<(), Task<Linux>> {
         self.desk.has_none(false);
         self.began.set(true);
         if has_begun(item) {
-            // SAFETY: the caller's: MIGRATE-2.
+            // SAFETY: promised by the caller: MIGRATE-2.
             self.adopt(unsafe { Fiber::of_handle(item.word() & !BEGUN) });
             return Ok(());
         }
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         let task = unsafe { Task::from_item(item) };
         match self.stack() {
             Ok(fiber) => _ = self.switch_to_move(fiber, Order::Run(task)),
@@ -85,7 +86,7 @@ impl Host {
         Ok(())
     }
 
-    /// Makes a fiber this thread's from now on, and lets it go on.
+    /// Makes this thread the fiber's thread, and resumes the fiber.
     fn adopt(&self, fiber: Fiber) {
         self.list(fiber);
         fiber.get().home.set(self.mail);

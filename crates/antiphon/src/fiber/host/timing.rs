@@ -1,5 +1,5 @@
-//! A fiber that is timed, as its own code sees it: it looks at the clock where it is suspended, and
-//! where it goes on.
+//! The part of a timed fiber's accounting that runs on the fiber: it looks at the clock when it is
+//! suspended, and when it continues.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,11 +9,11 @@ use super::super::control::{Fiber, Said};
 use super::super::current::current_fiber;
 use super::below::below;
 
-/// The fiber is timed until this is dropped.
+/// Keeps the fiber timed until dropped.
 pub(crate) struct Attached<'a>(Option<Fiber>, &'a Clocked);
 
 impl Clocked {
-    /// Times the calling fiber, if the caller is one, and is not timed already.
+    /// Times the calling fiber, if the caller is a fiber and is not timed already.
     pub(crate) fn attach(&self) -> Attached<'_> {
         let fiber = current_fiber().filter(|fiber| fiber.get().clocked.get().is_none());
         if let Some(fiber) = fiber {
@@ -36,9 +36,9 @@ impl Drop for Attached<'_> {
     }
 }
 
-/// Whether the calling fiber looks at the clock as it is suspended now. If not, a yield is left to
-/// the caller's own code, and nothing is to be done when the fiber goes on; after a wait, call
-/// [`has_gone_on`].
+/// Returns whether the calling fiber, which is about to be suspended, must look at the clock. If
+/// not, the caller itself suspends the fiber; after a yield nothing more is needed, after a wait,
+/// call [`has_gone_on`].
 ///
 /// # Safety
 ///
@@ -51,15 +51,14 @@ pub(in crate::fiber) unsafe fn is_told(
 ) -> bool {
     let waits = matches!(said, Said::Sleeps);
     if waits {
-        // Relaxed: published by the commit of its sleep, which the thread that lets it go on
-        // acquires.
+        // Relaxed: published by the commit of its sleep, which the waking thread acquires.
         fiber.get().woken_ns.store(WANTED, Relaxed);
     }
-    // SAFETY: the caller's: it is on the fiber's stack, and attached.
+    // SAFETY: promised by the caller: it is on the fiber's stack, and attached.
     unsafe { clocked.as_ref() }.is_due(waits, below())
 }
 
-/// The calling fiber is suspended, and looks at the clock before and afterwards.
+/// Suspends the calling fiber, and looks at the clock before and afterwards.
 ///
 /// # Safety
 ///
@@ -67,24 +66,24 @@ pub(in crate::fiber) unsafe fn is_told(
 #[cold]
 #[inline(never)]
 pub(in crate::fiber) unsafe fn leave(fiber: Fiber, clocked: NonNull<Clocked>, said: Said) {
-    // SAFETY: the caller's: it is on the fiber's stack, and attached.
+    // SAFETY: promised by the caller: it is on the fiber's stack, and attached.
     let clocked = unsafe { clocked.as_ref() };
     let waits = matches!(said, Said::Sleeps);
     let host = below().expect("a fiber has one");
     clocked.stops(waits, host);
-    // SAFETY: the caller's.
+    // SAFETY: promised by the caller.
     unsafe { fiber.leave(said) };
     clocked.goes_on(waits, host);
 }
 
-/// The calling fiber has waited, and had not looked at the clock before.
+/// Called after a wait of the calling fiber before which it did not look at the clock.
 ///
 /// # Safety
 ///
 /// The fiber is timed, by `clocked`.
 #[inline]
 pub(in crate::fiber) unsafe fn has_gone_on(clocked: NonNull<Clocked>) {
-    // SAFETY: the caller's: it is on the fiber's stack, and attached.
+    // SAFETY: promised by the caller: it is on the fiber's stack, and attached.
     let clocked = unsafe { clocked.as_ref() };
     if clocked.is_cut() {
         clocked.goes_on(true, below().expect("a fiber has one"));

@@ -1,5 +1,5 @@
-//! Where a thread is that does not answer: a copy of its stack is taken by a signal, its frames are
-//! found in the copy, and their names in the program's tables.
+//! Backtraces of threads that do not answer: a signal handler copies the thread's stack, the frames
+//! are found in the copy, and their names in the program's tables.
 
 mod unwind;
 
@@ -26,16 +26,16 @@ fn prepare() -> io::Result<()> {
 ///
 /// The conditions of [`Glances::take`].
 unsafe fn look(thread: ThreadId, top: Top, answer: Duration) -> Option<Vec<u64>> {
-    // SAFETY: the caller's.
+    // SAFETY: promised by the caller.
     let take = |glances: Glances| unsafe { glances.take(thread, top, answer) };
     let glance = Glances::new().and_then(take).ok()?;
-    // A thread that was where no table tells the caller, in the kernel's page of the clock, say,
-    // can't be named: it is somewhere else the next time.
+    // A thread at an address whose caller no table gives, such as in the kernel's clock page
+    // (vDSO), can't be named: it will be somewhere else the next time.
     Some(unwind::addresses(&glance)).filter(|addresses| addresses.len() > 1)
 }
 
 fn name(addresses: &[u64]) -> Vec<Frame> {
-    // As `std` shows them: a path below the working directory begins there.
+    // As `std` shows paths: below the working directory, relative to it.
     let here = env::current_dir().unwrap_or_default();
     let shown = |path: &Path| match path.strip_prefix(&here) {
         Ok(below) => Path::new(".").join(below).display().to_string(),
@@ -43,8 +43,8 @@ fn name(addresses: &[u64]) -> Vec<Frame> {
     };
     let mut frames = Vec::new();
     for (number, &address) in addresses.iter().enumerate() {
-        // `resolve` looks right before the address that it is given: for the call, as other
-        // addresses are those to return to. The first, where the thread was, is no such address.
+        // `resolve` looks up the byte before its address, to find the call: it expects return
+        // addresses. The first address, where the thread was, is not a return address.
         let address = address + u64::from(number == 0);
         let before = frames.len();
         backtrace::resolve(ptr::without_provenance_mut::<c_void>(address as usize), |symbol| {

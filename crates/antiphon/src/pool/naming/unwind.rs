@@ -1,10 +1,10 @@
-//! The frames of a stack that was copied, by the tables that exceptions are unwound by: `.eh_frame`
-//! ("DWARF Debugging Information Format", version 5, section 6.4; System V ABI, AMD64, 3.7).
+//! Unwinds a copied stack, with the tables for exceptions: `.eh_frame` ("DWARF Debugging
+//! Information Format", version 5, section 6.4; System V ABI, AMD64, 3.7).
 //!
-//! Only addresses within the copy are read, whatever a table or a register says: so it does not
-//! matter where the thread was interrupted, in the middle of a switch of stacks, say. The first
-//! frame that is not understood is the last. On a fiber that is its first function: behind that
-//! begins the stack of its thread.
+//! Only addresses within the copy are read, whatever a table or a register contains: so it does not
+//! matter where the thread was interrupted, for example in the middle of a switch of stacks.
+//! Unwinding ends at the first frame that is not understood. On a fiber that is its first function:
+//! the stack of its thread begins behind it.
 
 use antiphon_linux::glance::modules::{Module, with_module};
 use antiphon_linux::glance::{Glance, INSTRUCTION_POINTER, REGISTERS, STACK_POINTER};
@@ -13,19 +13,20 @@ use gimli::{
     UnwindContext, UnwindSection as _, UnwindTableRow,
 };
 
-/// The number under which tables have the address that a call returns to.
+/// The register number that the tables use for the return address.
 const RETURN: usize = INSTRUCTION_POINTER;
-/// How many frames are found at the most.
+/// Maximum number of frames.
 const MOST: usize = 256;
 
-/// A frame, and the copy that it is in.
+/// A frame, and the stack copy that contains it.
 struct Frame<'a> {
     registers: [u64; REGISTERS],
     base: u64,
     stack: &'a [u8],
 }
 
-/// The address where it was, and the addresses that its calls return to, the innermost first.
+/// Returns the address where the thread was, and the return addresses of its calls, innermost
+/// first.
 pub(super) fn addresses(glance: &Glance) -> Vec<u64> {
     let Glance { registers, stack } = glance;
     let base = registers[STACK_POINTER];
@@ -35,7 +36,7 @@ pub(super) fn addresses(glance: &Glance) -> Vec<u64> {
     while found.len() < MOST && frame.registers[RETURN] != 0 {
         let at = frame.registers[RETURN];
         found.push(at);
-        // A return address may be the next function's first.
+        // A return address may be the first address of the next function.
         let inside = at - into;
         let next =
             with_module(inside, |module| frame.caller(module, inside, &mut context)).flatten();
@@ -47,7 +48,8 @@ pub(super) fn addresses(glance: &Glance) -> Vec<u64> {
 }
 
 impl Frame<'_> {
-    /// The registers of its caller, and whether that is where it was interrupted by a signal.
+    /// Returns the registers of the frame's caller, and whether a signal interrupted the caller
+    /// there.
     fn caller(
         &self,
         module: &Module<'_>,
@@ -73,7 +75,7 @@ impl Frame<'_> {
             }
             CfaRule::Expression(_) => return None,
         };
-        // Frames are behind each other.
+        // Each frame lies above the one that it called.
         if end <= self.registers[STACK_POINTER] {
             return None;
         }
@@ -83,9 +85,9 @@ impl Frame<'_> {
                 Some(RegisterRule::Offset(offset)) => self.read(end.checked_add_signed(offset)?)?,
                 Some(RegisterRule::ValOffset(offset)) => end.checked_add_signed(offset)?,
                 Some(RegisterRule::Register(other)) => *self.registers.get(usize::from(other.0))?,
-                // The first frame there is says so.
+                // The outermost frame has no return address.
                 _ if number == RETURN => return None,
-                // The register is as it was; or that is unknown, and most callers need not know.
+                // The register is unchanged; or its value is unknown, and few callers need it.
                 _ => *value,
             };
         }

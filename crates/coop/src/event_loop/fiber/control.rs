@@ -1,4 +1,5 @@
-//! The state of a fiber that a loop shares with its thread, and with those that end its waits.
+//! The control block of an event-loop fiber, shared by the loop, the fiber, and the threads that
+//! end its waits.
 //!
 //! ```text
 //!            call                       checkpoint, sleeps until, …   ┌──────────────┐
@@ -12,10 +13,9 @@
 //!                      └───────────┘
 //! ```
 //!
-//! - LOOPED-1: a control block is of the thread of its loop, but for `handle`, which stays as it
-//!   is, and `woken`. It is freed when the fiber has come to its end, so never in the middle of a
-//!   wait.
-//! - LOOPED-2: the thread that resumes a fiber has done with the block when it sets `woken`: from
+//! - LOOPED-1: a control block belongs to the thread of its loop, except for `handle`, which never
+//!   changes, and `woken`. It is freed when the fiber has ended, so never in the middle of a wait.
+//! - LOOPED-2: the thread that resumes a fiber does not touch the block after it sets `woken`: from
 //!   then on the fiber may go on, and end.
 
 use std::cell::Cell;
@@ -32,39 +32,39 @@ use corosensei::Yielder;
 
 use super::super::{Handle, Ready};
 
-/// Named by its address, which is that of its header.
+/// The control block of a fiber, named by its address, which is that of its header.
 #[repr(C)]
 pub(super) struct Control {
     header: Header,
     handle: Handle,
     id: EventId,
-    /// Whether the wait in which the fiber is suspended is over, and whether its thread waits for
-    /// that.
+    /// Whether the wait in which the fiber is suspended is over, and whether the fiber's thread
+    /// waits for that.
     woken: U32,
-    /// The wait that it is suspended in, or is about to be.
+    /// The wait in which the fiber is suspended, or is about to be.
     pub(super) sleep: Cell<Option<Sleep>>,
-    /// Set when it begins.
+    /// Set when the fiber begins.
     pub(super) yielder: Cell<*const Yielder<(), Said>>,
-    /// The `Context` of the step that it is in.
+    /// The `Context` of the step that the fiber is in.
     pub(super) context: Cell<Option<NonNull<()>>>,
     pub(super) importance: Cell<u64>,
-    /// The events that its source has told, and that the fiber has not asked for yet.
+    /// Events that its source has reported, and that the fiber has not taken yet.
     pub(super) ready: Cell<Ready>,
-    /// Whether it is to be unwound.
+    /// Whether the fiber must be unwound.
     pub(super) cancelled: Cell<bool>,
-    /// Whether it is being unwound: its loop does not call it any more.
+    /// Whether it is being unwound: its loop no longer calls it.
     pub(super) ends: Cell<bool>,
 }
 
-/// Why a stack is switched away from.
+/// Reason for switching away from a stack.
 pub(super) enum Said {
-    /// The step by which its loop is to call it again.
+    /// The fiber ends a step; tells how its loop must call it again.
     Steps(Step),
-    /// The fiber waits, by its `sleep`.
+    /// The fiber waits in `sleep`.
     Sleeps,
 }
 
-/// The payload of the panic that unwinds a fiber that is to go.
+/// Payload of the panic that unwinds a cancelled fiber.
 pub(super) struct Unwound;
 
 /// The context of a fiber, lent until this is dropped.
@@ -75,23 +75,23 @@ pub(super) struct Lent<'a> {
 
 static TABLE: Table = Table { sleeps, resume };
 
-/// See [`Table::sleeps`].
+/// Implements [`Table::sleeps`].
 unsafe fn sleeps(fiber: NonNull<Header>, sleep: Sleep) {
-    // SAFETY: the caller's, and the header is that of a `Control`, with which it begins.
+    // SAFETY: the caller's promise, and the header is the first field of a `Control`.
     unsafe { fiber.cast::<Control>().as_ref() }.sleeps(sleep);
 }
 
-/// See [`Table::resume`].
+/// Implements [`Table::resume`].
 unsafe fn resume(fiber: NonNull<Header>) {
-    // SAFETY: the caller's, and as above.
+    // SAFETY: the caller's promise, and the header is the first field of a `Control`.
     unsafe { Control::resume(fiber.cast()) };
 }
 
-/// No wait is over. Values of `woken`.
+/// Value of `woken`: the wait is not over.
 const NOT: u32 = 0;
-/// The wait is over: the fiber was resumed.
+/// Value of `woken`: the wait is over, because the fiber was resumed.
 const WOKEN: u32 = 1;
-/// The wait is not over, and its thread waits on the word.
+/// Value of `woken`: the wait is not over, and the fiber's thread waits on the word.
 const BLOCKED: u32 = 2;
 
 impl Control {
@@ -115,31 +115,31 @@ impl Control {
         self.context.take().map(|at| Lent { of: self, at })
     }
 
-    /// The fiber, which is the caller, waits by this sleep.
+    /// Suspends the fiber, which is the caller, in this sleep.
     fn sleeps(&self, sleep: Sleep) {
         if thread::panicking() || self.ends.get() {
             return self.blocks(sleep);
         }
         self.sleep.set(Some(sleep));
-        // SAFETY: it is the caller, and does not unwind.
+        // SAFETY: the fiber is the caller, and does not unwind.
         unsafe { self.leave(Said::Sleeps) };
     }
 
-    /// Switches away from its stack, which the caller is on; returns when it is switched to.
+    /// Switches away from the fiber's stack, on which the caller runs; returns when it is resumed.
     ///
     /// # Safety
     ///
-    /// The caller runs on it, and is not unwinding.
+    /// The caller runs on the fiber's stack, and is not unwinding.
     pub(super) unsafe fn leave(&self, said: Said) {
         // Forks of other code stay with that code.
         let _kept = ForksKept::now();
-        // SAFETY: set when it began, which it has, and there until it ends.
+        // SAFETY: `yielder` was set when the fiber began, and is valid until it ends.
         unsafe { &*self.yielder.get() }.suspend(said);
     }
 
-    /// Waits on its stack, which may not be left: its thread waits.
+    /// Blocks the thread until the wait is over, because this stack must not be left.
     fn blocks(&self, sleep: Sleep) {
-        // SAFETY: no thread lets it go on but this one, which is here.
+        // SAFETY: only this thread can let the fiber go on, and it is here.
         if !unsafe { sleep.commit() } {
             return;
         }
@@ -149,7 +149,8 @@ impl Control {
                 break;
             }
             let _ = Linux::wait_shared(&self.woken, BLOCKED, sleep.deadline);
-            // SAFETY: it has not gone on. Where a wake has ended the sleep, `woken` is to come.
+            // SAFETY: the fiber has not gone on. If a wake has ended the sleep, `woken` is about to
+            // be set.
             if sleep.deadline.is_some_and(passed) && unsafe { sleep.expire() } {
                 break;
             }
@@ -158,32 +159,31 @@ impl Control {
         self.woken.store(NOT, Relaxed);
     }
 
-    /// Ends a wait: the fiber may go on. On any thread.
+    /// Ends a wait, so that the fiber may go on. May be called on any thread.
     ///
     /// # Safety
     ///
     /// The fiber is suspended in a wait, and this call ends it.
     unsafe fn resume(of: NonNull<Self>) {
         let of = of.as_ptr();
-        // SAFETY: the caller's; LOOPED-1, these are for all.
+        // SAFETY: the caller's promise; by LOOPED-1, any thread may access these fields.
         let (handle, id, woken) =
             unsafe { ((*of).handle.clone(), (*of).id, &raw const (*of).woken) };
-        // Release: what was done before is seen where it goes on. SAFETY: LOOPED-2, for the last
-        // time.
+        // Release: what was done before is visible to the fiber when it goes on. SAFETY: LOOPED-2,
+        // this is the last access.
         match unsafe { &*woken }.swap(WOKEN, Release) {
             BLOCKED => Linux::wake_shared(woken, 1),
             _ => {
-                // The code that wakes it does not wait as a fiber, for example for the posts of a
-                // loop.
+                // The waking code must not wait as a fiber, for example for the posts of a loop.
                 let _thread = Running::thread();
-                // A loop that is gone has none that wait, but those that it has leaked.
+                // A dropped loop has no waiting fibers, except those that it has leaked.
                 let _ = handle.wake(id);
             }
         }
     }
 
-    /// If the fiber is in the middle of a wait, returns how it is to be called then. If the wait is
-    /// over, ends it and returns `None`.
+    /// If the fiber is in the middle of a wait, returns how the loop must call it next. If the wait
+    /// is over, ends it and returns `None`.
     pub(super) fn still_waits(&self) -> Option<Step> {
         let sleep = self.sleep.get()?;
         // Acquire: pairs with the release in `resume`.
@@ -191,7 +191,7 @@ impl Control {
             // Relaxed: no other thread touches it before the next commit.
             self.woken.store(NOT, Relaxed);
         } else {
-            // SAFETY: it has not gone on, and does not before `resume` if this fails.
+            // SAFETY: the fiber has not gone on, and if this fails, does not go on before `resume`.
             let expired = sleep.deadline.is_some_and(passed) && unsafe { sleep.expire() };
             if !expired {
                 return Some(until(&sleep));
@@ -202,10 +202,10 @@ impl Control {
     }
 }
 
-/// How a fiber that sleeps so is to be called.
+/// Returns how the loop must call a fiber in this sleep next.
 pub(super) fn until(sleep: &Sleep) -> Step {
     match sleep.deadline {
-        // A fiber whose time is over, and that did not expire, is woken in a moment.
+        // A fiber whose deadline has passed, but whose sleep did not expire, is woken in a moment.
         Some(deadline) if !passed(deadline) => Step::At(monotonic_ns(deadline)),
         _ => Step::Asleep,
     }

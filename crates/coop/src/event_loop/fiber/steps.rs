@@ -1,4 +1,4 @@
-//! A fiber as a callback: how it begins, goes on, and comes to an end.
+//! A fiber as a callback: how it begins, continues and ends.
 
 use std::any::Any;
 use std::fmt;
@@ -17,7 +17,7 @@ use super::super::{Context, Files};
 use super::Fiber;
 use super::control::{Control, Said, Unwound, until};
 
-/// The event of a [fiber](super::Fibers), as a loop calls it.
+/// The event of a [fiber](super::Fibers), in the form that a loop calls.
 pub struct Suspendable<F>(State<F>);
 
 enum State<F> {
@@ -28,19 +28,19 @@ enum State<F> {
 
 /// A fiber that has begun, and has a stack.
 struct Begun {
-    /// Points into a box, which this owns.
+    /// Points into a box that this value owns.
     control: NonNull<Control>,
     coroutine: Option<Switch>,
 }
 
-/// The end of a closure: its return or its panic.
+/// Result of a closure: its return or its panic.
 type Ended = Result<(), Box<dyn Any + Send>>;
 type Switch = Coroutine<(), Said, Ended, Whole>;
 
 /// A stack with its guard.
 struct Whole(Stack);
 
-// SAFETY: the lowest page is a guard, and the rest of the stack is its owner's.
+// SAFETY: the lowest page is a guard, and the owner alone uses the rest of the stack.
 unsafe impl corosensei::stack::Stack for Whole {
     fn base(&self) -> NonZeroUsize {
         self.0.base()
@@ -51,11 +51,11 @@ unsafe impl corosensei::stack::Stack for Whole {
     }
 }
 
-// SAFETY: it may be sent as long as it has not begun, and only the loop begins it, which never
-// gives it to another thread.
+// SAFETY: only the loop begins it, and the loop never gives it to another thread afterwards; before
+// that, it consists of `Send` values.
 unsafe impl<F: Send> Send for Suspendable<F> {}
 
-/// Time between two looks for a free stack, where all are taken, in nanoseconds.
+/// Time between two attempts to get a free stack, when all are taken, in nanoseconds.
 const AGAIN_NS: u64 = 1_000_000;
 
 impl<F: FnOnce(&Fiber) + 'static> Suspendable<F> {
@@ -63,7 +63,7 @@ impl<F: FnOnce(&Fiber) + 'static> Suspendable<F> {
         Self(State::Unmade { stacks, importance, body })
     }
 
-    /// Gives it a stack. If there is none: when to try again.
+    /// Gives the fiber a stack. If none is free, returns when to try again.
     fn begin(&mut self, context: &Context<'_>) -> Result<(), Step> {
         let State::Unmade { stacks, .. } = &self.0 else { return Ok(()) };
         let stack = stacks.take().map_err(|error| {
@@ -108,12 +108,12 @@ impl<F: FnOnce(&Fiber) + 'static> Callback<Files> for Suspendable<F> {
 
 impl Begun {
     fn control(&self) -> &Control {
-        // SAFETY: of a box that is freed by `drop`.
+        // SAFETY: the control block is in a box that only `drop` frees.
         unsafe { self.control.as_ref() }
     }
 
-    /// Runs one step, or as far as the fiber may go on, and returns how it is to be called next. An
-    /// error: it has ended.
+    /// Runs the fiber until it is suspended, and returns how to call it next; an error if it has
+    /// ended.
     fn step(&mut self, context: &mut Context<'_>) -> Result<Step, Ended> {
         let control = self.control();
         control.ready.set(control.ready.get() | context.ready());
@@ -130,9 +130,9 @@ impl Begun {
                 CoroutineResult::Yield(Said::Sleeps) => {}
             }
             let sleep = self.control().sleep.get().expect("it is suspended in one");
-            // Before the commit: others may let it go on from then.
+            // Before the commit: after it, other threads may resume the fiber.
             let step = until(&sleep);
-            // SAFETY: it is switched away from; once for each.
+            // SAFETY: the fiber was switched away from, and each sleep is committed once.
             if unsafe { sleep.commit() } {
                 return Ok(step);
             }
@@ -140,12 +140,12 @@ impl Begun {
         }
     }
 
-    /// Switches to its stack, until that is switched away from.
+    /// Switches to its stack; returns when the fiber switches away.
     fn switch(&mut self) -> CoroutineResult<Said, Ended> {
         // Forks of the caller are not the fiber's.
         let _kept = ForksKept::now();
-        // SAFETY: it is switched to here, and back before this is dropped. It is there until it
-        // ends.
+        // SAFETY: the fiber is switched to here, and back before this is dropped. Its control block
+        // lives until it ends.
         let _here = unsafe { Running::fiber(self.control.cast()) };
         self.coroutine.as_mut().expect("it has not ended").resume(())
     }
@@ -158,16 +158,16 @@ impl Drop for Begun {
         control.ends.set(true);
         let is_left = self.coroutine.as_ref().is_some_and(|coroutine| !coroutine.done());
         if is_left && (control.sleep.get().is_some() || cfg!(panic = "abort")) {
-            // In the middle of a wait, where no thread has asked whether it may go, other threads
-            // have the addresses of values on its stack; or it can't be unwound.
+            // In the middle of a wait that is not over, other threads have the addresses of values
+            // on its stack; or the stack cannot be unwound.
             mem::forget(self.coroutine.take());
             return;
         }
         let ended = if is_left { Some(self.switch()) } else { None };
         drop(self.coroutine.take());
-        // SAFETY: `Box::leak` made it, LOOPED-1, and no other code has it any more.
+        // SAFETY: `Box::leak` made it, LOOPED-1, and no other code uses it any more.
         drop(unsafe { Box::from_raw(self.control.as_ptr()) });
-        // If the caller unwinds, the panic was printed, and nothing more is done.
+        // If the caller unwinds, the panic was printed, and is not resumed.
         if let Some(CoroutineResult::Return(Err(panic))) = ended
             && !thread::panicking()
         {

@@ -12,9 +12,9 @@ use super::*;
 
 const PAST: Option<Deadline> = Some(Deadline { clock: Clock::Monotonic, ns: 0 });
 
-/// `None`: this machine does not allow rings.
+/// Returns `None` if this machine does not allow rings.
 fn ring(bell: &EventFd) -> Option<Ring> {
-    // Around the capture of output: programs that count tests are to see it.
+    // Bypasses the capture of output, so that programs that count tests see it.
     let skip = |error: &io::Error| _ = writeln!(io::stderr(), "skipped: no ring: {error}");
     Ring::new(bell).inspect_err(skip).ok()
 }
@@ -23,14 +23,14 @@ fn bell() -> EventFd {
     EventFd::new().expect("a file")
 }
 
-/// A look.
+/// The results of a poll.
 fn told(ring: &mut Ring) -> Vec<(u64, Done)> {
     let mut told = Vec::new();
     ring.wait(PAST, |key, done| told.push((key, done))).expect("a look");
     told
 }
 
-/// Waits for as much as that.
+/// Waits for `count` results.
 fn wait_for(ring: &mut Ring, count: usize) -> HashMap<u64, Done> {
     let mut told = HashMap::new();
     while told.len() < count {
@@ -63,7 +63,7 @@ fn bytes_are_received_and_sent() {
         assert_eq!(&bytes[..2], b"to");
     }
     let bytes = b"and fro";
-    // SAFETY: the bytes are there for ever.
+    // SAFETY: the bytes are `'static`.
     unsafe { ring.send(other.as_fd(), (bytes.as_ptr(), bytes.len()), 8) }
     assert!(ring.is_worth_it(), "it can be sent at once");
     assert_eq!(told(&mut ring), [(8, Done::Bytes(7))]);
@@ -72,7 +72,7 @@ fn bytes_are_received_and_sent() {
     one.read_exact(&mut read).expect("what was sent");
     assert_eq!(&read, bytes);
     drop(one);
-    // SAFETY: as above; not a byte of it is sent.
+    // SAFETY: the bytes are `'static`; none of them is sent.
     unsafe { ring.send(other.as_fd(), (bytes.as_ptr(), bytes.len()), 8) }
     assert_eq!(wait_for(&mut ring, 1)[&8], Done::Failed(libc::EPIPE));
 }
@@ -95,7 +95,7 @@ fn what_is_taken_back_takes_no_bytes() {
         ring.cancel(8);
         let both = HashMap::from([(6, Done::TakenBack), (8, Done::TakenBack)]);
         assert_eq!(wait_for(&mut ring, 2), both);
-        // In vain: it is over.
+        // Without effect: the request has ended.
         ring.cancel(6);
         one.write_all(b"x").expect("room");
         assert_eq!(told(&mut ring), []);
@@ -118,7 +118,7 @@ fn a_bell_ends_a_wait_that_is_on_or_the_next() {
     });
 }
 
-/// More than there are entries for, and more than there is room for when they are done.
+/// More requests than there are entries, and more results than there is room for.
 #[test]
 fn all_are_told_of_however_many() {
     const COUNT: u64 = 3 * DONE as u64;
@@ -131,7 +131,7 @@ fn all_are_told_of_however_many() {
     bell.notify(Ticket::MIN);
     let told = wait_for(&mut ring, COUNT as usize);
     assert!((2..2 + COUNT).all(|key| matches!(told[&key], Done::Bytes(_))));
-    // It is heard after that as before.
+    // The bell still works after that.
     bell.notify(Ticket::MIN);
     ring.wait(None, |key, _| panic!("{key} was told of")).expect("a wait");
 }
@@ -142,7 +142,7 @@ fn a_file_is_told_of_once_or_each_time_and_who_is_outside_is_told() {
     let Some(mut ring) = ring(&bell) else { return };
     let is_told = || {
         let told = crate::files::wait(outside.as_fd(), Way::Read, PAST).expect("a look");
-        // SAFETY: of `begin`, and no thread sleeps there.
+        // SAFETY: the ticket comes from `begin`, and no thread sleeps with it.
         unsafe { outside.end(outside.begin()) };
         told
     };

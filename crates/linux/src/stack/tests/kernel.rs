@@ -19,7 +19,7 @@ fn without_markers_there_is_an_end_of_mappings_that_says_what_to_do() {
         assert_eq!(error, NoStack::Mappings);
         assert!(error.to_string().contains("vm.max_map_count"));
         assert!(taken.len() > 1_000 && stacks.counts().made == taken.len());
-        // The stacks that there are serve on.
+        // Existing stacks still work.
         taken.truncate(1_000);
         assert_eq!(fill().1, NoStack::Mappings);
         write(bottom(&stacks.take().expect("one of those that are free")), 1);
@@ -48,7 +48,7 @@ fn little_address_space_is_used_up() {
         let pages: u64 = used.split(' ').next().and_then(|word| word.parse().ok()).expect("a size");
         let most = pages * pages::size() as u64 + (4 << 20);
         let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
-        // SAFETY: reads the limit.
+        // SAFETY: only reads the limit.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
         let stacks = source(Guards::Marked);
         let mut taken = Vec::with_capacity(100);
@@ -58,7 +58,7 @@ fn little_address_space_is_used_up() {
                 Err(error) => break error,
             }
         };
-        // Not one slab of 64 has room, and the slabs together fill what there is.
+        // A slab of 64 has no room, and the smaller slabs together fill the address space.
         assert_eq!(error, NoStack::Memory);
         assert!((40..64).contains(&taken.len()));
         assert!(taken.iter().all(|stack| stacks.guards(stack.limit().get())));
@@ -73,18 +73,19 @@ fn locked_memory_is_guarded_all_the_same() {
         let stacks = source(Guards::Marked);
         let first = stacks.take().expect("a stack");
         let second = first.limit().get() + stacks.0.shape.stride();
-        // SAFETY: a page of the slab that has no owner yet. Few may lock more; none at all is none.
+        // SAFETY: a page of the slab that has no owner yet. Few processes may lock more; some may
+        // lock none.
         let locked = unsafe { libc::mlock(byte(second).cast(), pages::size()) } == 0;
         let next = stacks.take().expect("a stack");
         assert!(!locked || !has_markers() || !pages::mark(byte(second).cast(), pages::size()));
         !is_readable(second) && next.limit().get() == second && is_readable(bottom(&next))
     });
     in_child(|| {
-        // SAFETY: takes a number. Few may.
+        // SAFETY: takes only a number. Few processes may do this.
         let locked = unsafe { libc::mlockall(libc::MCL_FUTURE) } == 0;
         let stacks = source(Guards::Marked);
         let taken = take(&stacks, 3);
-        // The pages of an opened stack are filled at once, and no others.
+        // Only the pages of an opened stack are filled at once.
         let whole = taken[0].bytes().div_ceil(pages::size());
         let expected = if locked { whole } else { 0 };
         let (low, high) = ends(&taken[2]);
@@ -108,7 +109,7 @@ fn a_marker_that_is_none_is_seen_through() {
 
 #[test]
 fn no_huge_page_is_under_stacks() {
-    // Kernels without them have no such file.
+    // Kernels without huge pages have no such file.
     if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
         return;
     }

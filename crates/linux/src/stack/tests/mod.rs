@@ -1,4 +1,4 @@
-//! Each kind of guard is tested on every kernel that has it.
+//! Tests of stacks, with each kind of guard that the kernel has.
 
 mod kernel;
 
@@ -28,7 +28,7 @@ fn byte(address: usize) -> *mut u8 {
 }
 
 fn write(address: usize, value: u8) {
-    // SAFETY: callers name bytes of stacks that they have taken, or mean to die.
+    // SAFETY: callers pass bytes of stacks that they have taken, or expect to crash.
     unsafe { byte(address).write_volatile(value) };
 }
 
@@ -37,23 +37,23 @@ fn read(address: usize) -> u8 {
     unsafe { byte(address).read_volatile() }
 }
 
-/// The lowest byte that can be used.
+/// The address of the lowest usable byte.
 fn bottom(stack: &Stack) -> usize {
     stack.base().get() - stack.bytes()
 }
 
-/// Whether the kernel can read there, which it says without killing the caller.
+/// Returns whether `address` is readable, by a system call that does not crash the caller.
 fn is_readable(address: usize) -> bool {
     let (_reader, writer) = std::io::pipe().expect("a pipe");
-    // SAFETY: the kernel looks whether it may read the byte.
+    // SAFETY: the kernel checks whether it may read the byte.
     unsafe { libc::write(writer.as_raw_fd(), byte(address).cast(), 1) == 1 }
 }
 
-/// How many pages from `limit` to `base` are resident, the guard excepted.
+/// Number of resident pages from `limit` to `base`, without the guard.
 fn resident(stack: &(usize, usize)) -> usize {
     let (low, page) = (stack.0 + pages::size(), pages::size());
     let mut seen = vec![0_u8; (stack.1 - low).div_ceil(page)];
-    // SAFETY: one byte for each page, and nothing else is written.
+    // SAFETY: the call writes only one byte for each page.
     let told = unsafe { libc::mincore(byte(low).cast(), stack.1 - low, seen.as_mut_ptr()) };
     assert_eq!(told, 0);
     seen.iter().filter(|&&seen| seen & 1 != 0).count()
@@ -63,20 +63,20 @@ fn ends(stack: &Stack) -> (usize, usize) {
     (stack.limit().get(), stack.base().get())
 }
 
-/// How a child ends that runs `f`: as `waitpid` says it. A panic and `false` are an exit with 1.
+/// The `waitpid` status of a child that runs `f`. A panic or `false` is an exit with code 1.
 fn status(f: impl FnOnce() -> bool) -> libc::c_int {
-    // SAFETY: the child has what it needs of its own, and ends without running anything else.
+    // SAFETY: the child uses only its own state, and exits without running anything else.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "no child");
     if child == 0 {
-        // SAFETY: takes a number. A child that hangs is killed.
+        // SAFETY: takes only a number. A child that hangs is killed.
         unsafe { libc::alarm(60) };
         let fine = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_or(false);
         // SAFETY: ends the child.
         unsafe { libc::_exit(i32::from(!fine)) }
     }
     let mut status = 0;
-    // SAFETY: the word is ours.
+    // SAFETY: the status word is a local.
     while unsafe { libc::waitpid(child, &raw mut status, 0) } != child {}
     status
 }
@@ -85,7 +85,7 @@ fn in_child(f: impl FnOnce() -> bool) {
     assert_eq!(status(f), 0);
 }
 
-/// Whether this kernel has guards that are markers; said past the test harness if not.
+/// Returns whether this kernel has markers; if not, reports it on the uncaptured standard error.
 fn has_markers() -> bool {
     let page = pages::size();
     let at = pages::reserve(page).expect("a page");
@@ -107,7 +107,7 @@ fn sizes_that_cannot_be_are_refused() {
         assert_eq!(Stacks::new(bytes).err(), Some(BadSize::Large(bytes)));
     }
     assert!(BadSize::Small(7).to_string().contains("8192 or more"));
-    // A size, but no machine has as much.
+    // A valid size, but no machine has that much.
     let stacks = Stacks::new(isize::MAX as usize / 2).expect("a size");
     assert_eq!(stacks.take().err(), Some(NoStack::Memory));
     assert_eq!(stacks.counts(), Counts { made: 0, hot: 0, cold: 0 });

@@ -1,5 +1,5 @@
-//! Defects that a review of readers by socket has found, each as a model that is as small as
-//! possible: RW-7, RW-10 to RW-12.
+//! Minimal models of the defects that a review of readers counted by socket has found: RW-7, RW-10
+//! to RW-12.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
@@ -13,9 +13,9 @@ use super::{Gathers, Returns, Stays, assert_free, lock, mode, note, write};
 use crate::arena::arena;
 use crate::program::Program;
 
-/// RW-7: a reader that was counted in the lock's word leaves, while another one has the crowd
-/// counted by socket, leaves, and comes back to write, and a third one comes through the word, from
-/// a socket that has no line yet. The writer comes in beside none of them. Has to reach `wrote`.
+/// RW-7: a reader that was counted in the lock's word leaves, while a second switches the crowd to
+/// counting by socket, leaves, and returns to write, and a third comes through the word, from a
+/// socket that has no line yet. The writer is in beside none of them. Must reach `wrote`.
 pub fn moving() -> Program {
     Program::new(3, 4, |scope| {
         let lock = lock::<Gathers>(scope, false);
@@ -25,7 +25,7 @@ pub fn moving() -> Program {
             let _ = data.get();
             unlock_read(lock);
         });
-        // So that only the executions are looked at which the model is about.
+        // Limits the executions to those that the model tests.
         let moved = scope.share(<Check as Atomics>::U32::ZERO);
         scope.spawn_on(0, move || {
             read(lock);
@@ -49,7 +49,7 @@ pub fn moving() -> Program {
     })
 }
 
-/// RW-7: a reader whose count was moved to a line knows that it reads.
+/// RW-7: a reader whose count was moved to a line still knows that it reads.
 pub fn knowing() -> Program {
     Program::new(2, 4, |scope| {
         let lock = lock::<Gathers>(scope, false);
@@ -67,8 +67,8 @@ pub fn knowing() -> Program {
     })
 }
 
-/// RW-10: a reader that has the name of an indicator which the lock has given back, and which an
-/// attempt to count readers by socket names again and gives up, for a reader that upgrades.
+/// RW-10: a reader has the name of an indicator that the lock has given back; an attempt to count
+/// readers by socket names it again and gives up, because of a reader that upgrades.
 pub fn reading_late() -> Program {
     Program::new(3, 4, |scope| {
         let (lock, other) = (lock::<Returns>(scope, false), lock::<Stays>(scope, true));
@@ -79,7 +79,8 @@ pub fn reading_late() -> Program {
         lock.gather();
         let rested = || words(lock).rest.store(0, Relaxed);
         rested();
-        // The lock's readers are counted on the second; the first is free, and remembered.
+        // The lock's readers are counted on the second indicator; the first is free, and
+        // remembered.
         read(lock);
         unlock_read(lock);
         assert_eq!((mode(lock), words(lock).lines.load(Relaxed)), (1, 2));
@@ -90,7 +91,7 @@ pub fn reading_late() -> Program {
             unlock_write(lock);
             rested();
             lock.upgradable();
-            // SAFETY: just acquired so.
+            // SAFETY: just acquired upgradable.
             unsafe { lock.upgrade() };
             data.set(data.get() + 1);
             unlock_write(lock);
@@ -105,10 +106,10 @@ pub fn reading_late() -> Program {
     })
 }
 
-/// The steps of a reader that has read the first indicator's name in the lock, which has another
-/// one by now.
+/// The steps of a reader that has read the first indicator's name in the lock, which by now uses
+/// another indicator.
 fn late(lock: &Lock<Returns>, data: &Data<u32>) {
-    // SAFETY: the steps of a reader by a line.
+    // SAFETY: only the steps of a reader that is counted on a line.
     let line = unsafe { &Check::indicators()[0].lines[0] };
     line.entered.fetch_add(1, Relaxed);
     Check::fence(SeqCst);
@@ -131,7 +132,7 @@ fn late(lock: &Lock<Returns>, data: &Data<u32>) {
     }
 }
 
-/// One of a try to read and a try to write has a lock that is free.
+/// On a free lock, a try to read or a concurrent try to write succeeds.
 pub fn both_trying() -> Program {
     Program::new(2, 2, |scope| {
         let lock = lock::<Stays>(scope, true);
@@ -154,8 +155,9 @@ pub fn both_trying() -> Program {
     })
 }
 
-/// RW-11: a writer that is about to be in, a reader that is in its way for a moment, and one that
-/// takes it for a reader beside which it may come in, which has the writer drain again.
+/// RW-11: a writer that is about to be in, a reader that blocks it for a moment, and a second
+/// reader that takes the first for one beside which it may come in, so that the writer must drain
+/// again.
 pub fn trying_beside() -> Program {
     Program::new(3, 3, |scope| {
         let lock = lock::<Stays>(scope, true);
@@ -185,8 +187,8 @@ pub fn trying_beside() -> Program {
     })
 }
 
-/// RW-12: the child of a fork that a reader has made while a writer waited for it, at either stage:
-/// of that process, which is another one. Readers and writers go on.
+/// RW-12: a reader forks while a writer waited for it, at either stage; in the child that writer
+/// belongs to another process. Readers and writers go on.
 pub fn abandoned(verifying: bool, upgrades: bool) -> Program {
     Program::new(3, 3, move |scope| {
         let lock = lock::<Stays>(scope, true);
@@ -210,7 +212,7 @@ pub fn abandoned(verifying: bool, upgrades: bool) -> Program {
         });
         scope.spawn_on(1, move || {
             if upgrades {
-                // As where readers are counted in one place: the upgradable reader is in for good.
+                // As for readers counted in one place: the upgradable reader is in for good.
                 assert!(!lock.try_write());
             } else if !verifying {
                 write(lock, data);

@@ -1,4 +1,4 @@
-//! Readers that sleep at the gate, on lists by socket: GATE-1 to GATE-3, RW-14.
+//! Models of readers that sleep at the gate, on lists by socket: GATE-1 to GATE-3, RW-14.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -47,8 +47,8 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// Readers of one socket, and writers of another that may become readers. Has to reach that readers
-/// sleep while a writer has the lock; and `together`, that two do.
+/// Readers of one socket, and writers of another that may become readers. Must reach that a reader
+/// sleeps while a writer has the lock; and `together`: that two do.
 fn sleeping<F: RwForm>(readers: u32, writers: u32, downgrades: bool) -> Program {
     Program::new(readers + writers, readers + writers, move |scope| {
         let lock = lock::<F>(scope, true);
@@ -65,7 +65,7 @@ fn sleeping<F: RwForm>(readers: u32, writers: u32, downgrades: bool) -> Program 
             scope.spawn_on(1, move || {
                 lock.write();
                 data.set(data.get() + 1);
-                // SAFETY: looked at only.
+                // SAFETY: only read.
                 let asleep = unsafe { &Check::indicators()[0].lines[0].asleep };
                 let last = crate::arena::arena().resolve_index(asleep.load(Relaxed) & 0x003F_FFFF);
                 if let Some(last) = last {

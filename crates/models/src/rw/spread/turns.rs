@@ -1,4 +1,4 @@
-//! Writers that wait for each other in the indicator: HEIR-1 to HEIR-8.
+//! Models of writers that wait for each other in the indicator: HEIR-1 to HEIR-8.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,9 +15,9 @@ use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::program::Program;
 
-/// Waiters spin, and so are handed what they wait for; one reader is a crowd, and stays one until
-/// `IDLE` writers have found few. With a backstop after `BACKSTOP_NS`. `WRITERS` behind a head are
-/// a crowd, too.
+/// Waiters spin, so that the lock is handed to them; one reader is a crowd, and stays one until
+/// `IDLE` writers have found few readers. The backstop is `BACKSTOP_NS`. `WRITERS` writers behind a
+/// head are also a crowd.
 pub struct Turns<const IDLE: u32, const BACKSTOP_NS: u64, const WRITERS: u32>;
 
 impl<const IDLE: u32, const BACKSTOP_NS: u64, const WRITERS: u32> Form
@@ -46,11 +46,11 @@ impl<const IDLE: u32, const BACKSTOP_NS: u64, const WRITERS: u32> RwForm
 
 /// Readers stay counted by socket.
 type Handed = Turns<{ u32::MAX }, 0, 8>;
-/// The first writer of no turn has readers counted in the lock's word.
+/// The first writer outside a turn switches readers to being counted in the lock's word.
 type Fickle = Turns<0, 0, 8>;
-/// As [`Handed`], with waiters that give up.
+/// [`Handed`] with waiters that give up.
 type Backed = Turns<{ u32::MAX }, 1, 8>;
-/// As [`Handed`], with crowds of writers.
+/// [`Handed`] with crowds of writers.
 type Written = Turns<4, 0, 1>;
 
 pub fn entries() -> Vec<Entry> {
@@ -105,18 +105,18 @@ pub fn entries() -> Vec<Entry> {
 }
 
 fn indicator() -> &'static Indicator<Check> {
-    // SAFETY: looked at; or set before the threads begin.
+    // SAFETY: only read, or set before the threads begin.
     unsafe { &Check::indicators()[0] }
 }
 
-/// Notes whether the caller, a writer, has the lock from another.
+/// Passes a probe if the caller, a writer, has got the lock from another writer.
 fn note_turn() {
     if indicator().owner.turn.load(Relaxed) & 0xFFFF == 2 {
         probe("inherited");
     }
 }
 
-/// Readers and writers that come at the same time. Has to reach that a writer inherits the lock.
+/// Readers and writers that come at the same time. Must reach that a writer inherits the lock.
 fn taking_turns<F: RwForm>(readers: u32, writers: u32) -> Program {
     Program::new(readers + writers, readers + writers, move |scope| {
         let lock = lock::<F>(scope, true);
@@ -134,7 +134,7 @@ fn taking_turns<F: RwForm>(readers: u32, writers: u32) -> Program {
     })
 }
 
-/// Readers that come beside the writers, each on its socket.
+/// Spawns readers that come beside the writers, each on its socket.
 fn readers_come<'scope, F: RwForm>(
     scope: &'scope Scope<'scope, '_>,
     readers: u32,
@@ -151,7 +151,7 @@ fn readers_come<'scope, F: RwForm>(
     }
 }
 
-/// In the end each of the writers has had the lock, and it is free.
+/// Asserts that at the end each writer has had the lock, and it is free.
 fn all_have_written<'scope, F: RwForm>(
     scope: &'scope Scope<'scope, '_>,
     writers: u32,
@@ -164,8 +164,8 @@ fn all_have_written<'scope, F: RwForm>(
     });
 }
 
-/// RW-15, HEIR-8: writers that wait in the queue are a crowd, which moves, and readers come
-/// meanwhile. Has to reach that the lock was `shut`.
+/// RW-15, HEIR-8: writers that wait in the queue are a crowd, which moves to the indicator, and
+/// readers come meanwhile. Must reach that the lock was `shut`.
 fn shutting(readers: u32, writers: u32) -> Program {
     Program::new(readers + writers, readers + writers, move |scope| {
         let lock = lock::<Written>(scope, false);
@@ -191,8 +191,8 @@ fn shutting(readers: u32, writers: u32) -> Program {
     })
 }
 
-/// HEIR-1: a lock gives its indicator back while writers come, and another has it. No writer of the
-/// one stands in the other's mutex.
+/// HEIR-1: a lock gives its indicator back while writers come, and another lock takes it. No writer
+/// of the first lock waits in the other's mutex.
 fn reusing() -> Program {
     Program::new(3, 5, |scope| {
         let (first, other) = (lock::<Fickle>(scope, true), lock::<Handed>(scope, false));
@@ -217,7 +217,7 @@ fn reusing() -> Program {
 }
 
 /// HEIR-4: the last writer to have the lock gives its indicator back, and frees it, while the other
-/// may still be in `unlock_write`. Has to reach `retired`.
+/// may still be in `unlock_write`. Must reach `retired`.
 fn destroying() -> Program {
     Program::new(2, 2, |scope| {
         let lock = lock::<Handed>(scope, true);
@@ -239,7 +239,7 @@ fn destroying() -> Program {
     })
 }
 
-/// A writer of a turn becomes a reader.
+/// A writer that got the lock by a turn becomes a reader.
 fn downgrading() -> Program {
     Program::new(3, 3, |scope| {
         let lock = lock::<Handed>(scope, true);
@@ -264,8 +264,8 @@ fn downgrading() -> Program {
     })
 }
 
-/// HEIR-5: the child of a fork, whose parent had writers in the mutex. The thread that has forked
-/// has the lock, by a turn or not, and leaves it; another writes.
+/// HEIR-5: the child of a fork, whose parent had writers in the mutex. The forking thread has the
+/// lock, by a turn or not, and releases it; another thread writes.
 fn inheriting(by_turn: bool) -> Program {
     Program::new(2, 2, move |scope| {
         let lock = lock::<Handed>(scope, true);

@@ -1,5 +1,5 @@
-//! The kernel's readers-writer semaphore: writers spin for a writer that runs, all sleep in one
-//! list, and the first of it may ask to be handed the lock.
+//! The kernel's readers-writer semaphore: writers spin while a writer runs, all waiters sleep in
+//! one list, and its first waiter may ask to be handed the lock.
 //!
 //! Source: the kernel's `Documentation/locking`; W. Long, "locking/rwsem: Rwsem rearchitecture",
 //! 2019, as J. Corbet describes it on LWN.
@@ -15,18 +15,18 @@
 //!   read    adds a reader; if no flag was set, it is in; otherwise it takes that back and sleeps
 //!   write   free ──exchange──► WRITER; otherwise spins in line, and steals; otherwise sleeps
 //!   release WAITERS: readers in front are let in, all up to the next writer; or a writer is woken
-//!   the first writer that has slept for 4 ms in vain sets HANDOFF: no thread steals any more
+//!   the first writer that has slept for 4 ms without success sets HANDOFF: no thread steals any
+//!   more
 //! ```
 //!
 //! - RWSEM-1: WAITERS is set while the list is not empty; both change with that locked.
 //! - RWSEM-2: whenever the list is not locked and a reader is the first, a writer has the lock, and
-//!   lets that reader in before it has released.
+//!   lets that reader in before or as it releases.
 //! - RWSEM-3: while the first is a writer and no thread has the lock, that writer is awake, or
-//!   about to be woken. A reader that was only counted for a moment is taken for one that had the
+//!   about to be woken. A reader that was counted only for a moment is treated as one that had the
 //!   lock.
 //! - RWSEM-4: the change of `count` that releases is the last touch of the lock, except for
-//!   sleepers that are let in, which keep the lock alive. (In the kernel the list is looked at
-//!   after it.)
+//!   sleepers that are let in, which keep the lock alive. (The kernel accesses the list after it.)
 
 mod readers;
 mod writers;
@@ -42,7 +42,7 @@ use readers::Chain;
 
 const WRITER: u32 = 1;
 const WAITERS: u32 = 2;
-/// The first on the list, a writer, is next.
+/// The first waiter on the list, a writer, gets the lock next.
 const HANDOFF: u32 = 4;
 const READER: u32 = 1 << 8;
 const READERS: u32 = !(READER - 1);
@@ -55,9 +55,9 @@ const WRITE: u32 = 1;
 const ASLEEP: u32 = 1;
 const GRANTED: u32 = 0;
 
-/// The kernel's readers-writer semaphore, 24 bytes; and a node of 64 for each waiter. A writer that
-/// has waited for `PATIENCE_NS` nanoseconds asks to be handed the lock. A thread that reads must
-/// not read again.
+/// The kernel's readers-writer semaphore, 24 bytes; and a node of 64 bytes for each waiter. A
+/// writer that has waited for `PATIENCE_NS` nanoseconds asks to be handed the lock. A thread that
+/// reads must not read again.
 #[repr(C)]
 pub struct LinuxRwSem<P: Platform, const PATIENCE_NS: u64 = 4_000_000> {
     count: P::U32,
@@ -75,7 +75,7 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         sleepers: WaitList::NEW,
     };
 
-    /// Acquires the lock for reading; sleeps until the caller has it. Naps where there is no node
+    /// Acquires the lock for reading; sleeps until the caller has it. Naps while no node is free
     /// for the caller.
     #[inline]
     pub fn read(&self) {
@@ -98,14 +98,14 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         false
     }
 
-    /// Releases what was acquired for reading; the last reader wakes a writer that sleeps.
+    /// Releases the lock held for reading; the last reader wakes a writer that sleeps.
     ///
     /// # Safety
     ///
     /// The caller owns the lock for reading.
     pub unsafe fn unlock_read(&self) {
         let mut seen = self.count.load(Relaxed);
-        // RWSEM-4: a reader that is not the last, or that no thread waits for, only leaves.
+        // RWSEM-4: a reader that is not the last, or for which no thread waits, only leaves.
         while seen & WAITERS == 0 || seen & READERS != READER {
             // Release: what we have seen; pairs with the acquire of the next writer.
             match self.count.compare_exchange(seen, seen - READER, Release, Relaxed) {
@@ -115,7 +115,7 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         }
         // RWSEM-2: the first is a writer.
         let first = self.sleepers.with(|list| reference(&list.first()));
-        // Release: as above.
+        // Release: what we have seen; pairs with the acquire of the next writer.
         self.count.fetch_sub(READER, Release);
         wake::<P>(first);
     }
@@ -140,14 +140,14 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         had
     }
 
-    /// Releases what was acquired for writing; lets in the readers that come first on the list, or
-    /// wakes the writer that comes first.
+    /// Releases the lock held for writing; lets in the readers at the front of the list, or wakes
+    /// the writer there.
     ///
     /// # Safety
     ///
     /// The caller owns the lock for writing.
     pub unsafe fn unlock_write(&self) {
-        // Relaxed: a guess for those that spin.
+        // Relaxed: a guess for spinning writers.
         self.owner.store(0, Relaxed);
         // Release: what we have done; pairs with the acquires of threads that come in.
         if self.count.compare_exchange(WRITER, 0, Release, Relaxed).is_err() {
@@ -155,8 +155,8 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         }
     }
 
-    /// Turns what was acquired for writing into what was acquired for reading, with no writer in
-    /// between; never blocks.
+    /// Turns the lock held for writing into one held for reading, with no writer in between; never
+    /// blocks.
     ///
     /// # Safety
     ///
@@ -170,7 +170,7 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         self.owner.store(P::thread().0, Relaxed);
     }
 
-    /// Takes `share` off the count, where a thread may wait; called by the owner.
+    /// Subtracts `share` from the count of a lock for which a thread may wait; called by the owner.
     #[cold]
     fn release(&self, share: u32) {
         let (chain, writer) = self.sleepers.with(|list| {
@@ -188,7 +188,7 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         match chain {
             Some(chain) => chain.let_in::<P>(),
             None => {
-                // Release: as above.
+                // Release: as in `unlock_write`.
                 self.count.fetch_sub(share, Release);
                 wake::<P>(writer);
             }
@@ -205,7 +205,7 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         });
     }
 
-    /// Takes the readers off the list that stand before the first writer. RWSEM-1.
+    /// Removes the readers before the first writer from the list. RWSEM-1.
     fn take_readers(&self, list: &Locked<'_, P>) -> Chain {
         Chain(list.take_front(reads, || {
             self.count.fetch_and(!WAITERS, Relaxed);
@@ -213,7 +213,7 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
     }
 }
 
-/// The amount that the readers before the first writer add to the count.
+/// Returns what the readers before the first writer add to the count.
 fn readers_in_front<P: Platform>(list: &Locked<'_, P>) -> u32 {
     list.count_front(reads) * READER
 }

@@ -1,4 +1,4 @@
-//! Readers that can't have the lock at once: they sleep, and are let in together.
+//! The slow path of readers: they sleep, and are let in together.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -17,7 +17,7 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         let Some(me) = Node::<P>::try_take() else { return self.read_without_node() };
         let (chain, writer) = self.sleepers.with(|list| {
             self.push(list, &me, READ);
-            // Release: as for a reader that leaves.
+            // Release: as in `unlock_read`.
             let now = self.count.fetch_sub(READER, Release) - READER;
             self.after_release(list, now)
         });
@@ -27,7 +27,7 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         me.give();
     }
 
-    /// Waits for a caller that is counted, and can't stand on the list.
+    /// Waits on behalf of a caller that is counted and has no node for the list.
     fn read_without_node(&self) {
         loop {
             let (chain, writer) = self.sleepers.with(|list| {
@@ -45,7 +45,7 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
     }
 
     /// RWSEM-2, RWSEM-3: `count` is `now`, perhaps because of the caller; returns the waiters that
-    /// are to go on.
+    /// may go on.
     fn after_release(&self, list: &Locked<'_, P>, mut now: u32) -> (Chain, Option<WaiterRef>) {
         let front = list.first();
         let reader = front.as_ref().is_some_and(reads);
@@ -55,8 +55,8 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         }
         let readers = readers_in_front(list);
         while now & WRITER == 0 {
-            // A writer may steal the lock in between; then it lets them in as it releases. Acquire:
-            // as in `read`, for the readers that are let in.
+            // A writer may steal the lock in between; then that writer lets the readers in as it
+            // releases. Acquire: as in `read`, for the readers that are let in.
             let before = self.count.fetch_add(readers, Acquire);
             if before & WRITER == 0 {
                 return (self.take_readers(list), None);
@@ -72,13 +72,13 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
 pub(super) struct Chain(pub(super) u32);
 
 impl Chain {
-    /// Lets them in. Touches their nodes only.
+    /// Lets these readers in. Touches only their nodes.
     pub(super) fn let_in<P: Platform>(self) {
         let mut left = self.0;
         while let Some(reader) = Node::<P>::at(left) {
             left = reader.waiter.next.load(Relaxed);
             let reference = reader.reference();
-            // Release: what the last writer has done, and our look at the link; pairs with the
+            // Release: what the last writer has done, and our read of the link; pairs with the
             // acquire in `sleep_while`.
             reader.waiter.status.store(GRANTED, Release);
             wake::<P>(reference);

@@ -1,4 +1,4 @@
-//! Writers that can't have the lock at once: they spin in line, steal, or sleep.
+//! The slow path of writers: they spin in line, steal the lock, or sleep.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -9,7 +9,7 @@ use super::super::osq::{PIECE_NS, may_spin};
 use super::{HANDOFF, LinuxRwSem, READERS, WAITERS, WRITE, WRITER};
 use crate::classic::node::Node;
 
-/// How often a writer looks again, `PIECE_NS` apart, while readers have the lock.
+/// Number of times that a writer checks again, `PIECE_NS` apart, while readers have the lock.
 const LOOKS_AT_READERS: u32 = 5;
 
 impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
@@ -22,7 +22,7 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         let begun = P::now(Clock::Monotonic);
         self.sleepers.with(|list| self.push(list, &me, WRITE));
         while !self.sleepers.with(|list| self.take_as_first(list, &me, begun)) {
-            // The reason for its return does not matter: the word tells.
+            // The reason for the return does not matter: the loop checks the word.
             let _ = P::park(me.waiter, None);
         }
         me.give();
@@ -51,8 +51,8 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         had
     }
 
-    /// Spins while the writer runs, and for a little while readers are in; returns whether the
-    /// caller has the lock.
+    /// Spins while the writer runs, and briefly while readers are in; returns whether the caller
+    /// has the lock.
     fn spin(&self) -> bool {
         let mut looks = 0;
         loop {
@@ -66,13 +66,13 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
             if !may_spin::<P>() || !runs || seen & HANDOFF != 0 || looks > LOOKS_AT_READERS {
                 return false;
             }
-            // Whatever was seen, the loop checks it again.
+            // The result does not matter: the loop checks the word again.
             let _ = self.count.spin_while(Relaxed, Budget::ns(PIECE_NS), |now| now == seen);
         }
     }
 
-    /// Takes the lock as the first on the list, and leaves the list; asks for the lock if the
-    /// caller has waited for long.
+    /// Takes the lock as the first on the list, and leaves the list; asks for the hand-off if the
+    /// caller has waited for `PATIENCE_NS`.
     fn take_as_first(&self, list: &Locked<'_, P>, me: &Node<P>, begun: u64) -> bool {
         if !list.is_first(me) {
             return false;

@@ -1,5 +1,5 @@
-//! The part of a loop that is helped: it says when its next timer is due, and gives back the CPU
-//! time that it has had by being helped.
+//! The side of a loop that is helped: it tells when its next timer is due, and gives back the CPU
+//! time that it was lent.
 
 use core::marker::PhantomData;
 
@@ -9,13 +9,13 @@ use super::debt::Debt;
 use super::seats::{Boosts, Place};
 use crate::coop::{Answer, Ask};
 
-/// The system's knowledge of a thread, which only the thread itself asks for.
+/// The system's accounts of a thread, which only the thread itself reads.
 pub trait Own {
     /// The CPU time that the thread has had, in nanoseconds.
     fn ran_ns(&mut self) -> u64;
 
-    /// The CPU time, and how long the thread was ready without running; `None` if the system does
-    /// not report it. The call may take long, so it is made seldom.
+    /// Returns the CPU time, and how long the thread was ready without running; `None` if the
+    /// system does not report it. The call may be slow, so it is made seldom.
     fn times(&mut self) -> Option<Times>;
 }
 
@@ -28,28 +28,27 @@ pub struct Times {
     pub waited_ns: u64,
 }
 
-/// A loop with a seat: what it owes, and what it knows of itself to give that back. Times in
+/// A loop with a seat: its debt, and the measurements by which it gives that back. Times are in
 /// nanoseconds.
 #[derive(Debug)]
 pub struct Borrower<P: SharedWait, S: Own> {
     system: S,
     debt: Debt,
-    /// How often the loop was raised and how much it had borrowed, as it was last told.
+    /// Number of raises of the loop and the time it had borrowed, as last read.
     raises: u64,
     borrowed_ns: u64,
-    /// How long the loop had run and waited when it last asked, with what it had borrowed; and when
-    /// that was.
+    /// Running and waiting times of the loop at its last reading, with the time it had borrowed;
+    /// and when that was.
     times: Option<(Times, u64)>,
     asked_ns: u64,
-    /// When the loop last ended a poll, and the CPU time that it had had then, if it is needed.
+    /// When the loop last ended a poll, and its CPU time then, if it is needed.
     went_on_ns: u64,
     had_ns: Option<u64>,
     /// The loop is asleep to give back, or would be if its timer had not been due.
     napping: bool,
     /// The loop was raised when it last published.
     left_raised: bool,
-    /// The CPU time that the loop had had when the kernel gave it the CPU, unless it was raised
-    /// after that.
+    /// The CPU time of the loop when the kernel gave it the CPU, unless it was raised after that.
     given_ns: Option<u64>,
     napped_ns: u64,
     /// When the loop began to poll, and whether it gives back meanwhile.
@@ -58,17 +57,17 @@ pub struct Borrower<P: SharedWait, S: Own> {
 }
 
 impl<P: SharedWait, S: Own> Borrower<P, S> {
-    /// The longest time from one poll to the next.
+    /// The longest time between two polls.
     const POLLS_NS: u64 = 1_000_000;
-    /// The loop asks for its times no more often than this: that is a read of a file.
+    /// The shortest time between two readings of the loop's times: each reads a file.
     const ASKS_NS: u64 = 20_000_000;
     /// A loop that was kept from its CPU for this long has just been given it.
     const KEPT_NS: u64 = 300_000;
-    /// A loop runs for this long first: one that sleeps at once keeps a claim to its turn, of which
+    /// A loop first runs for this long: one that sleeps at once keeps a claim to its turn, of which
     /// the kernel honours only a part.
     const TURN_NS: u64 = 1_000_000;
-    /// A loop that owes this much does not wait for that: with many timers it is raised before,
-    /// each time.
+    /// A loop that owes this much sleeps without that turn: with many timers it is raised before
+    /// the turn ends, each time.
     const PRESSING_NS: u64 = 5_000_000;
     /// The shortest sleep that the loop begins.
     const SHORTEST_NS: u64 = 200_000;
@@ -96,14 +95,14 @@ impl<P: SharedWait, S: Own> Borrower<P, S> {
         }
     }
 
-    /// For how long the loop has slept to give back what it owed, in nanoseconds.
+    /// Returns for how long the loop has slept to give back what it owed, in nanoseconds.
     #[must_use]
     pub const fn napped_ns(&self) -> u64 {
         self.napped_ns
     }
 
-    /// The loop begins to poll, and is helped until it polls again. Returns what to ask of the tier
-    /// that it gives its CPU away by.
+    /// Called when the loop begins to poll. The loop is helped until it polls again. Returns the
+    /// ask for the tier through which it gives its CPU away.
     pub fn before(&mut self, boosts: &Boosts<P>, place: &Place, ask: Ask) -> Ask {
         // The helper may be on another CPU, and lower the loop only after the last poll.
         let raised = boosts.raised(place) || self.left_raised;
@@ -122,7 +121,7 @@ impl<P: SharedWait, S: Own> Borrower<P, S> {
         })
     }
 
-    /// The loop is through with the poll, which returned `answer`. Returns what to tell the loop.
+    /// Called when the poll has returned `answer`. Returns the answer for the loop.
     pub fn after(&mut self, asked: Ask, answer: Answer) -> Answer {
         if let Some((began_ns, naps)) = self.poll.take() {
             self.polled(began_ns, asked, naps);
@@ -133,19 +132,19 @@ impl<P: SharedWait, S: Own> Borrower<P, S> {
         Answer { poll_at_ns: Some(poll_at_ns), ..answer }
     }
 
-    /// The loop goes on: it has dispatched what it was raised for, or has something else that is
-    /// due.
+    /// Called when the loop goes on: it has dispatched the timer that it was raised for, or has
+    /// another that is due.
     pub fn tell(&mut self, boosts: &Boosts<P>, place: &Place, release_ns: Option<u64>) {
         // The helper may lower the loop at once: the next poll sees that.
         self.left_raised |= boosts.raised(place);
-        // BOOST-4: what the loop has borrowed after its last poll is no debt yet.
+        // BOOST-4: the time that the loop has borrowed after its last poll is no debt yet.
         let (_, borrowed_ns) = boosts.borrowed(place);
         let since_ns = borrowed_ns.wrapping_sub(self.borrowed_ns);
         boosts.publish(place, release_ns, self.debt.owed_ns().saturating_add(since_ns));
     }
 
-    /// Notes what the loop has borrowed. Says whether it was kept from the CPU after it last ended
-    /// a poll, and not raised: then the kernel has just given it the CPU.
+    /// Records what the loop has borrowed. Returns whether it was kept from the CPU after it last
+    /// ended a poll, and not raised: then the kernel has just given it the CPU.
     fn settle(&mut self, (raises, borrowed_ns): (u64, u64)) -> bool {
         let (now_ns, raised) = (now::<P>(), raises != self.raises);
         let borrowed = borrowed_ns.wrapping_sub(self.borrowed_ns);
@@ -162,8 +161,8 @@ impl<P: SharedWait, S: Own> Borrower<P, S> {
         !raised && self.kept_ns(now_ns) >= Self::KEPT_NS
     }
 
-    /// Until when the loop is to sleep now, if it is to; `given`: the kernel has just given it the
-    /// CPU, by its share.
+    /// Returns until when the loop should sleep now, or `None`; `given`: the kernel has just given
+    /// it the CPU, by its share.
     fn nap(&mut self, now_ns: u64, given: bool) -> Option<u64> {
         let nap_ns = self.debt.nap_ns();
         if nap_ns == 0 {
@@ -185,14 +184,14 @@ impl<P: SharedWait, S: Own> Borrower<P, S> {
         self.napping.then(|| now_ns.saturating_add(nap_ns.min(Self::LONGEST_NS)))
     }
 
-    /// For how long the loop wanted to run and did not, after it last ended a poll.
+    /// Returns for how long the loop was ready without running, after it last ended a poll.
     fn kept_ns(&mut self, now_ns: u64) -> u64 {
         let Some(had_ns) = self.had_ns else { return 0 };
         let ran_ns = self.system.ran_ns().saturating_sub(had_ns);
         now_ns.saturating_sub(self.went_on_ns).saturating_sub(ran_ns)
     }
 
-    /// Asks the system how long the loop ran and waited while it shared time.
+    /// Reads from the system how long the loop ran and waited while it shared time.
     fn ask(&mut self, now_ns: u64) {
         self.asked_ns = now_ns;
         let Some(times) = self.system.times() else { return };

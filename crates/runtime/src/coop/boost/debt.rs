@@ -1,31 +1,31 @@
-//! The CPU time that a loop has had beyond its share, and how it gives that back.
+//! The CPU time that a loop has used beyond its share, and how it gives that back.
 //!
-//! The kernel does not charge a thread that shares time for what it ran in a real-time class. A
-//! loop that ran for `b` like that has had `b`, where its share `s` of that time would have been
-//! `s·b`: it owes `b·(1 − s)`. A thread that does not want the CPU for a time `t` goes without
-//! `s·t`: so it settles by sleeping for `b·(1 − s) / s`. The share is measured: while it wants the
-//! CPU, it runs for a part of the time, and waits for the rest.
+//! The kernel does not charge a thread that shares time for its time in a real-time class. A loop
+//! that ran for `b` there has had `b`, where its share `s` of that time would have been `s·b`: it
+//! owes `b·(1 − s)`. A thread that does not want the CPU for a time `t` forgoes `s·t`: so it
+//! settles by sleeping for `b·(1 − s) / s`. The share is measured: while the thread wants the CPU,
+//! it runs for a part of the time, and waits for the rest.
 //!
-//! - DEBT-1: where no other thread wants the CPU, the share is whole, and nothing is owed.
-//! - DEBT-2: the debt grows by borrowing only, and never falls below nothing: a loop that sleeps
-//!   for other reasons settles, and saves nothing up.
-//! - DEBT-3: a nap counts where the thread could have run. A thread that has just run beyond its
-//!   share would not; so a nap begins while it runs by its share: some time after the kernel has
-//!   given it the CPU.
+//! - DEBT-1: if no other thread wants the CPU, the share is 1, and nothing is owed.
+//! - DEBT-2: the debt grows by borrowing only, and never falls below 0: a loop that sleeps for
+//!   other reasons settles, but accumulates no credit.
+//! - DEBT-3: a nap counts only if the thread could have run. A thread that has just run beyond its
+//!   share would not; so a nap begins while the thread runs by its share: some time after the
+//!   kernel has given it the CPU.
 
 /// The account of one loop. All times are in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Debt {
     owed_ns: u64,
-    /// How long the loop ran and waited while it shared time, lately.
+    /// How long the loop recently ran and waited while it shared time.
     ran_ns: u64,
     waited_ns: u64,
 }
 
 impl Debt {
-    /// Nothing is owed, and nothing known.
+    /// A loop that owes nothing, and whose share is not known.
     pub const NEW: Self = Self { owed_ns: 0, ran_ns: 0, waited_ns: 0 };
-    /// When the loop has wanted the CPU for this much more time, what was known before counts half.
+    /// After the loop has wanted the CPU for this much longer, older measurements count half.
     const MEMORY_NS: u64 = 1_000_000_000;
 
     /// The debt, in CPU time.
@@ -34,7 +34,8 @@ impl Debt {
         self.owed_ns
     }
 
-    /// The loop ran for `ran_ns`, sharing time, and was ready for `waited_ns` without running.
+    /// Records that the loop ran for `ran_ns`, sharing time, and was ready for `waited_ns` without
+    /// running.
     pub fn shared(&mut self, ran_ns: u64, waited_ns: u64) {
         self.ran_ns = self.ran_ns.saturating_add(ran_ns);
         self.waited_ns = self.waited_ns.saturating_add(waited_ns);
@@ -44,19 +45,19 @@ impl Debt {
         }
     }
 
-    /// The loop ran for `ran_ns` in a real-time class (DEBT-1).
+    /// Records that the loop ran for `ran_ns` in a real-time class (DEBT-1).
     pub fn borrow(&mut self, ran_ns: u64) {
         let others = self.part(ran_ns, self.waited_ns);
         self.owed_ns = self.owed_ns.saturating_add(others);
     }
 
-    /// The loop did not want the CPU for `slept_ns` (DEBT-2).
+    /// Records that the loop did not want the CPU for `slept_ns` (DEBT-2).
     pub fn slept(&mut self, slept_ns: u64) {
         self.owed_ns = self.owed_ns.saturating_sub(self.part(slept_ns, self.ran_ns.max(1)));
     }
 
-    /// For how long the loop is to sleep, until nothing is owed. Rounded up: a loop that sleeps for
-    /// a nanosecond less owes some for good, and sleeps for it again and again.
+    /// Returns how long the loop must sleep until nothing is owed. Rounded up: a loop that sleeps
+    /// for a nanosecond less keeps a debt for good, and sleeps for it again and again.
     #[must_use]
     pub fn nap_ns(&self) -> u64 {
         let (ran, both) = (u128::from(self.ran_ns.max(1)), self.both());
@@ -68,7 +69,7 @@ impl Debt {
     }
 
     fn part(&self, of_ns: u64, part_ns: u64) -> u64 {
-        // No more than the whole, but for rounding.
+        // Not more than `of_ns`, except for rounding.
         u64::try_from(u128::from(of_ns) * u128::from(part_ns) / self.both()).unwrap_or(u64::MAX)
     }
 }
@@ -83,7 +84,7 @@ mod tests {
         debt.shared(80_000_000, 0);
         debt.borrow(5_000_000);
         assert_eq!((debt.owed_ns(), debt.nap_ns()), (0, 0));
-        // Nor does a loop that is not known to share.
+        // Nor does a loop whose share is not known.
         let mut debt = Debt::NEW;
         debt.borrow(5_000_000);
         assert_eq!(debt.owed_ns(), 0);
@@ -92,7 +93,7 @@ mod tests {
     #[test]
     fn what_was_borrowed_is_given_back_by_a_nap_of_as_long_as_it_says() {
         let mut debt = Debt::NEW;
-        // A twelfth of the CPU.
+        // The share is a twelfth of the CPU.
         debt.shared(20_000_000, 220_000_000);
         debt.borrow(1_200_000);
         assert_eq!(debt.owed_ns(), 1_100_000);
@@ -101,7 +102,7 @@ mod tests {
         assert_eq!(debt.owed_ns(), 550_000);
         debt.slept(debt.nap_ns());
         assert_eq!(debt.owed_ns(), 0);
-        // And the loop saves nothing up.
+        // The loop accumulates no credit.
         debt.slept(50_000_000);
         debt.borrow(12);
         assert_eq!(debt.owed_ns(), 11);

@@ -1,5 +1,5 @@
-//! The helper: it looks at each loop's release, raises loops that are late, and lowers those that
-//! no longer are.
+//! The helper: it checks each loop's release, raises late loops, and lowers those that are no
+//! longer late.
 
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -11,21 +11,20 @@ use super::vigil::NEVER;
 use crate::coop::{Demotion, Options};
 use crate::lines::Lines;
 
-/// The means to put threads into a real-time class, and back: the system, or a model of one.
+/// The means to put threads into a real-time class, and back: the system, or a model of it.
 pub trait Raise {
     /// The class of a thread before it was raised.
     type Before: Copy;
 
-    /// Makes the thread run before all that share time, and after the helper; `behind`: also after
-    /// others that are raised. Returns what it was, and how long it has run, in nanoseconds; `None`
-    /// if the system can't, the thread has ended, or is in such a class already.
+    /// Makes the thread run before all that share time, and after the helper; with `behind`, also
+    /// after others that are raised. Returns its former class, and its CPU time in nanoseconds;
+    /// `None` if the system refuses, the thread has ended, or is in such a class already.
     fn raise(&mut self, thread: ThreadId, behind: bool) -> Option<(Self::Before, u64)>;
 
-    /// Makes the thread share time again, as before. Returns how long it has run. `None`: it has
-    /// ended.
+    /// Makes the thread share time again, as before. Returns its CPU time; `None` if it has ended.
     fn lower(&mut self, thread: ThreadId, before: Self::Before) -> Option<u64>;
 
-    /// How long the thread has run. `None`: it has ended.
+    /// Returns the CPU time of the thread, in nanoseconds; `None` if it has ended.
     fn ran_ns(&mut self, thread: ThreadId) -> Option<u64>;
 }
 
@@ -34,13 +33,14 @@ pub trait Raise {
 struct Raised<B> {
     thread: ThreadId,
     before: B,
-    /// How long the thread had run when it was raised, or when it had last polled after that.
+    /// CPU time of the thread when it was raised, or at its last poll after that.
     ran_ns: u64,
-    /// How often the thread had polled then.
+    /// Number of polls of the thread at that moment.
     polls: u64,
-    /// When that was; later by the time that the helper itself could not run after it.
+    /// The time of that moment, moved later by the time for which the helper itself could not run
+    /// after it.
     since_ns: u64,
-    /// When to look whether the thread has dispatched its timers.
+    /// When to check whether the thread has dispatched its timers.
     look_ns: u64,
     /// Whether the thread runs after others that are raised.
     behind: bool,
@@ -51,26 +51,26 @@ struct Raised<B> {
 struct Barred {
     /// The bar holds until the loop has polled more often than this.
     polls: u64,
-    /// How long the loop ran while it was raised after its last poll, in nanoseconds: it does not
-    /// owe that yet.
+    /// How long the loop ran while it was raised after its last poll, in nanoseconds: not yet part
+    /// of its debt.
     lent_ns: u64,
-    /// The length of the pause.
+    /// The length of the pause, in nanoseconds.
     pause_ns: u64,
-    /// When the pause ends; [`NEVER`]: it does not.
+    /// When the pause ends; [`NEVER`]: no end.
     until_ns: u64,
 }
 
-/// The helper's knowledge of a seat.
+/// The helper's record of a seat.
 #[derive(Clone, Copy)]
 struct Known<B> {
     raised: Option<Raised<B>>,
-    /// The last bar, which may be over.
+    /// The last bar, which may have ended.
     barred: Option<Barred>,
-    /// Whether the loop owes more than the threshold and that was counted.
+    /// Whether the loop owes more than the threshold, and this was counted.
     over: bool,
 }
 
-/// The one thread that raises and lowers. It lowers all that it has raised when it is dropped.
+/// The one thread that raises and lowers others. It lowers all raised threads when it is dropped.
 pub struct Helper<'a, P: SharedWait, R: Raise> {
     boosts: &'a Boosts<P>,
     options: Options,
@@ -80,14 +80,14 @@ pub struct Helper<'a, P: SharedWait, R: Raise> {
 
 impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
     /// A loop that is raised for `options.slack_ns` of its CPU time without polling is lowered, and
-    /// so is one that slept for `PATIENCE` times that. A loop that owes more than
+    /// so is a loop that slept for `PATIENCE` times that. A loop that owes more than
     /// `options.threshold_ns` is not raised.
     pub const PATIENCE: u64 = 10;
     /// A loop that has overrun or slept is not raised for one `PAUSE`th of the slack, then for
     /// twice as long each time, until it polls.
     pub const PAUSE: u64 = 4;
 
-    /// A helper for these loops: one at a time.
+    /// Creates a helper for the loops of `boosts`, which may have one at a time.
     pub fn new(boosts: &'a Boosts<P>, options: Options, system: R) -> Self {
         let nothing = Known { raised: None, barred: None, over: false };
         let known = alloc::vec![nothing; boosts.seats.len()];
@@ -103,7 +103,7 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         }
     }
 
-    /// Does what is to be done now; returns when to look again.
+    /// Raises and lowers loops as needed at `now_ns`; returns when to call this again.
     pub fn look(&mut self, now_ns: u64) -> u64 {
         let boosts = self.boosts;
         // Relaxed: as in `run`.
@@ -127,7 +127,7 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
             };
         };
         if release_ns > now_ns {
-            // The loop has dispatched what it was raised for.
+            // The loop has dispatched the timer that it was raised for.
             self.lower(at, seat, raised, None);
             return release_ns.min(NEVER);
         }
@@ -142,7 +142,7 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         self.late(at, seat, raised, now_ns)
     }
 
-    /// A timer is overdue.
+    /// Raises a loop with an overdue timer.
     fn raise(&mut self, at: usize, seat: &Seat<P>, now_ns: u64) -> u64 {
         // Relaxed, both: the release that was acquired carries them.
         let (polls, owed_ns) = (seat.polls.load(Relaxed), seat.owed.load(Relaxed));
@@ -165,7 +165,7 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         known.over = false;
         if !seats::announce(seat, now_ns) {
             seats::lowered(seat);
-            // Whatever the loop says now, it will have told.
+            // The loop may have published another release meanwhile, and it will have rung.
             return self.look_at(at, seat, now_ns);
         }
         // Relaxed: carried by the release that was acquired there; the seat can't be given up now.
@@ -182,8 +182,8 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         look_ns
     }
 
-    /// The slack may be over. It is measured in the CPU time of the loop, because others may keep
-    /// it waiting.
+    /// Checks whether the slack is used up. It is measured in the CPU time of the loop, because
+    /// others may keep it waiting.
     fn late(
         &mut self,
         at: usize,
@@ -226,14 +226,14 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         self.bar(at, polls, now_ns, pause)
     }
 
-    /// Bars the loop for the pause, unless it polls. Returns until when.
+    /// Bars the loop for the pause, unless it polls. Returns the end of the pause.
     fn bar(&mut self, at: usize, polls: u64, now_ns: u64, (pause_ns, lent_ns): (u64, u64)) -> u64 {
         let until_ns = now_ns.saturating_add(pause_ns).min(NEVER);
         self.known[at].barred = Some(Barred { polls, lent_ns, pause_ns, until_ns });
         until_ns
     }
 
-    /// The loop has polled and is late again, or has not had its slack yet.
+    /// Keeps a loop raised that has polled and is late again, or has not used its slack yet.
     fn go_on(
         &mut self,
         at: usize,
@@ -249,7 +249,7 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
             (raised.ran_ns, raised.polls, raised.since_ns) = (ran_ns, polls, now_ns);
             left_ns = slack_ns;
         }
-        // Not again and again for what is left of it.
+        // A minimum, so that a small remainder does not cause many checks.
         raised.look_ns = now_ns.saturating_add(left_ns.max(slack_ns / 8).max(1)).min(NEVER);
         self.known[at].raised = Some(raised);
         raised.look_ns
@@ -291,7 +291,7 @@ fn count<P: SharedWait>(number: &P::U64) {
     add::<P>(number, 1);
 }
 
-/// The helper's own numbers, which others only read.
+/// Adds to a number that only the helper writes.
 fn add<P: SharedWait>(number: &P::U64, more: u64) {
     // Relaxed, both: one writer, and readers of an account.
     number.store(number.load(Relaxed).wrapping_add(more), Relaxed);

@@ -1,11 +1,11 @@
 //! Boosts: a loop runs before all others while its timer is overdue, and no longer.
 //!
-//! A loop that is hungry has had its share when its timer is due, so a fair scheduler runs others
-//! first. Here one thread, the [`Helper`], which runs before all that share time, sleeps until the
-//! next release of any loop. If the loop has not dispatched it, the helper makes the loop run
-//! before all others too: it ends the piece of work that it is at, dispatches its timers, polls,
-//! and is lowered. The kernel does not charge it for what it ran like that; the loop [gives that
-//! back](Debt).
+//! A loop with much best-effort work has used its share by the time its timer is due, so a fair
+//! scheduler runs others first. Here one thread, the [`Helper`], which runs before all threads that
+//! share time, sleeps until the next release of any loop. If the loop has not dispatched that
+//! timer, the helper makes the loop run before all others too: the loop ends its present piece of
+//! work, dispatches its timers, polls, and is lowered. The kernel does not charge the loop for that
+//! time; the loop [gives it back](Debt).
 //!
 //! # Protocol
 //!
@@ -33,33 +33,34 @@
 //! | raised behind | as raised; or a poll, and `release` has come | lowers, raises | raised |
 //!
 //! - BOOST-1 (no raise is left over): the loop writes `release` and then reads `raised`, the helper
-//!   writes `raised` and then reads `release`, each with a fence in between. So a helper that was
-//!   about to raise a loop which dispatches just then sees that it has, or the loop sees `raised`
-//!   and rings, and is lowered.
-//! - BOOST-2: only the helper lowers. A loop that lowers itself may be raised in between, for what
-//!   it has done; it would stay raised until its next release.
+//!   writes `raised` and then reads `release`, each with a fence in between. So when the helper is
+//!   about to raise a loop which dispatches at that moment, either the helper sees the new release,
+//!   or the loop sees `raised`, rings, and is lowered.
+//! - BOOST-2: only the helper lowers. A loop that lowers itself may be raised in between, for a
+//!   release that it has just dispatched; it would stay raised until its next release.
 //! - BOOST-3: a seat is given up when `raised` is not set, after `release` says that the loop
-//!   leaves. So no thread is raised for a seat that is another's by then, and a thread that leaves
-//!   shares time.
-//! - BOOST-4: a loop that owes more than the threshold is not raised. What it was lent after its
-//!   last poll is included, so a loop whose timers alone are too much gains that, once. A loop that
-//!   has dispatched a timer and tells of the next has not overrun: a loop with many timers that are
-//!   due is raised for them all, and others that are late wait, up to that.
-//! - BOOST-5: the helper lowers all when it ends, for whatever reason.
-//! - BOOST-6: a loop that overruns or sleeps, and does not poll, pauses: for a fourth of the slack,
-//!   then for twice as long each time. So a callback of `t` slacks that never polls runs raised for
-//!   `n`, where `n + (2^(n-1) - 1) / 4` is no more than `t`: 7 of 25, 9 of 100. Never to raise it
-//!   again would be too little. The CPU time of a thread includes what interrupts took meanwhile
-//!   and a hypervisor, if the kernel does not learn of it; and a loop that is kept from running by
-//!   real-time threads of others looks as if it slept. A loop that did neither would wait for its
-//!   turn. After a pause the loop is raised behind others, until it polls: these wait for its first
-//!   slack only. A loop that had no CPU time at all behind them pauses no longer than before.
-//! - BOOST-7: the time by which the helper looks later than it wanted to counts as no loop's sleep.
-//!   The helper is before all loops, so what kept it from running may well have kept them, too.
+//!   leaves. So no thread is raised for a seat that has another owner by then, and a thread that
+//!   leaves shares time.
+//! - BOOST-4: a loop that owes more than the threshold is not raised. The time it was lent after
+//!   its last poll is included, so a loop whose timers alone are too much gains that, once. A loop
+//!   that has dispatched a timer and tells its next release has not overrun: a loop with many
+//!   timers that are due is raised for them all, and other late loops wait, up to that threshold.
+//! - BOOST-5: the helper lowers all loops when it ends, for whatever reason.
+//! - BOOST-6: a loop that overruns or sleeps, and does not poll, is paused: for a fourth of the
+//!   slack, then for twice as long each time. So a callback of `t` slacks that never polls runs
+//!   raised for `n`, where `n + (2^(n-1) - 1) / 4` is no more than `t`: 7 of 25, 9 of 100. Never
+//!   raising it again would be too little. The CPU time of a thread includes that of interrupts and
+//!   of a hypervisor, if the kernel does not account for it; and a loop that is kept from running
+//!   by real-time threads of others looks as if it slept. A loop that did neither would wait for
+//!   its turn. After a pause the loop is raised behind others, until it polls: these wait for its
+//!   first slack only. A loop that had no CPU time at all behind them is paused no longer than
+//!   before.
+//! - BOOST-7: if the helper checks later than it wanted to, that delay does not count as sleep of a
+//!   loop. The helper runs before all loops, so the cause of its delay may have delayed them, too.
 //!
 //! A process leaves nothing behind: its threads end with it, and threads that they start while they
-//! are raised are not raised. A loop that turns into another program (`execve`) while it is raised
-//! would stay raised, so it has to leave first. A process that is stopped (`SIGSTOP`) goes on where
+//! are raised are not raised. A loop that executes another program (`execve`) while it is raised
+//! would stay raised, so it must leave first. A process that is stopped (`SIGSTOP`) continues where
 //! it was, the helper first.
 
 mod borrower;

@@ -1,4 +1,4 @@
-//! The words that a loop and its helper share: a line of words for each loop.
+//! The words that a loop and its helper share: one record for each loop.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -15,10 +15,10 @@ pub(super) const LEAVING: u64 = u64::MAX;
 /// The loops of a process that are raised when they are late, and the sleep of their helper.
 pub struct Boosts<P: SharedWait> {
     pub(super) seats: Box<[Lines<Seat<P>>]>,
-    /// How many of the first seats may have been taken at some time.
+    /// The number of seats, from the first, that may have been taken at some time.
     pub(super) used: P::U32,
     pub(super) vigil: Vigil<P>,
-    /// Not 0: the helper is to end.
+    /// Not 0: the helper must end.
     pub(super) stopped: P::U32,
 }
 
@@ -31,8 +31,8 @@ pub(super) struct Seat<P: SharedWait> {
     pub(super) release: P::U64,
     /// How often the loop has published its release.
     pub(super) polls: P::U64,
-    /// How much of what the loop borrowed it still owes; including all that it has borrowed after
-    /// its last poll.
+    /// The part of its borrowed time that the loop still owes; includes all that it has borrowed
+    /// after its last poll.
     pub(super) owed: P::U64,
     // Written by the helper.
     /// 1: the thread is, or is about to be, in a real-time class.
@@ -43,7 +43,7 @@ pub(super) struct Seat<P: SharedWait> {
     pub(super) borrowed: P::U64,
     /// How often a raise was ended, by reason.
     pub(super) demotions: [P::U64; Demotion::ALL.len()],
-    /// How often the system refused.
+    /// Number of times that the system refused to raise the thread.
     pub(super) refusals: P::U64,
 }
 
@@ -63,19 +63,19 @@ impl<P: SharedWait> Seat<P> {
     }
 }
 
-/// A loop's seat; it belongs to the loop until that [leaves](Boosts::leave).
+/// A loop's seat, which belongs to the loop until it [leaves](Boosts::leave).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Place(usize);
 
-/// Counts of what has happened to a loop, or to all loops that had its seat.
+/// Counts of events of a loop, or of all loops that had its seat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// How often the loop was raised.
     pub raises: u64,
     /// How long the loop ran in a real-time class, in nanoseconds.
     pub borrowed_ns: u64,
-    /// The part of `borrowed_ns` that the loop has yet to give back; between two polls, with all
-    /// that was borrowed after the first of them.
+    /// The part of `borrowed_ns` that the loop has yet to give back; between two polls, it includes
+    /// all that was borrowed after the first of them.
     pub owed_ns: u64,
     /// How often a raise was ended before the loop had dispatched its timers, by [`Demotion`].
     pub demotions: [u64; Demotion::ALL.len()],
@@ -84,7 +84,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The counts of what has happened after `before`.
+    /// Returns the counts of the events after `before`.
     #[must_use]
     pub fn since(self, before: &Self) -> Self {
         Self {
@@ -98,23 +98,24 @@ impl Counts {
 }
 
 impl<P: SharedWait> Boosts<P> {
-    /// Room for `loops` loops.
+    /// Creates seats for `loops` loops.
     #[must_use]
     pub fn new(loops: usize) -> Self {
         let seats = (0..loops).map(|_| Lines(Seat::new())).collect();
         Self { seats, used: P::U32::ZERO, vigil: Vigil::NEW, stopped: P::U32::ZERO }
     }
 
-    /// Takes a seat for a loop of the thread `thread`; `None`: all are taken. The loop has no timer
-    /// yet.
+    /// Takes a seat for a loop of the thread `thread`; returns `None` if all are taken. The loop
+    /// has no timer yet.
     pub fn sit(&self, thread: ThreadId) -> Option<Place> {
         let at = self.seats.iter().position(|Lines(seat)| {
-            // Acquire: the one before has left; pairs with the release in `leave`.
+            // Acquire: the previous owner has left; pairs with the release in `leave`.
             seat.thread.load(Relaxed) == 0
                 && seat.thread.compare_exchange(0, thread.0, Acquire, Relaxed).is_ok()
         })?;
         let seat = &self.seats[at].0;
-        // Relaxed: by the fence in `tell`, before which this stands, it is seen with the release.
+        // Relaxed: ordered by the fence in `tell`, after this store: it is visible with the
+        // release.
         let mut used = self.used.load(Relaxed);
         while used <= at as u32
             && let Err(now) = self.used.compare_exchange(used, at as u32 + 1, Relaxed, Relaxed)
@@ -123,14 +124,15 @@ impl<P: SharedWait> Boosts<P> {
         }
         // Relaxed: the helper reads it only after a release.
         seat.owed.store(0, Relaxed);
-        // Release: the thread of the seat; pairs with the acquire of the helper, which reads that
-        // after.
+        // Release: the thread of the seat; pairs with the acquire of the helper, which reads the
+        // thread after that.
         seat.release.store(NEVER, Release);
         Some(Place(at))
     }
 
-    /// A loop polls: it has dispatched all that was due, its next timer is due at `release_ns`, and
-    /// it still owes `owed_ns`. Does not block; wakes the helper if that has something to do.
+    /// Called when a loop polls: it has dispatched all timers that were due, its next timer is due
+    /// at `release_ns`, and it still owes `owed_ns`. Does not block; wakes the helper if that has
+    /// something to do.
     pub fn publish(&self, place: &Place, release_ns: Option<u64>, owed_ns: u64) {
         let seat = &self.seats[place.0].0;
         // Relaxed: the loop's own word; the release carries it, and what is owed.
@@ -140,16 +142,16 @@ impl<P: SharedWait> Boosts<P> {
         self.set_release(seat, release_ns.map_or(NEVER, |at| at.min(NEVER)));
     }
 
-    /// Gives a loop's seat up. When this returns, its thread is not raised, and never will be for
-    /// this seat. Blocks until the helper has lowered the thread, if that is raised.
+    /// Gives a loop's seat up. On return, its thread is not raised, and never will be for this
+    /// seat. Blocks until the helper has lowered the thread, if it is raised.
     pub fn leave(&self, place: Place) {
         let seat = &self.seats[place.0].0;
         self.set_release(seat, LEAVING);
-        // Acquire: the thread was lowered; pairs with the release in `Helper::lowered`.
+        // Acquire: the thread was lowered; pairs with the release in `lowered`.
         while seat.raised.load(Acquire) != 0 {
             let _ = P::wait_shared(&seat.raised, 1, None);
         }
-        // Release: the seat is as the next one needs it; pairs with the acquire in `sit`.
+        // Release: the seat is ready for its next owner; pairs with the acquire in `sit`.
         seat.thread.store(0, Release);
     }
 
@@ -157,15 +159,16 @@ impl<P: SharedWait> Boosts<P> {
         // Release: `polls`, `owed`, and that the timers before were dispatched; pairs with the
         // acquires of the helper.
         seat.release.store(release, Release);
-        // BOOST-1, and VIGIL-1; pairs with the fences in `Helper::raise` and `Vigil::sleep_by`.
+        // BOOST-1, and VIGIL-1; pairs with the fences in `announce` and `Vigil::settle`.
         self.vigil.tell(release);
-        // Relaxed: by the fence in `tell`.
+        // Relaxed: ordered by the fence in `tell`.
         if seat.raised.load(Relaxed) != 0 {
             self.vigil.ring();
         }
     }
 
-    /// How often the loop was raised, and what it has borrowed in all, in nanoseconds.
+    /// Returns how often the loop was raised, and the total time that it has borrowed, in
+    /// nanoseconds.
     #[must_use]
     pub fn borrowed(&self, place: &Place) -> (u64, u64) {
         let seat = &self.seats[place.0].0;
@@ -173,20 +176,20 @@ impl<P: SharedWait> Boosts<P> {
         (seat.raises.load(Relaxed), seat.borrowed.load(Relaxed))
     }
 
-    /// Whether the loop's thread is raised, as far as is known. May be stale at once.
+    /// Returns whether the loop's thread is raised. May be stale at once.
     #[must_use]
     pub fn raised(&self, place: &Place) -> bool {
         // Relaxed: a hint.
         self.seats[place.0].0.raised.load(Relaxed) != 0
     }
 
-    /// The counts of the loop, and of those that had the seat before. May be stale at once.
+    /// Returns the counts of the loop, and of those that had the seat before. May be stale at once.
     #[must_use]
     pub fn counts(&self, place: &Place) -> Counts {
         Self::counts_of(&self.seats[place.0].0)
     }
 
-    /// The counts of all loops, including those that have gone.
+    /// Returns the counts of all loops, including those that have left.
     #[must_use]
     pub fn total(&self) -> Counts {
         self.seats.iter().map(|Lines(seat)| Self::counts_of(seat)).fold(
@@ -220,23 +223,23 @@ impl<P: SharedWait> Boosts<P> {
     }
 }
 
-/// BOOST-1, the helper's part: writes that the thread is about to be raised, then says whether the
-/// loop is still late.
+/// BOOST-1, the helper's part: writes that the thread is about to be raised, then returns whether
+/// the loop is still late.
 pub(super) fn announce<P: SharedWait>(seat: &Seat<P>, now_ns: u64) -> bool {
-    // Relaxed: by the fence.
+    // Relaxed: ordered by the fence.
     seat.raised.store(1, Relaxed);
     P::fence(SeqCst);
-    // Acquire: whose seat it is; pairs with the releases in `sit` and `set_release`.
+    // Acquire: the owner of the seat; pairs with the releases in `sit` and `set_release`.
     seat.release.load(Acquire) <= now_ns
 }
 
-/// The thread shares time now; wakes the loop if that waits for it.
+/// Records that the thread shares time again; wakes the loop if it waits for that.
 pub(super) fn lowered<P: SharedWait>(seat: &Seat<P>) {
     // Release: what was done; pairs with the acquire in `Boosts::leave`.
     seat.raised.store(0, Release);
-    // The loop writes `release` and then waits on `raised`; here it is the other way round.
+    // The loop writes `release` and then waits on `raised`; here the order is the opposite.
     P::fence(SeqCst);
-    // Relaxed: by the fence.
+    // Relaxed: ordered by the fence.
     if seat.release.load(Relaxed) == LEAVING {
         P::wake_shared(&raw const seat.raised, u32::MAX);
     }

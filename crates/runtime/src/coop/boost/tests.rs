@@ -1,4 +1,4 @@
-//! The helper's states, one by one: with times and a system that the test makes up.
+//! The helper's states, one by one: with times and a system that the test supplies.
 
 extern crate std;
 
@@ -61,7 +61,7 @@ fn with(test: impl FnOnce(&Boosts<Linux>, Place, &RefCell<World>, Helper<'_, Lin
     test(&boosts, place, &world, Helper::new(&boosts, Options::default(), System(&world)));
 }
 
-/// Looks from 1 ms on, each time that the helper wants to. Returns when it would look next.
+/// Calls `look` from 1 ms on, whenever the helper wants to. Returns when it would look next.
 fn looks_until(helper: &mut Helper<'_, Linux, System<'_>>, end: u64) -> u64 {
     let mut at = MS;
     while at < end {
@@ -99,7 +99,7 @@ fn who_runs_beyond_the_slack_is_lowered_for_a_while() {
         assert!(world.borrow().raised.is_empty());
         assert_eq!(boosts.counts(&place).demotions, [1, 0, 0]);
         assert_eq!(helper.look(again + MS / 8), again + MS / 4, "it pauses");
-        // That was no overrun of its own: the loop is helped, and dispatches.
+        // That was no overrun of the loop: the loop is helped, and dispatches.
         assert_eq!(helper.look(again + MS / 4), again + MS / 4 + MS);
         assert_eq!(world.borrow().raised, [LOOP]);
         assert!(world.borrow().behind, "others that are raised do not wait for it again");
@@ -123,7 +123,7 @@ fn who_polls_is_helped_without_a_pause() {
         helper.look(2 * MS + 1);
         assert_eq!(world.borrow().raised, [LOOP]);
         assert!(!world.borrow().behind);
-        // And the next pause is as short as the first.
+        // The next pause is as short as the first.
         world.borrow_mut().ran_ns = Some(2 * MS);
         assert_eq!(helper.look(4 * MS), 4 * MS + MS / 4);
     });
@@ -169,14 +169,14 @@ fn who_sleeps_while_it_is_raised_is_lowered_for_a_while() {
     });
 }
 
-/// BOOST-7.
+/// BOOST-7: a delay of the helper does not count as sleep.
 #[test]
 fn who_could_not_run_as_little_as_the_helper_has_not_slept() {
     with(|boosts, place, world, mut helper| {
         assert_eq!(helper.look(MS), 2 * MS);
         assert_eq!(helper.look(30 * MS), 31 * MS, "the helper was 28 ms late");
         assert_eq!(world.borrow().raised, [LOOP]);
-        // Of the ten slacks two are over.
+        // Two of the ten slacks are over.
         let mut at = 31 * MS;
         while !world.borrow().raised.is_empty() {
             at = helper.look(at);
@@ -197,7 +197,7 @@ fn who_polls_has_not_slept() {
     });
 }
 
-/// BOOST-4.
+/// BOOST-4: a loop that owes more than the threshold is not raised.
 #[test]
 fn what_was_lent_since_the_last_poll_is_owed_too() {
     let half = Options::default().threshold_ns / 2;
@@ -229,7 +229,7 @@ fn who_owes_too_much_is_not_raised() {
     });
 }
 
-/// The loop is late, runs, and does that each millisecond; the helper looks then.
+/// The loop is late and runs, once per millisecond; the helper looks then.
 fn runs_for_100_ms(
     world: &RefCell<World>,
     helper: &mut Helper<'_, Linux, System<'_>>,
@@ -259,7 +259,7 @@ fn timers_that_are_always_late_are_not_before_others_for_good() {
     });
 }
 
-/// A thread that knows nothing of its times.
+/// A thread whose system reports no times.
 struct Nobody;
 
 impl Own for Nobody {
@@ -272,7 +272,7 @@ impl Own for Nobody {
     }
 }
 
-/// BOOST-4: between two polls, too.
+/// BOOST-4 holds between two polls, too.
 #[test]
 fn timers_that_are_dispatched_without_a_poll_are_not_before_others_for_good() {
     with(|boosts, place, world, mut helper| {

@@ -13,9 +13,9 @@ pub(super) enum Program {
     Player { frame_ns: u64, period_ns: u64 },
     /// Like a player, but one in `each` pieces of work takes `late_ns`.
     Late { each: u64, late_ns: u64, period_ns: u64 },
-    /// Says that it has a timer now, always.
+    /// Always tells a release time of now.
     Liar,
-    /// Computes for a while, and then sleeps without a word.
+    /// Computes for a while, and then sleeps without a poll.
     Sleeper { runs_ns: u64, sleeps_ns: u64 },
 }
 
@@ -28,9 +28,9 @@ pub(super) struct Actor {
     wakes_ns: Option<u64>,
     decoded_ns: u64,
     pieces: u64,
-    /// The CPU time that the program has had.
+    /// CPU time of the program.
     pub(super) cpu_ns: u64,
-    /// How late each of its timers was.
+    /// Tardiness of each of its timers.
     pub(super) tardiness_ns: Vec<u64>,
 }
 
@@ -104,7 +104,7 @@ impl<T: Table> Cpu<T> {
         }
     }
 
-    /// A turn: runs the program until it polls, or is preempted.
+    /// Runs the program for a turn: until it polls, or is preempted.
     fn turn(&mut self, id: usize, slice_end_ns: u64, until_ns: u64) {
         let began_ns = self.now_ns;
         let actor = self.actors.iter_mut().find(|a| a.id == id).expect("an actor");
@@ -130,7 +130,7 @@ impl<T: Table> Cpu<T> {
         }
         let preempted = self.now_ns > until_ns;
         if preempted {
-            // The rest of the piece is left out: no test looks at what it was.
+            // The rest of the piece is dropped: no test needs it.
             self.now_ns = until_ns;
         }
         let ran_ns = self.now_ns - began_ns;
@@ -166,7 +166,7 @@ impl<T: Table> Cpu<T> {
         all.copied().max().unwrap_or(0)
     }
 
-    /// The part of the time that these actors have had.
+    /// The fraction of the time in which these actors ran.
     pub(super) fn share(&self, actors: core::ops::Range<usize>) -> f64 {
         let had: u64 = self.actors[actors].iter().map(|a| a.cpu_ns).sum();
         had as f64 / self.now_ns as f64
@@ -181,7 +181,7 @@ impl Actor {
         }
     }
 
-    /// How long the actor's next piece of work takes.
+    /// Duration of the actor's next piece of work.
     fn piece(&mut self) -> u64 {
         self.pieces += 1;
         let ns = match self.program {
@@ -192,7 +192,7 @@ impl Actor {
         ns
     }
 
-    /// How many frames the actor has decoded, in thousandths.
+    /// Number of frames that the actor has decoded, in thousandths.
     pub(super) fn frames(&self) -> u64 {
         match self.program {
             Program::Player { frame_ns, .. } => self.decoded_ns * 1000 / frame_ns,

@@ -1,4 +1,4 @@
-//! `docs/coop-line.md`, as the compiler has it on Linux.
+//! The layout that `docs/coop-line.md` gives, checked by the compiler on Linux.
 
 use core::mem::offset_of;
 

@@ -1,4 +1,4 @@
-//! Whatever happens, the invariants hold; and where virtual time begins changes nothing.
+//! The invariants hold after random events, and the start of virtual time changes nothing.
 
 use alloc::vec::Vec;
 
@@ -41,7 +41,7 @@ fn happens() -> impl Strategy<Value = Happens> {
     ]
 }
 
-/// A scheduler whose virtual time begins there, and a clock.
+/// A scheduler whose virtual time begins at a given value, and a clock.
 struct World<T: Table = Members> {
     scheduler: Scheduler<T>,
     now_ns: u64,
@@ -59,7 +59,7 @@ impl<T: Table> World<T> {
         Self { scheduler: Scheduler::new(table, Options::default()), now_ns: 1 << 40 }
     }
 
-    /// Does it; says what the scheduler has answered.
+    /// Applies an event; returns the scheduler's answer.
     fn does(&mut self, what: &Happens) -> (Option<Pick>, Option<Standing>) {
         let running = self.scheduler.table().head().running.map(|running| running.id);
         match (what, running) {
@@ -93,7 +93,7 @@ impl<T: Table> World<T> {
         (None, None)
     }
 
-    /// The invariants after any event, and after the pick `pick`.
+    /// Checks the invariants after any event, and after the pick `pick`.
     fn check(&self, before: Head, pick: Option<Pick>) -> Result<(), TestCaseError> {
         let (scheduler, options) = (&self.scheduler, self.scheduler.options());
         let head = scheduler.table().head();
@@ -158,7 +158,7 @@ proptest! {
         }
     }
 
-    /// The invariants hold of lines that processes share, too.
+    /// Checks that the invariants hold for lines that processes share, too.
     #[test]
     fn the_invariants_hold_of_a_page(
         begins: u64,

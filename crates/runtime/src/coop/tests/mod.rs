@@ -1,4 +1,4 @@
-//! The scheduler, driven by a CPU that is a loop, and by lots.
+//! The scheduler, driven by a loop that simulates a CPU, and by random events.
 
 mod cpu;
 mod layout;

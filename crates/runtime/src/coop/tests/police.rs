@@ -1,4 +1,4 @@
-//! Which threads are believed, and for how long.
+//! Demotion: which threads are believed, and for how long.
 
 use super::cpu::{Cpu, Program};
 use crate::coop::{Demotion, Group, Member, Members, Options, Pick, Scheduler, Standing, WEIGHT};
@@ -34,7 +34,7 @@ fn who_overruns_is_demoted_and_the_others_are_on_time() {
     assert!((cpu.share(7..8) - 1.0 / 9.0).abs() < 0.01, "{}", cpu.share(7..8));
 }
 
-/// A thread that always has a timer has its share and the threshold, and that is all.
+/// A thread that always has a timer gets its share plus the threshold, and no more.
 #[test]
 fn who_is_always_due_gains_the_threshold_once() {
     let options = Options::default();
@@ -64,7 +64,7 @@ fn who_sleeps_without_a_word_is_demoted_until_it_polls() {
     cpu.block(id, 10);
     assert_eq!(standing(&cpu), Standing::Demoted(Demotion::Slept));
     assert_eq!(cpu.table().demotions(id, Demotion::Slept), 1);
-    // The release of the thread is forgotten with that.
+    // The release of the thread is cleared by that.
     assert_eq!(cpu.pick(6000), Pick::Idle { until_ns: None });
     cpu.wake(id);
     assert!(matches!(cpu.pick(6000), Pick::Run { due: false, .. }));
@@ -94,7 +94,7 @@ fn a_share_that_is_made_up_for_is_forgiven() {
     assert!(matches!(cpu.pick(0), Pick::Run { id, .. } if id == greedy));
     let standing = cpu.poll(greedy, 3 * options.threshold_ns, Some(100), None);
     assert_eq!(standing, Standing::Demoted(Demotion::Share));
-    // The thread's release time has passed, and it is not its turn.
+    // The thread's release time has passed, but another thread runs.
     assert!(matches!(cpu.pick(100), Pick::Run { id, .. } if id == hog));
     cpu.preempt(hog, 2 * options.threshold_ns);
     assert!(matches!(cpu.pick(200), Pick::Run { id, due: true, .. } if id == greedy));

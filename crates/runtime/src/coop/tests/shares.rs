@@ -1,4 +1,4 @@
-//! Which thread has what share of the CPU, and when.
+//! Shares of the CPU, and when threads get them.
 
 use super::cpu::{Cpu, Program, jain};
 use super::lines;
@@ -20,7 +20,7 @@ fn eight_players(group: impl Fn(u32) -> Group) -> Cpu {
     cpu
 }
 
-/// §5.2 and §5.3: eight players that would have the CPU all the time, and four hogs.
+/// §5.2 and §5.3: eight players that want the CPU all the time, and four hogs.
 #[test]
 fn players_are_on_time_and_everybody_has_a_twelfth() {
     let cpu = eight_players(|_| Group::Own);
@@ -57,8 +57,8 @@ fn shares_go_by_weight() {
     }
 }
 
-/// A slice of the least weight there is costs the thread more than the page can express: the thread
-/// is as far ahead as it can, and not before others for good.
+/// A slice at the least weight costs the thread more than the page can express: the thread is then
+/// as far ahead as possible, and does not stay before others for good.
 #[test]
 fn who_weighs_nearly_nothing_is_not_before_others() {
     let least = |weight| {
@@ -91,11 +91,11 @@ fn who_slept_has_not_saved() {
     assert!((cpu.share(0..1) - 0.5).abs() < 0.02, "{}", cpu.share(0..1));
 }
 
-/// §5.7: the scheduler switches as often as a thread is due, or has had its slice, and not more.
+/// §5.7: the scheduler switches when a thread is due, or has used its slice, and no more often.
 #[test]
 fn switches_for_a_reason_only() {
     let cpu = eight_players(|_| Group::Own);
-    // There and back for each frame shown, and a turn for each slice.
+    // Two switches for each frame shown, and a turn for each slice.
     let frames = 5 * 8 * 60;
     let slices = 5 * 12 * 50 * 2;
     assert!(cpu.switches < 2 * frames + slices, "{}", cpu.switches);

@@ -1,4 +1,4 @@
-//! The colours of each loop: all of it under one lock.
+//! The colours of each loop and their queues, under one lock.
 //!
 //! ```text
 //!              put                    take: its loop, or a thief
@@ -19,7 +19,7 @@ use antiphon_sync::lock::ShflMutex;
 /// The key of an event: its importance, and then its order of arrival.
 type Place = (u64, u64);
 
-/// Events of type `T` by colour, and loops, each of which is woken by its `B`. On lines of its own.
+/// Events of type `T` by colour, and loops, each with a `B` to wake it. On cache lines of its own.
 #[repr(align(64))]
 pub struct Palette<P: Platform, T, B> {
     lock: ShflMutex<P>,
@@ -27,37 +27,37 @@ pub struct Palette<P: Platform, T, B> {
 }
 
 struct State<T, B> {
-    /// The colours that are ready, or run.
+    /// The colours that are ready or running.
     colours: BTreeMap<u64, Colour<T>>,
     loops: Vec<Seat<B>>,
     turn: u64,
 }
 
 struct Colour<T> {
-    /// The events that wait.
+    /// The waiting events.
     events: BTreeMap<Place, T>,
     home: usize,
     runs: bool,
 }
 
 struct Seat<B> {
-    /// Colours that are ready, by their first event.
+    /// The ready colours, by their first event.
     ready: BTreeMap<Place, u64>,
     bell: Option<B>,
-    /// The loop has found nothing, and no thread is about to wake it.
+    /// Whether the loop has found nothing, and no thread is about to wake it.
     idle: bool,
-    /// The importance with which it stands among its loop's own work; 0 while it runs, when it
-    /// looks again by itself.
+    /// The importance of the entry among its loop's own work; 0 while it runs, after which it looks
+    /// again by itself.
     stands: u64,
-    /// The turn at which the loop last took something, or last had something to take again.
+    /// The turn at which the loop last took an event, or last got its first ready colour.
     since: u64,
 }
 
-/// After this many turns for each loop, any loop may take what one loop has not looked at. So a
-/// loop that does something else now and then keeps its colours.
+/// After this many turns per loop, any loop may take events that one loop has not looked at. So a
+/// loop that is sometimes busy with other work keeps its colours.
 const PATIENCE: u64 = 64;
 
-/// An event that is to be called, on the loop that has taken it and on no other.
+/// An event to call, on the loop that has taken it and on no other.
 #[derive(Debug)]
 pub struct Taken<T> {
     /// The colour of the event. No other event of it runs until [`Palette::done`].
@@ -68,37 +68,37 @@ pub struct Taken<T> {
     pub event: T,
 }
 
-/// A loop that is to be told that there is something, with that importance.
+/// A loop that must be notified of an event with a given importance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Call<B> {
     /// The bell of the loop.
     pub bell: B,
-    /// The loop is to look before it does anything less important.
+    /// The loop must look before it does anything less important.
     pub importance: u64,
-    /// Whether the loop looked and found nothing: if it does not sleep either, it has something
-    /// else to do, and another one is to be notified, too.
+    /// Whether the loop looked and found nothing: if it does not sleep either, it has other work,
+    /// and another loop must be notified, too.
     pub was_idle: bool,
 }
 
-/// The next action of a loop after an event, and the loop that it is to wake before.
+/// The next action of a loop after an event, and the loop that it must wake before.
 #[derive(Debug)]
 #[must_use]
 pub struct Next<B> {
-    /// Another loop, for which there is something.
+    /// Another loop, for which there is an event.
     pub wake: Option<Call<B>>,
-    /// The importance of the event that the loop can take now. `None`: nothing; it is woken when
-    /// there is one.
+    /// The importance of the event that the loop can take now. `None`: there is none, and the loop
+    /// is woken when there is one.
     pub importance: Option<u64>,
 }
 
-// SAFETY: the state is used under the lock only, and what is in it may be sent.
+// SAFETY: the state is used only under the lock, and its contents may be sent.
 unsafe impl<P: Platform, T: Send, B: Send> Sync for Palette<P, T, B> {}
-// SAFETY: as above; nothing in it is of a thread.
+// SAFETY: its contents may be sent; nothing in it is bound to a thread.
 unsafe impl<P: Platform, T: Send, B: Send> Send for Palette<P, T, B> {}
 
 impl<P: Platform, T, B: Clone> Palette<P, T, B> {
-    /// Creates a palette of `loops` loops, none of which has come yet.
+    /// Creates a palette for `loops` loops, none of which has joined yet.
     ///
     /// # Panics
     ///
@@ -115,14 +115,14 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
 
     fn with<R>(&self, f: impl FnOnce(&mut State<T, B>) -> R) -> R {
         self.lock.lock();
-        // SAFETY: locked; `f` does not come here again, and drops nothing of others'.
+        // SAFETY: locked; `f` does not re-enter, and drops no value of a caller.
         let result = f(unsafe { &mut *self.state.get() });
         // SAFETY: locked above.
         unsafe { self.lock.unlock() };
         result
     }
 
-    /// Adds a loop, which is to look for events at once. Returns the bell that it had before.
+    /// Adds a loop, which must look for events at once. Returns the bell that it had before.
     pub fn join(&self, number: usize, bell: B) -> Option<B> {
         self.with(|state| {
             let seat = &mut state.loops[number];
@@ -131,7 +131,7 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
         })
     }
 
-    /// Removes a loop. Returns its bell, and the loop to wake for what it has left.
+    /// Removes a loop. Returns its bell, and the loop to wake for the events that it has left.
     pub fn leave(&self, number: usize) -> (Option<B>, Option<Call<B>>) {
         self.with(|state| {
             let seat = &mut state.loops[number];
@@ -143,19 +143,19 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
         })
     }
 
-    /// Another loop that is to look, because the loop that was woken has something else to do.
+    /// Returns another loop that must look, because the loop that was woken has other work.
     #[must_use]
     pub fn idler(&self) -> Option<Call<B>> {
         self.with(State::idler)
     }
 
-    /// All bells there are.
+    /// Returns the bells of all loops.
     #[must_use]
     pub fn bells(&self) -> Vec<B> {
         self.with(|state| state.loops.iter().filter_map(|seat| seat.bell.clone()).collect())
     }
 
-    /// Puts in an event of a colour. Returns the loop to tell.
+    /// Adds an event of a colour. Returns the loop to notify.
     #[must_use]
     pub fn put(&self, colour: u64, importance: u64, event: T) -> Option<Call<B>> {
         self.with(|state| {
@@ -167,9 +167,9 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
         })
     }
 
-    /// Takes what a loop is to call now: of its own colours, or else of another's, which is its own
-    /// from then on; or what another has not looked at for long, and goes before its own. `None`:
-    /// nothing; the loop is woken when there is something.
+    /// Takes the event that a loop must call next: of its own colours, or else of another loop's,
+    /// which moves to this loop; or one that another loop has not looked at for long, and that goes
+    /// before its own. `None`: there is none, and the loop is woken when there is one.
     #[must_use]
     pub fn take(&self, number: usize) -> Option<Taken<T>> {
         self.with(|state| {
@@ -183,15 +183,15 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
             };
             let (_, colour) = state.loops[from].ready.pop_first()?;
             let of = state.colours.get_mut(&colour)?;
-            // COLOUR-1: it is in no queue until it is done.
+            // COLOUR-1: the colour is in no queue until `done`.
             (of.runs, of.home) = (true, number);
             let ((importance, _), event) = of.events.pop_first()?;
             Some(Taken { colour, importance, event })
         })
     }
 
-    /// A loop has called what it took. `again`: the event is to be called again with that
-    /// importance, after those of its colour that are as important.
+    /// Called when a loop has called the event that it took. `again`: the event must be called
+    /// again with that importance, after those of its colour with the same importance.
     pub fn done(&self, number: usize, colour: u64, again: Option<(u64, T)>) -> Next<B> {
         self.with(|state| {
             if let Some(of) = state.colours.get_mut(&colour) {
@@ -210,7 +210,7 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
             let importance = state.importance(number);
             let seat = &mut state.loops[number];
             (seat.idle, seat.stands) = (importance.is_none(), importance.unwrap_or(0));
-            // The loop takes one itself.
+            // The loop takes one of them itself.
             let several = seat.ready.len() > 1;
             Next { wake: if several { state.idler() } else { None }, importance }
         })
@@ -218,7 +218,7 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
 }
 
 impl<T, B: Clone> State<T, B> {
-    /// Puts an event to its colour; returns whether the colour was not there before.
+    /// Adds an event to its colour; returns whether the colour is new.
     fn insert(&mut self, colour: u64, place: Place, event: T) -> bool {
         let home = (colour % self.loops.len() as u64) as usize;
         let is_new = !self.colours.contains_key(&colour);
@@ -226,7 +226,7 @@ impl<T, B: Clone> State<T, B> {
         let of = self.colours.entry(colour).or_insert_with(new);
         let first = of.events.first_key_value().map(|(&first, _)| first);
         of.events.insert(place, event);
-        // COLOUR-1: one that runs is in no queue.
+        // COLOUR-1: a running colour is in no queue.
         if !of.runs && first.is_none_or(|first| place < first) {
             let home = of.home;
             let Some(first) = first else {
@@ -239,7 +239,7 @@ impl<T, B: Clone> State<T, B> {
         is_new
     }
 
-    /// Makes a colour ready that was not, as one of that loop.
+    /// Makes a colour ready that was not, on loop `number`.
     fn make_ready(&mut self, number: usize, place: Place, colour: u64) {
         let seat = &mut self.loops[number];
         if seat.ready.is_empty() {
@@ -248,7 +248,8 @@ impl<T, B: Clone> State<T, B> {
         seat.ready.insert(place, colour);
     }
 
-    /// The first event that loops have not looked at for long, or never will, and its loop.
+    /// Returns the first event that a loop has not looked at for long, or never will, and that
+    /// loop.
     fn left(&self) -> Option<(Place, usize)> {
         let long = PATIENCE * self.loops.len() as u64;
         let is_left = |seat: &Seat<B>| seat.bell.is_none() || seat.since + long <= self.turn;
@@ -256,8 +257,9 @@ impl<T, B: Clone> State<T, B> {
         left.filter_map(|(at, seat)| Some((*seat.ready.first_key_value()?.0, at))).min()
     }
 
-    /// The loop from whose colours that loop is to take: its own, unless it has none, another has
-    /// more by two (COLOUR-4), or has left something that goes before all of them (COLOUR-3).
+    /// Returns the loop from whose colours loop `number` must take: its own, unless it has none,
+    /// another has at least two more (COLOUR-4), or has left an event that goes before all of them
+    /// (COLOUR-3).
     fn source(&self, number: usize) -> Option<usize> {
         let own = self.loops[number].ready.len();
         if let (Some((place, at)), Some((first, _))) =
@@ -274,14 +276,14 @@ impl<T, B: Clone> State<T, B> {
         (most > 0).then_some(at)
     }
 
-    /// The importance of the event that the loop is to take.
+    /// Returns the importance of the event that the loop must take next.
     fn importance(&self, number: usize) -> Option<u64> {
         let from = self.source(number)?;
         self.loops[from].ready.first_key_value().map(|((importance, _), _)| *importance)
     }
 
-    /// Tells a loop of what it has, if it does not know. If that loop is gone, tells the one that
-    /// stands for the least important.
+    /// Notifies a loop of its first event, if it does not know of it. If that loop is gone,
+    /// notifies the one whose entry is the least important.
     fn tell(&mut self, number: usize) -> Option<Call<B>> {
         let is_there = |number: &usize| self.loops[*number].bell.is_some();
         let last = || {
@@ -299,7 +301,7 @@ impl<T, B: Clone> State<T, B> {
         seat.bell.clone().map(|bell| Call { bell, importance, was_idle })
     }
 
-    /// Tells a loop that is idle, if there is one.
+    /// Notifies a loop that is idle, if there is one.
     fn idler(&mut self) -> Option<Call<B>> {
         let idle = self.loops.iter().position(|seat| seat.idle)?;
         self.tell(idle)

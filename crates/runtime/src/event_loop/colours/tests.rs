@@ -1,4 +1,5 @@
-//! Colours by lots, on threads, where loops go, and (`busy`) have something else to do.
+//! Colours under random events, on threads, with loops that leave, and (`busy`) with loops that
+//! have other work.
 
 mod busy;
 
@@ -15,7 +16,7 @@ use antiphon_platform::{Clock, Clocks as _};
 use super::super::{End, Event, EventLoop, Options, Ring, Step, Wait};
 use super::{Call, Colours, Next, Palette, Taken};
 
-/// Lots from a seed.
+/// A generator of random numbers from a seed.
 fn lots(mut seed: u64) -> impl FnMut(u64) -> u64 {
     move |below| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -23,7 +24,7 @@ fn lots(mut seed: u64) -> impl FnMut(u64) -> u64 {
     }
 }
 
-/// The behaviour of loops, step by step, as lots decide.
+/// Random behaviour of loops, step by step.
 struct Loops {
     palette: Palette<Linux, u64, usize>,
     /// The event that each loop has taken.
@@ -62,7 +63,7 @@ impl Loops {
         self.wake(call);
     }
 
-    /// A loop that is awake takes something, or is done with it.
+    /// A loop that is awake takes an event, or completes the one that it has.
     fn step(&mut self, number: usize, again: Option<u64>) {
         if let Some(Taken { colour, event, .. }) = self.taken[number].take() {
             self.runs.retain(|&runs| runs != colour);
@@ -86,7 +87,7 @@ impl Loops {
         self.taken[number] = Some(taken);
     }
 
-    /// COLOUR-3.
+    /// COLOUR-3: no event is stranded.
     fn check(&self) {
         let waits =
             |(colour, of): (&u64, &BTreeMap<_, _>)| !of.is_empty() && !self.runs.contains(colour);
@@ -144,10 +145,10 @@ fn what_a_loop_leaves_is_for_another() {
     assert!(palette.take(1).is_some_and(|taken| taken.event == "three"));
     assert_eq!(palette.put(4, 0, "four"), None);
     assert_eq!(palette.done(1, 0, None).importance, Some(0));
-    // The loop goes while it is to take that event.
+    // The loop leaves although it must take that event.
     assert!(palette.take(0).is_some_and(|taken| taken.event == "four"));
     let _ = palette.done(0, 4, None);
-    // The loop was to look, and goes before it does; the other one is idle.
+    // The loop was notified, and leaves before it looks; the other one is idle.
     assert!(palette.take(1).is_none());
     assert_eq!(palette.put(1, 0, "five"), call(11, 0, true));
     assert_eq!(palette.leave(1), (Some(11), call(10, 0, true)));
@@ -165,8 +166,7 @@ fn a_loop_is_told_of_what_comes_before_that_for_which_it_stands() {
     assert_eq!(palette.put(3, 1, "three"), None, "it stands for one as important");
     assert_eq!(palette.put(3, 0, "four"), call(10, 0, false));
     assert_eq!(palette.put(3, 0, "five"), None, "it was told");
-    // The loop that stands for the least important event is notified of events that another loop
-    // has left.
+    // The loop whose entry is the least important is notified of events that another loop has left.
     for (number, importance) in [(1, 7), (2, 3)] {
         assert_eq!(palette.put(number, importance, "six"), None);
         assert!(palette.take(number as usize).is_some_and(|taken| taken.event == "six"));
@@ -180,7 +180,7 @@ fn a_loop_is_told_of_what_comes_before_that_for_which_it_stands() {
 #[test]
 fn colours_that_always_have_events_are_spread_evenly() {
     let mut loops = Loops::new(3);
-    // All begin on the first.
+    // All colours begin on the first loop.
     (0..9).for_each(|number| loops.put(number * 3, 1));
     let mut counts = BTreeMap::<u64, u64>::new();
     for turn in 0..600 {
@@ -237,7 +237,7 @@ impl Wait for Bed {
     fn remove(&mut self, _: u64) {}
 }
 
-/// The calls of a colour: whether one is under way, and their order.
+/// The calls of a colour: whether one is in progress, and their order.
 #[derive(Default)]
 struct Ledger {
     inside: AtomicU64,
@@ -258,7 +258,7 @@ fn threads_call_each_event_once_and_one_of_a_colour_at_a_time() {
             scope.spawn(move || {
                 let mut events = EventLoop::new(Bed::default(), Options::default());
                 colours.join(number, &mut events);
-                // Timers go on beside that.
+                // Timers are called in addition.
                 let mut beats = 0;
                 let beat = move |_: &mut super::Context<'_, Bed>| {
                     beats += 1;
@@ -280,7 +280,7 @@ fn threads_call_each_event_once_and_one_of_a_colour_at_a_time() {
                         assert_eq!(ledger.inside.swap(1, AcqRel), 0, "COLOUR-1");
                         steps += 1;
                         if number % 16 == 0 && steps == 1 {
-                            // The event goes on before those that come later, because it is more
+                            // The event is called before those that come later, because it is more
                             // important.
                             ledger.inside.store(0, Release);
                             return Some(2);
@@ -369,7 +369,7 @@ fn what_comes_to_a_busy_loop_is_called(from_the_beginning: bool) {
         // Long enough that both loops have looked and are idle; if it is not, the test sees less.
         std::thread::sleep(core::time::Duration::from_millis(20));
         let (all, next) = (colours.clone(), tell.clone());
-        // Its home is the first one, which is then to call one of importance 9.
+        // The home is the first loop, which must then call an event of importance 9.
         colours.submit(0, 9, move |_| {
             all.submit(0, 9, move |_| next.send("second").expect("it waits"));
         });

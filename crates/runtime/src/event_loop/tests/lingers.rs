@@ -6,7 +6,7 @@ use core::cell::Cell;
 use super::super::{Callback, Due, End, Event, Step};
 use super::{Context, Virtual, events};
 
-/// May be dropped when it was called so often.
+/// May be dropped after this number of calls.
 struct Lingers {
     calls: usize,
     dropped: Rc<Cell<Option<usize>>>,

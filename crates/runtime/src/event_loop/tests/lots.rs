@@ -1,4 +1,4 @@
-//! Whatever is submitted and cancelled: LOOP-1, LOOP-2, and that all is done in the end.
+//! Random submissions and cancellations: LOOP-1, LOOP-2, and that all events are called in the end.
 
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::super::{End, Event, EventId, EventLoop};
 use super::{NOW_NS, Virtual, events, pass};
 
-/// The acts on a loop, each in a callback of its own, and how long that takes.
+/// The actions on a loop, each in a separate callback, and how long that takes.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Timer(u64),
@@ -17,7 +17,7 @@ enum Act {
     Cancel(usize),
 }
 
-/// An event that was called: its release, or its importance; and how many were before it.
+/// An event that was called: its release, or its importance; and the number of events before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Called {
     Timer { release_ns: u64, at_ns: u64, number: usize },
@@ -52,7 +52,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     prop::collection::vec(act, 0..40)
 }
 
-/// Checks that nothing was there that should have been called before.
+/// Checks that no event was there that should have been called before.
 fn check_order(all: &[Called]) {
     for (at, called) in all.iter().enumerate() {
         for later in &all[at + 1..] {

@@ -24,7 +24,7 @@ thread_local! {
     pub(super) static NOW_NS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Time passes.
+/// Advances the time.
 pub(super) fn pass(ns: u64) {
     NOW_NS.set(NOW_NS.get() + ns);
 }
@@ -33,7 +33,7 @@ pub(super) fn pass(ns: u64) {
 #[derive(Default)]
 pub(super) struct Virtual {
     rung: Arc<AtomicBool>,
-    /// When it is due, which source it is, and what that says.
+    /// When it is due, its source, and the source's report.
     script: Rc<RefCell<Vec<(u64, u8, u8)>>>,
     /// The keys of sources.
     sources: Rc<RefCell<Vec<(u8, u64)>>>,
@@ -67,7 +67,7 @@ impl Wait for Virtual {
     }
 
     fn wait(&mut self, until_ns: Option<u64>, tell: &mut dyn FnMut(u64, u8)) {
-        // Acquire: what was posted before; pairs with the release in `ring`.
+        // Acquire: the earlier posts; pairs with the release in `ring`.
         if self.say(tell) || self.rung.swap(false, Acquire) {
             return;
         }
@@ -106,7 +106,7 @@ pub(super) fn events() -> EventLoop<Virtual> {
     EventLoop::new(Virtual::default(), Options::default())
 }
 
-/// The names of what was called, in order.
+/// The names of the called events, in order.
 #[derive(Clone, Default)]
 pub(super) struct Log(Rc<RefCell<Vec<&'static str>>>);
 
@@ -115,7 +115,7 @@ impl Log {
         self.0.borrow_mut().push(what);
     }
 
-    /// A callback that notes `what`.
+    /// A callback that records `what`.
     pub(super) fn noting(
         &self,
         what: &'static str,

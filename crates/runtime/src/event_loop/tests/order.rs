@@ -1,4 +1,4 @@
-//! Which events are called, and when: LOOP-1, LOOP-2, steps, cancelling and stopping.
+//! The order and time of calls: LOOP-1, LOOP-2, steps, cancelling and stopping.
 
 use alloc::rc::Rc;
 use core::cell::Cell;
@@ -34,7 +34,7 @@ fn a_timer_that_falls_due_goes_before_the_next_step_and_steps_are_told_until_whe
     }));
     let (mut left, work) = (5, log.clone());
     events.submit(Event::best_effort_in_steps(0, move |context| {
-        // If nothing is due, half of what a callback may take.
+        // If nothing is due: half of the limit of a callback.
         let until_ns = if left > 2 { 250 } else { context.now_ns() + 500_000 };
         assert_eq!(context.until_ns(), until_ns);
         assert_eq!(context.left_ns(), until_ns - context.now_ns());
@@ -61,7 +61,7 @@ fn what_is_submitted_meanwhile_ends_a_step() {
         }
         submitted = true;
         let first = other.clone();
-        // Not from here: as another thread does.
+        // Through a handle, like another thread.
         let event = Event::best_effort(4, |_| {});
         context.handle().submit(event).expect("a loop");
         assert!(context.is_over());
@@ -80,7 +80,7 @@ fn what_is_periodic_counts_from_its_release() {
     events.submit(Event::timer_in_steps(10, move |context| {
         count.set(count.get() + 1);
         assert_eq!(context.release_ns(), Some(10 * count.get()));
-        // Late for the next one: none is left out.
+        // The timer is late for the next release: none is left out.
         pass(if count.get() == 3 { 25 } else { 0 });
         if count.get() < 8 { Step::At(10 * (count.get() + 1)) } else { Step::Done }
     }));

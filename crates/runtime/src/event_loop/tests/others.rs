@@ -87,7 +87,7 @@ fn a_loop_waits_for_those_who_have_a_handle() {
     drop(other);
     for _ in 0..3 {
         let done = done.clone();
-        // It may sleep by now, or not: either way it is notified.
+        // The loop may sleep by now, or not: either way it is notified.
         one.submit(Event::best_effort(0, move |_| done.send(()).expect("a receiver")))
             .expect("a loop");
         told.recv().expect("that it was called");
@@ -121,7 +121,7 @@ fn a_handle_may_wake_what_sleeps_and_stop_the_loop() {
         Step::Asleep
     }));
     handle.wake(id).expect("a loop");
-    // An event that is to be called already is called once.
+    // An event that is queued already is called once.
     handle.wake(id).expect("a loop");
     let stops = handle.clone();
     events.submit(Event::best_effort(1, move |_| stops.stop().expect("a loop")));

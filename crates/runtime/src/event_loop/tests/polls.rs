@@ -1,4 +1,4 @@
-//! When a loop polls, and what it tells.
+//! When a loop polls, and what it tells its tier.
 
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -11,7 +11,7 @@ use crate::coop::{Answer, Ask, Cooperate};
 
 type Asked = Rc<RefCell<Vec<(u64, Ask)>>>;
 
-/// A tier with scripted answers that notes each question and its time.
+/// A tier with scripted answers that records each ask and its time.
 struct Scripted {
     asked: Asked,
     answers: Vec<Answer>,
@@ -25,7 +25,7 @@ impl Cooperate for Scripted {
     }
 }
 
-/// A tier with those answers, the last one first.
+/// Creates a tier with those answers, the last one first.
 fn scripted(answers: &[Answer]) -> (Box<Scripted>, Asked) {
     let asked = Asked::default();
     (Box::new(Scripted { asked: asked.clone(), answers: answers.to_vec() }), asked)
@@ -117,7 +117,8 @@ fn a_busy_loop_asks_who_tells_nothing_now_and_then_and_after_its_timers() {
     events.submit(Event::timer(110_000, |_| pass(1_000)));
     assert_eq!(events.run(), End::Done);
     let asked: Vec<_> = asked.borrow().iter().map(|(at, ask)| (*at, ask.release_ns)).collect();
-    // At once, as it is new. Three steps, and what was due then; three steps each from there.
+    // At once, because the tier is new. Three steps, and the events due then; three steps each from
+    // there.
     let later = [(121_000, None), (241_000, None), (361_000, None)];
     assert_eq!(asked.split_first(), Some((&(0, Some(110_000)), &later[..])));
     // A loop that was not set to share is not asked.
@@ -136,7 +137,8 @@ fn timers_without_end_keep_others_waiting_for_no_longer_than_a_callback_may_take
     }
     assert_eq!(events.run(), End::Done);
     let asked: Vec<_> = asked.borrow().iter().map(|(at, _)| *at).collect();
-    // As it is new, behind what was due; those that were due then are first, by then most are.
+    // The tier is new: after the events that were due; those that were due then are first, by then
+    // most are.
     assert_eq!(asked, [50_000, 1_050_000, 2_650_000]);
 }
 
@@ -150,7 +152,8 @@ fn a_flood_of_timers_lets_others_run_when_the_slice_has_ended() {
         events.submit(Event::timer(release_ns, |_| pass(25)));
     }
     assert_eq!(events.run(), End::Done);
-    // The events that were due then run together; one that becomes due meanwhile waits for a poll.
+    // The events that were due then run together; an event that becomes due meanwhile waits for a
+    // poll.
     let asked: Vec<_> = asked.borrow().iter().map(|(at, ask)| (*at, ask.release_ns)).collect();
     assert_eq!(asked, [(0, Some(10)), (85, Some(60))]);
 }
@@ -164,7 +167,7 @@ fn the_earliest_release_is_published_whenever_it_is_another_one() {
     events.publish_to(move |release_ns| to.borrow_mut().push(release_ns));
     let seen = published.clone();
     events.submit(Event::timer(10, move |context| {
-        // The timer is overdue until it is over.
+        // The timer is overdue until the callback ends.
         assert_eq!(seen.borrow().last(), Some(&Some(10)));
         context.submit(Event::timer(30, |_| {}));
     }));
@@ -181,7 +184,7 @@ fn a_timer_that_is_always_late_keeps_others_waiting_no_longer_than_the_slice() {
     let slice = Answer { poll_at_ns: Some(0), ..Answer::default() };
     let (tier, asked) = scripted(&[slice; 16]);
     events.cooperate_by(tier);
-    // The timer wants twice the time that there is, and so is later and later.
+    // The timer needs twice the time that there is, and so becomes later and later.
     let mut left = 12;
     events.submit(Event::timer_in_steps(10, move |context| {
         pass(20);
@@ -190,7 +193,7 @@ fn a_timer_that_is_always_late_keeps_others_waiting_no_longer_than_the_slice() {
         if left == 0 { Step::Done } else { Step::At(next_ns) }
     }));
     assert_eq!(events.run(), End::Done);
-    // Once between two polls: an event that was put in after that gains nothing by being late.
+    // Once between two polls: an event that was added after that gains nothing by being late.
     let asked: Vec<_> = asked.borrow().iter().map(|(at, ask)| (*at, ask.release_ns)).collect();
     let at_ns = |n| if n == 0 { 0 } else { 10 + n * 20 };
     let wanted: Vec<_> = (0..12).map(|n| (at_ns(n), Some(10 + n * 10))).collect();

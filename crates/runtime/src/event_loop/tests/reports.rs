@@ -29,7 +29,7 @@ fn tardiness_and_run_times_are_counted_by_name() {
     assert!(events.stats().iter().all(|stats| stats.run.count() == 0));
 }
 
-/// A loop, and what it has told of trouble.
+/// A loop, and the trouble that it has reported.
 fn telling() -> (EventLoop<Virtual>, Rc<RefCell<Vec<Trouble>>>) {
     let (mut events, told) = (events(), Rc::<RefCell<Vec<_>>>::default());
     let to = told.clone();
@@ -48,7 +48,7 @@ fn a_callback_that_takes_too_long_is_named() {
     assert_eq!(events.stats().iter().map(|stats| stats.long).collect::<Vec<_>>(), [0, 1]);
 }
 
-/// A timer of that period, which takes so long each time, until that time.
+/// A timer of that period, which takes the given time in each call, until a given time.
 fn periodic(events: &mut EventLoop<Virtual>, name: &'static str, period_ns: u64, takes_ns: u64) {
     events.submit(
         Event::timer_in_steps(0, move |context| {

@@ -21,8 +21,7 @@ fn a_task_sleeps_and_is_on_time_as_timers_are() {
         }
     });
     events.submit(task.named("beat"));
-    // Work that is more important than the task, and always there: the task is a timer
-    // nevertheless.
+    // There is always work that is more important than the task, but the task is a timer.
     events.submit(Event::best_effort_in_steps(0, |context| {
         pass(100);
         if context.now_ns() < 5_000 { Step::More(0) } else { Step::Done }
@@ -98,7 +97,7 @@ fn a_task_that_sleeps_may_be_woken_before_and_sleeps_on() {
     let wakes = waker.clone();
     events.submit(Event::timer(400, move |_| wakes.borrow().clone().expect("a waker").wake()));
     assert_eq!((events.run(), polls.get()), (End::Done, 3));
-    // A waker that is late wakes no task.
+    // A late waker wakes no task.
     let late = waker.take().expect("a waker");
     late.wake_by_ref();
     assert_eq!(events.run(), End::Done);

@@ -1,4 +1,4 @@
-//! Policies that are chosen while the program runs.
+//! Policies that are chosen at run time.
 
 mod queue;
 
@@ -13,8 +13,8 @@ use queue::Boxed;
 
 pub use queue::AnyQueue;
 
-/// A policy whose type is not known where the workers are: it decides as the one in the box, at the
-/// price of a call by table for each question, and of one allocation for each worker.
+/// A policy whose type is not known to the workers: it decides like the policy in the box, at the
+/// price of a virtual call for each decision, and of one allocation for each worker.
 ///
 /// ```
 /// use antiphon_platform::Platform;
@@ -32,7 +32,7 @@ pub use queue::AnyQueue;
 /// ```
 pub struct BoxedPolicy<P: Platform>(Box<dyn Object<P>>);
 
-/// The state of a worker, for any policy: nothing at first.
+/// The state of a worker, for any policy; empty at first.
 #[derive(Default)]
 pub struct AnyState(Option<Box<dyn Any + Send>>);
 
@@ -46,7 +46,7 @@ impl<P: Platform> BoxedPolicy<P> {
     }
 }
 
-/// A policy, asked by table.
+/// A policy behind dynamic dispatch.
 trait Object<P: Platform>: Send + Sync {
     fn queue(&self) -> AnyQueue;
     fn push(
@@ -124,7 +124,7 @@ where
     }
 }
 
-// SAFETY: as of the policy in it.
+// SAFETY: the boxed policy's contract.
 unsafe impl<P: Platform> Policy<P> for BoxedPolicy<P> {
     type Queue = AnyQueue;
     type State = AnyState;

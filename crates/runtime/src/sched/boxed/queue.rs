@@ -1,4 +1,4 @@
-//! The queue of a policy that is chosen while the program runs.
+//! The queue of a policy that is chosen at run time.
 
 use alloc::boxed::Box;
 use core::any::Any;
@@ -7,38 +7,38 @@ use antiphon_sync::queue::{Full, Item, Stolen, WorkQueue};
 
 use crate::sched::policy::QueuesOf;
 
-/// The queue of a worker, of whichever policy.
+/// The queue of a worker, for any policy.
 pub struct AnyQueue(Box<dyn Queue>);
 
-/// A queue, asked by table.
+/// A queue behind dynamic dispatch.
 trait Queue: Send + Sync {
     /// # Safety
     ///
-    /// As of [`WorkQueue::push`].
+    /// See [`WorkQueue::push`].
     unsafe fn push(&self, item: Item) -> Result<(), Full>;
     /// # Safety
     ///
-    /// As of [`WorkQueue::keeps_last`].
+    /// See [`WorkQueue::keeps_last`].
     unsafe fn keeps_last(&self) -> bool;
     /// # Safety
     ///
-    /// As of [`WorkQueue::own_count`].
+    /// See [`WorkQueue::own_count`].
     unsafe fn own_count(&self) -> u64;
     /// # Safety
     ///
-    /// As of [`WorkQueue::pop_back`].
+    /// See [`WorkQueue::pop_back`].
     unsafe fn pop_back(&self) -> Option<Item>;
     /// # Safety
     ///
-    /// As of [`WorkQueue::pop_front`].
+    /// See [`WorkQueue::pop_front`].
     unsafe fn pop_front(&self) -> Option<Item>;
     /// # Safety
     ///
-    /// As of [`WorkQueue::share`].
+    /// See [`WorkQueue::share`].
     unsafe fn share(&self) -> bool;
     /// # Safety
     ///
-    /// As of [`WorkQueue::steal_into`], with a queue of the same type.
+    /// See [`WorkQueue::steal_into`]; the queues have the same type.
     unsafe fn steal_into(&self, mine: &AnyQueue, share: &mut dyn FnMut(u64) -> u64) -> Stolen;
     fn is_empty(&self) -> bool;
     fn count(&self) -> u64;
@@ -47,7 +47,7 @@ trait Queue: Send + Sync {
 
 impl<Q: WorkQueue + Send + Sync + 'static> Queue for Q {
     unsafe fn push(&self, item: Item) -> Result<(), Full> {
-        // SAFETY: of the caller; so too below.
+        // SAFETY: the caller's contract, here and below.
         unsafe { WorkQueue::push(self, item) }
     }
 
@@ -96,7 +96,7 @@ impl<Q: WorkQueue + Send + Sync + 'static> Queue for Q {
 
 impl WorkQueue for AnyQueue {
     unsafe fn push(&self, item: Item) -> Result<(), Full> {
-        // SAFETY: of the caller; so too below.
+        // SAFETY: the caller's contract, here and below.
         unsafe { self.0.push(item) }
     }
 
@@ -127,7 +127,7 @@ impl WorkQueue for AnyQueue {
 
     unsafe fn steal_into(&self, mine: &Self, share: impl FnOnce(u64) -> u64) -> Stolen {
         let mut share = Some(share);
-        // A queue asks once.
+        // A queue calls it once.
         let mut once = |there| share.take().map_or(1, |share| share(there));
         // SAFETY: as in `push`.
         unsafe { self.0.steal_into(mine, &mut once) }
@@ -142,7 +142,7 @@ impl WorkQueue for AnyQueue {
     }
 }
 
-/// The queues of a crew that does not know what they are.
+/// The queues of a crew, seen as queues of type `Q`.
 pub(super) struct Boxed<'a>(pub(super) &'a dyn QueuesOf<AnyQueue>);
 
 impl<Q: 'static> QueuesOf<Q> for Boxed<'_> {

@@ -1,19 +1,19 @@
-//! How long things may take on a machine.
+//! Upper bounds of the times in a machine file.
 
 use crate::simulation::GRACE_NS;
 
-/// The kind of a time. Each kind has a bound, by how many of them must fit, one after the other, in
-/// the [grace](crate::Simulation::grace_ns): threads that go on for longer are taken for stuck, and
-/// on a machine beyond these bounds threads that all get on would be. Real machines are a tenth or
-/// less of each.
+/// The kind of a time. The bound of each kind is such that a given number of such times fits, one
+/// after the other, in the [grace](crate::Simulation::grace_ns): threads that run for longer count
+/// as stuck, and beyond these bounds threads that make progress would, too. Real machines have a
+/// tenth or less of each bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Span {
     /// A part of an access. A million: 4096 CPUs queue for a line, 200 times each.
     Access,
     /// Work of the system, or of an interrupt. Ten thousand: 4096 threads sleep twice, and each is
-    /// woken by the one before.
+    /// woken by the previous one.
     System,
-    /// A turn at a CPU, or another period. A hundred: as many threads share a CPU.
+    /// A turn at a CPU, or another period. A hundred: that many threads share a CPU.
     Period,
 }
 
@@ -28,7 +28,7 @@ impl Span {
             }
     }
 
-    /// The longest time of this kind, as it stands in messages.
+    /// The longest time of this kind, for messages.
     pub(super) const fn most(self) -> &'static str {
         match self {
             Self::Access => "10 us",

@@ -1,13 +1,13 @@
-//! Warnings on values that a machine file may have, but that are seldom intended.
+//! Warnings about values that are allowed in a machine file, but rarely intended.
 
 use super::number::Number;
 use super::wrong::Wrong;
 
-/// Costs of levels and hops that are less than what the same costs nearer in.
+/// Warns about costs of levels and hops that are less than the same cost further in.
 ///
-/// Not errors: there are such machines. In `pe-laptop` a line goes through the second level of a
+/// Not errors: such machines exist. In `pe-laptop` a line goes through the second-level cache of a
 /// cluster of efficient cores more slowly than over the ring from core to core; memory on the chip
-/// may be farther off, in time, than what is beside it.
+/// may have a longer latency than memory beside it.
 pub(super) fn doubts(numbers: &[Number]) -> Vec<Wrong> {
     let mut doubts: Vec<Wrong> = ["transfer", "memory", "interrupt"]
         .into_iter()
@@ -20,7 +20,7 @@ pub(super) fn doubts(numbers: &[Number]) -> Vec<Wrong> {
     doubts
 }
 
-/// Whether the number is what levels have under `key`, or one of several there.
+/// Returns whether the number is the value of `key` in a level, or one of several values there.
 fn is_of_level(number: &Number, key: &str) -> bool {
     let name = number.name.strip_suffix(']').and_then(|name| name.rsplit_once('['));
     let name = name.map_or(number.name.as_str(), |(name, _)| name);

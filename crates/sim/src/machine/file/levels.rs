@@ -8,14 +8,14 @@ use super::table::{Table, Value};
 use super::wrong::Wrong;
 use crate::machine::topology::{CPUS, Level, Topology};
 
-/// Levels of a machine at most.
+/// The largest number of levels of a machine.
 const LEVELS: usize = 16;
 
-/// How a level groups the units of the one before.
+/// The grouping of the previous level's units by a level.
 enum Groups {
     /// The number of units in each group.
     Of(u32),
-    /// CPUs by number.
+    /// The CPUs of each group.
     Lists(Vec<Vec<RangeInclusive<u32>>>),
 }
 
@@ -121,7 +121,8 @@ impl Reader {
         value.one_or_more().into_iter().map(|value| self.time(value, span)).collect()
     }
 
-    /// `[[speed]]`: how long work takes on some CPUs, in thousandths of what it takes on others.
+    /// `[[speed]]`: the duration of work on some CPUs, in thousandths of its duration on the
+    /// others.
     fn pace(&mut self, file: &mut Table<'_>, cpus: u32) -> Result<Vec<u32>, Wrong> {
         let mut pace: Vec<Option<u32>> = vec![None; cpus as usize];
         let speeds = file.optional("speed").map_or(Ok(Vec::new()), Value::array)?;
@@ -144,7 +145,7 @@ impl Reader {
     }
 }
 
-/// How many CPUs the levels make.
+/// The number of CPUs that the levels make.
 fn cpus(levels: &[Described<'_>]) -> Result<u32, Wrong> {
     let listed = levels.iter().find_map(|level| match &level.groups {
         Groups::Lists(lists) => lists.iter().flatten().map(|range| *range.end() + 1).max(),
@@ -202,7 +203,7 @@ fn units(level: &Described<'_>, below: &[u32]) -> Result<Vec<u32>, Wrong> {
     }
 }
 
-/// CPUs as the kernel lists them: `0-3,8`.
+/// Parses a list of CPUs in the kernel's format: `0-3,8`.
 fn cpu_list(value: Value<'_>) -> Result<Vec<RangeInclusive<u32>>, Wrong> {
     let place = value.place;
     let text = value.text()?;

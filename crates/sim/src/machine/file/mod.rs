@@ -1,8 +1,8 @@
-//! Machine files: what stands in one, and what is wrong with it.
+//! Machine files: parsing, and the errors in them.
 //!
-//! The format is described in the crate's README, and shown by `machines/*.toml`. Nothing in a file
-//! has a default but what a machine may lack: a shared cache, hops, idle states, slower cores; and
-//! how a waiter spins, where nothing says how long it pauses.
+//! The format is described in the crate's README, and shown by `machines/*.toml`. Only features
+//! that a machine may lack have a default: a shared cache, hops, idle states, slower cores; and the
+//! pause of a spinning waiter, if no source gives it.
 
 mod bound;
 mod doubts;
@@ -20,30 +20,30 @@ pub use wrong::Wrong;
 
 use super::{Idle, Interrupt, Kernel, Link, Machine, Wakes};
 
-/// A machine as its file describes it.
+/// A machine and the description in its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
     /// The machine to simulate.
     pub machine: Machine,
-    /// Which real machine it is after, in a sentence.
+    /// The real machine that it models, in a sentence.
     pub about: String,
-    /// All numbers of the file, in its order.
+    /// All numbers of the file, in the order of the file.
     pub numbers: Vec<Number>,
-    /// Doubts about the file: statements that are allowed and seldom meant, such as costs that are
-    /// less farther out.
+    /// Warnings about the file: values that are allowed but rarely intended, such as costs that are
+    /// less further out.
     pub doubts: Vec<Wrong>,
     /// A hash of the file's bytes: it changes when the file does.
     pub hash: u64,
 }
 
-/// Characters of a name at most.
+/// The longest name, in characters.
 const LONGEST_NAME: usize = 32;
 
 impl Description {
-    /// A machine file's bytes at most: the longest that is shipped has some thousand.
+    /// The largest machine file, in bytes: the longest that is shipped has a few thousand.
     pub const MAX_BYTES: usize = 1 << 20;
 
-    /// The machine that the text of a file describes.
+    /// Parses the text of a machine file.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl Description {
         Ok(Self { machine, about, numbers, doubts, hash: hash(text.as_bytes()) })
     }
 
-    /// How many of its numbers are of a kind.
+    /// The number of the file's values of that kind.
     #[must_use]
     pub fn count(&self, kind: Kind) -> usize {
         self.numbers.iter().filter(|number| number.kind == kind).count()
@@ -135,15 +135,15 @@ impl Reader {
         Ok(machine)
     }
 
-    /// A time in whole nanoseconds, and what they leave out in picoseconds.
+    /// A time in whole nanoseconds, and the remainder in picoseconds.
     fn time_and_rest(&mut self, value: Value<'_>, span: Span) -> Result<(u64, i64), Wrong> {
         let ns = self.time(value, span)?;
         let exact_ns = self.numbers.last().map_or(ns as f64, |number| number.value);
         Ok((ns, ((exact_ns - ns as f64) * 1e3).round() as i64))
     }
 
-    /// How far the counters of nodes are apart at most, and by how much each is ahead, if the file
-    /// says so.
+    /// The largest difference between counters of nodes, and the offset of each, if the file has
+    /// them.
     fn offsets(&mut self, clock: &mut Table<'_>, nodes: u32) -> Result<(u64, Vec<u64>), Wrong> {
         let most_ns = self.time_or_none(clock.required("offset")?, System)?;
         let Some(listed) = clock.optional("offsets") else { return Ok((most_ns, Vec::new())) };
@@ -166,7 +166,7 @@ impl Reader {
         Ok((most_ns, offsets_ns))
     }
 
-    /// A time that need not be given, and is 0 then.
+    /// An optional time; 0 if missing.
     fn time_or_nothing(&mut self, value: Option<Value<'_>>, span: Span) -> Result<u64, Wrong> {
         value.map_or(Ok(0), |value| self.time(value, span))
     }
@@ -223,7 +223,7 @@ fn wakes(value: Value<'_>) -> Result<Wakes, Wrong> {
     }
 }
 
-/// The name of a machine: it is typed on command lines, and stands in tables.
+/// Checks the name of a machine, which is typed on command lines and printed in tables.
 fn name(value: Value<'_>) -> Result<String, Wrong> {
     let place = value.place;
     let name = value.text()?;
@@ -236,7 +236,7 @@ fn name(value: Value<'_>) -> Result<String, Wrong> {
     Ok(name)
 }
 
-/// FNV-1a, 64 bits: tells a changed file, and nothing about intent.
+/// FNV-1a, 64 bits: detects accidental changes of a file, not deliberate ones.
 #[must_use]
 pub(super) fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {

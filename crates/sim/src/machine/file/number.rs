@@ -1,15 +1,15 @@
-//! A number of a machine file and where it comes from.
+//! The numbers of a machine file and their sources.
 
 use super::bound::Span;
 use super::table::{Table, Value};
 use super::wrong::Wrong;
 
-/// How well a number is known.
+/// The reliability of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Computed from measurements that its source cites.
     Measured,
-    /// Stands in its source.
+    /// Stated in its source.
     Published,
     /// Known from the literature, not checked against its text.
     Recalled,
@@ -18,10 +18,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds, the best known first.
+    /// All kinds, the most reliable first.
     pub const ALL: [Self; 4] = [Self::Measured, Self::Published, Self::Recalled, Self::Estimated];
 
-    /// Its name in machine files.
+    /// The name of the kind in machine files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -36,34 +36,34 @@ impl Kind {
 /// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Nanoseconds, whichever unit the file uses.
+    /// Nanoseconds, whatever unit the file uses.
     Ns,
-    /// How many times as long.
+    /// A factor of duration.
     Times,
-    /// Things.
+    /// A number of things.
     Count,
 }
 
 /// A number of a machine file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Number {
-    /// Which: `level.socket.transfer`, `os.slice`.
+    /// Its name, such as `level.socket.transfer` or `os.slice`.
     pub name: String,
-    /// As it stands in the file, in its unit.
+    /// Its value in the file, in its unit.
     pub value: f64,
     /// Its unit.
     pub unit: Unit,
-    /// How well it is known.
+    /// Its reliability.
     pub kind: Kind,
-    /// Where it comes from.
+    /// Its source.
     pub source: String,
-    /// Where it stands in the file, from 1.
+    /// Its line in the file, from 1.
     pub line: usize,
 }
 
-/// The most that there may be of something that is counted.
+/// The largest count.
 const MOST: u32 = 65_536;
-/// The most that work may take longer, in times.
+/// The largest factor by which work may take longer.
 const SLOWEST: f64 = 100.0;
 
 /// Collects the numbers of a file as they are read.
@@ -107,7 +107,7 @@ impl Reader {
         Ok(if ns > 0.0 { (ns.round() as u64).max(1) } else { 0 })
     }
 
-    /// How many times as long, in thousandths.
+    /// A factor of duration, in thousandths.
     pub(super) fn permille(&mut self, value: Value<'_>) -> Result<u32, Wrong> {
         let place = value.place;
         let name = value.name.clone();
@@ -121,7 +121,7 @@ impl Reader {
         Ok((times * 1e3).round() as u32)
     }
 
-    /// How many, one at least.
+    /// A count, at least 1.
     pub(super) fn count(&mut self, value: Value<'_>) -> Result<u32, Wrong> {
         let name = value.name.clone();
         let mut table = sourced(value, "{ count = 32")?;
@@ -142,7 +142,7 @@ impl Reader {
         let mut sources: Vec<_> = Kind::ALL.into_iter().filter_map(of).collect();
         let known = Kind::ALL.map(Kind::name).join(", ");
         let Some((kind, source)) = sources.pop() else {
-            // A key that is misspelt says more than one that is missing.
+            // A misspelt key makes a better message than a missing one.
             table.end()?;
             let what = format!("{name} has no source: it needs one of {known} = \"where from\"");
             return Err(place.wrong(what));
@@ -157,7 +157,7 @@ impl Reader {
     }
 }
 
-/// A number with its source is a table.
+/// Reads the table of a number with its source.
 fn sourced<'a>(value: Value<'a>, example: &str) -> Result<Table<'a>, Wrong> {
     let place = value.place;
     let name = value.name.clone();

@@ -1,12 +1,12 @@
-//! A table of a machine file, of which each key is asked for once; a key that is not asked for is
-//! unknown.
+//! The tables of a machine file. The reader requests each known key once; keys that were not
+//! requested are unknown.
 
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::wrong::Wrong;
 
-/// Where things stand in a text.
+/// A position in the text.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) text: &'a str,
@@ -24,7 +24,7 @@ impl Place<'_> {
     }
 }
 
-/// A value, what it is called, and where it stands.
+/// A value, its name, and its position.
 pub(super) struct Value<'a> {
     pub(super) name: String,
     pub(super) place: Place<'a>,
@@ -63,7 +63,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A whole number of `least` to `most`.
+    /// A whole number from `least` to `most`.
     pub(super) fn count(self, least: u32, most: u32) -> Result<u32, Wrong> {
         let wanted = format!("a whole number of {least} to {most}");
         let DeValue::Integer(digits) = &self.value else { return Err(self.expected(&wanted)) };
@@ -74,7 +74,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Any number that can be counted with.
+    /// Any finite number.
     pub(super) fn number(self) -> Result<f64, Wrong> {
         let (number, written) = match &self.value {
             DeValue::Integer(digits) => {
@@ -93,7 +93,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// The values of an array, or the one value that is none.
+    /// The values of an array, or the value itself if it is not an array.
     pub(super) fn one_or_more(self) -> Vec<Self> {
         match self.value {
             DeValue::Array(values) => elements(&self.name, self.place, values),
@@ -118,9 +118,9 @@ fn elements<'a>(name: &str, place: Place<'a>, values: DeArray<'a>) -> Vec<Value<
     values.into_iter().enumerate().map(element).collect()
 }
 
-/// See the module.
+/// A table whose keys are requested one by one.
 pub(super) struct Table<'a> {
-    /// Empty for the file.
+    /// Empty for the top level of the file.
     pub(super) name: String,
     pub(super) place: Place<'a>,
     entries: DeTable<'a>,
@@ -162,7 +162,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// All that is in the table has been asked for.
+    /// Checks that every key of the table has been requested.
     pub(super) fn end(self) -> Result<(), Wrong> {
         let keys = self.entries.iter().map(|(key, _)| key);
         let Some(key) = keys.min_by_key(|key| key.span().start) else { return Ok(()) };
@@ -173,8 +173,8 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Whether `written` may be a slip of the pen for `meant`: a letter more, less or another, or two
-/// that have changed places.
+/// Returns whether `written` may be a typing error for `meant`: one letter more, less or different,
+/// or two letters swapped.
 fn is_like(written: &str, meant: &str) -> bool {
     let [written, meant]: [Vec<char>; 2] = [written, meant].map(|name| name.chars().collect());
     let same = written.iter().zip(&meant).take_while(|(one, other)| one == other).count();

@@ -8,12 +8,12 @@ use std::path::Path;
 pub struct Wrong {
     /// The line of the error, from 1.
     pub line: usize,
-    /// The error, and what would be right.
+    /// The error, and how to correct it.
     pub what: String,
 }
 
 impl Wrong {
-    /// The error in one line, of the file at `path`.
+    /// The error as one line, for the file at `path`.
     #[must_use]
     pub fn of(&self, path: &Path) -> String {
         format!("{}:{}: {}", path.display(), self.line, self.what)

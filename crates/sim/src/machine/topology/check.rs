@@ -1,14 +1,14 @@
-//! Whether levels and hops make a machine.
+//! Checks of levels and hops.
 
 use super::{CPUS, Level, firsts};
 
-/// Levels and hops at most: what a byte can tell apart, with room to spare.
+/// The largest number of levels and hops: they fit in a byte, with room to spare.
 const CLASSES: usize = 64;
 
 /// An error in a shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadShape {
-    /// The level that it is about.
+    /// The level with the error.
     pub level: usize,
     /// The error, in words.
     pub what: String,
@@ -40,7 +40,7 @@ pub(super) fn check(levels: &[Level], hops: &[Vec<u32>]) -> Result<(), BadShape>
     Ok(())
 }
 
-/// Checks of which level there may be one, and where.
+/// Checks the levels of which there may be only one, and their positions.
 fn check_roles(number: usize, levels: &[Level]) -> Result<(), String> {
     let (level, inner) = (&levels[number], &levels[..number]);
     let name = &level.name;

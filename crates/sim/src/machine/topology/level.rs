@@ -1,36 +1,37 @@
-//! Levels of nesting, and the distances that they make.
+//! Levels of nesting, and the distances that they define.
 
 /// A level of nesting, and its costs. See [`Topology::new`](super::Topology::new).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
     /// The name of its units: `core`, `cluster`, `socket`.
     pub name: String,
-    /// For each CPU the unit that it is in, counted from 0.
+    /// For each CPU its unit, counted from 0.
     pub units: Vec<u32>,
-    /// A line from the cache of another CPU that is met at this level, or its invalidation there,
-    /// in nanoseconds; whatever the access does with the line is included. One number; on the last
+    /// The cost of a line from the cache of another CPU that is met at this level, or of its
+    /// invalidation there, in nanoseconds, including the access itself. One number; on the last
     /// level, one for each number of hops.
     pub transfer_ns: Vec<u64>,
-    /// A load from the memory of a node that is met at this level, as `transfer_ns`. The innermost
-    /// level with one is that of NUMA nodes, and those further out have one too.
+    /// The cost of a load from the memory of a node that is met at this level, in the form of
+    /// `transfer_ns`. The innermost level with such a cost is that of NUMA nodes, and all outer
+    /// levels have one.
     pub memory_ns: Vec<u64>,
-    /// How long an interrupt is on its way to a CPU that is met at this level, as `transfer_ns`;
-    /// empty: as long as the machine says of all.
+    /// The delivery time of an interrupt to a CPU that is met at this level, in the form of
+    /// `transfer_ns`; if empty, the machine's general time.
     pub interrupt_ns: Vec<u64>,
-    /// A load that the cache answers which the unit's CPUs share. On one level at most: the last
-    /// cache.
+    /// The cost of a load from the cache that the unit's CPUs share. On at most one level: the
+    /// last-level cache.
     pub cache_ns: Option<u64>,
-    /// Work takes that much longer, in thousandths, on a CPU while another of the unit runs: two
-    /// hardware threads on one core. On the first level only.
+    /// How much longer work takes on a CPU while another CPU of the unit runs, in thousandths, as
+    /// for two hardware threads of a core. On the first level only.
     pub crowded_permille: Option<u32>,
 }
 
-/// How far two CPUs are apart.
+/// A class of distances between two CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
     /// The level at which they meet.
     pub level: usize,
-    /// Hops between their units of the level below; 1 where hops are not counted.
+    /// Hops between their units of the next inner level; 1 where hops are not counted.
     pub hops: u32,
     /// [`Level::transfer_ns`].
     pub transfer_ns: u64,

@@ -1,9 +1,9 @@
-//! A machine's shape: CPUs nested in cores, clusters, sockets, boards, and how far they are apart.
+//! A machine's topology: CPUs nested in cores, clusters, sockets, boards, and their distances.
 //!
 //! A level groups all CPUs into units, and each unit lies within one of the next level; the last
-//! level is one unit, the machine. Two CPUs *meet* at the innermost level of which they share a
-//! unit, and that says what a line costs from one to the other. The last level may know several
-//! distances, by the number of hops between the units below it.
+//! level is one unit, the machine. Two CPUs *meet* at the innermost level at which they share a
+//! unit, and that level gives the cost of a line from one to the other. The last level may have
+//! several distances, by the number of hops between the units below it.
 //!
 //! ```text
 //!   level 0   cluster   {0 1} {2 3} {4 5} {6 7}     class 0: 0 and 1 meet here
@@ -11,13 +11,13 @@
 //!   level 2   machine   {0 1 2 3 4 5 6 7}           class 2: 0 and 4, one hop; class 3: two …
 //! ```
 //!
-//! All that the hot path asks is in tables: a class by two units of the first level, costs by
+//! The hot path uses tables: the class of two units of the first level, and the costs of each
 //! class. The tables are made once and shared by all copies of a machine.
 //!
-//! | module | has |
+//! | module | contents |
 //! |---|---|
-//! | [`level`] | what a level is, and the distances that levels make |
-//! | [`check`] | whether levels make a machine |
+//! | [`level`] | levels, and the distances that they define |
+//! | [`check`] | checks of levels and hops |
 //! | [`nested`] | the same costs in another shape |
 //! | [`route`] | the nodes that a line passes on its way |
 
@@ -33,7 +33,7 @@ use check::check;
 pub use level::{Class, Level};
 use level::{class_between, classes};
 
-/// The CPUs of a machine and what lies between them. Cheap to clone.
+/// The CPUs of a machine and their distances. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology(Arc<Tables>);
 
@@ -42,7 +42,7 @@ struct Tables {
     levels: Vec<Level>,
     hops: Vec<Vec<u32>>,
     classes: Vec<Class>,
-    /// The unit of the first level that each CPU is in, and how many there are.
+    /// The unit of the first level of each CPU, and the number of these units.
     leaf_of: Vec<u32>,
     leaves: usize,
     /// The class of each pair of such units.
@@ -51,7 +51,7 @@ struct Tables {
     node_of: Vec<u32>,
     /// The first CPU of each node.
     nodes: Vec<u32>,
-    /// Which last cache each CPU reads through, and the first CPU of each.
+    /// The last-level cache of each CPU, and the first CPU of each cache.
     cache_of: Vec<u32>,
     caches: Vec<u32>,
     cache_ns: Option<u64>,
@@ -61,16 +61,16 @@ struct Tables {
     pace_permille: Vec<u32>,
 }
 
-/// CPUs of a machine at most.
+/// The largest number of CPUs of a machine.
 pub const CPUS: usize = 4096;
 
 impl Topology {
-    /// A machine of these levels, innermost first. `hops` is empty, or tells for each pair of units
-    /// of the last level but one how many hops they are apart.
+    /// Creates a topology of these levels, innermost first. `hops` is empty, or has the number of
+    /// hops between each pair of units of the last level but one.
     ///
     /// # Errors
     ///
-    /// The first thing that does not fit.
+    /// Returns the first error in the levels or hops.
     pub fn new(levels: Vec<Level>, hops: Vec<Vec<u32>>) -> Result<Self, BadShape> {
         check(&levels, &hops)?;
         let classes = classes(&levels);
@@ -84,7 +84,7 @@ impl Topology {
         let node_level = levels.iter().position(|level| !level.memory_ns.is_empty());
         let node_of = levels[node_level.unwrap_or(levels.len() - 1)].units.clone();
         let cache = levels.iter().find(|level| level.cache_ns.is_some());
-        // Where none is shared, each CPU has its own; hardware threads of a core share that.
+        // Without a shared cache, each CPU has its own; hardware threads of a core share it.
         let cache_of = match cache {
             Some(level) => level.units.clone(),
             None if levels[0].crowded_permille.is_some() => leaf_of.clone(),
@@ -110,18 +110,19 @@ impl Topology {
         })))
     }
 
-    /// The same, and the last cache holds all that the caches of its CPUs hold, or does not: then a
-    /// clean line that only others hold comes from one of them.
+    /// The same topology, with a last-level cache that includes all lines of its CPUs' caches, or
+    /// does not: then a clean line that only other CPUs hold comes from one of them.
     #[must_use]
     pub fn with_inclusive(self, inclusive: bool) -> Self {
         self.changed(|tables| tables.inclusive = inclusive)
     }
 
-    /// The same, and work on CPU `cpu` takes `pace[cpu]` thousandths of its time.
+    /// The same topology, in which work on CPU `cpu` takes `pace_permille[cpu]` thousandths of its
+    /// time.
     ///
     /// # Panics
     ///
-    /// If that is not one number for each CPU.
+    /// If `pace_permille` does not have one number for each CPU.
     #[must_use]
     pub fn with_pace(self, pace_permille: Vec<u32>) -> Self {
         assert_eq!(pace_permille.len(), self.0.leaf_of.len(), "a pace for each CPU");
@@ -146,19 +147,19 @@ impl Topology {
         &self.0.hops
     }
 
-    /// The distances that there are, nearest level first.
+    /// The classes of distances, nearest level first.
     #[must_use]
     pub fn classes(&self) -> &[Class] {
         &self.0.classes
     }
 
-    /// How many CPUs it has: hardware threads, if cores have several.
+    /// The number of CPUs: hardware threads, if cores have several.
     #[must_use]
     pub fn cpus(&self) -> u32 {
         self.0.leaf_of.len() as u32
     }
 
-    /// The class of the distance between two CPUs; of a CPU and itself, the nearest.
+    /// The class of the distance between two CPUs; for a CPU and itself, the nearest class.
     #[must_use]
     pub fn class(&self, from: u32, to: u32) -> usize {
         let tables = &*self.0;
@@ -166,26 +167,26 @@ impl Topology {
         usize::from(tables.class_of[from as usize * tables.leaves + to as usize])
     }
 
-    /// The CPU of the thread of that number, if threads fill the machine: cores in their order, one
-    /// thread each, then the second hardware thread of each, and then all over again.
+    /// The CPU of thread number `thread` when threads fill the machine: cores in order, one thread
+    /// each, then the second hardware thread of each core, and then starting over.
     #[must_use]
     pub fn place(&self, thread: usize) -> u32 {
         self.0.filled[thread % self.0.filled.len()]
     }
 
-    /// Whether some CPUs are further apart than others.
+    /// Returns whether some CPUs are further apart than others.
     #[must_use]
     pub fn tiered(&self) -> bool {
         self.0.leaves > 1
     }
 
-    /// Cost of a line from one CPU's cache to another's.
+    /// The cost of a line from one CPU's cache to that of another, in nanoseconds.
     #[must_use]
     pub fn transfer_ns(&self, from: u32, to: u32) -> u64 {
         self.0.transfer_ns[self.class(from, to)]
     }
 
-    /// NUMA nodes.
+    /// The number of NUMA nodes.
     #[must_use]
     pub fn nodes(&self) -> u32 {
         self.0.nodes.len() as u32
@@ -197,11 +198,11 @@ impl Topology {
         self.0.node_of[cpu as usize]
     }
 
-    /// A load by `cpu` from the memory of `node`, in nanoseconds.
+    /// The cost of a load by `cpu` from the memory of `node`, in nanoseconds.
     #[must_use]
     pub fn memory_ns(&self, cpu: u32, node: u32) -> u64 {
         let tables = &*self.0;
-        // CPUs of a node may meet further in, where no memory is.
+        // CPUs of one node may meet at an inner level without memory.
         let class = if tables.node_of[cpu as usize] == node {
             tables.classes.iter().find(|class| class.memory_ns.is_some())
         } else {
@@ -210,37 +211,38 @@ impl Topology {
         class.and_then(|class| class.memory_ns).expect("levels from the node on have memory")
     }
 
-    /// How many last caches there are; one for each CPU or core if none is shared.
+    /// The number of last-level caches; one for each CPU or core if none is shared.
     #[must_use]
     pub fn caches(&self) -> u32 {
         self.0.caches.len() as u32
     }
 
-    /// The last cache that a CPU reads through.
+    /// The last-level cache of a CPU.
     #[must_use]
     pub fn cache_of(&self, cpu: u32) -> u32 {
         self.0.cache_of[cpu as usize]
     }
 
-    /// Cost of a line from one last cache to another.
+    /// The cost of a line from one last-level cache to another, in nanoseconds.
     #[must_use]
     pub fn between_caches_ns(&self, from: u32, to: u32) -> u64 {
         self.transfer_ns(self.0.caches[from as usize], self.0.caches[to as usize])
     }
 
-    /// A load that the last cache answers; `None` if none is shared.
+    /// The cost of a load from the last-level cache, in nanoseconds; `None` if none is shared.
     #[must_use]
     pub fn cache_ns(&self) -> Option<u64> {
         self.0.cache_ns
     }
 
-    /// See [`with_inclusive`](Self::with_inclusive); `true` if nothing was said.
+    /// Returns whether the last-level cache is inclusive; see
+    /// [`with_inclusive`](Self::with_inclusive). `true` by default.
     #[must_use]
     pub fn inclusive(&self) -> bool {
         self.0.inclusive
     }
 
-    /// How long work of `ns` takes on a CPU; 1000 thousandths if nothing was said.
+    /// The duration of work of `ns` on a CPU, in nanoseconds; `ns` itself unless a pace was set.
     #[must_use]
     pub fn work_ns(&self, cpu: u32, ns: u64) -> u64 {
         match self.0.pace_permille[cpu as usize] {
@@ -250,13 +252,13 @@ impl Topology {
     }
 
     /// How much longer work takes while the other hardware thread of the core runs, in thousandths;
-    /// `None` on cores with one.
+    /// `None` for cores with one thread.
     #[must_use]
     pub fn crowded_permille(&self) -> Option<u32> {
         self.0.levels[0].crowded_permille
     }
 
-    /// The other hardware threads of a CPU's core, if cores have several.
+    /// The other hardware threads of a CPU's core; none if cores have one.
     pub fn siblings(&self, cpu: u32) -> impl Iterator<Item = u32> {
         let units = &self.0.leaf_of;
         let core = self.crowded_permille().map(|_| units[cpu as usize]);

@@ -1,10 +1,10 @@
-//! The nodes that a line passes on its way.
+//! Routes of lines through the nodes of a machine.
 
 use super::{Tables, Topology};
 
 impl Topology {
-    /// The nodes that a line passes from one to another, both ends with them. It goes by way of a
-    /// third if the hops to that and on from there are as many as it has to go.
+    /// The nodes that a line passes from one node to another, including both ends. The route goes
+    /// through a third node if the hops to it and on from it add up to the distance.
     pub(crate) fn route(&self, from: u32, to: u32) -> Vec<u32> {
         let nodes = 0..self.nodes();
         let hops = |from: u32, to: u32| self.hops_between_nodes(from, to);
@@ -16,15 +16,15 @@ impl Topology {
         if stops.is_empty() {
             return vec![from, to];
         }
-        // All that are as good are used, by different pairs.
+        // Different pairs use different ones of the equally good nodes.
         let stop = stops[(from + to) as usize % stops.len()];
         let mut route = self.route(from, stop);
         route.extend(&self.route(stop, to)[1..]);
         route
     }
 
-    /// 0 from a node to itself, and if hops are not counted, or both nodes are in one unit of which
-    /// they are counted, 1 to another.
+    /// Hops between two nodes: 0 from a node to itself; 1 to another node if hops are not counted,
+    /// or both nodes are in one unit between which hops are counted.
     fn hops_between_nodes(&self, from: u32, to: u32) -> u32 {
         let Tables { levels, hops, nodes, .. } = &*self.0;
         let unit = |node: u32| {

@@ -1,11 +1,11 @@
-//! The nodes that were left behind when timed waits ended early: two a thread, and a few thousand
-//! in all.
+//! Bounds on the nodes that timed waits leave behind when they end early: two per thread, and a few
+//! thousand in all.
 //!
 //! A waiter that gives up can't take its node out of the queue; the head reclaims it when it passes
 //! the headship on (QUEUE-3). Until then the thread can't use the node. A thread that has left two
 //! nodes behind waits without a node from then on, until one of the two is reclaimed: a million
 //! timed-out waits on one held lock cost two nodes per thread and not a million. A thread that ends
-//! leaves its two behind too, so their number is also bounded for the whole process: a server that
+//! leaves its two behind too. So the number is also bounded for the whole process: a server that
 //! makes a thread for each request, all of which give up on one lock, stays small.
 
 use core::sync::atomic::Ordering::Relaxed;
@@ -13,10 +13,10 @@ use core::sync::atomic::Ordering::Relaxed;
 use crate::arena;
 use antiphon_platform::{Atomic, Platform, WaiterRef};
 
-/// How many nodes all threads may leave behind, about: 256 KiB of them.
+/// About how many nodes all threads together may leave behind: 256 KiB.
 const IN_ALL: i32 = 4096;
 
-/// Whether the calling thread may begin a wait that it may have to give up.
+/// Returns whether the calling thread may begin a wait that it may have to give up.
 pub(super) fn may_leave_one<P: Platform>() -> bool {
     // The number is below zero for a moment if a node is reclaimed before it is counted.
     thread_may_leave_one::<P>() && arena::<P>().left_behind().cast_signed() < IN_ALL
@@ -33,7 +33,7 @@ pub(super) fn thread_may_leave_one<P: Platform>() -> bool {
     })
 }
 
-/// Notes a node that was left behind.
+/// Records a node that the caller leaves behind.
 pub(super) fn note<P: Platform>(left: WaiterRef) {
     arena::<P>().leave_behind();
     P::local(|local| {
@@ -45,8 +45,8 @@ pub(super) fn note<P: Platform>(left: WaiterRef) {
                 return;
             }
         }
-        // Only a signal handler that gave up a wait in the middle of another one gets here; the
-        // node belongs to the queue all the same.
+        // Only a signal handler that gave up a wait in the middle of another one gets here. Even
+        // then the node belongs to the queue.
     });
 }
 

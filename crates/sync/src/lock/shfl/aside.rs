@@ -1,13 +1,13 @@
-//! Waiters that sleep are set aside while the mutex is handed over.
+//! Setting sleeping waiters aside while the mutex is handed over.
 //!
 //! Sources: Kashyap, Min and Kim, "Scalable NUMA-aware Blocking Synchronization Primitives" (ATC
-//! 2017; its talk is `004_…`), for the aim: no wake-up on the way of the lock, as many waiters
+//! 2017; its talk is `004_…`), for the aim: no wake-up on the path of the lock, as many waiters
 //! awake as there are CPUs, and sleepers that take turns with them. Dice and Kogan, "Compact
 //! NUMA-aware Locks" (EuroSys 2019), for a second queue that owners hand on with the lock.
 //!
 //! An owner that hands the lock over and finds the next waiter asleep takes it out of the queue,
-//! and tries the one behind it. The waiters that were taken out stand in a list of their own, in
-//! the order in which they came:
+//! and tries the waiter behind it. The waiters that were taken out stand in a separate list, in the
+//! order in which they were taken out:
 //!
 //! ```text
 //!   queue:   OWNER's first ──next──► up ──► up ──► …
@@ -16,14 +16,14 @@
 //!   aside:   asleep ──next──► asleep ──► …            no other thread sees this list
 //! ```
 //!
-//! The owner's place in the queue names the list: the first in `cpu` and the last in `rank`, which
-//! mean nothing in the node of an owner. The list needs no memory of its own, and it goes from
-//! owner to owner as the place does.
+//! The owner's place in the queue names the list: the first in `cpu` and the last in `rank`, two
+//! fields that have no other meaning in an owner's node. The list needs no other memory, and goes
+//! from owner to owner with the place.
 //!
-//! At the end of each cohort's turn, or as often where there are no cohorts, the first of the list
-//! is *turned out*: it is woken, and stands in the queue or in a cohort anew, as an arriving waiter
-//! does. So it is awake when the lock comes to it. Where threads outnumber CPUs, another waiter
-//! falls asleep for it, because that waiter's CPU is wanted (LINGER-3).
+//! At the end of each cohort's turn, or equally often where there are no cohorts, the first waiter
+//! of the list is *turned out*: it is woken, and joins the queue or a cohort again, as an arriving
+//! waiter does. So it is awake when the lock comes to it. Where threads outnumber CPUs, another
+//! waiter goes to sleep in exchange, because its CPU is wanted (LINGER-3).
 //!
 //! - ASIDE-1: only the owner that has the first place of the queue reads or writes the list; it
 //!   hands the list on with the place.
@@ -55,13 +55,13 @@ use super::status::{self, Offer};
 use crate::arena;
 use crate::policy::Policy;
 
-/// The place of this name; `None` for 0.
+/// Returns the place with this name; `None` for 0.
 fn at<P: Platform>(name: u16) -> Option<Place<P>> {
     Place::at_index(name.into())
 }
 
 impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
-    /// Called by an owner that begins to hand the lock over: there is no list yet.
+    /// Begins an empty list. Called by an owner that begins to hand the lock over.
     pub(super) fn begin_list(first: Place<P>) {
         first.node.cpu.store(0, Relaxed);
         first.node.rank.store(0, Relaxed);
@@ -73,13 +73,13 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         next.node.rank.store(first.node.rank.load(Relaxed), Relaxed);
     }
 
-    /// Whether a waiter that was offered the lock and does not take it may be set aside.
+    /// Returns whether a waiter that was offered the lock and does not take it may be set aside.
     pub(super) fn may_set_aside(place: Place<P>, offer: &Offer) -> bool {
         place.id.index() < u32::from(PASS) && !matches!(offer, Offer::Stays)
     }
 
-    /// Puts a waiter, which stands in no queue and in no cohort any longer, at the end of the list;
-    /// or gives its node back if the waiter has left.
+    /// Puts a waiter, which no longer stands in a queue or cohort, at the end of the list. If the
+    /// waiter has left, gives its node back instead.
     pub(super) fn set_aside(first: Place<P>, place: Place<P>, offer: &Offer) {
         if let Offer::Left = offer {
             place.give();
@@ -95,7 +95,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     }
 
     /// Takes the waiter behind `first`, which was offered the lock, out of the queue and sets it
-    /// aside. `false`, and nothing done, if it is the last, or has to stay.
+    /// aside. Returns `false`, and does nothing, if it is the last, or must stay.
     pub(super) fn set_next_aside(&self, first: Place<P>, next: Place<P>, offer: &Offer) -> bool {
         // Acquire: the node linked to `first` must be whole for every thread that follows the link.
         let behind = next.node.next.load(Acquire);
@@ -125,7 +125,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             Some(next) => first.node.cpu.store(next.id.index() as u16, Relaxed),
             None => Self::begin_list(first),
         }
-        // Before the waiter may know: its node is its own then.
+        // Before the waiter can learn of it: from then on the node is its own.
         let target = arena::<P>().reference(place.id.index());
         let was = status::turn_out(place.node);
         if was.abandoned() {
@@ -135,7 +135,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         target.filter(|_| was.parked())
     }
 
-    /// ASIDE-3: puts the list into the queue, before all others.
+    /// ASIDE-3: puts the list into the queue, ahead of all other waiters.
     pub(super) fn call_back(&self, first: Place<P>) {
         let ends = [&first.node.cpu, &first.node.rank].map(|name| at::<P>(name.load(Relaxed)));
         let [Some(begin), Some(end)] = ends else { return };

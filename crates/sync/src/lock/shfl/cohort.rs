@@ -1,14 +1,14 @@
-//! Cohorts: waiters of one socket that have one place in a lock's queue between them.
+//! Cohorts: waiters of one socket that share one place in a lock's queue.
 //!
 //! Sources: `000_…`, "Sort waiters on the fly using socket ID", for the aim; Dice, Marathe and
 //! Shavit, "Lock Cohorting" (PPoPP 2012), and Chabbi, Fagan and Mellor-Crummey, "High Performance
-//! Locks for Multi-level NUMA Systems" (PPoPP 2015), for a queue in each socket. Their queues stand
-//! in the lock, hundreds of bytes of it. Here they stand in words of the arena, by lock and socket,
-//! while a thread waits. A lock whose word is in use by another lock has no cohort there.
+//! Locks for Multi-level NUMA Systems" (PPoPP 2015), for a queue in each socket. Their queues take
+//! hundreds of bytes in the lock. Here a queue takes a word of the arena, chosen by lock and
+//! socket, while a thread waits. A lock whose word is in use by another lock has no cohort there.
 //!
-//! Why not by shuffling alone: a hand-over within a socket takes less time than a shuffler needs
-//! for one waiter, two lines of which it has to move. A shuffler then never gets ahead of the
-//! queue. An arriving waiter that stands in the right place from the start moves no others.
+//! Shuffling alone is not enough: a hand-over within a socket takes less time than a shuffler needs
+//! for one waiter, which costs two transfers of cache lines. A shuffler then never gets ahead of
+//! the queue. An arriving waiter that joins in the right place makes no other waiter move.
 //!
 //! ```text
 //!   word (lock, socket) ───────────────────────────┐
@@ -19,10 +19,11 @@
 //!            waiter ──wants──► waiter                          (another socket)
 //! ```
 //!
-//! The first of a cohort stands in the queue as any waiter does. The others stand behind it, linked
-//! by `wants`. The owner hands the lock from one to the next, at most [`Cohorts::COHORT`] times,
-//! and each inherits the place of the first, whose name is in `queue`. The node of the first stays
-//! there until the cohort's turn is over. The rest of the cohort then goes to the end of the queue.
+//! The first waiter of a cohort stands in the queue as any waiter does. The others stand behind it,
+//! linked by `wants`. Each owner hands the lock to the next waiter of the cohort, at most
+//! [`Cohorts::COHORT`] times in all. Each inherits the place of the first, whose name is in
+//! `queue`. The first waiter's node stays in the queue until the cohort's turn is over. The rest of
+//! the cohort then goes to the end of the queue.
 //!
 //! | `wants` | meaning |
 //! |---|---|
@@ -46,18 +47,18 @@
 //! - COHORT-5: a waiter that sleeps in a cohort looks up after the backstop, whatever the head
 //!   does: it takes a lock that is free, or else leaves and stands in the queue. A waiter that
 //!   spins there as long as a time slice sleeps. So a word that names a node which no waiter will
-//!   ever leave, of a lock whose memory was used anew while it was held, costs time and no more.
+//!   ever leave, of a lock whose memory was used anew while it was held, costs nothing but time.
 //!
-//! Waiters of the mutex come into a cohort only while they see it handed over. If that ends, the
-//! first of the cohort has the lock in its turn, and puts the next of them into the queue as it
-//! leaves. A waiter that sleeps or has given up when its turn comes is set aside (`aside.rs`), and
-//! the lock is handed to the waiter behind it. A waiter that the queue gets from a cohort is like
-//! any other: all that can happen to a waiter is the business of the queue.
+//! Waiters of the mutex come into a cohort only while they see it handed over. If the owner stops
+//! handing over, the first of the cohort gets the lock in its turn, and puts the next waiter of the
+//! cohort into the queue as it leaves. A waiter that sleeps or has given up when its turn comes is
+//! set aside (`aside.rs`), and the lock is handed to the waiter behind it. A waiter that came into
+//! the queue from a cohort is like any other: the queue deals with all that can happen to it.
 //!
 //! An owner of the spinlock (`spin.rs`) keeps no place to hand on: there the head that has just
 //! taken the lock makes the next of its cohort the head, which inherits the place in the queue as
-//! an owner of the mutex does. Statements about owners here hold for that head. Its waiters neither
-//! sleep nor give up.
+//! an owner of the mutex does. In this file, what is said of owners holds for that head. Its
+//! waiters neither sleep nor give up.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -67,7 +68,7 @@ use super::queue::{Place, Tail};
 use super::status::{self, Offer};
 use crate::arena;
 
-/// These are no names: no epoch is 0.
+/// These values are not names, because no epoch is 0.
 const LAST: u32 = 1;
 const CLOSED: u32 = 2;
 const LEFT: u32 = 3;
@@ -89,13 +90,13 @@ fn inherited<P: Platform>(node: &Waiter<P>) -> Option<Place<P>> {
     if queue as u32 == 0 { Place::at((queue >> u32::BITS) as u32) } else { None }
 }
 
-/// Whether the waiter has the queue place of the first of its cohort, and none of its own.
+/// Returns whether the waiter has the queue place of the first of its cohort, and none of its own.
 pub(super) fn is_heir<P: Platform>(place: Place<P>) -> bool {
     inherited(place.node).is_some()
 }
 
-/// COHORT-2, for the caller, which is about to give back a node that it had closed: whether an
-/// arriving waiter will do so.
+/// COHORT-2: returns whether an arriving waiter will give back the node. Called by a thread that
+/// had closed the node and is about to give it back.
 pub(super) fn is_left_to_comer<P: Platform>(node: &Waiter<P>) -> bool {
     // Release: what we did to the node; pairs with the acquire in `link`. Acquire: that the
     // arriving waiter is done with it.
@@ -120,34 +121,34 @@ fn link<P: Platform>(me: Place<P>, last: Place<P>) -> bool {
 
 /// A lock whose waiters may stand in cohorts.
 pub(super) trait Cohorts<P: Platform>: Sized {
-    /// How often in a row the lock is handed on within a cohort.
+    /// How many times in a row the lock may be handed on within a cohort.
     const COHORT: u16;
 
     /// Whether the lock is a spinlock. Leftovers of another kind of lock at the same address count
     /// as another lock's: a waiter that spins for ever would not find its way out (COHORT-5).
     const SPINS: bool;
 
-    /// The lock's queue.
+    /// Returns the lock's queue.
     fn queue(&self) -> &impl Tail<P>;
 
-    /// Whether an arriving waiter may stand in a cohort now. Not before another thread waits, or
-    /// hands the lock over: the first of a cohort is in the queue behind that thread.
+    /// Returns whether an arriving waiter may stand in a cohort now: only once another thread
+    /// waits, or hands the lock over: the first of a cohort is in the queue behind that thread.
     fn has_cohorts(&self) -> bool;
 
-    /// Offers the lock, or headship, to a waiter of the caller's cohort.
+    /// Offers the lock, or the headship, to a waiter of the caller's cohort.
     fn offer(next: Place<P>) -> Offer;
 
-    /// Whether a waiter that was offered the lock and does not take it may be passed by.
+    /// Returns whether a waiter that was offered the lock and does not take it may be passed by.
     fn may_pass_by(_place: Place<P>, _offer: &Offer) -> bool {
         false
     }
 
     /// Called by the owner, whose turn began with `first`: deals with a waiter that is passed by.
-    /// The waiter stands in no queue and in no cohort any longer.
+    /// The waiter no longer stands in a queue or cohort.
     fn pass_by(_first: Place<P>, _place: Place<P>, _offer: &Offer) {}
 
-    /// The arena's word for the caller's cohort, and its value if `me` is the last of the cohort.
-    /// `None` for an index or an address that does not fit.
+    /// Returns the arena's word for the caller's cohort, and the value that it has if `me` is the
+    /// last of the cohort. `None` for an index or an address that does not fit.
     fn word(&self, me: Place<P>) -> Option<(&'static P::U64, u64)> {
         let address = core::ptr::from_ref(self).addr();
         let index = u64::from(me.id.index());
@@ -159,8 +160,9 @@ pub(super) trait Cohorts<P: Platform>: Sized {
         fits.then_some((word, lock << INDEX_BITS | index))
     }
 
-    /// Puts the caller behind the last of its socket, if the lock has cohorts now and others of the
-    /// socket wait. `false` if it has to join the queue: it may be the first of a cohort then.
+    /// Puts the caller behind the last waiter of its socket, if the lock has cohorts now and others
+    /// of the socket wait. Returns `false` if it must join the queue: it may be the first of a
+    /// cohort then.
     fn enter_cohort(&self, me: Place<P>) -> bool {
         if !self.has_cohorts() {
             return false;
@@ -172,7 +174,7 @@ pub(super) trait Cohorts<P: Platform>: Sized {
         let mut seen = word.load(Relaxed);
         loop {
             if seen != 0 && seen >> INDEX_BITS != name >> INDEX_BITS {
-                // COHORT-1: another lock's.
+                // COHORT-1: the word is another lock's.
                 me.node.wants.store(0, Relaxed);
                 return false;
             }
@@ -187,8 +189,9 @@ pub(super) trait Cohorts<P: Platform>: Sized {
         Place::at_index(index).is_some_and(|last| link(me, last))
     }
 
-    /// Called by the owner: hands the lock to the next of its cohort that is awake, and sets those
-    /// before it aside. `false` if there is none, or the cohort has had its turn.
+    /// Called by the owner: hands the lock to the next of its cohort that is awake, and sets the
+    /// sleeping waiters before it aside. Returns `false` if no waiter of the cohort is awake, or
+    /// the cohort has had its turn.
     fn hand_over_in_cohort(&self, me: Place<P>) -> bool {
         // Relaxed: written before the lock was handed over.
         let times = me.node.passed.load(Relaxed);
@@ -229,8 +232,8 @@ pub(super) trait Cohorts<P: Platform>: Sized {
     }
 
     /// Called by the first of the queue: takes `me`, which is about to be set aside, out of its
-    /// cohort. Returns the waiter behind it, which stands nowhere for now. If there is none, does
-    /// what [`leave_cohort`](Self::leave_cohort) does.
+    /// cohort. Returns the waiter behind it, which belongs to no list for now. Without such a
+    /// waiter, does what [`leave_cohort`](Self::leave_cohort) does.
     fn behind_in_cohort(&self, me: Place<P>) -> Option<Place<P>> {
         // Acquire: pairs with `link`.
         let behind = Place::at(me.node.wants.load(Acquire));
@@ -243,7 +246,7 @@ pub(super) trait Cohorts<P: Platform>: Sized {
     }
 
     /// Called by the owner: ends its cohort's turn, and returns the owner's place in the queue: its
-    /// own, or that of the first of its cohort.
+    /// own, or the one of the first waiter of its cohort.
     fn first_of(&self, me: Place<P>) -> Place<P> {
         self.leave_cohort(me);
         let Some(first) = inherited(me.node) else { return me };
@@ -251,8 +254,8 @@ pub(super) trait Cohorts<P: Platform>: Sized {
         first
     }
 
-    /// Called by the first of the queue: takes `me`, itself or a waiter that has left, out of its
-    /// cohort. A waiter behind it stands at the end of the queue from now on.
+    /// Called by the first of the queue: takes `me`, which is the caller or a waiter that has left,
+    /// out of its cohort. The waiter behind `me`, if any, goes to the end of the queue.
     fn leave_cohort(&self, me: Place<P>) {
         // Acquire, here and below: pairs with `link`.
         let mut behind = me.node.wants.load(Acquire);
@@ -282,7 +285,7 @@ pub(super) trait Cohorts<P: Platform>: Sized {
         me.node.wants.store(0, Relaxed);
         status::queue(next.node);
         if next.join(self.queue()).is_none() {
-            // The queue's word is that of a parent process: no other waiter is in it.
+            // The queue's word is a parent process's: no other waiter is in the queue.
             let target = arena::<P>().reference(next.id.index());
             if status::grant(next.node).parked()
                 && let Some(target) = target

@@ -1,31 +1,31 @@
-//! How an arriving waiter tries a mutex on machines of several sockets.
+//! How an arriving waiter tries to take a mutex on machines of several sockets.
 //!
-//! A try is an exchange. It takes the lock's line away from the owner even if the lock is held, and
-//! the owner, perhaps on another socket, has to get the line back before it can release. A look
-//! leaves the owner its copy. But where the lock is free, a look and a try are two trips of the
-//! line, and a try alone is one. So a thread looks first at a lock that it had to wait for the last
-//! time, and tries other locks at once.
+//! A try is an exchange. It takes the lock's cache line away from the owner even if the lock is
+//! held, and the owner, perhaps on another socket, must get the line back before it can release. A
+//! load leaves the owner its copy. But where the lock is free, a load and a try move the line
+//! twice, and a try alone moves it once. So a thread first loads a lock that it had to wait for the
+//! last time, and tries other locks at once.
 //!
-//! The note is a guess, and decides about no more than that: its address may be another lock's by
+//! The note of that wait is a guess, and decides nothing else: its address may be another lock's by
 //! now.
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::{Atomic, Platform};
 
-/// The address of a lock, and the index of the thread's word for it.
+/// Returns the address of a lock, and the index of the thread's word for it.
 fn key<P: Platform, L>(lock: &L) -> (u64, usize) {
     let address = core::ptr::from_ref(lock).addr();
     (address as u64, word_of::<P>(address))
 }
 
-/// The index of the words that a thread has for the lock at this address.
+/// Returns the index of the words that a thread has for the lock at this address.
 pub(super) fn word_of<P: Platform>(address: usize) -> usize {
     (P::spread(address) >> 30) as usize
 }
 
-/// Whether the caller should try `lock`: not if the caller waited for it last time and it is still
-/// held.
+/// Returns whether the caller should try `lock`: not if the caller waited for it last time and it
+/// is still held.
 #[inline]
 pub(super) fn may_try<P: Platform, L>(lock: &L, locked: &P::U8) -> bool {
     let (address, at) = key::<P, L>(lock);
@@ -39,7 +39,7 @@ pub(super) fn may_try<P: Platform, L>(lock: &L, locked: &P::U8) -> bool {
     }
 }
 
-/// Notes that the caller has to wait for `lock`.
+/// Notes that the caller must wait for `lock`.
 pub(super) fn note_waited<P: Platform, L>(lock: &L) {
     if P::numa() {
         let (address, at) = key::<P, L>(lock);

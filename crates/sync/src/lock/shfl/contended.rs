@@ -1,5 +1,5 @@
-//! How a thread waits for a lock: in its queue, as its head, or without a place. [`Words`] has what
-//! is done to the lock's own words.
+//! How a thread waits for a lock: in its queue, as its head, or without a place. The operations on
+//! the lock's own words are in [`Words`].
 //!
 //! ```text
 //!   lock_contended
@@ -33,11 +33,11 @@ use crate::arena;
 use crate::nap;
 use crate::policy::Policy;
 
-/// How often a head that was not called finds the lock free and loses it to other threads, before
-/// its patience begins to run as if it had been called.
+/// How many times a head that was not called may find the lock free and lose it to another thread,
+/// before its patience begins to run as if it had been called.
 const MISSES: u32 = 16;
 
-/// The waiting, for all that has [`Words`].
+/// Waiting for a lock, for each type that has [`Words`].
 pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
     #[cold]
     #[inline(never)]
@@ -76,14 +76,15 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
     }
 
     /// Waits where there is no node for the caller: naps and barges. As long as it waits, owners
-    /// release the lock and do not hand it over (PASS-5). A lock that is kept for its head is left
-    /// to it for a while: the caller has no turn, and would take the head's each time.
+    /// release the lock and do not hand it over (PASS-5). The caller leaves a lock that is reserved
+    /// for its head alone for a while: the caller has no turn in the queue, and would take the
+    /// head's turn each time.
     fn wait_without_place(&self, deadline: Option<Deadline>) -> Wait {
         const NAP_NS: u64 = 200_000;
         arena::<P>().without_place(|| {
             let mut modest = F::BACKSTOP_NS / NAP_NS;
             loop {
-                // Whether it came free or not: one try per nap costs the owner next to nothing.
+                // The result is ignored: one try per nap costs the owner next to nothing.
                 let _ = self.spin(F::SPIN.backing_off(0));
                 if self.take_as_comer() {
                     return Wait::Acquired;
@@ -120,7 +121,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
         self.wait_in_queue(me, &stands, deadline, urgency)
     }
 
-    /// The urgency of a waiter that is not to be asked how urgent it is.
+    /// Returns the urgency of a waiter that must not be asked how urgent it is.
     fn untold(&self) -> Urgency<P> {
         Urgency::moved(self.tail())
     }
@@ -175,8 +176,8 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
         wait
     }
 
-    /// Waits as the head, and makes the next waiter the head. `None`: another waiter became the
-    /// head before the caller had its turn.
+    /// Waits as the head, then makes the next waiter the head. Returns `None` if another waiter
+    /// became the head before the caller had its turn.
     fn wait_and_pass(
         &self,
         me: Place<P>,
@@ -186,7 +187,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
     ) -> Option<Wait> {
         let (wait, sorted) = self.wait_sorting(me, deadline, &mut role, urgency)?;
         if matches!(wait, Wait::TimedOut | Wait::Elsewhere) {
-            // The caller's wish is not for the next head.
+            // The next head must not inherit the caller's request for a hand-off.
             self.give_up();
         }
         if wait != Wait::Lost && Self::URGENT && urgency.has_company() {
@@ -258,8 +259,8 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
                                 return Turn::TimedOut;
                             }
                         } else {
-                            // The lock may be free, and its head stuck: whatever was kept for the
-                            // head, some waiter must go on.
+                            // The lock may be free, and its head stuck. Even if the lock is
+                            // reserved for the head, some waiter must go on.
                             if F::BACKSTOP_NS != 0 && self.take_any() {
                                 // WATCH-3.
                                 watch::wake_behind(me.node);
@@ -292,13 +293,14 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
         }
     }
 
-    /// Leaves the queue as an owner that was not the head, or has become it by now.
+    /// Leaves the queue as an owner that took the lock when it was not the head; it may be the head
+    /// by now.
     fn overtake(&self, me: Place<P>) -> Turn {
         moved::relieve(me.node);
         Turn::Overtook { head: !self.leave(me) }
     }
 
-    /// Leaves the queue; `false`, and nothing done, if the caller is the head by now.
+    /// Leaves the queue. Returns `false`, and does nothing, if the caller is the head by now.
     fn leave(&self, me: Place<P>) -> bool {
         match status::leave(me.node) {
             Leave::Abandoned => {
@@ -312,8 +314,8 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
         true
     }
 
-    /// Waits as the head of the queue, and sorts the queue; returns how far it is sorted. `None`:
-    /// the caller is the head no longer.
+    /// Waits as the head of the queue, and sorts the queue; returns how far it is sorted, or `None`
+    /// if the caller is no longer the head.
     fn wait_sorting(
         &self,
         me: Place<P>,
@@ -327,11 +329,12 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
         // Wakes the next waiter if the policy wants it awake in time, or CPUs are to spare.
         wake::wake_ahead(me, || policy.wakes() || Self::lingers());
         let wait = self.wait_as_head(me, deadline, role, urgency)?;
-        // If the policy has changed, the work of the old one counts for nothing.
+        // If the policy has changed, what was sorted by the old one is not used.
         if !*role || !policy.sorts() || me.is_lost() || policy != self.policy() {
             return Some((wait, Sorted::NO));
         }
-        // The owner does it, though that is in its way: no other thread is awake to do it.
+        // The owner sorts, though this delays its critical section: no other thread is awake to do
+        // it.
         let asleep = || me.next().is_some_and(Place::sleeps);
         if wait == Wait::Acquired && (policy.strict() || asleep()) {
             let _ = self.shuffle(me, || false);
@@ -339,8 +342,8 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
         Some((wait, Sorted::by(me)))
     }
 
-    /// Waits for the lock as the head of the queue; shuffles as long as the head has the role.
-    /// `None`: the caller is the head no longer (URGENT-1).
+    /// Waits for the lock as the head of the queue; shuffles while it has the role. Returns `None`
+    /// if the caller is no longer the head (URGENT-1).
     fn wait_as_head(
         &self,
         me: Place<P>,
@@ -387,8 +390,8 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
                         return Some(Wait::Acquired);
                     }
                 }
-                // The head takes its wish back, unless it is due: the owner may have lost its CPU,
-                // and when the owner is back the head may not have one.
+                // The head withdraws its request, unless it is due: the owner may have lost its
+                // CPU, and when the owner runs again the head may have no CPU.
                 if !Patience::<F>::is_over(me.node) {
                     self.give_up();
                 }
@@ -419,7 +422,8 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
                 }
             }
             if P::park(me.node, until) == Parked::Woken {
-                // Its patience runs already, unless it was woken by a name that it shares.
+                // The patience runs already, unless the wake was for another waiter of the same
+                // name.
                 Patience::<F>::call(me.node);
             } else if nap::passed::<P>(deadline) {
                 let had = self.take_as_head(me);
@@ -429,8 +433,8 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
     }
 
     /// Makes the next live waiter the head, and reclaims the abandoned nodes before it. An owner
-    /// leaves a sleeping waiter asleep and lets its own unlock wake it: off the critical section.
-    /// The caller has the `role` to pass on with that, or nothing to pass on.
+    /// leaves a sleeping waiter asleep until its own unlock wakes it, outside the critical section.
+    /// `role`: the caller passes the shuffling role on as well.
     fn pass_headship(&self, me: Place<P>, wait: Wait, sorted: Sorted, role: bool) {
         // A lost node belongs to no queue: the queue that it stood in was the parent's.
         if me.is_lost() {
@@ -451,12 +455,12 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
         let mut at = me;
         loop {
             self.disband(at);
-            // The head has come, or gave up.
+            // The named head has the lock, or gave up.
             self.unname();
             let Some(next) = at.leave(self.tail()) else { return };
             sorted.tell(self.policy(), at.node, next);
             let owner = F::HEAD_SLEEPS && wait == Wait::Acquired;
-            // Before the grant: from then on, the next head may name itself.
+            // Before the grant, because afterwards the next head may name itself.
             let asleep = owner
                 && status::load(next.node).parked()
                 && !self.policy().wakes()

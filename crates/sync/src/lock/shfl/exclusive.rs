@@ -1,4 +1,4 @@
-//! The words of a [`ShflMutex`], as its waiters change them. `contended.rs` has the waiting.
+//! How waiters change the words of a [`ShflMutex`]. The waiting itself is in `contended.rs`.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -42,7 +42,7 @@ impl<P: Platform, Q: Policy, F: Form> Words<P, Q, F> for ShflMutex<P, Q, F> {
     }
 
     fn head_sleeps(&self) -> bool {
-        // Relaxed: a caller that has to know passes a fence first.
+        // Relaxed: a caller that must know passes a fence first.
         self.head.load(Relaxed) != 0 && self.locked.load(Relaxed) & WAKE != 0
     }
 
@@ -156,7 +156,7 @@ impl<P: Platform, Q: Policy, F: Form> Words<P, Q, F> for ShflMutex<P, Q, F> {
     }
 }
 
-/// The name of a place in `head`.
+/// Returns the name that a place has in `head`.
 pub(super) fn half<P: Platform>(place: Place<P>) -> u16 {
     place.id.index() as u16 & !PASS
 }

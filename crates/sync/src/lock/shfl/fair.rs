@@ -1,9 +1,9 @@
 //! Fairness: how long a head that was called may be overtaken.
 //!
-//! The lock can be stolen while the called head is on its way, perhaps to a CPU that another thread
-//! uses. That is what makes the lock fast, and it must not go on for ever. So from a certain time
-//! on the lock is kept for the head (`FAIR`): the head itself asks for that as soon as it runs; if
-//! the head does not come, the thread that releases the lock keeps it.
+//! Other threads can take the lock while the called head is on its way, perhaps to a CPU that
+//! another thread uses. This makes the lock fast, but must not go on for ever. So from a certain
+//! time on the lock is kept for the head (`FAIR`): the head asks for it as soon as it runs; if the
+//! head does not come, the thread that releases the lock reserves it.
 //!
 //! ```text
 //!   asks ──► called ──── may be overtaken ────────► due ──► a release keeps it ──► takes it
@@ -11,19 +11,20 @@
 //!              │◄────────────── patience ───────────►│
 //! ```
 //!
-//! To keep the lock for a head that runs costs no more than a hand-over. While it is kept for a
-//! head that does not run, the lock is of use to no thread. The length of that depends on what else
-//! the machine does: microseconds where the head only needs the CPU of the thread that it waits
-//! for, a time slice where other programs want that CPU too. So the process remembers how late a
-//! head was: for [`SHARE`] times as long, no head is due that was called less than that time ago.
-//! Whatever the machine, a lock loses at most one part in [`SHARE`] of its time to fairness. Where
-//! heads come late they don't spin either, because other programs want the CPUs then.
+//! Keeping the lock for a head that runs costs no more than a hand-over. While the lock is kept for
+//! a head that does not run, no thread can use it. How long that lasts depends on the machine's
+//! other work: microseconds where the head only needs the CPU of the thread that it waits for, a
+//! time slice where other programs want that CPU too. So the process remembers how late a head was,
+//! and makes no head due until [`SHARE`] times as long has passed since its call; it remembers a
+//! lesson for the same time. On any machine, a lock loses at most one part in [`SHARE`] of its time
+//! to fairness. Where heads come late they do not spin either, because other programs want the
+//! CPUs.
 //!
 //! The lateness is the time for which a kept lock stood idle, from due to taken, and not the time
 //! from called to taken. The second contains the patience at the time, so each lesson would be
-//! [`SHARE`] times the last, and soon no head would be due even where it only waits for the CPU of
+//! [`SHARE`] times the last, and soon no head would be due, even one that waits only for the CPU of
 //! a thread of its own process. On a CPU that 150 other programs want, a head is half a second
-//! late. Lessons once ended after a second, and cost a third of the time there; hence [`LONGEST`].
+//! late. When lessons ended after a second, they cost a third of the time there; hence [`LONGEST`].
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;
@@ -38,10 +39,10 @@ const SHARE: u32 = 20;
 /// The longest patience of a waiter: 17 seconds. That is [`SHARE`] times what a head needs for its
 /// turn on a CPU that 250 other programs want, too.
 const LONGEST: u32 = 1 << 24;
-/// How long a head is [excused](Patience::excuse): a second, about.
+/// How long a head is [excused](Patience::excuse): about a second.
 const EXCUSED: u32 = 1 << 20;
-/// How long a thread that overtakes must hold the lock for, so that one more thread beside it is a
-/// gain. Threads that hold it for less wait for the lock's line.
+/// How long a thread that overtakes must hold the lock for one more contending thread to be a gain.
+/// Threads with shorter sections spend their time waiting for the lock's cache line.
 const LONG: u32 = 1;
 /// Time that a lock loses when it is kept for a head without a CPU: two switches and a wake.
 const HAND_OVER: u32 = 10_000 >> UNIT_BITS;
@@ -54,11 +55,11 @@ const LATE: u32 = 500_000 >> UNIT_BITS;
 pub(super) struct Patience<F>(PhantomData<F>);
 
 impl<F: Form> Patience<F> {
-    /// The patience of waiters never ends: then nothing is noted either.
+    /// Whether the patience of waiters never ends. If so, nothing is noted.
     pub(super) const ENDLESS: bool = F::PATIENCE_NS == u32::MAX;
     const LEAST: u32 = F::PATIENCE_NS >> UNIT_BITS;
 
-    /// Begins a wait of the caller.
+    /// Resets the patience of `node`, the caller's, when its wait begins.
     pub(super) fn begin<P: Platform>(node: &Waiter<P>) {
         if !Self::ENDLESS {
             node.due.store(0, Relaxed);
@@ -75,17 +76,18 @@ impl<F: Form> Patience<F> {
         }
     }
 
-    /// Whether the waiter was called in this wait.
+    /// Returns whether the waiter was called in this wait.
     pub(super) fn was_called<P: Platform>(node: &Waiter<P>) -> bool {
         !Self::ENDLESS && node.due.load(Relaxed) != 0
     }
 
-    /// Whether the waiter, which runs, has been overtaken for long enough to have the lock kept.
+    /// Returns whether the waiter, which runs, has been overtaken for long enough to have the lock
+    /// kept.
     pub(super) fn may_insist<P: Platform>(node: &Waiter<P>) -> bool {
         Self::was_called(node) && now::<P>().wrapping_sub(node.called.load(Relaxed)) >= Self::LEAST
     }
 
-    /// Whether the waiter was called, and its patience has run out.
+    /// Returns whether the waiter was called, and its patience has run out.
     pub(super) fn is_over<P: Platform>(node: &Waiter<P>) -> bool {
         if Self::ENDLESS {
             return false;
@@ -96,8 +98,8 @@ impl<F: Form> Patience<F> {
         due != 0 && due.wrapping_sub(now::<P>()).wrapping_sub(1) > LONGEST
     }
 
-    /// Whether the caller, which releases a lock and overtakes its head, is to check if the head is
-    /// due: once in [`Form::LOOK`] times.
+    /// Returns whether the caller, which releases a lock and overtakes its head, must check if the
+    /// head is due: once in [`Form::LOOK`] times.
     #[inline]
     pub(super) fn looks<P: Platform>() -> bool {
         let counts = || {
@@ -110,16 +112,17 @@ impl<F: Form> Patience<F> {
         !Self::ENDLESS && counts()
     }
 
-    /// Whether the head of this name, which was called and which the caller overtakes, is due. Then
-    /// the lock is to be kept for it: the head may wait for the caller's CPU. Touches nodes only.
+    /// Returns whether the head of this name, which was called and which the caller overtakes, is
+    /// due. If so, the lock must be kept for the head, which may wait for the caller's CPU. Touches
+    /// only nodes.
     pub(super) fn is_due<P: Platform>(name: u16) -> bool {
         let head = arena::<P>().resolve_index(name.into());
         head.is_some_and(|head| Self::keep_if(Self::is_over(head), head))
     }
 
-    /// The head of this name, if it could have come long ago and the threads that overtake it hold
-    /// the lock for long enough that others would have come in beside them: [`LONG`] for the
-    /// caller, which looks once in [`Form::LOOK`] times. Touches nodes only.
+    /// Returns the head of this name, if it could have come long ago and the threads that overtake
+    /// it hold the lock for long enough that others would have come in beside them: [`LONG`] for
+    /// the caller, which checks once in [`Form::LOOK`] times. Touches only nodes.
     pub(super) fn late<P: Platform>(name: u16) -> Option<&'static Waiter<P>> {
         let now = now::<P>();
         let looked = P::local(|local| {
@@ -131,20 +134,20 @@ impl<F: Form> Patience<F> {
         arena::<P>().resolve_index(name.into()).filter(|head| long && Self::may_insist(head))
     }
 
-    /// Whether the lock is to be kept for a head that is late: the head is due, and to keep the
-    /// lock, which costs others a [`HAND_OVER`], costs at most one part in [`SHARE`] of the time.
+    /// Returns whether the lock must be kept for a late head: the head is due, and the
+    /// [`HAND_OVER`] that this costs the others is at most one part in [`SHARE`] of the time.
     pub(super) fn keeps_for<P: Platform>(head: &Waiter<P>) -> bool {
         let called = now::<P>().wrapping_sub(head.called.load(Relaxed));
         Self::keep_if(called >= SHARE * HAND_OVER && Self::is_over(head), head)
     }
 
-    /// Whether heads have been late recently.
+    /// Returns whether heads have been late recently.
     pub(super) fn heads_are_late<P: Platform>() -> bool {
         if Self::ENDLESS {
             return false;
         }
         let lesson = Lesson::load::<P>();
-        // In this order: usually nothing was learnt, and the clock need not be read.
+        // In this order, because usually nothing was learnt, and then the clock is not read.
         lesson.patience > SHARE * LATE && lesson.left(now::<P>()) > 0
     }
 
@@ -156,7 +159,7 @@ impl<F: Form> Patience<F> {
         }
     }
 
-    /// [Excuses](Self::excuse) the waiter, which another one has passed by; but not if it may be on
+    /// [Excuses](Self::excuse) the waiter, which another waiter has passed by, unless it may be on
     /// its way: it was called less than a backstop ago, and the lock was not `kept` for it, or not
     /// for longer than [`LATE`].
     pub(super) fn excuse_late<P: Platform>(node: &Waiter<P>, kept: bool) {
@@ -169,7 +172,7 @@ impl<F: Form> Patience<F> {
         }
     }
 
-    /// Whether the waiter was [excused](Self::excuse) of late.
+    /// Returns whether the waiter was [excused](Self::excuse) of late.
     pub(super) fn is_excused<P: Platform>(node: &Waiter<P>) -> bool {
         let due = node.due.load(Relaxed);
         !Self::ENDLESS
@@ -201,15 +204,15 @@ impl<F: Form> Patience<F> {
         let due = node.due.load(Relaxed);
         if due != 0 {
             let now = now::<P>();
-            // Below zero if the head was faster than the note of it.
+            // Negative if the head took the lock before the owner had noted the time.
             let late = now.wrapping_sub(due).cast_signed().max(0);
             Lesson::learn::<P>(late.cast_unsigned(), now);
         }
     }
 }
 
-/// The lesson of the process: the patience to use, and when it was learnt. A lesson is valid for as
-/// long as its patience is.
+/// What the process has learnt of late heads: the patience to use, and when it was learnt. A lesson
+/// is valid for as long as its own patience lasts.
 struct Lesson {
     patience: u32,
     learnt: u32,
@@ -221,17 +224,17 @@ impl Lesson {
         Self { patience: (bits >> 32) as u32, learnt: bits as u32 }
     }
 
-    /// The patience to have at `now`.
+    /// Returns the patience to use at `now`.
     fn at(&self, now: u32) -> u32 {
         if self.left(now) == 0 { 0 } else { self.patience }
     }
 
-    /// How long the lesson still holds.
+    /// Returns how long the lesson is still valid.
     fn left(&self, now: u32) -> u32 {
         self.patience.saturating_sub(now.wrapping_sub(self.learnt))
     }
 
-    /// Learns that a head was `late`. A lesson that lasts longer stands.
+    /// Records that a head was `late` by this much. An earlier lesson that lasts longer stays.
     fn learn<P: Platform>(late: u32, now: u32) {
         let patience = late.saturating_mul(SHARE).min(LONGEST);
         if patience > Self::load::<P>().left(now) {
@@ -240,10 +243,10 @@ impl Lesson {
     }
 }
 
-/// The unit of all these times is 1024 ns.
+/// The unit of all times in this file is 1024 ns.
 const UNIT_BITS: u32 = 10;
 
-/// Now, in these units, made odd; wraps around after 73 minutes.
+/// Returns the present time in units of 1024 ns, made odd; wraps around after 73 minutes.
 fn now<P: Platform>() -> u32 {
     (P::now(Clock::Monotonic) >> UNIT_BITS) as u32 | 1
 }
@@ -304,7 +307,7 @@ mod tests {
             let learnt = Lesson::load::<Sim>().patience;
             assert!((SHARE * (LATE - 2)..=SHARE * (LATE + 2)).contains(&learnt), "{learnt}");
 
-            // One that was hardly late changes nothing.
+            // A head that was hardly late changes nothing.
             Standards::keep(node);
             Standards::learn(node, true);
             assert_eq!(Lesson::load::<Sim>().patience, learnt);

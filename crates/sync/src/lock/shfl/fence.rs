@@ -2,9 +2,9 @@
 //! that have named themselves before it began.
 //!
 //! A heavy fence interrupts every CPU that runs the process, so the platform grants only a limited
-//! number of them per second. A head that is refused one sleeps in short naps, which double, until
-//! a fence is over that began after the head named itself: its own, or another head's. Then it
-//! sleeps like any other.
+//! number of them per second. A head that is refused a fence sleeps in short naps, which double,
+//! until a fence has ended that began after the head named itself: its own, or another head's. Then
+//! it sleeps like any other head.
 //!
 //! - FENCE-1: fences are numbered as they begin, by a count (`fences_begun`). A head names itself,
 //!   and then takes the number of the next fence as its mark. The head and the fence both access
@@ -27,13 +27,13 @@ use crate::arena;
 
 /// The first nap of a head without a fence.
 const NAP_NS: u64 = 1_000_000;
-/// How often naps double: up to about a second.
+/// How many times naps double: up to about a second.
 const DOUBLINGS: u32 = 10;
 
-/// A head's knowledge of fences, during one headship.
+/// What a head knows of fences, during one headship.
 pub(super) struct Fence {
     mark: Option<u32>,
-    /// A fence has come since the head named itself.
+    /// Whether a fence has passed after the head named itself.
     passed: bool,
     naps: u32,
 }
@@ -41,14 +41,14 @@ pub(super) struct Fence {
 impl Fence {
     pub(super) const NEW: Self = Self { mark: None, passed: false, naps: 0 };
 
-    /// Whether each owner that is about to release lightly has done so, or will see the name of the
-    /// caller. The caller is the head and has just named itself.
+    /// Returns whether each owner that is about to release lightly has done so, or will see the
+    /// name of the caller. The caller is the head and has just named itself.
     pub(super) fn passes<P: Platform>(&mut self) -> bool {
         self.passed = self.passed || !P::fenced() || self.shared::<P>() || self.own::<P>();
         self.passed
     }
 
-    /// Whether another head's fence has served the caller too.
+    /// Returns whether another head's fence has served the caller too.
     fn shared<P: Platform>(&mut self) -> bool {
         let arena = arena::<P>();
         let mark = *self.mark.get_or_insert_with(|| {
@@ -88,7 +88,7 @@ impl Fence {
     }
 }
 
-/// Whether `this` is later than `that`, of numbers that wrap around.
+/// Returns whether `this` is later than `that`, of numbers that wrap around.
 fn is_above(this: u32, that: u32) -> bool {
     this.wrapping_sub(that).wrapping_sub(1) < 1 << 31
 }

@@ -3,15 +3,17 @@
 
 use antiphon_platform::Budget;
 
-/// Constants of a lock's form, and whether its head may sleep. The defaults are those of
+/// Constants of a lock's form, and whether its head may sleep. The defaults are the values of
 /// [`Standard`].
 pub trait Form: Send + Sync + 'static {
     /// Whether the head of the queue may sleep. In the published form it may not; unlock is then a
     /// plain store.
     const HEAD_SLEEPS: bool = true;
-    /// How many waiters a shuffler gathers at most, and looks at in one go (INV-5).
+    /// The largest number of waiters that a shuffler gathers, and that it looks at in one call
+    /// (INV-5).
     const GROUP: u32 = 1024;
-    /// Least time for which a called head may be overtaken, in nanoseconds; `u32::MAX` is for ever.
+    /// Minimum time for which a called head may be overtaken, in nanoseconds; `u32::MAX` is for
+    /// ever.
     const PATIENCE_NS: u32 = 50_000;
     /// Number of times that a thread overtakes called heads between two looks at the clock.
     const LOOK: u32 = 16;
@@ -26,15 +28,14 @@ pub trait Form: Send + Sync + 'static {
     /// awake when its turn comes. 0: both spin no longer than elsewhere, and the head wakes no
     /// waiter.
     const LINGER: Budget = Budget::ns(100_000);
-    /// How often in a row the lock is handed over within one socket while other sockets wait for
-    /// it.
+    /// How many times in a row the lock is handed over within one socket while other sockets wait.
     const COHORT: u16 = 64;
-    /// Whether an owner that has waited expects others to come while it has the lock, and will hand
-    /// it over though no thread waits yet; elsewhere it does where CPUs are to spare.
+    /// Whether an owner that has waited expects other waiters to come while it has the lock, and
+    /// hands the lock over though no thread waits yet. If false, it does so only where CPUs are to
+    /// spare.
     const EXPECTS: bool = false;
-    /// How long a waiter sleeps at first, in nanoseconds, before it checks whether the lock is free
-    /// and no thread takes it: the head may be stuck in a signal handler, or stopped. 0 is for
-    /// ever.
+    /// Length of a waiter's first sleep, in nanoseconds, before it checks whether the lock is free
+    /// and no thread takes it: the head may be stuck in a signal handler, or stopped. 0: no limit.
     const BACKSTOP_NS: u64 = 50_000_000;
 }
 

@@ -1,9 +1,9 @@
 //! Handing the mutex over: from owner to waiter, without being free in between.
 //!
-//! Where there are CPUs to spare, the waiters are awake, and a lock that is freed for the first
-//! that comes costs more than one that is given to the next waiter: its line goes to the head and
-//! back, and arriving waiters that barge undo the order that the queue has. So an owner that comes
-//! from the queue keeps its place at the front of it, as in an MCS lock, and names it in the lock:
+//! Where CPUs are to spare, the waiters are awake, and releasing the lock for the first thread that
+//! takes it costs more than giving it to the next waiter: the lock's cache line goes to the head
+//! and back, and arriving waiters that barge undo the queue's order. So an owner that comes from
+//! the queue keeps its place at the front of it, as in an MCS lock, and names it in the lock:
 //!
 //! ```text
 //!   head:  PASS | owner's place
@@ -29,35 +29,35 @@
 //! - PASS-1: while `PASS` is set the lock is held and no waiter is the head; only the owner writes
 //!   `head`, and no arriving waiter barges.
 //! - PASS-2: the next waiter has the lock by one exchange of its status, from `WAITING`. A waiter
-//!   that sleeps or has left does not get the lock: it is set aside (`aside.rs`), and the next one
-//!   tried. If there is none, the owner gives its place up and releases, and all is as in
-//!   `mutex.rs`.
+//!   that sleeps or has left does not get the lock: it is set aside (`aside.rs`), and the next
+//!   waiter is tried. If no waiter is awake, the owner gives its place up and releases, and all is
+//!   as in `mutex.rs`.
 //! - PASS-3: after that exchange the last owner touches nothing of the lock (MUTEX-3), nor of the
 //!   waiter: only nodes of its own.
 //! - PASS-4: where a waiter is urgent (`urgent.rs`), the owner puts the most urgent one first and
 //!   releases: the head decides, as elsewhere.
 //!
-//! The owner names its own place and not the next one's: between its `keep` and its `hand_over` the
-//! queue may be sorted, and a waiter may come. Each owner stores the name once, by a plain store
-//! that its thread does not wait for, and the same thread reads it back: the lock's line is on the
-//! way of no hand-over.
+//! The owner names its own place and not the next waiter's, because between `keep` and `hand_over`
+//! the queue may be sorted, and a waiter may join. Each owner stores the name once, by a plain
+//! store that its thread does not wait for, and the same thread reads it back: the lock's cache
+//! line is not on the path of a hand-over.
 //!
 //! A waiter that is handed the lock may have lost its CPU just then, or sit in a signal handler;
-//! all others wait until it is back. That is no different from an owner that loses its CPU right
-//! after it has the lock, and no program can rely on the one and not on the other. It is rare: a
-//! waiter does not spin while another thread wants its CPU (LINGER-3), and a waiter that sleeps
-//! does not get the lock. A signal handler that interrupts a spinning waiter has this effect for as
-//! long as it runs.
+//! all others wait until it is back. An owner that loses its CPU right after it has the lock has
+//! the same effect, so no program can rely on the difference. It is rare: a waiter does not spin
+//! while another thread wants its CPU (LINGER-3), and a waiter that sleeps does not get the lock. A
+//! signal handler that interrupts a spinning waiter has this effect for as long as it runs.
 //!
 //! - PASS-5: a waiter without a place, which can only take a lock that is free, ends the handing
-//!   over within one owner: while there is such a waiter in the process, no owner keeps its place.
+//!   over after at most one more owner: while such a waiter exists in the process, no owner keeps
+//!   its place.
 //! - PASS-6: nor is the lock handed over where sections were long lately (`lately.rs`): waiters
 //!   sleep there, and one that is set aside has its next turn after [`Form::COHORT`] others.
 //!
 //! The lock is not handed over where policies sort the queue, gather waiters by something other
-//! than sockets, wake ahead or lend: these want a head, which has the time to do it. Nor is it
-//! handed over where memory is known to be shared with other processes, whose waiters would write
-//! to `head`.
+//! than sockets, wake ahead or lend: these need a head, which has the time for it. Nor is it handed
+//! over where memory is known to be shared with other processes, whose waiters would write to
+//! `head`.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -105,8 +105,9 @@ impl<P: Platform, Q: Policy, F: Form> Cohorts<P> for ShflMutex<P, Q, F> {
 
 impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// Called by the owner, which stands first in the queue: keeps that place, and will hand the
-    /// lock over. `false`, and nothing done, if it will release the lock instead. `handed`: the
-    /// owner got the lock by a hand-over; then this looks at no line that is written to meanwhile.
+    /// lock over. Returns `false`, and does nothing, if it will release the lock instead. `handed`:
+    /// the owner got the lock by a hand-over; then this reads no cache line that others write
+    /// meanwhile.
     pub(super) fn keep(&self, me: Place<P>, handed: bool, policy: Q) -> bool {
         if !F::HEAD_SLEEPS
             || F::LINGER.ns == 0
@@ -130,7 +131,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         true
     }
 
-    /// Whether the waiters are awake, as far as the caller can see, and have CPUs of their own.
+    /// Returns whether the waiters are awake, as far as the caller can see, and have CPUs of their
+    /// own.
     #[cold]
     fn is_worth_handing(&self, me: Place<P>) -> bool {
         P::cpus() > 2
@@ -142,15 +144,15 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             && !P::is_foreign(core::ptr::from_ref(self).addr())
     }
 
-    /// Whether the last waiter is awake, as far as the caller can see: those before it are set
-    /// aside then.
+    /// Returns whether the last waiter is awake, as far as the caller can see: if so, those before
+    /// it will be set aside.
     fn last_is_up(&self) -> bool {
         let last = self.tail.name().and_then(|id| Place::<P>::at(id.bits()));
         last.is_some_and(|last| !last.sleeps())
     }
 
-    /// Called by the owner, which has kept its place: hands the lock over. `false` if the lock is
-    /// still the caller's, to be released: its place is given up.
+    /// Called by the owner, which has kept its place: hands the lock over. Returns `false` if the
+    /// caller still has the lock and must release it; its place is then given up.
     pub(super) fn hand_over(&self) -> bool {
         let lock = core::ptr::from_ref(self).addr();
         let handed = self.try_hand_over();
@@ -164,7 +166,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         // Relaxed: the owner's own store, or that of an earlier owner that is ordered before us.
         let name = u32::from(self.head.load(Relaxed) & !PASS);
         let Some(me) = Place::<P>::at_index(name) else {
-            // The child of a fork, whose parent had this queue.
+            // This is the child of a fork, and the queue was the parent's.
             self.head.store(0, Relaxed);
             return false;
         };
@@ -182,7 +184,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         let first = self.first_of(me);
         // Relaxed: written before the lock was handed over.
         let times = first.node.passed.load(Relaxed);
-        // Without cohorts as many waiters have their turn in the queue as in a cohort.
+        // Without cohorts, a turn lasts for as many waiters of the queue as a cohort's turn would.
         let is_over = times >= F::COHORT || Words::policy(self).by_socket::<P>();
         let sleeper = if is_over { Self::turn_out(first) } else { None };
         let handed = self.hand_over_in_queue(first, if is_over { 0 } else { times + 1 });
@@ -196,9 +198,9 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         handed
     }
 
-    /// Called by the owner, whose place is `first`: hands the lock to the next in the queue that is
-    /// awake, and sets those before it aside. `times` is how often in a row the lock was handed on
-    /// in this way. `false` if no waiter is awake.
+    /// Called by the owner, whose place is `first`: hands the lock to the next waiter in the queue
+    /// that is awake, and sets the sleepers before it aside. `times` is how many times in a row the
+    /// lock was handed on in this way. Returns `false` if no waiter is awake.
     fn hand_over_in_queue(&self, first: Place<P>, times: u16) -> bool {
         while let Some(next) = first.next() {
             // Relaxed: the exchange of the status publishes it.

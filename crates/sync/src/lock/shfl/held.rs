@@ -1,4 +1,4 @@
-//! How long threads have held locks that measure it ([`ShflOwned`](super::ShflOwned)).
+//! Hold times of threads, for locks that measure them ([`ShflOwned`](super::ShflOwned)).
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -9,8 +9,8 @@ const UNIT_BITS: u32 = 10;
 /// The time that a thread has held counts half after this many units: 17 ms.
 const HALF_LIFE: u32 = 1 << 14;
 
-/// How long the calling thread has held locks that measure it, counting half for each half-life
-/// that has gone by; in units of 1024 ns.
+/// Returns how long the calling thread has held locks that measure it, halved for each half-life
+/// that has passed; in units of 1024 ns.
 pub(crate) fn held<P: Platform>() -> u32 {
     P::local(|local| {
         let now = now::<P>();
@@ -24,7 +24,7 @@ pub(crate) fn held<P: Platform>() -> u32 {
     })
 }
 
-/// Now, in units of 1024 ns; wraps around after 73 minutes.
+/// Returns the present time in units of 1024 ns; wraps around after 73 minutes.
 pub(super) fn now<P: Platform>() -> u32 {
     (P::now(Clock::Monotonic) >> UNIT_BITS) as u32
 }

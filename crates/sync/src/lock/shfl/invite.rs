@@ -1,4 +1,4 @@
-//! The mutex into whose queue waiters of a condition variable are [moved](super::moved).
+//! The mutex's part in [moving](super::moved) waiters of a condition variable into its queue.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -17,8 +17,8 @@ use super::words::Words;
 use crate::policy::Policy;
 
 impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
-    /// Prepares the caller's node to be moved into this queue. Does nothing if the caller may have
-    /// to leave the node there, as its backstop may ask, and has left too many behind already.
+    /// Prepares the caller's node to be moved into this queue. Does nothing if the backstop may
+    /// make the caller leave the node there, and the caller has already left too many nodes behind.
     pub(crate) fn invite(&self, bits: u32) {
         if F::BACKSTOP_NS != 0 && !abandoned::thread_may_leave_one::<P>() {
             return;
@@ -27,7 +27,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         place.note(Words::policy(self));
         Patience::<F>::begin(place.node);
         let tail = core::ptr::from_ref(&self.tail).expose_provenance();
-        // Relaxed, as the others: published by the lock of the list.
+        // Relaxed, all three: published by the lock of the list.
         place.node.batch.store(0, Relaxed);
         place.node.wants.store(0, Relaxed);
         place.node.queue.store(tail as u64, Relaxed);
@@ -44,7 +44,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             self.wait_in_queue(me, &Stands::First, None, Contended::untold(self))
         });
         if wait != Wait::Acquired {
-            // The child of a fork that came in between: there is no queue, and no waiter in it.
+            // This is the child of a fork that came in between: the queue has no waiters.
             self.lock();
         }
     }

@@ -1,21 +1,21 @@
-//! Whether a wait for a lock is worth a long spin, by what the thread has met there lately.
+//! Decides whether a wait for a lock is worth a long spin, by the thread's recent waits for it.
 //!
 //! Each thread counts in four words, chosen by the lock's address, so that a lock with long
-//! sections says nothing of most others:
+//! sections does not affect most other locks:
 //!
-//! | what the thread met | count |
+//! | what the thread saw | count |
 //! |---|---|
 //! | [`Spun::Soon`]: a spin or section that ended within [`STILL_NS`] | 0; 1 if it was `LONG` |
-//! | [`Spun::InVain`]: a spin for which nothing came, a longer section | one more, to [`LONG`] |
+//! | [`Spun::InVain`]: a spin without success, or a longer section | one more, up to [`LONG`] |
 //! | [`Spun::Late`]: a spin that ended later, or was cut short | the same |
 //!
 //! At [`LONG`], sections are long, or their owners sleep, and the thread sleeps at once (LINGER-5).
-//! One wait in [`TRIED`] spins all the same, so that it learns of shorter sections.
+//! One wait in [`TRIED`] spins nevertheless, to learn of shorter sections.
 //!
 //! Where the lock is handed over, a waiter cannot tell long sections from a long queue. So an owner
-//! measures its own section, one in [`TRIED`]: whether it does is decided while it waits, and the
-//! time is taken after it has handed the lock on, so that neither is on the way of the lock. A
-//! section whose owner may have lost its CPU says nothing.
+//! measures one of its sections in [`TRIED`]. It decides this while it waits, and takes the time
+//! after it has handed the lock on, so that neither delays the lock. A section whose owner may have
+//! lost its CPU is not counted.
 //!
 //! The count is a guess, like the note in `comer.rs`: it decides how much CPU time a wait takes,
 //! and nothing else.
@@ -26,26 +26,26 @@ use antiphon_platform::{Atomic, Clock, Platform};
 
 use super::comer;
 
-/// A queue that has not moved for this long stands still. A sleep and a wake take less CPU time
-/// than a spin that is longer.
+/// A queue that has not moved for this long stands still. A longer spin takes more CPU time than a
+/// sleep and a wake.
 pub(super) const STILL_NS: u32 = 20_000;
-/// How many spins in vain in a row say that sections are long.
+/// How many unsuccessful spins in a row show that sections are long.
 const LONG: u32 = 2;
-/// One wait in this many spins all the same, at random.
+/// One wait in this many, chosen at random, spins nevertheless.
 const TRIED: u32 = 16;
 
-/// How a spin has ended, or a section.
+/// How a spin or a section has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spun {
-    /// Within [`STILL_NS`].
+    /// It ended within [`STILL_NS`].
     Soon,
-    /// Later, or it was cut short.
+    /// It ended later, or was cut short.
     Late,
-    /// Nothing came, or the section was longer than [`STILL_NS`].
+    /// The spin had no success, or the section was longer than [`STILL_NS`].
     InVain,
 }
 
-/// The caller's memory of a lock.
+/// What the calling thread remembers of a lock.
 #[derive(Clone, Copy)]
 pub(super) struct Lately {
     at: usize,
@@ -54,7 +54,7 @@ pub(super) struct Lately {
 }
 
 impl Lately {
-    /// The caller's memory of this lock.
+    /// Returns what the calling thread remembers of this lock.
     pub(super) fn of<P: Platform, L>(lock: &L) -> Self {
         Self::at::<P>(core::ptr::from_ref(lock).addr())
     }
@@ -65,23 +65,24 @@ impl Lately {
         Self { at, count, tries: count >= LONG && P::random().is_multiple_of(TRIED) }
     }
 
-    /// Whether sections were long lately.
+    /// Returns whether sections were long lately.
     pub(super) fn is_long(self) -> bool {
         self.count >= LONG
     }
 
-    /// Whether the next long spin is likely to be in vain, and is not one of those that are tried.
+    /// Returns whether the next long spin is likely to be unsuccessful, and is not one of the spins
+    /// that are tried nevertheless.
     pub(super) fn is_vain(self) -> bool {
         self.is_long() && !self.tries
     }
 
-    /// Whether the caller, to which the lock may be handed, is to measure its section then: one in
-    /// [`TRIED`], and each one that has reason to.
+    /// Returns whether the caller, to which the lock may be handed, must then measure its section:
+    /// one in [`TRIED`], and each section after one that was long.
     pub(super) fn is_to_measure<P: Platform>(self) -> bool {
         self.count != 0 || P::random().is_multiple_of(TRIED)
     }
 
-    /// Called by an owner to which the lock was handed, and which measures its section.
+    /// Starts the measurement of a section. Called by an owner to which the lock was handed.
     #[cold]
     pub(super) fn begin_section<P: Platform, L>(lock: &L) {
         P::local(|local| {
@@ -112,7 +113,7 @@ impl Lately {
         }
     }
 
-    /// Notes how a spin has ended, or a section.
+    /// Notes how a spin or a section has ended.
     pub(super) fn note<P: Platform>(&mut self, spun: Spun) {
         let count = match spun {
             Spun::Soon => u32::from(self.is_long()),

@@ -1,8 +1,8 @@
 //! ShflLock: a test-and-set word that any thread may take, and a queue of waiters that a waiter
 //! sorts.
 //!
-//! Source: `000_…`, "SHFLLOCKS: Family of lock algorithms". `README.md` in this folder has the
-//! protocol, its invariants, and where we depart from the published code and why.
+//! Source: `000_…`, "SHFLLOCKS: Family of lock algorithms". `README.md` in this folder describes
+//! the protocol, its invariants, and how and why it departs from the published code.
 
 mod abandoned;
 mod aside;

@@ -35,27 +35,27 @@ use crate::arena;
 /// of the tail, which is even.
 const REARGUARD: u64 = 1;
 
-/// A waiter that was moved: it has to acquire the mutex by
+/// A waiter that was moved: it must acquire the mutex by
 /// [`ShflMutex::lock_moved`](super::ShflMutex::lock_moved).
 #[must_use]
 pub struct Moved(pub(super) WaiterId);
 
-/// The answer to a waiter that looks at its own node.
+/// What a waiter finds when it looks at its own node.
 pub(crate) enum Look {
-    /// On the list, as far as the waiter can see, and no thread will move it without its knowledge:
-    /// a mover sees from now on that it looks.
+    /// The waiter is on the list, as far as it can see. From now on a mover sees that the waiter
+    /// looks, so no thread moves it without its knowledge.
     Listed,
     Notified,
     Moved(Moved),
 }
 
-/// Whether a notification of either kind has come; orders nothing.
+/// Returns whether a notification of either kind has come; orders nothing.
 pub(crate) fn is_notified<P: Platform>(node: &Waiter<P>) -> bool {
     let status = status::Status::from_bits(node.status.load(Relaxed));
     status.notified() || status.waiting()
 }
 
-/// Whether the caller was notified or moved; `node` is the caller's.
+/// Returns whether the caller was notified or moved; `node` is the caller's.
 pub(crate) fn look<P: Platform>(id: WaiterId, node: &Waiter<P>) -> Look {
     let mut seen = status::load(node);
     if !seen.notified() && !seen.waiting() {
@@ -68,17 +68,18 @@ pub(crate) fn look<P: Platform>(id: WaiterId, node: &Waiter<P>) -> Look {
     }
 }
 
-/// Waiters that are to be moved together.
+/// Waiters that will be moved together.
 pub(crate) struct Chain<P: Platform> {
     ends: Option<(Place<P>, Place<P>)>,
-    /// As [`Waiter::queue`] of each.
+    /// The value of [`Waiter::queue`] in each node.
     queue: u64,
 }
 
 impl<P: Platform> Chain<P> {
     pub(crate) const NEW: Self = Self { ends: None, queue: 0 };
 
-    /// Takes in a waiter if it has named a queue, and the same queue as those before it.
+    /// Adds a waiter if it has named a queue, the same one as the waiters before it. Returns
+    /// whether it was added.
     pub(crate) fn push(&mut self, bits: u32) -> bool {
         let Some(place) = Place::<P>::at(bits) else { return false };
         // Relaxed throughout: the list's lock orders us after the waiter; publishing comes later.
@@ -97,8 +98,8 @@ impl<P: Platform> Chain<P> {
         true
     }
 
-    /// Moves them into the queue, and wakes the first and the last. Returns how many of the moved
-    /// waiters had not begun to look: all that they do from now on is to acquire the mutex.
+    /// Moves the waiters into the queue, and wakes the first and the last. Returns how many of them
+    /// had not begun to look: those only acquire the mutex from now on.
     ///
     /// # Safety
     ///
@@ -108,11 +109,11 @@ impl<P: Platform> Chain<P> {
         let references = [first, last].map(|place| arena::<P>().reference(place.id.index()));
         last.node.queue.store(self.queue | REARGUARD, Relaxed);
         let tail = core::ptr::with_exposed_provenance::<TailId<P>>(self.queue as usize);
-        // SAFETY: the waiters have exposed it, and are on their way to lock the mutex: it is there
-        // until one of them is notified below that it was moved (MOVE-1).
+        // SAFETY: the waiters have exposed the address, and will lock the mutex: it exists until
+        // one of them is notified below that it was moved (MOVE-1).
         let previous = unsafe { (*tail).join(last.id) };
         let mut unaware = 0;
-        // Before the link: behind it the order is the shuffler's.
+        // Before the link, because afterwards a shuffler may change the order.
         let mut at = first;
         while at != last {
             let Some(next) = at.next() else { break };
@@ -132,15 +133,15 @@ impl<P: Platform> Chain<P> {
     }
 }
 
-/// Whether the waiter is the last of those that were moved together.
+/// Returns whether the waiter is the last of those that were moved together.
 pub(super) fn is_rearguard<P: Platform>(node: &Waiter<P>) -> bool {
     // Relaxed: written before the waiter was in the queue, and published with it.
     node.queue.load(Relaxed) & REARGUARD != 0
 }
 
 /// Called by a waiter that has overtaken the head: if it is a rearguard, wakes the waiters that it
-/// has guarded, and all others that sleep on in that queue (MOVE-2). Searches all nodes that there
-/// are: it happens at most once per broadcast, after a backstop.
+/// has guarded, and all others that sleep on in that queue (MOVE-2). Searches all nodes, at most
+/// once per broadcast, and only after a backstop.
 pub(super) fn relieve<P: Platform>(node: &Waiter<P>) {
     if !is_rearguard(node) {
         return;

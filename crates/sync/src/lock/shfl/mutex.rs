@@ -19,8 +19,8 @@
 //! ```
 //!
 //! `FAIR` is set for a head that was overtaken for too long: the lock then goes from owner to head,
-//! and arriving waiters can't barge. `README.md` beside this file has the whole protocol and the
-//! reasons.
+//! and arriving waiters can't barge. `README.md` beside this file describes the whole protocol and
+//! the reasons.
 //!
 //! - MUTEX-1: `WAKE` is set only while `LOCKED` is set; the thread that clears `WAKE` wakes the
 //!   waiter that `head` names after that.
@@ -56,7 +56,7 @@ const NAME_BITS: u32 = 15;
 
 /// A NUMA-aware blocking mutex, 8 bytes.
 ///
-/// The type `Q` says the policy. The default, [`Chosen`], can be changed at any time
+/// The type `Q` determines the policy. The default, [`Chosen`], can be changed at any time
 /// ([`set_policy`](Self::set_policy)).
 #[repr(C, align(8))]
 pub struct ShflMutex<P: Platform, Q: Policy = Chosen, F: Form = Standard> {
@@ -86,7 +86,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     }
 
     /// The part of [`lock`](Self::lock) without contention: acquires the lock if it is free and no
-    /// waiter has asked for fairness. For callers that want to know when they would have waited.
+    /// waiter has asked for fairness. For callers that need to know whether they would have to
+    /// wait.
     #[inline]
     pub fn lock_uncontended(&self) -> bool {
         comer::may_try::<P, _>(self, &self.locked) && self.take()
@@ -117,20 +118,20 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     }
 
     /// Acquires the lock as [`lock`](Self::lock) does, for a caller that has just found it taken:
-    /// it waits, and does not try once more before. Like any waiter, the caller then hands the lock
-    /// over where owners do.
+    /// it waits without another try. Like any waiter, the caller then hands the lock over where
+    /// owners do.
     pub fn lock_taken(&self) {
         self.lock_contended(None);
     }
 
-    /// The name of the last place in the queue, whatever process wrote it: the place of the last
-    /// waiter, or of an owner that hands the lock over and has no waiter behind it. `None` if the
-    /// queue is empty. May be stale at once.
+    /// Returns the name of the last place in the queue, whichever process wrote it: the place of
+    /// the last waiter, or of an owner that hands the lock over and has no waiter behind it.
+    /// Returns `None` if the queue is empty. May be stale at once.
     pub fn last_waiter(&self) -> Option<WaiterId> {
         self.tail.name()
     }
 
-    /// Whether the lock is held; may be stale at once.
+    /// Returns whether the lock is held; may be stale at once.
     pub fn is_locked(&self) -> bool {
         self.locked.load(Relaxed) & LOCKED != 0
     }
@@ -152,15 +153,15 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
                 return;
             }
         }
-        // SAFETY: as above.
+        // SAFETY: we own the lock, as the caller promises.
         if !unsafe { self.unlock_uncontended() } {
             self.unlock_contended();
         }
     }
 
     /// The part of [`unlock`](Self::unlock) without contention, by exchange: releases the lock if
-    /// no waiter has to be woken, and the caller does not have to check whether a called head is
-    /// due. Returns whether it released. For callers that know that the light form is not in use.
+    /// no waiter must be woken, and the caller does not have to check whether a called head is due.
+    /// Returns whether it released. For callers that know that the light form is not in use.
     ///
     /// # Safety
     ///
@@ -183,7 +184,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// The caller is the only thread of its process, and the lock is in no other process's memory.
     #[inline]
     pub unsafe fn lock_alone(&self) -> bool {
-        // Relaxed: there is no thread to order with; a thread that is created later comes after.
+        // Relaxed: there is no thread to order with; the creation of a later thread orders it.
         let free = self.locked.load(Relaxed) == 0;
         if free {
             self.locked.store(LOCKED, Relaxed);
@@ -227,13 +228,13 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         self.unlock_and_wake();
     }
 
-    /// Whether the release keeps the lock for the head, because the head insists or is due.
+    /// Returns whether the release keeps the lock for the head, because the head insists or is due.
     fn keeps(&self, seen: u8) -> bool {
         if Patience::<F>::ENDLESS {
             return false;
         }
-        // Relaxed: a name that is not the newest misjudges the time, no more. Without a name there
-        // is no head left to keep the lock for.
+        // Relaxed: an outdated name only misjudges the time. Without a name no head is left to keep
+        // the lock for.
         let head = u32::from(self.head.load(Relaxed));
         let Some(head) = arena::<P>().resolve_index(head) else { return false };
         Patience::<F>::keep_if(seen & FAIR != 0 || Patience::<F>::is_over(head), head)
@@ -279,7 +280,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
                 && P::cpus() > 2
                 && let Some(head) = arena.resolve_index(named)
             {
-                // The lock may be gone: its address is a name.
+                // The lock's memory may be gone: only its address is used, as a name.
                 let count = wake::count_together::<P>(core::ptr::from_ref(self).addr());
                 wake::wake_next(head, count);
             }
@@ -299,8 +300,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         }
     }
 
-    /// Whether the owner will hand the lock to a waiter, if one waits, instead of releasing it
-    /// first; may be stale at once.
+    /// Returns whether the owner will hand the lock to a waiter, if one waits, instead of releasing
+    /// it first; may be stale at once.
     pub fn hands_over(&self) -> bool {
         self.handing().is_some()
     }
@@ -315,15 +316,15 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
 impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// Sorts waiters by `policy` from now on; never blocks. The lock may be held, and waiters may
     /// be in its queue: they keep what they noted when they came, and later heads put them in the
-    /// new order with all others. If the type alone says the policy, this changes nothing.
+    /// new order with all others. If the type alone determines the policy, this changes nothing.
     pub fn set_policy(&self, policy: Q) {
         // Relaxed: it decides about order only, and may be seen at any time.
         self.policy.store(policy.byte(), Relaxed);
     }
 
-    /// The policy that waiters are sorted by; may be stale at once.
+    /// Returns the policy that waiters are sorted by; may be stale at once.
     pub fn policy(&self) -> Q {
-        // Relaxed: as above.
+        // Relaxed: the policy decides about order only.
         Q::of(|| self.policy.load(Relaxed))
     }
 }

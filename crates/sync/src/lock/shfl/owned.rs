@@ -1,25 +1,25 @@
-//! The ShflLock mutex that knows its owner: 16 bytes. For policies that need to know it.
+//! The ShflLock mutex that records its owner, for policies that need it: 16 bytes.
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
 //! | 0–7 | `mutex` | [`ShflMutex`] |
-//! | 8–11 | `owner` | the thread that owns the lock, and `LENT`; 0 is none, or not noted yet |
-//! | 12–15 | `since` | since when, if holds are measured; in units of 1024 ns |
+//! | 8–11 | `owner` | the thread that owns the lock, and `LENT`; 0: no owner, or not noted yet |
+//! | 12–15 | `since` | start of the hold, if holds are measured; in units of 1024 ns |
 //!
-//! Lending (`000_…`, "Priority inheritance or boosting"): a waiter, as it begins to wait and each
-//! time that it goes to sleep as the head, lends its rank to the owner, which runs no later than
-//! the waiter would. It does so in an order that leaves nothing lent for good:
+//! Lending (`000_…`, "Priority inheritance or boosting"): a waiter lends its rank to the owner when
+//! it begins to wait and each time that it goes to sleep as the head, so that the owner runs no
+//! later than the waiter would. The order of the steps leaves no loan behind for good:
 //!
 //! 1. the waiter lends ([`Urgency::lend`](antiphon_platform::Urgency::lend));
 //! 2. it sets `LENT`, by an exchange that finds the same owner; if that owner has gone, the waiter
 //!    takes back what it lent.
 //!
-//! The owner takes its name away by an exchange before it releases. If that shows `LENT`, it gives
-//! back. So each loan is given back once: by the owner that saw the flag, or by the waiter whose
-//! exchange has failed.
+//! The owner removes its name by an exchange before it releases. If the exchange shows `LENT`, the
+//! owner gives the loan back. So each loan is given back once: by the owner that saw the flag, or
+//! by the waiter whose exchange has failed.
 //!
-//! `LENT` is released and acquired, so that a loan is there for the thread that gives it back. All
-//! else is relaxed: it decides when a thread runs, and orders nothing.
+//! `LENT` is stored with release and read with acquire, so that the thread that gives a loan back
+//! sees it. All other accesses are relaxed: they decide when a thread runs, and order nothing.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -37,12 +37,12 @@ use super::turn::{Ask, Wait};
 use super::words::Words;
 use crate::policy::{Chosen, Policy};
 
-/// The owner has something to give back.
+/// The owner has a loan to give back.
 const LENT: u32 = 1 << 31;
 
 /// [`ShflMutex`], with an owner: 16 bytes. For policies that lend the owner something
 /// ([`Boost`](crate::policy::Boost)) or measure it ([`Scl`](crate::policy::Scl)); with others it
-/// does what the mutex does, for one exchange more.
+/// does what the mutex does, at the cost of one more exchange.
 #[repr(C, align(8))]
 pub struct ShflOwned<P: Platform, Q: Policy = Chosen, F: Form = Standard> {
     mutex: ShflMutex<P, Q, F>,
@@ -104,7 +104,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflOwned<P, Q, F> {
         }
     }
 
-    /// The thread that owns the lock, if that is known; may be stale at once.
+    /// Returns the thread that owns the lock, if it is known; may be stale at once.
     pub fn owner(&self) -> Option<ThreadId> {
         match self.owner.load(Relaxed) & !LENT {
             0 => None,
@@ -112,7 +112,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflOwned<P, Q, F> {
         }
     }
 
-    /// Whether the lock is held; may be stale at once.
+    /// Returns whether the lock is held; may be stale at once.
     pub fn is_locked(&self) -> bool {
         self.mutex.is_locked()
     }
@@ -122,12 +122,12 @@ impl<P: Platform, Q: Policy, F: Form> ShflOwned<P, Q, F> {
         self.mutex.set_policy(policy);
     }
 
-    /// The policy that waiters are sorted by; may be stale at once.
+    /// Returns the policy that waiters are sorted by; may be stale at once.
     pub fn policy(&self) -> Q {
         self.mutex.policy()
     }
 
-    /// Notes that the caller has the lock.
+    /// Records the caller as the owner.
     #[inline]
     fn own(&self) {
         self.owner.store(P::thread().0, Relaxed);
@@ -158,7 +158,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflOwned<P, Q, F> {
     }
 }
 
-/// Waiting is the mutex's, except for the loans.
+/// Implements waiting by the mutex's methods, except for the loans.
 macro_rules! of_the_mutex {
     ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)+) => {
         $(fn $name(&self, $($argument: $type),*) -> $result {
@@ -192,7 +192,7 @@ impl<P: Platform, Q: Policy, F: Form> Words<P, Q, F> for ShflOwned<P, Q, F> {
     }
 
     fn ask_for_wake(&self, me: Place<P>, fence: &mut Fence) -> Ask {
-        // The loan goes to the present owner, which may not be the one when we came.
+        // The loan goes to the present owner, which may not be the owner of when we came.
         self.lend(me.node);
         self.mutex.ask_for_wake(me, fence)
     }

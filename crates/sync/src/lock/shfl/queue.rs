@@ -32,7 +32,7 @@ use crate::arena;
 use crate::policy::{Policy, Waiting};
 
 /// `next` of a node whose waiter has left the queue ahead of an arriving waiter that has not linked
-/// itself. It is no name, because no epoch is 0.
+/// itself. It is not a name, because no epoch is 0.
 const CLOSED: u32 = 1;
 
 /// A node and its name.
@@ -59,25 +59,25 @@ impl<P: Platform> PartialEq for Place<P> {
 
 /// Where a lock keeps the last waiter: a word of 16 or of 32 bits.
 pub(super) trait Tail<P: Platform>: Sync {
-    /// Puts `id` last. `None` if the queue was empty, or if the previous tail is not of this
-    /// process: a parent's queue after a fork.
+    /// Puts `id` last. Returns `None` if the queue was empty, or if the previous tail is not of
+    /// this process: a parent's queue after a fork.
     fn join(&self, id: WaiterId) -> Option<Place<P>>;
     /// Empties the queue if `id` is last.
     fn clear(&self, id: WaiterId) -> bool;
-    /// Whether `id` is last, as far as the caller can see.
+    /// Returns whether `id` is last, as far as the caller can see.
     fn is(&self, id: WaiterId) -> bool;
 }
 
 impl<P: Platform> Place<P> {
-    /// The place that these bits name, in this process; `None` for 0 and for names of other
+    /// Returns the place that these bits name in this process; `None` for 0 and for names of other
     /// processes.
     pub(super) fn at(bits: u32) -> Option<Self> {
         let id = WaiterId::from_bits(bits)?;
         Some(Self::of(id, arena::<P>().resolve(id)?))
     }
 
-    /// The place of the node with this index, as this process names it; `None` for 0 and for a node
-    /// that was never used.
+    /// Returns the place of the node with this index, as this process names it; `None` for 0 and
+    /// for a node that was never used.
     pub(super) fn at_index(index: u32) -> Option<Self> {
         let node = arena::<P>().resolve_index(index)?;
         Some(Self::of(WaiterId::new(P::epoch(), index), node))
@@ -88,11 +88,11 @@ impl<P: Platform> Place<P> {
         Self { id, node, generation: node.generation.load(Relaxed) }
     }
 
-    /// A node for a wait of the caller. `None`: all are in use.
+    /// Takes a node for a wait of the caller. Returns `None` if all nodes are in use.
     pub(super) fn take<Q: Policy>(policy: Q) -> Option<Self> {
         let id = arena::<P>().take()?;
         let place = Self::of(id, arena::<P>().resolve(id)?);
-        // Even: a fork in a signal handler has just wiped it.
+        // An even generation: a fork in a signal handler has just wiped the node.
         if place.generation.is_multiple_of(2) {
             return None;
         }
@@ -108,7 +108,7 @@ impl<P: Platform> Place<P> {
         Some(place)
     }
 
-    /// Notes what the policy will sort the caller by. The place is the caller's.
+    /// Notes what the policy will sort the caller by. `self` is the caller's place.
     pub(super) fn note<Q: Policy>(self, policy: Q) {
         if policy.notes::<P>() {
             self.node.passed.store(0, Relaxed);
@@ -116,7 +116,7 @@ impl<P: Platform> Place<P> {
         }
     }
 
-    /// Gives the node back, unless it is lost: then it belongs to no waiter.
+    /// Gives the node back, unless it is lost: a lost node belongs to no waiter.
     pub(super) fn give(self) {
         if self.is_lost() {
             return;
@@ -133,7 +133,7 @@ impl<P: Platform> Place<P> {
     }
 
     /// Joins the queue, as its head if it was empty or its last waiter has just left it. Returns
-    /// the place before it, if the caller is not the head. That place may be another wait's at
+    /// the place before it, if the caller is not the head. That place may belong to another wait at
     /// once.
     pub(super) fn join(self, tail: &impl Tail<P>) -> Option<Self> {
         let previous = tail.join(self.id);
@@ -145,8 +145,9 @@ impl<P: Platform> Place<P> {
         }
     }
 
-    /// Links the place, which is in the queue by the tail, behind the waiter that was last before.
-    /// `false` if there was none, or if it has just left: the place is the head's.
+    /// Links the place, which is already the queue's tail, behind `previous`, the last waiter
+    /// before it. Returns `false` if there was no such waiter, or it has just left: then this place
+    /// is the head's.
     pub(super) fn link(self, previous: Option<Self>) -> bool {
         let Some(previous) = previous else { return false };
         // Release: publishes our node to the head, which acquires it in `next`. Acquire: what the
@@ -158,15 +159,15 @@ impl<P: Platform> Place<P> {
         link.is_ok()
     }
 
-    /// The place behind this one, if it is known already.
+    /// Returns the place behind this one, if it is linked already.
     pub(super) fn next(self) -> Option<Self> {
-        // Acquire: pairs with the release in `link`. A link of a shuffler is known already: the
-        // role or the headship has come from it.
+        // Acquire: pairs with the release in `link`. A shuffler's link is visible already, because
+        // the role or the headship has come from the shuffler.
         Self::at(self.node.next.load(Acquire))
     }
 
-    /// Ends the caller's place at the head of the queue: returns the place behind it, if there is
-    /// one. The node is given back, or left to an arriving waiter, which gives it back.
+    /// Ends the caller's place at the head of the queue, and returns the place behind it, if any.
+    /// The node is given back, or left to an arriving waiter, which gives it back.
     pub(super) fn leave(self, tail: &impl Tail<P>) -> Option<Self> {
         if let Some(next) = self.next() {
             self.give();
@@ -187,13 +188,13 @@ impl<P: Platform> Place<P> {
         }
     }
 
-    /// Whether the place's waiter sleeps, and is not the head; may be stale at once.
+    /// Returns whether the place's waiter sleeps, and is not the head; may be stale at once.
     pub(super) fn sleeps(self) -> bool {
         status::load(self.node).parked()
     }
 
-    /// Whether the node was taken from its waiter: by a `fork` in a signal handler that interrupted
-    /// the wait, which wipes it in the child.
+    /// Returns whether the node was taken from its waiter: by a `fork` in a signal handler that
+    /// interrupted the wait, which wipes it in the child.
     pub(super) fn is_lost(self) -> bool {
         self.node.generation.load(Relaxed) != self.generation
     }
@@ -233,7 +234,7 @@ impl<P: Platform> TailId<P> {
         self.0.compare_exchange(id.bits(), before.bits(), Release, Relaxed).is_ok()
     }
 
-    /// The name of the last waiter.
+    /// Returns the name of the last waiter.
     pub(super) fn name(&self) -> Option<WaiterId> {
         WaiterId::from_bits(self.0.load(Relaxed))
     }
@@ -246,12 +247,12 @@ pub(super) struct TailIndex<P: Platform>(P::U16);
 impl<P: Platform> TailIndex<P> {
     pub(super) const NEW: Self = Self(P::U16::ZERO);
 
-    /// Whether `id` fits.
+    /// Returns whether `id` fits.
     pub(super) fn fits(id: WaiterId) -> bool {
         id.index() <= u32::from(u16::MAX)
     }
 
-    /// Whether no thread waits.
+    /// Returns whether no thread waits.
     pub(super) fn is_empty(&self) -> bool {
         self.0.load(Relaxed) == 0
     }
@@ -263,13 +264,13 @@ impl<P: Platform> TailIndex<P> {
 
 impl<P: Platform> Tail<P> for TailIndex<P> {
     fn join(&self, id: WaiterId) -> Option<Place<P>> {
-        // Orderings as those of `TailId`.
+        // Orderings as in `join` of `TailId`.
         let index = u32::from(self.0.swap(Self::bits(id), AcqRel));
         Place::at_index(index)
     }
 
     fn clear(&self, id: WaiterId) -> bool {
-        // Relaxed: the spinlock keeps nothing that a later head has to see; its lock byte does.
+        // Relaxed: the spinlock keeps nothing that a later head must see; its lock byte does.
         self.0.compare_exchange(Self::bits(id), 0, Relaxed, Relaxed).is_ok()
     }
 

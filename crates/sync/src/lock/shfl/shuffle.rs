@@ -7,10 +7,11 @@
 //! - INV-3: the shuffler may pass the role to any of its successors.
 //! - INV-4: after passing the role, the waiter only spins.
 //!
-//! And two of ours:
+//! Two more are this project's:
 //!
 //! - INV-5: a group grows to at most [`Form::GROUP`](super::Form::GROUP) waiters, or to the number
-//!   that the policy says; then the next head starts anew, so that no waiter is overtaken for ever.
+//!   that the policy says; then the next head starts again, so that no waiter is overtaken for
+//!   ever.
 //! - INV-6: shuffling stops as soon as its waiter has something else to do.
 //!
 //! Why INV-1 holds: the role comes into being at a head whose `batch` is 0, that is, a head that no
@@ -18,8 +19,8 @@
 //! are of the group, with `batch` above 0. So no head with a `batch` of 0 appears before the role
 //! has come to the head itself (and goes with it) or was lost with an abandoned node.
 //!
-//! This file gathers a group. Policies that put waiters in order keep the role at the head:
-//! `sort.rs`.
+//! This file gathers a group. For policies that put waiters in order, the role stays at the head:
+//! see `sort.rs`.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -63,7 +64,8 @@ pub(super) fn shuffle<P: Platform, Q: Policy>(
         }
         // QUEUE-2: the tail is left alone, and so is a node whose successor is not linked yet.
         let Some(candidate) = seen.next().filter(|place| !tail.is(place.id)) else { break };
-        // A rearguard stays behind its own (MOVE-2), wherever it would fit.
+        // A rearguard stays behind the waiters that it guards (MOVE-2), even if it would fit
+        // elsewhere.
         let stays = seen != last && moved::is_rearguard(candidate.node);
         if !stays && policy.groups(Waiting::of(me.node), Waiting::of(candidate.node)) {
             if seen == last {
@@ -91,8 +93,8 @@ pub(super) fn shuffle<P: Platform, Q: Policy>(
     false
 }
 
-/// Moves `candidate`, right behind `seen`, to right behind `last`. `false` if it has no successor
-/// yet.
+/// Moves `candidate` from right behind `seen` to right behind `last`. Returns `false` if it has no
+/// successor yet.
 fn move_up<P: Platform>(last: Place<P>, seen: Place<P>, candidate: Place<P>) -> bool {
     // Acquire: the node that we link to `seen` must be whole for every thread that follows the
     // link.

@@ -2,10 +2,10 @@
 //! sorts.
 //!
 //! In shuffling (`shuffle.rs`) the shuffler gathers a group, and passes the role on to the last of
-//! the group. A sorted queue has no such place to go on from: an arriving waiter may belong
-//! anywhere. So the role stays where it is, as a rule at the head, and vanishes with it. The next
-//! head has the role anew, because its `batch` is 0, and is told how far the queue was sorted
-//! (`resume`): each waiter is looked at once, and no head begins at the beginning.
+//! the group. A sorted queue has no such place to continue from: an arriving waiter may belong
+//! anywhere. So the role stays where it is, as a rule at the head, and ends with that headship. The
+//! next head has a new role, because its `batch` is 0, and is told how far the queue was sorted
+//! (`resume`): each waiter is looked at once, and no head starts from the beginning.
 //!
 //! ```text
 //!   HEAD ──► sorted ──► … ──► sorted ──► candidate ──► … ──► last
@@ -13,12 +13,12 @@
 //!               └──── inserted ──────────────┘
 //! ```
 //!
-//! INV-1 to INV-4 hold as they are. If the policy changes while a waiter further back has the role,
-//! that waiter has it until it is the head; all waiters before it are of a group, so none of them
-//! makes another role. INV-6 holds too. In place of INV-5:
+//! INV-1 to INV-4 hold unchanged. If the policy changes while a waiter further back has the role,
+//! that waiter keeps it until it is the head; all waiters before it are of a group, so none of them
+//! creates another role. INV-6 holds too. In place of INV-5:
 //!
 //! - INV-7: no waiter is overtaken by sorting more than `bypass` times in a wait. Each waiter's
-//!   node counts how often (`passed`); only the waiter that has the role writes that.
+//!   node counts this in `passed`, which only the waiter that has the role writes.
 
 use core::cmp::Ordering;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -30,7 +30,7 @@ use super::queue::{Place, Tail};
 use crate::policy::{Policy, Waiting};
 
 /// Puts waiters behind `me`, which has the role, in order while `stop` is false; looks at no more
-/// than `most` of them.
+/// than `most` waiters.
 pub(super) fn sort<P: Platform, Q: Policy>(
     policy: Q,
     me: Place<P>,
@@ -38,7 +38,8 @@ pub(super) fn sort<P: Platform, Q: Policy>(
     (most, bypass): (u32, u32),
     stop: impl Fn() -> bool,
 ) {
-    // Relaxed throughout, as in `shuffle`: these words are the role's, or the headship's.
+    // Relaxed throughout, as in `shuffle`: only the waiter with the role or the headship uses these
+    // words.
     me.node.batch.store(me.node.batch.load(Relaxed).max(1), Relaxed);
     let mut seen = Place::at(me.node.resume.load(Relaxed)).unwrap_or(me);
     for _ in 0..most {
@@ -55,8 +56,8 @@ pub(super) fn sort<P: Platform, Q: Policy>(
             let order = policy.compare(me, candidate, Waiting::of(other.node));
             order == Ordering::Less && u32::from(other.node.passed.load(Relaxed)) < bypass
         };
-        // A rearguard stays behind its own (MOVE-2). A candidate that can't pass the last waiter
-        // can't pass any.
+        // A rearguard stays behind the waiters that it guards (MOVE-2). A candidate that can't pass
+        // the last waiter can't pass any.
         if seen == me || moved::is_rearguard(candidate.node) || !passes(seen) {
             seen = candidate;
         } else {
@@ -101,20 +102,20 @@ fn insert<P: Platform>(
     last.node.next.store(candidate.id.bits(), Relaxed);
 }
 
-/// How far the queue is sorted: a head that has the role leaves this to the next head.
+/// How far the queue is sorted: a head that has the role passes this to the next head.
 pub(super) struct Sorted(u32);
 
 impl Sorted {
-    /// Nothing is sorted: the next head begins anew.
+    /// Nothing is sorted: the next head starts from the beginning.
     pub(super) const NO: Self = Self(0);
 
-    /// As far as `me`, which has the role, has come.
+    /// Returns how far `me`, which has the role, has sorted.
     pub(super) fn by<P: Platform>(me: Place<P>) -> Self {
         Self(me.node.resume.load(Relaxed))
     }
 
-    /// Tells `next`, which is about to be the head in place of `from`. Call it before the headship
-    /// is granted.
+    /// Tells `next`, which is about to be the head in place of `from`, how far the queue is sorted.
+    /// Must be called before the headship is granted.
     pub(super) fn tell<Q: Policy, P: Platform>(
         &mut self,
         policy: Q,
@@ -125,8 +126,8 @@ impl Sorted {
             return;
         }
         // A head that sees the queue differently sorts it anew; if `next` is itself the last that
-        // was sorted, there is nothing to tell. `from` may have a new user by now: then this is a
-        // bad guess, no more.
+        // was sorted, there is nothing to tell. `from` may have a new user by now: then this is
+        // only a bad guess.
         if self.0 == next.id.bits() || !policy.groups(Waiting::of(from), Waiting::of(next.node)) {
             *self = Self::NO;
             return;

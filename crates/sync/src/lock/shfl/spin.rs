@@ -36,7 +36,7 @@ use core::marker::PhantomData;
 /// A NUMA-aware spinlock, 4 bytes.
 ///
 /// For critical sections of a microsecond or less, and no more threads than CPUs: waiters burn
-/// their CPU. All other uses want [`ShflMutex`](super::ShflMutex).
+/// their CPU. For all other uses take [`ShflMutex`](super::ShflMutex).
 #[repr(C, align(4))]
 pub struct ShflSpin<P: Platform, Q: Policy = Chosen, F: Form = Standard> {
     locked: P::U8,
@@ -69,7 +69,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         self.locked.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
     }
 
-    /// Whether the lock is held; may be stale at once.
+    /// Returns whether the lock is held; may be stale at once.
     pub fn is_locked(&self) -> bool {
         self.locked.load(Relaxed) != 0
     }
@@ -80,9 +80,9 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         self.policy.store(policy.byte(), Relaxed);
     }
 
-    /// The policy that waiters are sorted by; may be stale at once.
+    /// Returns the policy that waiters are sorted by; may be stale at once.
     pub fn policy(&self) -> Q {
-        // Relaxed: as above.
+        // Relaxed: the policy decides about order only.
         Q::of(|| self.policy.load(Relaxed))
     }
 
@@ -116,7 +116,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         P::probe(Probe::Acquired(traced));
     }
 
-    /// A place in the queue, if joining it is a good idea and there is one.
+    /// Returns a place in the queue, unless the machine is crowded or no node fits.
     fn place(&self) -> Option<Place<P>> {
         if P::crowded() {
             return None;
@@ -135,8 +135,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         }
     }
 
-    /// Waits in the queue; `false` if the process has forked under the waiter, which must begin
-    /// anew.
+    /// Waits in the queue; returns `false` if the process has forked meanwhile, and the waiter must
+    /// begin again.
     fn lock_queued(&self, me: Place<P>, spinner: &mut Spinner<P>) -> bool {
         // COHORT-3. Relaxed: published by the exchange by which the waiter joins.
         me.node.passed.store(0, Relaxed);
@@ -165,7 +165,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
             return true;
         }
         let mut sorted = Sorted::NO;
-        // If the policy has changed, the work of the old one counts for nothing.
+        // If the policy has changed, what was sorted by the old one is not used.
         if role && policy.sorts() && policy == self.policy() {
             if policy.strict() {
                 let _ = self.shuffle(me, || false);
@@ -184,8 +184,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         true
     }
 
-    /// Spins until the caller is the head; returns whether it has the shuffling role then. `None`
-    /// if its node is lost.
+    /// Spins until the caller is the head; returns whether it has the shuffling role then. Returns
+    /// `None` if its node is lost.
     fn wait_for_headship(&self, me: Place<P>, spinner: &mut Spinner<P>) -> Option<bool> {
         let mut role = false;
         loop {
@@ -207,7 +207,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         }
     }
 
-    /// Whether waiters are sorted as they come, and not by a shuffler.
+    /// Returns whether waiters are sorted as they come, and not by a shuffler.
     fn by_cohorts(policy: Q) -> bool {
         F::LINGER.ns != 0 && policy.by_socket::<P>()
     }
@@ -228,11 +228,12 @@ impl<P: Platform> Spinner<P> {
         Self { counted: false, platform: PhantomData }
     }
 
-    /// How long a waiter spins before it is counted. The counter's line goes from thread to thread,
-    /// which costs more than this lock does. A queue with one waiter per CPU is done by then, with
-    /// a microsecond for each section and one for each hand-over, though others go first for as
-    /// long again (COHORT-3). A queue that is not done may wait for a thread that does not run. On
-    /// two CPUs a waiter is counted at once: there one spinner is too many.
+    /// Returns how long a waiter spins before it is counted. The counter's cache line goes from
+    /// thread to thread, which costs more than this lock does. By then a queue with one waiter per
+    /// CPU is served, with a microsecond for each section and one for each hand-over, even if
+    /// others go first for as long again (COHORT-3). A queue that is not served by then may wait
+    /// for a thread that does not run. On two CPUs a waiter is counted at once: there one spinner
+    /// is too many.
     fn uncounted() -> Budget {
         const TURN_NS: u32 = 4_000;
         let cpus = P::cpus();
@@ -241,7 +242,8 @@ impl<P: Platform> Spinner<P> {
 
     fn wait_while<W: Word>(&mut self, word: &impl Atomic<W>, keep: impl Fn(W) -> bool) {
         if !self.counted {
-            // Relaxed, here and below: whatever is seen is loaded again, or taken.
+            // Relaxed, here and below: the caller loads the value again, or takes the lock by an
+            // exchange.
             if word.spin_while(Relaxed, Self::uncounted(), &keep).is_ok() {
                 return;
             }

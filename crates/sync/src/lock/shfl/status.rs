@@ -22,7 +22,7 @@
 //! (`aside.rs`): the waiter stands in no queue, and begins anew.
 //!
 //! `SHUFFLER` is a bit beside these states: the waiter holds the shuffling role. The role is given
-//! with the status word so that a spinning waiter sees both by looking at one word. The bit is also
+//! by the status word, so that a spinning waiter sees both by loading one word. The bit is also
 //! there while the waiter sleeps, so that the head can take the role back (URGENT-3). `WAITING`
 //! stays set beside the other states: a word of 0 is that of a node which was wiped, in the child
 //! of a fork.
@@ -35,7 +35,8 @@
 //!     └────────────► PARKED+MOVED  (is woken, or sleeps on: no timer of its own wakes it)
 //! ```
 //!
-//! `LOOKING` is a bit beside `LISTED`: the waiter is awake, and goes to look at the list itself.
+//! `LOOKING` is a bit beside `LISTED`: the waiter is awake, and is about to look at the list
+//! itself.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -50,10 +51,10 @@ const PARKED: u32 = 1;
 const HEAD: u32 = 2;
 const ABANDONED: u32 = 4;
 const SHUFFLER: u32 = 8;
-/// The waiter sleeps where a broadcast has found it, without the backstop.
+/// The waiter was asleep when a broadcast moved it, and sleeps on without the backstop.
 const MOVED: u32 = 32;
 
-/// The flags above.
+/// The flags, which are the low eight bits.
 const FLAGS: u32 = 0xFF;
 /// The waiter's urgency, eight bits ([`Urgency::urgency`](antiphon_platform::Urgency::urgency)); 0
 /// if it has none, or has not asked. Only the waiter writes it.
@@ -68,8 +69,8 @@ const QUEUED: u32 = 1 << 18;
 /// The waiter was set aside, and is in no queue (`aside.rs`).
 const OUT: u32 = 1 << 19;
 
-/// On the list of a condition variable. No bit of a queue is set, except perhaps those that come
-/// with the next place: headship and the role may come before the waiter is told that it was moved.
+/// On the list of a condition variable. No bit of a queue is set, except perhaps headship and the
+/// role: these may come before the waiter is told that it was moved.
 pub(crate) const LISTED: u32 = 0;
 /// Off the list, notified, and in no queue.
 pub(crate) const NOTIFIED: u32 = 64;
@@ -109,7 +110,7 @@ impl Status {
         self.0 & SHUFFLER != 0
     }
 
-    /// Whether the node is in a queue, and its waiter may know it.
+    /// Returns whether the node is in a queue, and its waiter may know it.
     pub(super) fn waiting(self) -> bool {
         self.0 & WAITING != 0
     }
@@ -126,12 +127,12 @@ impl Status {
         self.0 & LOOKING != 0
     }
 
-    /// How urgent the waiter is, as far as it has said; 0 for a waiter that has left.
+    /// Returns the waiter's urgency as far as the waiter has set it; 0 for a waiter that has left.
     pub(super) fn urgency(self) -> u8 {
         if self.abandoned() { 0 } else { (self.0 >> URGENCY_SHIFT) as u8 }
     }
 
-    /// Whether the waiter has nothing to do but wait.
+    /// Returns whether the waiter has nothing to do but wait.
     pub(super) fn idle(bits: u32) -> bool {
         bits & (WAITING | HEAD | SHUFFLER | OUT) == WAITING
     }
@@ -141,24 +142,25 @@ impl Status {
     }
 }
 
-/// The result for a waiter that wanted to leave before its turn.
+/// The result of a waiter's attempt to leave before its turn.
 #[must_use]
 pub(super) enum Leave {
     /// The waiter has left; its node stays until the head passes it.
     Abandoned,
-    /// The waiter was turned out before: its node is its own.
+    /// The waiter was turned out before this: its node is its own.
     Out,
     /// Too late: the waiter is the head.
     IsHead,
 }
 
-/// The status of `node`. Acquire: pairs with the release in [`grant`], so that a new head sees
-/// what the last one did, and in [`give_role`], so that it sees the queue as that shuffler left it.
+/// Returns the status of `node`. Acquire: pairs with the release in [`grant`], so that a new head
+/// sees what the last one did, and in [`give_role`], so that it sees the queue as that shuffler
+/// left it.
 pub(super) fn load<P: Platform>(node: &Waiter<P>) -> Status {
     Status(node.status.load(Acquire))
 }
 
-/// A new waiter's status, before it joins the queue.
+/// Sets the status of a new waiter, before it joins the queue.
 pub(super) fn begin<P: Platform>(node: &Waiter<P>) {
     // Relaxed: published with the node, by the exchange of the tail.
     node.status.store(WAITING, Relaxed);
@@ -190,24 +192,23 @@ pub(super) fn grant<P: Platform>(node: &Waiter<P>) -> Status {
     Status(node.status.fetch_or(HEAD, AcqRel))
 }
 
-/// The result of an owner's offer of the lock to a waiter.
+/// The result of offering the lock to a waiter.
 #[must_use]
 pub(super) enum Offer {
     /// The waiter has the lock.
     Taken,
-    /// The waiter sleeps, and has no shuffling role any longer.
+    /// The waiter sleeps, and no longer has the shuffling role.
     Asleep,
     /// The waiter has left.
     Left,
-    /// The waiter was moved here, and sleeps; or it is the head of a queue that is not this one.
+    /// The waiter was moved here, and sleeps; or it is the head of another queue.
     Stays,
 }
 
-/// WAITING → HEAD+OWNER, by the owner. If the waiter is not awake, nothing is done but what
-/// [`Offer`] says. Release: pairs with [`load`] and the spin on the status: the lock is the
-/// waiter's.
+/// WAITING → HEAD+OWNER, by the owner. If the waiter is not awake, the result says what was done
+/// instead. Release: pairs with [`load`] and the spin on the status: the lock is the waiter's.
 pub(super) fn hand_over<P: Platform>(node: &Waiter<P>) -> Offer {
-    // It does not look first: the exchange fetches the line, once.
+    // No load comes first: the exchange fetches the cache line, once.
     let mut seen = WAITING;
     loop {
         let (then, offer) = if seen & ABANDONED != 0 {
@@ -249,20 +250,20 @@ pub(super) fn close<P: Platform>(node: &Waiter<P>) {
 /// Notes that the node is about to be put from its cohort into the queue; called by the cohort's
 /// first.
 pub(super) fn queue<P: Platform>(node: &Waiter<P>) {
-    // Relaxed: it says how long the waiter may sleep, and that the waiter need not leave.
+    // Relaxed: the bit decides how long the waiter may sleep, and that the waiter need not leave.
     node.status.fetch_or(QUEUED, Relaxed);
 }
 
-/// WAITING → PARKED; `false` if there is something to do instead, or the waiter was put into the
-/// queue and does not know it: `queued` is whether it is [`queued`](Status::queued) as far as it
+/// WAITING → PARKED; returns `false` if the waiter has something else to do, or was put into the
+/// queue without knowing it: `queued` is whether it is [`queued`](Status::queued) as far as it
 /// knows. A waiter that has the shuffling `role` leaves it in the word while it sleeps: the head
 /// may [take it back](recall_role).
 pub(super) fn park<P: Platform>(node: &Waiter<P>, urgency: u8, role: bool, queued: bool) -> bool {
     let waiting = WAITING | u32::from(urgency) << URGENCY_SHIFT | if queued { QUEUED } else { 0 };
     let parked = waiting | if role { PARKED | SHUFFLER } else { PARKED };
-    // Release: the queue as a shuffler has left it; pairs with the acquire in `recall_role`. And
-    // the link by which the waiter has joined: if an owner has seen it asleep, by an acquire, and
-    // then releases, the head sees it in line.
+    // Release: the queue as a shuffler has left it; pairs with the acquire in `recall_role`. Also
+    // the link by which the waiter has joined: if an owner has seen the waiter asleep, by an
+    // acquire, and then releases, the head sees it in the queue.
     node.status.compare_exchange(waiting, parked, Release, Relaxed).is_ok()
 }
 
@@ -279,7 +280,7 @@ pub(super) fn turn_out<P: Platform>(node: &Waiter<P>) -> Status {
     Status(node.status.fetch_or(OUT, AcqRel))
 }
 
-/// WAITING → ABANDONED, unless the waiter is the head by now, or out.
+/// WAITING → ABANDONED, unless the waiter is the head by now, or was turned out.
 pub(super) fn leave<P: Platform>(node: &Waiter<P>) -> Leave {
     loop {
         let Status(seen) = load(node);
@@ -345,13 +346,13 @@ pub(super) fn arrive<P: Platform>(node: &Waiter<P>) {
     node.status.fetch_and(WAITING | HEAD | SHUFFLER | !FLAGS, Relaxed);
 }
 
-/// How urgent the waiter is, as far as it has said.
+/// Returns the waiter's urgency as far as the waiter has set it.
 pub(crate) fn urgency<P: Platform>(node: &Waiter<P>) -> u8 {
     // Relaxed: decides about order only.
     Status(node.status.load(Relaxed)).urgency()
 }
 
-/// The status of a waiter that begins to wait on the list of a condition variable.
+/// Returns the status of a waiter that begins to wait on the list of a condition variable.
 pub(crate) fn listed(urgency: u8) -> u32 {
     LISTED | u32::from(urgency) << URGENCY_SHIFT
 }

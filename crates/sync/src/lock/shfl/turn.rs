@@ -9,36 +9,37 @@ use super::queue::Place;
 pub(super) enum Wait {
     Acquired,
     TimedOut,
-    /// The waiter has lost its place, and is to take another: in a cohort if there is one, or in
-    /// the queue alone.
+    /// The waiter has lost its place, and must take another: in a cohort if possible, or only in
+    /// the queue.
     Anew {
         cohort: bool,
     },
-    /// The waiter has left the queue as its head, and is to wait
+    /// The waiter has left the queue as its head, and must wait
     /// [elsewhere](super::words::Words::waits_elsewhere).
     Elsewhere,
-    /// The node is gone: the process has forked under the waiter, which must begin anew.
+    /// The node is gone: the process has forked meanwhile, and the waiter must begin again.
     Lost,
 }
 
 /// How the wait of a waiter that is not the head ended.
 pub(super) enum Turn {
-    /// The waiter is the head; with the shuffling role, or without.
+    /// The waiter is the head, with or without the shuffling role.
     Head { role: bool },
-    /// The waiter has the lock all the same; and it is the head, or has left the queue.
+    /// The waiter has the lock although it was not the head; it is the head now, or has left the
+    /// queue.
     Overtook { head: bool },
-    /// The waiter has the lock, from its last owner; with the shuffling role, or without; and
-    /// measures its section, or does not (`lately.rs`).
+    /// The last owner handed the lock to the waiter, which may have the shuffling role, and may
+    /// measure its section (`lately.rs`).
     Owner { role: bool, measures: bool },
     /// The waiter has left the queue at its deadline.
     TimedOut,
-    /// As [`Wait::Anew`].
+    /// The same as [`Wait::Anew`].
     Anew { cohort: bool },
-    /// As [`Wait::Lost`].
+    /// The same as [`Wait::Lost`].
     Lost,
 }
 
-/// Where a waiter stood when it came.
+/// Where a waiter stood when it joined.
 pub(super) enum Stands<P: Platform> {
     First,
     /// In the queue, behind a place that may be another wait's by now.
@@ -52,8 +53,8 @@ pub(super) enum Stands<P: Platform> {
 pub(super) enum Ask {
     /// The lock is free: take it.
     Free,
-    /// The owner will wake us.
+    /// The owner will wake the head.
     Noted,
-    /// The owner may fail to see us (a fence was refused): sleep in short naps.
+    /// The owner may not see the head's name (a fence was refused): sleep in short naps.
     Doubtful,
 }

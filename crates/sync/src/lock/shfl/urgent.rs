@@ -16,26 +16,25 @@
 //!   head, and stands right behind it. The head looks before it takes the lock, and before it
 //!   sleeps.
 //! - URGENT-2: a waiter that leaves the head of the queue first puts the most urgent waiter right
-//!   behind itself. Among equals the first that came goes first.
+//!   behind itself. Among equals, the first to come goes first.
 //! - URGENT-3: nodes are moved by the waiter that has the shuffling role, or by a head if there was
 //!   no role before it (INV-1). A head whose role has gone to a waiter that sleeps takes it back;
-//!   if that waiter is awake, the head does without.
-//! - URGENT-4: a head that sleeps is not less urgent than any waiter that is in line, or has a wake
+//!   if that waiter is awake, the head moves no node.
+//! - URGENT-4: a head that sleeps is at least as urgent as any waiter in the queue, or has a wake
 //!   coming: an arriving waiter that is more urgent wakes it, so that it steps down before the lock
 //!   is free. The release then wakes the right waiter.
 //! - URGENT-5: while there are urgent waiters, a reader that is woken behind a head that was called
 //!   does not come in beside it, as it may elsewhere (RW-6, WATCH-1): the head may just be about to
 //!   step down for another waiter, and have no CPU for that. If the head does not run, the backstop
-//!   goes on (WATCH-2).
+//!   takes effect (WATCH-2).
 //!
-//! All of this is about order: whatever a head fails to see, no waiter is lost. A head may fail to
-//! see a waiter behind which an arriving waiter has lost its CPU before it linked itself.
+//! All of this affects only order: if a head fails to see a waiter, that waiter is not lost. This
+//! happens when an arriving waiter between the two has lost its CPU before it linked itself.
 //!
-//! The cost where no thread has a real-time priority: a look at a counter to which no thread
-//! writes, each time that a head is about to take the lock or to sleep; and a question to the
-//! kernel, once for each wait that sleeps
-//! ([`Urgency::urgency`](antiphon_platform::Urgency::urgency)). Once an urgent thread has waited,
-//! all ask when they join.
+//! The cost where no thread has a real-time priority: a load of a counter that no thread writes,
+//! each time that a head is about to take the lock or to sleep; and one query to the kernel for
+//! each wait that sleeps ([`Urgency::urgency`](antiphon_platform::Urgency::urgency)). Once an
+//! urgent thread has waited, all threads query it when they join.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
@@ -52,7 +51,8 @@ use crate::policy::Policy;
 /// How long to wait for an arriving waiter that has not linked itself behind the node to be moved.
 const LINK_NS: u32 = 1_000;
 
-/// A waiter's own urgency, as far as it knows, and whether the waiter is counted for it.
+/// A waiter's own urgency, as far as the waiter knows it; a waiter with an urgency above 0 is
+/// counted.
 pub(super) struct Urgency<P: Platform> {
     counter: &'static P::U32,
     urgency: u8,
@@ -60,11 +60,11 @@ pub(super) struct Urgency<P: Platform> {
 }
 
 impl<P: Platform> Urgency<P> {
-    /// For a waiter that is about to join the queue, or was moved there. It asks at once if there
-    /// have been urgent waiters.
+    /// For a waiter that is about to join the queue. It asks at once if there have been urgent
+    /// waiters.
     pub(super) fn join(tail: &TailId<P>, node: &Waiter<P>) -> Self {
         let mut this = Self { counter: counter(tail), urgency: 0, asked: false };
-        // Relaxed: decides about order only, as do all accesses of this file that are no links.
+        // Relaxed: decides about order only, as do all accesses in this file except those to links.
         if arena::<P>().saw_urgent.load(Relaxed) != 0 {
             this.ask(node);
         }
@@ -80,8 +80,8 @@ impl<P: Platform> Urgency<P> {
         self.urgency
     }
 
-    /// Asks the platform, the first time, and notes the answer in the node; returns whether the
-    /// waiter has turned out to be urgent.
+    /// Asks the platform on the first call, and notes the answer in the node; returns whether this
+    /// call has found the waiter to be urgent.
     #[inline]
     pub(super) fn ask(&mut self, node: &Waiter<P>) -> bool {
         if self.asked {
@@ -102,8 +102,8 @@ impl<P: Platform> Urgency<P> {
         self.counter.fetch_add(1, Relaxed);
     }
 
-    /// Ends the wait. Not to be called where the process has forked under it: there the counters
-    /// are new.
+    /// Ends the wait. Must not be called if the process has forked during the wait: the child's
+    /// counters are new.
     pub(super) fn end(self) {
         if self.urgency > 0 {
             self.counter.fetch_sub(1, Relaxed);
@@ -111,9 +111,9 @@ impl<P: Platform> Urgency<P> {
     }
 
     /// Called by a head that has named itself, before it looks for more urgent waiters and then
-    /// sleeps: an arriving waiter that it does not see, sees its name and wakes it. Where no waiter
-    /// was ever urgent this costs one look; the very first urgent waiter may come just then, and
-    /// waits for the release.
+    /// sleeps: an arriving waiter that the head does not see, sees the head's name and wakes it. If
+    /// no waiter was ever urgent this costs one load; the very first urgent waiter may come just
+    /// then, and waits for the release.
     pub(super) fn precede_sleep(&self) {
         if arena::<P>().saw_urgent.load(Relaxed) != 0 {
             // SeqCst: pairs with the fence in `rouse_head`.
@@ -121,20 +121,20 @@ impl<P: Platform> Urgency<P> {
         }
     }
 
-    /// Whether there may be other urgent waiters.
+    /// Returns whether there may be other urgent waiters.
     #[inline]
     pub(super) fn has_company(&self) -> bool {
         self.counter.load(Relaxed) != u32::from(self.urgency > 0)
     }
 
-    /// How many other urgent waiters there may be.
+    /// Returns the largest possible number of other urgent waiters.
     fn company(&self) -> u32 {
         self.counter.load(Relaxed).wrapping_sub(u32::from(self.urgency > 0))
     }
 }
 
-/// Whether the caller is urgent; asks the kernel. For a waiter that would sleep elsewhere than in
-/// the queue.
+/// Returns whether the caller is urgent; asks the kernel. For a waiter that would sleep outside the
+/// queue.
 pub(super) fn caller_is_urgent<P: Platform>() -> bool {
     let urgent = P::urgency() > 0;
     if urgent {
@@ -143,7 +143,7 @@ pub(super) fn caller_is_urgent<P: Platform>() -> bool {
     urgent
 }
 
-/// Notes that there has been an urgent waiter: from now on all ask when they join.
+/// Notes that there has been an urgent waiter: from now on all waiters ask when they join.
 fn note_urgent<P: Platform>() {
     // Relaxed, both: a hint whether to ask.
     if arena::<P>().saw_urgent.load(Relaxed) == 0 {
@@ -162,8 +162,8 @@ struct Found<P: Platform> {
     rank: u32,
 }
 
-/// The most urgent of the waiters behind `me` by their `rank`, which is 0 for a waiter that is not
-/// urgent; of equals, the first.
+/// Finds the most urgent waiter behind `me` by `rank`, which is 0 for a waiter that is not urgent;
+/// of equals, the first.
 fn find<P: Platform>(
     me: Place<P>,
     urgency: &Urgency<P>,
@@ -193,9 +193,9 @@ impl<P: Platform> Found<P> {
         // link.
         let mut behind = place.node.next.load(Acquire);
         if behind == 0 {
-            // It is the last: `before` is the last from now on. The next arriving waiter links
-            // itself there, so the old link goes first. Relaxed: the exchange of the tail publishes
-            // it.
+            // It is the last, so `before` will be the last. The next arriving waiter links itself
+            // there, so the old link must be cleared first. Relaxed: the exchange of the tail
+            // publishes it.
             before.node.next.store(0, Relaxed);
             if tail.retreat(place.id, before.id) {
                 return true;
@@ -212,14 +212,15 @@ impl<P: Platform> Found<P> {
         true
     }
 
-    /// Forgets what shuffling has noted in a node that is moved: the role goes with it explicitly.
+    /// Clears what shuffling has noted in a node that is moved: its role, if any, is passed on
+    /// explicitly.
     fn renew(&self) {
         self.place.node.batch.store(0, Relaxed);
         self.place.node.resume.store(0, Relaxed);
     }
 }
 
-/// Puts the most urgent waiter right behind `me`, which may move others.
+/// Puts the most urgent waiter right behind `me`, which has the right to move others.
 fn put_second<P: Platform>(
     me: Place<P>,
     tail: &TailId<P>,
@@ -238,8 +239,8 @@ fn put_second<P: Platform>(
     me.node.next.store(found.place.id.bits(), Relaxed);
 }
 
-/// Takes the most urgent waiter out of the queue, if it is more urgent than `me`, which may move
-/// others, and puts it before `me`. It is not the head yet.
+/// Takes the most urgent waiter out of the queue, if it is more urgent than `me`, and puts it
+/// before `me`, which has the right to move others. The waiter is not the head yet.
 fn put_first<P: Platform>(
     me: Place<P>,
     tail: &TailId<P>,
@@ -257,8 +258,8 @@ fn put_first<P: Platform>(
     Some(found.place)
 }
 
-/// URGENT-3: whether the head may move others; takes the role back from a waiter that sleeps, or
-/// has left with it.
+/// URGENT-3: returns whether the head may move others; takes the role back from a waiter that
+/// sleeps, or has left with it.
 fn may_move<P: Platform>(me: Place<P>, role: &mut bool) -> bool {
     if *role || me.node.batch.load(Relaxed) == 0 {
         return true;
@@ -273,7 +274,8 @@ fn may_move<P: Platform>(me: Place<P>, role: &mut bool) -> bool {
         return false;
     }
     *role = true;
-    // No waiter is of a group any more: none of them goes on gathering where the last shuffler was.
+    // The group is dissolved: none of its waiters continues gathering where the last shuffler
+    // stopped.
     last.node.resume.store(0, Relaxed);
     let mut at = me;
     while at != last {
@@ -284,7 +286,7 @@ fn may_move<P: Platform>(me: Place<P>, role: &mut bool) -> bool {
     true
 }
 
-/// The result for a head that looked for more urgent waiters.
+/// What a head's search for more urgent waiters led to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// The caller is the head as before.
@@ -292,13 +294,13 @@ pub(super) enum Step {
     /// Another waiter is the head.
     Down,
     /// The caller is the head again, because that waiter has left. The caller is no longer named:
-    /// before it sleeps it has to name itself.
+    /// before it sleeps it must name itself.
     Unnamed,
 }
 
 impl Step {
-    /// Whether another waiter is the head. A head that is no longer named needs a new `fence` when
-    /// it names itself again (FENCE-3).
+    /// Returns whether another waiter is the head. A head that is no longer named needs a new
+    /// `fence` when it names itself again (FENCE-3).
     pub(super) fn is_down(self, fence: &mut Fence) -> bool {
         if self == Self::Unnamed {
             *fence = Fence::NEW;
@@ -322,8 +324,8 @@ pub(super) fn step_down<P: Platform, Q: Policy, F: Form, C: Words<P, Q, F>>(
     }
 }
 
-/// Does what [`step_down`] does, where the lock was seen free: all waiters count that stood in line
-/// when it was released.
+/// Does what [`step_down`] does, where the lock was seen free: all waiters count that stood in the
+/// queue when it was released.
 #[inline]
 pub(super) fn step_down_at_last<P: Platform, Q: Policy, F: Form, C: Words<P, Q, F>>(
     lock: &C,
@@ -332,7 +334,7 @@ pub(super) fn step_down_at_last<P: Platform, Q: Policy, F: Form, C: Words<P, Q, 
     urgency: &Urgency<P>,
 ) -> Step {
     if C::URGENT {
-        // Acquire: what came before the release; pairs with that release.
+        // Acquire: what happened before the unlock; pairs with its release.
         P::fence(Acquire);
     }
     step_down(lock, me, role, urgency)
@@ -366,7 +368,8 @@ fn look_behind<P: Platform, Q: Policy, F: Form, C: Words<P, Q, F>>(
         status::begin_as_head(me.node);
         return Step::Unnamed;
     }
-    // If it is awake it names itself, should it have to wait: others don't know when it sleeps.
+    // If the waiter is awake and must wait, it names itself: other threads do not know when it
+    // sleeps.
     if was.parked()
         && let Some(target) = target
     {
@@ -376,7 +379,7 @@ fn look_behind<P: Platform, Q: Policy, F: Form, C: Words<P, Q, F>>(
     Step::Down
 }
 
-/// URGENT-2, for the caller, which leaves the head of the queue; returns whether it has the role.
+/// URGENT-2: called by a waiter that leaves the head of the queue; returns whether it has the role.
 pub(super) fn raise<P: Platform, Q: Policy, F: Form, C: Words<P, Q, F>>(
     lock: &C,
     me: Place<P>,
@@ -397,7 +400,7 @@ pub(super) fn rouse_head<P: Platform, Q: Policy, F: Form, C: Words<P, Q, F>>(
     me: Place<P>,
 ) {
     // SeqCst: pairs with the fence of a head which has named itself (`Urgency::precede_sleep`): we
-    // see the name, or the head sees us counted and in line.
+    // see the name, or the head sees us counted and in the queue.
     P::fence(SeqCst);
     let index = u32::from(lock.named());
     let Some(head) = arena::<P>().resolve_index(index) else { return };

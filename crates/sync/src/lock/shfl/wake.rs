@@ -1,4 +1,4 @@
-//! Waking by name, after the lock was released.
+//! Waking waiters by name, after the lock was released.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -11,15 +11,15 @@ use super::status;
 use super::watch;
 use crate::arena;
 
-/// How many places behind a head are searched for a waiter that could come in.
+/// How many places behind a head are searched for a waiter that could acquire the lock.
 const REACH: usize = 8;
-/// How many waiters are woken together with a head, at most.
+/// The most waiters that are woken together with a head.
 const TOGETHER: u32 = 16;
 
-/// Wakes the head of this name, as [`wake`] does. From now on its patience runs, whether it has a
-/// CPU or not; or the lock is kept for it. A head that is not found asleep may not run for long,
-/// and is excused: nothing is kept for it, and the waiters that overtake it wake others to keep
-/// watch (`watch.rs`).
+/// Wakes the head of this name, as [`wake`] does. From now on the head's patience runs, even if it
+/// has no CPU; or, if `kept`, the lock is kept for it. A head that is not found asleep may not run
+/// for long, and is excused: nothing is kept for it, and the waiters that overtake it wake others
+/// to keep watch (`watch.rs`).
 #[cold]
 #[inline(never)]
 pub(super) fn call<P: Platform, F: Form>(name: u16, kept: bool) {
@@ -35,8 +35,8 @@ pub(super) fn call<P: Platform, F: Form>(name: u16, kept: bool) {
 }
 
 /// Wakes the waiter of this name, which the caller has read in the state that it released; and all
-/// other waiters whose index ends in the same bits. Touches nodes only (RW-3). The wake may be for
-/// nothing: the waiter may have gone on by itself, and its node may serve another wait.
+/// other waiters whose index ends in the same bits. Touches only nodes (RW-3). The wake may be
+/// spurious: the waiter may have gone on by itself, and its node may serve another wait.
 #[cold]
 #[inline(never)]
 pub(super) fn wake<P: Platform>(name: u16) {
@@ -46,7 +46,7 @@ pub(super) fn wake<P: Platform>(name: u16) {
     });
 }
 
-/// Does what [`wake`] does; `unpark` wakes the named waiter, and its answer is returned.
+/// Does what [`wake`] does; `unpark` wakes the named waiter, and its result is returned.
 fn wake_by<P: Platform>(name: u16, unpark: impl FnOnce(WaiterRef) -> bool) -> bool {
     // Acquire: the sleeper's node, whose name the release has read; pairs with the release by which
     // the name was written.
@@ -81,11 +81,11 @@ pub(super) fn note_taken<P: Platform>(lock: usize) {
     });
 }
 
-/// How many waiters are to be woken together with the head of a lock that the caller has just
-/// released. More than none if the caller was the head and has held the lock for less than half of
-/// the time that a wake takes: the waiters come up together, and the lock goes from one to the next
-/// (`handover.rs`). Otherwise each would wait for the wake of the one before. None where CPUs are
-/// short.
+/// Returns how many waiters to wake together with the head of a lock that the caller has just
+/// released. The number is above 0 if the caller was the head and has held the lock for less than
+/// half of the time that a wake takes: then the waiters wake up together, and the lock goes from
+/// one to the next (`handover.rs`). Otherwise each would wait for the wake of the waiter before it.
+/// 0 where CPUs are short.
 pub(super) fn count_together<P: Platform>(lock: usize) -> u32 {
     let [took, at] = P::local(|local| [&local.took, &local.took_at].map(|word| word.load(Relaxed)));
     let held = P::now(Clock::Monotonic).saturating_sub(at);
@@ -93,14 +93,14 @@ pub(super) fn count_together<P: Platform>(lock: usize) -> u32 {
     if is_short { count_moving::<P>() } else { 0 }
 }
 
-/// How many waiters are to be woken together behind a head that goes to wait elsewhere, and makes
-/// the next waiter the head: those will go, too, and each would be woken by the one before. None
+/// Returns how many waiters to wake together behind a head that goes to wait elsewhere, and makes
+/// the next waiter the head: those will go too, and each would be woken by the waiter before it. 0
 /// where CPUs are short.
 pub(super) fn count_moving<P: Platform>() -> u32 {
     if P::crowded() { 0 } else { TOGETHER.min(P::cpus() / 2) }
 }
 
-/// Wakes the sleeping waiters among the first `count` behind this head. Touches nodes only, as
+/// Wakes the sleeping waiters among the first `count` behind this head. Touches only nodes, as
 /// [`wake_behind`] does.
 pub(super) fn wake_next<P: Platform>(head: &Waiter<P>, count: u32) {
     // Acquire: as in `Place::next`.
@@ -116,8 +116,8 @@ pub(super) fn wake_next<P: Platform>(head: &Waiter<P>, count: u32) {
     }
 }
 
-/// Wakes the first reader that sleeps behind this head; `false` if none is seen. Touches nodes
-/// only; these may stand in another queue by now, and then a reader wakes up for nothing.
+/// Wakes the first reader that sleeps behind this head; returns `false` if none is seen. Touches
+/// only nodes; these may stand in another queue by now, and then the wake is spurious.
 pub(super) fn wake_behind<P: Platform>(head: &Waiter<P>) -> bool {
     // Acquire: as in `Place::next`.
     let mut at = Place::<P>::at(head.next.load(Acquire));

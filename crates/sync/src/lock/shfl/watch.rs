@@ -9,15 +9,15 @@
 //! - WATCH-4: so does a waiter that gives up.
 //!
 //! While the head sleeps, is named and `WAKE` is set, a waiter that is not the head sleeps without
-//! a timer: an unlock will call the head, and nothing else is to be done.
+//! a timer: an unlock will call the head, and no other wake is needed.
 //!
 //! A waiter that links itself while the head is called sees that the head is called, or is seen by
 //! the caller: each does its own part, then a sequentially consistent fence, and then checks for
 //! the other.
 //!
-//! One case is left: a head that is interrupted after it was woken and before it has the lock. The
-//! waiters behind it then sleep until it is back, or until another waiter comes. A futex has the
-//! same weakness: it does not pass on a wake that was given.
+//! One case is not covered: a head that is interrupted after it was woken and before it has the
+//! lock. The waiters behind it then sleep until it runs again, or until another waiter comes. A
+//! futex has the same weakness: a wake that was given is not passed on.
 
 use core::sync::atomic::Ordering::{Acquire, SeqCst};
 
@@ -30,14 +30,14 @@ use crate::policy::Policy;
 use crate::{arena, nap};
 
 /// How many places behind a head are searched for a sleeper. The search passes abandoned nodes, and
-/// does not go on for ever in a queue that changes meanwhile.
+/// must end in a queue that changes meanwhile.
 const REACH: usize = 64;
 /// The backstop doubles up to this many times.
 const DOUBLINGS: u32 = 5;
 
 /// A waiter's watch over its head.
 pub(super) struct Watch {
-    /// When the waiter looks up. It is kept when a sleep ends for no reason: a waiter that is
+    /// When the waiter looks up. A spurious end of a sleep does not change it: a waiter that is
     /// interrupted all the time looks up as often as others.
     until: Option<Deadline>,
     looks: u32,
@@ -46,8 +46,8 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) const NEW: Self = Self { until: None, looks: 0 };
 
-    /// Until when the caller, which is about to sleep behind the head, may sleep (WATCH-2). A
-    /// caller in a cohort is not found by a search behind the head, so it always looks up by
+    /// Returns until when the caller, which is about to sleep behind the head, may sleep (WATCH-2).
+    /// A caller in a cohort is not found by a search behind the head, so it always looks up by
     /// itself.
     pub(super) fn until<P: Platform, Q: Policy, F: Form>(
         &mut self,
@@ -75,9 +75,9 @@ impl Watch {
     }
 }
 
-/// Until when a waiter may sleep that has a wake coming, or is behind a head that has. In memory
-/// that other processes share, the owner may be a thread that knows nothing of our waiters and
-/// wakes another one or none.
+/// Returns until when a waiter may sleep that has a wake coming, or is behind such a head. In
+/// memory that other processes share, the owner may be a thread of another process, which does not
+/// know our waiters and wakes another thread or none.
 pub(super) fn as_head<P: Platform, Q: Policy, F: Form>(
     lock: &impl Words<P, Q, F>,
     deadline: Option<Deadline>,
@@ -89,7 +89,7 @@ pub(super) fn as_head<P: Platform, Q: Policy, F: Form>(
 }
 
 /// Wakes a head that was called; and a waiter behind it, if the head was not found asleep
-/// (WATCH-1). Returns whether the head was asleep. Touches nodes only.
+/// (WATCH-1). Returns whether the head was asleep. Touches only nodes.
 pub(super) fn wake_head<P: Platform>(head: WaiterRef) -> bool {
     let asleep = P::unpark_asleep(head);
     if !asleep && let Some(head) = arena::<P>().resolve_index(head.index) {
@@ -98,8 +98,9 @@ pub(super) fn wake_head<P: Platform>(head: WaiterRef) -> bool {
     asleep
 }
 
-/// WATCH-4, for a waiter that has just left the queue at its deadline: it may have kept watch. Its
-/// node may be another's by now: then the headship has passed it, and with that its watch.
+/// WATCH-4: called by a waiter that has just left the queue at its deadline, and may have kept
+/// watch. Its node may belong to another wait by now: then the headship has passed it, and so has
+/// its watch.
 pub(super) fn give_on<P: Platform, Q: Policy, F: Form>(
     lock: &impl Words<P, Q, F>,
     node: &Waiter<P>,
@@ -107,8 +108,8 @@ pub(super) fn give_on<P: Platform, Q: Policy, F: Form>(
     if F::BACKSTOP_NS == 0 {
         return;
     }
-    // SeqCst: that we have left comes first; pairs with the fence in `wake_behind`, whose caller
-    // passes by us.
+    // SeqCst: our leaving comes first; pairs with the fence in `wake_behind`, whose caller passes
+    // our node.
     // mutant: the models wake all that sleep behind a head that does not run, so none needs this.
     P::fence(SeqCst);
     if !lock.head_sleeps() {
@@ -116,12 +117,12 @@ pub(super) fn give_on<P: Platform, Q: Policy, F: Form>(
     }
 }
 
-/// Wakes the first waiter behind this one that is found asleep, to keep watch. Touches nodes only;
-/// these may stand in another queue by now, and then some waiter looks up for nothing.
+/// Wakes the first waiter behind this one that is found asleep, to keep watch. Touches only nodes;
+/// these may stand in another queue by now, and then the wake is spurious.
 #[cold]
 #[inline(never)]
 pub(super) fn wake_behind<P: Platform>(waiter: &Waiter<P>) {
-    // SeqCst: that the head is called comes first; pairs with the fence in `Watch::until`.
+    // SeqCst: the call of the head comes first; pairs with the fence in `Watch::until`.
     P::fence(SeqCst);
     // Acquire: as in `Place::next`.
     // mutant: as in `give_on`.

@@ -1,6 +1,6 @@
-//! Threads that look at a barrier until their wait is over, though others may be back: they have no
-//! node, or a deadline. The word is their count, with the process's epoch above it: a parent's
-//! threads do not exist here.
+//! The count of threads that look at a barrier until their wait is over, even if others have
+//! returned: threads without a node, or with a deadline. The count has the process's epoch above
+//! it, because a parent's threads do not exist here.
 
 use core::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 
@@ -11,19 +11,19 @@ use crate::nap;
 use crate::wait::CrowdForm;
 
 impl<P: Platform, F: CrowdForm> Barrier<P, F> {
-    /// Waits until no thread looks at the barrier any more that has been let go: for a caller that
-    /// wants to free the barrier's memory, after a wait of its own has returned. Returns at once
-    /// unless a thread had to wait without a node, or waits with a deadline; there are nodes unless
-    /// millions wait, or the system refuses the memory. A caller that borrows the barrier for the
-    /// whole of its wait, as safe code does, needs none of this.
+    /// Waits until no thread that has been let go still looks at the barrier: for a caller that
+    /// wants to free the barrier's memory after its own wait has returned. Returns at once unless a
+    /// thread had to wait without a node, or waits with a deadline; nodes run out only if millions
+    /// of threads wait, or the system refuses memory. A caller that borrows the barrier for its
+    /// whole wait, as safe code does, does not need this.
     pub fn retire(&self) {
-        // Acquire: their last looks; pairs with the release in `look_on`.
+        // Acquire: the last looks of these threads; pairs with the release in `look_on`.
         while Self::count(self.lookers.load(Acquire)) != 0 {
             nap::nap::<P>(NAP_NS);
         }
     }
 
-    /// Runs a wait that [`retire`](Self::retire) has to wait for.
+    /// Runs a wait that [`retire`](Self::retire) must wait for.
     pub(super) fn look_on(&self, wait: impl FnOnce() -> Option<bool>) -> Option<bool> {
         self.recount(Relaxed, |lookers| lookers + 1);
         let told = wait();
@@ -44,7 +44,7 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
         }
     }
 
-    /// How many threads of this process look on.
+    /// Returns how many threads of this process are counted.
     fn count(lookers: u32) -> u32 {
         let ours = lookers >> WaiterId::INDEX_BITS == P::epoch();
         if ours { lookers & ((1 << WaiterId::INDEX_BITS) - 1) } else { 0 }

@@ -2,9 +2,9 @@
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
-//! | 0–7 | `state` | the waiters, 22 bits; bit 22, `LISTED`; above, how many have come so far |
-//! | 8–11 | `lookers` | how many look at it till they are back, 22 bits; above, the epoch |
-//! | 12–15 | `parties` | the number of threads that it waits for; 0 is 1 |
+//! | 0–7 | `state` | the waiters, 22 bits; bit 22, `LISTED`; above, the number of arrivals so far |
+//! | 8–11 | `lookers` | how many threads look at it until they return, 22 bits; above, the epoch |
+//! | 12–15 | `parties` | the number of threads that it waits for; 0 means 1 |
 //! | 16–31 | `list` | the waiters with a deadline |
 //!
 //! ```text
@@ -15,24 +15,24 @@
 //!                                            goes on
 //! ```
 //!
-//! A waiter without a deadline stands in the list that `state` names, from which no waiter can be
-//! taken alone; the others stand in `list`, behind its lock.
+//! A waiter without a deadline stands in the list that `state` names, from which no single waiter
+//! can be removed; the others stand in `list`, behind its lock.
 //!
-//! - BARRIER-1: no thread goes on before as many as `parties` have come and not given up; what each
+//! - BARRIER-1: no thread goes on before `parties` threads have come and not given up; what each
 //!   did before it came happens before what any of them does afterwards.
 //! - BARRIER-2: one of them is the leader.
-//! - BARRIER-3: a thread that has come touches the barrier no more, except the last, before it lets
-//!   any thread go (TOGETHER-2). So the barrier may be destroyed as soon as any thread has
+//! - BARRIER-3: a thread that has come no longer touches the barrier, except the last, before it
+//!   lets any thread go (TOGETHER-2). So the barrier may be destroyed as soon as any thread has
 //!   returned; unless a thread had to wait without a node, or with a deadline: [`Barrier::retire`]
-//!   waits for those.
+//!   waits for such threads.
 //! - BARRIER-4: `LISTED` is on while a waiter of the present round is in `list`, and changes under
 //!   the list's lock, or with the round. A waiter that gives up takes its arrival back in the round
-//!   that it came in, or waits on: the last has come then, and is on the way to the list, from
-//!   which it takes only the waiters of its round.
+//!   in which it came. If that round is over it waits on: the last thread has come and is on the
+//!   way to the list, from which it takes only the waiters of its round.
 //!
 //! The lists are empty when the next round begins, or hold no other waiters, so no count of rounds
-//! can run over. A waiter without a node, or in `list`, tells a round by its number; those repeat
-//! after 2⁴¹ arrivals, and in `list` after 2³² rounds.
+//! can overflow. A waiter without a node, or in `list`, identifies a round by its number; numbers
+//! repeat after 2⁴¹ arrivals, and in `list` after 2³² rounds.
 
 mod lookers;
 mod state;
@@ -49,7 +49,8 @@ use crate::arena;
 use crate::lock::Standard;
 use crate::nap;
 
-/// A barrier, 32 bytes, to be used any number of times. All zero: one for a single thread.
+/// A barrier, 32 bytes; may be used any number of times. All zero bytes: a barrier for a single
+/// thread.
 #[repr(C, align(8))]
 pub struct Barrier<P: Platform, F: CrowdForm = Standard> {
     state: P::U64,
@@ -59,23 +60,23 @@ pub struct Barrier<P: Platform, F: CrowdForm = Standard> {
     form: PhantomData<F>,
 }
 
-/// How long a thread without a node sleeps between two looks.
+/// How long a thread without a node sleeps between two checks, in nanoseconds.
 const NAP_NS: u64 = 200_000;
 
-/// How a thread comes that may have to wait.
+/// How a thread that may have to wait comes to the barrier.
 #[derive(Clone, Copy)]
 enum How<'a, P: Platform> {
     /// With a node, for as long as it takes.
     Patient(&'a Member<P>),
-    /// With a node that it puts into the list, whose lock it has.
+    /// With a node that it puts into the list, whose lock it holds.
     Listed,
     /// Without a node.
     Napping,
 }
 
-/// How a thread came that has come.
+/// How a thread has come.
 enum Came {
-    /// As the last, which is to [open](Barrier::open) the state that it has found.
+    /// As the last, which must [open](Barrier::open) the state that it has found.
     Last(State),
     /// In the round of this number.
     Early(u64),
@@ -94,16 +95,16 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
         }
     }
 
-    /// The number of threads that the barrier waits for.
+    /// Returns the number of threads that the barrier waits for.
     pub fn parties(&self) -> u32 {
         self.parties.max(1)
     }
 
-    /// Waits until as many threads as there are parties have come, the caller included. `true` for
-    /// one of them, the leader; which one is not specified.
+    /// Waits until as many threads as there are parties have come, the caller included. Returns
+    /// `true` for one of them, the leader; which one is not specified.
     ///
-    /// Memory that holds the barrier may be freed, or used otherwise, once any of them has returned
-    /// and no others will come; but see [`retire`](Self::retire).
+    /// Memory that holds the barrier may be freed or reused once any of them has returned and no
+    /// others will come; but see [`retire`](Self::retire).
     pub fn wait(&self) -> bool {
         loop {
             let Some(me) = Member::<P>::take() else {
@@ -117,12 +118,12 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
             if let Told::Gone(_) = me.wait::<F>() {
                 return false;
             }
-            // The child of a fork: the threads that have come do not exist here.
+            // This is the child of a fork: the threads that have come do not exist here.
         }
     }
 
     /// Does what [`wait`](Self::wait) does, but gives up when the deadline has passed: then it
-    /// returns `None`, and it is as if the caller had not come. The memory must stay until
+    /// returns `None`, and the caller does not count as come. The memory must stay until
     /// [`retire`](Self::retire) has returned.
     pub fn wait_until(&self, deadline: Deadline) -> Option<bool> {
         self.look_on(|| self.wait_listed(deadline))
@@ -176,8 +177,8 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
         came
     }
 
-    /// Takes a caller that gives up off the list. `false`: the caller is to wait on, because it
-    /// will be let go.
+    /// Removes a caller that gives up from the list. Returns `false` if the caller must wait on,
+    /// because it will be let go.
     fn leave(&self, me: &Member<P>, round: u64) -> bool {
         self.list.with(|list| {
             let others = || !list.wants_alone(me.node);
@@ -192,12 +193,12 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
     /// BARRIER-4: takes an arrival back, unless its round is over. `LISTED` stays on if `others`
     /// are in the list.
     fn take_back(&self, round: u64, others: impl Fn() -> bool) -> bool {
-        // Acquire, here and where the exchange fails: BARRIER-1, for a napper that may not give up
-        // any more; pairs with the release of the last.
+        // Acquire, here and where the exchange fails: BARRIER-1, for a thread without a node that
+        // can no longer give up; pairs with the release of the last.
         let mut seen = State(self.state.load(Acquire));
         while self.round_of(seen) == round {
             let less = seen.after_one_less().with_listed(seen.listed() && others());
-            // Relaxed where it succeeds: nothing goes with it.
+            // Relaxed where it succeeds: it publishes nothing.
             match self.state.compare_exchange(seen.0, less.0, Relaxed, Acquire) {
                 Ok(_) => return true,
                 Err(now) => seen = State(now),
@@ -206,7 +207,7 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
         false
     }
 
-    /// Comes; the last thread is to let all others go.
+    /// Counts the caller as come; the last thread must let all others go.
     fn come(&self, how: How<'_, P>) -> Came {
         let parties = u64::from(self.parties());
         // Acquire, here and where the exchange fails: the node of the last waiter; pairs with the
@@ -227,7 +228,7 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
             };
             let after = there.after_one_more(parties, waiters).with_listed(listed);
             // BARRIER-1. Release: our past and our node. Those of the others were acquired with the
-            // state that we have seen, which is written once; each of these exchanges carries on
+            // state that we have seen; each of these exchanges continues the release sequence of
             // the one before it.
             match self.state.compare_exchange(seen.0, after.0, Release, Acquire) {
                 Ok(_) if last => return Came::Last(there),
@@ -256,7 +257,7 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
         seen.round(self.parties().into())
     }
 
-    /// The state without threads of another process: our parent's, before a fork.
+    /// Returns the state without threads of another process: our parent's, before a fork.
     fn without_strangers(&self, seen: State) -> State {
         let waiters = seen.waiters();
         if waiters == 0 || arena::<P>().resolve_index(waiters).is_some() {
@@ -265,8 +266,8 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
         seen.begun_anew(self.parties().into())
     }
 
-    /// Forgets the list that our parent has left: if no waiter of ours is in it, `LISTED` is our
-    /// parent's.
+    /// Forgets the list that our parent has left: if it has no waiter of this process, `LISTED` is
+    /// our parent's.
     fn forget_strangers(&self, list: &Locked<'_, P>) {
         if list.first().is_some() {
             return;

@@ -15,7 +15,8 @@ impl State {
         Self(came << Self::CAME_SHIFT | u64::from(waiters))
     }
 
-    /// Index of the last that came of the waiters with a node and no deadline; 0 is none.
+    /// Returns the index of the last arrival among the waiters with a node and no deadline; 0 for
+    /// no waiter.
     pub(super) fn waiters(self) -> u32 {
         (self.0 & (Self::LISTED - 1)) as u32
     }
@@ -32,34 +33,34 @@ impl State {
         self.0 >> Self::CAME_SHIFT
     }
 
-    /// The number of the present round, with this many `parties`.
+    /// Returns the number of the present round, with this many `parties`.
     pub(super) fn round(self, parties: u64) -> u64 {
         self.came() / parties
     }
 
-    /// The state after one more has come, with this waiter at the head of the list, or none.
+    /// Returns the state after one more arrival, with this waiter at the head of the list, or 0.
     pub(super) fn after_one_more(self, parties: u64, waiters: u32) -> Self {
         // Wraps at the end of a round.
         let rounds = (1 << Self::COUNT_BITS) / parties;
         Self::new(waiters, (self.came() + 1) % (rounds * parties))
     }
 
-    /// The state after a thread that came in this round has taken that back.
+    /// Returns the state after a thread that came in this round has taken its arrival back.
     pub(super) fn after_one_less(self) -> Self {
         Self(self.0 - (1 << Self::CAME_SHIFT))
     }
 
-    /// How many have to come yet in this round.
+    /// Returns how many threads have yet to come in this round.
     pub(super) fn lacks(self, parties: u64) -> u64 {
         parties - self.came() % parties
     }
 
-    /// Whether the next that comes is the last of its round.
+    /// Returns whether the next thread to come is the last of its round.
     pub(super) fn lacks_one(self, parties: u64) -> bool {
         self.lacks(parties) == 1
     }
 
-    /// The state with the round begun anew.
+    /// Returns the state with the present round restarted.
     pub(super) fn begun_anew(self, parties: u64) -> Self {
         Self::new(0, self.round(parties) * parties)
     }

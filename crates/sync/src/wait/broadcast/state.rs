@@ -1,24 +1,24 @@
-//! The word of a broadcast.
+//! The state word of a broadcast, unpacked.
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
-//! | 0–31 | generation | number of sends; begins anew at the end |
+//! | 0–31 | generation | number of sends; wraps around |
 //! | 32–39 | lists | the nodes with a list that a waiter sleeps on |
-//! | 40–47 | sleepers | the nodes of which a waiter sleeps, or did, on this word |
-//! | 48–62 | count | how many do; the largest number is that or more, until the next send |
+//! | 40–47 | sleepers | the nodes of which a waiter sleeps, or slept, on this word |
+//! | 48–62 | count | number of sleepers on this word; saturates until the next send |
 //! | 63 | crowd before | a crowd slept on this word until the generation began |
 //!
 //! For a waiter that sleeps on the word the kernel compares the low half, which changes with each
 //! generation and by nothing else.
 
-/// The most nodes that a broadcast may have.
+/// The largest number of nodes that a broadcast may have.
 pub(super) const MOST_NODES: usize = 8;
 
 /// A value of the word.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct State(pub(super) u64);
 
-/// The number of sends; to be compared with others of the same broadcast.
+/// The number of sends; compare it only with others of the same broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generation(u64);
 
@@ -35,40 +35,42 @@ impl State {
         Generation(self.0 & u64::from(u32::MAX))
     }
 
-    /// The bits of nodes with a list that a waiter sleeps on.
+    /// Returns the bits of nodes with a list that a waiter sleeps on.
     pub(super) fn lists(self) -> u32 {
         (self.0 >> LISTS) as u32 & NODES
     }
 
-    /// The bits of nodes of which a waiter sleeps, or did, on the word; none if no waiter does.
+    /// Returns the bits of nodes of which a waiter sleeps, or slept, on the word; 0 if no waiter
+    /// sleeps on it.
     pub(super) fn sleepers(self) -> u32 {
         (self.0 >> SLEEPERS) as u32 & NODES
     }
 
-    /// Whether more than `alone` sleep on the word, of several nodes: they wake each other.
+    /// Returns whether more than `alone` waiters of several nodes sleep on the word: if so, they
+    /// wake each other.
     pub(super) fn is_crowd(self, alone: u32) -> bool {
         self.sleepers().count_ones() > 1 && self.count() > u64::from(alone)
     }
 
-    /// Whether one more may sleep on the word: of several nodes, at most as many as the sender and
-    /// the waiters that it wakes are to wake.
+    /// Returns whether one more waiter may sleep on the word. Of several nodes, the limit is what
+    /// the sender and the waiters that it wakes can wake.
     pub(super) fn has_room(self, alone: u32) -> bool {
         let most = u64::from(alone) * (u64::from(alone) + 1);
         self.sleepers().count_ones() <= 1 || self.count() < most
     }
 
-    /// Whether the waiters that slept on the word with the generation before were a crowd.
+    /// Returns whether the waiters that slept on the word with the generation before were a crowd.
     pub(super) fn crowd_before(self) -> bool {
         self.0 & CROWD_BEFORE != 0
     }
 
-    /// Whether those of the generation `ended` were a crowd. May be `true` though it is not so,
+    /// Returns whether the sleepers of the generation `ended` were a crowd. May be wrongly `true`
     /// once that generation is longer ago.
     pub(super) fn by_crowd(self, ended: Generation) -> bool {
         self.generation() != ended.next() || self.crowd_before()
     }
 
-    /// The state after a send by a thread that wakes at most `alone` waiters by itself.
+    /// Returns the state after a send by a thread that wakes at most `alone` waiters by itself.
     pub(super) fn next(self, alone: u32) -> Self {
         let crowd = if self.is_crowd(alone) { CROWD_BEFORE } else { 0 };
         Self(self.generation().next().0 | crowd)
@@ -82,13 +84,13 @@ impl State {
         Self(self.0 & !(1 << (LISTS + node)))
     }
 
-    /// The state with one more sleeper on the word, of this node.
+    /// Returns the state with one more sleeper on the word, of this node.
     pub(super) fn with_sleeper(self, node: usize) -> Self {
         let more = if self.is_full() { 0 } else { ONE };
         Self((self.0 | 1 << (SLEEPERS + node)) + more)
     }
 
-    /// The state with one sleeper less on the word.
+    /// Returns the state with one sleeper less on the word.
     pub(super) fn without_sleeper(self) -> Self {
         match self.0 & COUNT {
             _ if self.is_full() => self,
@@ -97,55 +99,56 @@ impl State {
         }
     }
 
-    /// How many sleep on the word, at most; of too many, the most that can be counted.
+    /// Returns the upper bound of the number of sleepers on the word; saturates at the largest
+    /// count.
     fn count(self) -> u64 {
         (self.0 & COUNT) / ONE
     }
 
-    /// Whether there are more sleepers than can be counted.
+    /// Returns whether the count of sleepers is saturated.
     fn is_full(self) -> bool {
         self.0 & COUNT == COUNT
     }
 }
 
 impl Generation {
-    /// The number of sends from `earlier` to here, modulo 2³².
+    /// Returns the number of sends from `earlier` to this generation, modulo 2³².
     #[must_use]
     pub fn since(self, earlier: Self) -> u64 {
         u64::from((self.0 as u32).wrapping_sub(earlier.0 as u32))
     }
 
-    /// The generation as a number, to be kept where this type is not known.
+    /// Returns the generation as a number, for storage where this type is not known.
     #[must_use]
     pub const fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// The generation of a number that [`to_bits`](Self::to_bits) returned. A number of another
-    /// origin is a generation that has ended.
+    /// Returns the generation of a number that [`to_bits`](Self::to_bits) returned. Any other
+    /// number is a generation that has ended.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// The tag that sleepers have in their nodes and on the word.
+    /// Returns the tag that sleepers have in their nodes and on the word.
     pub(super) fn tag(self) -> u32 {
         self.0 as u32
     }
 
-    /// The generation before this one.
+    /// Returns the generation before this one.
     pub(super) fn before(self) -> Self {
         Self(u64::from(self.tag().wrapping_sub(1)))
     }
 
-    /// The mark in `woken` which says that all waiters of this generation were woken.
+    /// Returns the mark in `woken` which says that all waiters of this generation were woken.
     pub(super) fn mark(self) -> u64 {
         self.0 + 1
     }
 
-    /// The place in which a waiter sleeps on the word with this generation, for a thread that wakes
-    /// it. Waiters of the next generation are in another place; those of the generation after that
-    /// are in this place again.
+    /// Returns the place in which a waiter sleeps on the word with this generation, for a thread
+    /// that wakes it. Waiters of the next generation are in the other place; those of the
+    /// generation after that are in this place again.
     pub(super) fn place(self) -> u32 {
         self.tag() & 1
     }

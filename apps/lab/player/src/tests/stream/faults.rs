@@ -1,5 +1,5 @@
-//! Peers that are no client, no server, or not for long: a clear line for each, and the others are
-//! not disturbed.
+//! Peers that violate the protocol or leave early: each leads to a clear message, and other clients
+//! are not disturbed.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -63,7 +63,7 @@ fn clients_that_are_none_are_sent_away_and_the_others_are_served() {
     gone.shutdown(Shutdown::Both).unwrap();
     drop(gone);
     let client = site.client(Quality::All, None);
-    // And one more than there is room for.
+    // One client more than there is room for.
     let crowded = site.client(Quality::All, None);
 
     let (watched, many) = (client.clone(), crowded.clone());
@@ -128,7 +128,7 @@ fn a_file_that_is_cut_short_loses_what_was_there() {
     assert!((1..24).contains(&player.program().report().layer(Layer::Intra).shown));
 }
 
-/// The state of a client that is sent those bytes, and then nothing.
+/// The state of a client that is sent these bytes, and then nothing.
 fn told(bytes: Vec<u8>) -> Received {
     let listener = TcpListener::bind(any()).unwrap();
     let address = listener.local_addr().unwrap();
@@ -136,7 +136,7 @@ fn told(bytes: Vec<u8>) -> Received {
         let (mut stream, _) = listener.accept().unwrap();
         let mut hello = [0; wire::HELLO_LEN];
         stream.read_exact(&mut hello).unwrap();
-        // It may have heard enough before all of it is said.
+        // The client may hang up before everything is sent.
         let _ = stream.write_all(&bytes);
     });
     let mut events = Loop::new().unwrap();

@@ -1,4 +1,4 @@
-//! A message is heard as it was said, and nothing else is.
+//! Messages are parsed as they were sent, and other bytes are rejected.
 
 use crate::clip::Clip;
 use crate::made;
@@ -9,7 +9,7 @@ fn clip() -> Clip {
     Clip::parse(made::layered(4, 60)).unwrap()
 }
 
-/// All that a server says of a clip, in an order of its own.
+/// All that a server sends for a clip, with the frames in a mixed order.
 fn whole() -> Vec<u8> {
     let clip = clip();
     let mut bytes = wire::announce(&clip, 500).unwrap();
@@ -21,7 +21,7 @@ fn whole() -> Vec<u8> {
     bytes
 }
 
-/// Hears it in pieces of that length.
+/// Parses the bytes in pieces of length `piece`.
 fn hear(bytes: &[u8], piece: usize) -> Result<Vec<Said>, &'static str> {
     let (mut reader, mut said) = (Reader::default(), Vec::new());
     for piece in bytes.chunks(piece) {
@@ -112,7 +112,7 @@ fn no_change_of_a_byte_makes_it_fail() {
         for byte in [0, 1, 2, 0x7f, 0xff] {
             let mut bytes = whole.clone();
             bytes[at] = byte;
-            // Any answer will do.
+            // Any result is accepted; the reader must not panic.
             let _ = hear(&bytes, 64);
         }
     }

@@ -1,4 +1,4 @@
-//! A link of a given bandwidth, a disk and a CPU, in virtual time.
+//! Simulates, in virtual time, a link of a given bandwidth, a disk and a CPU.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::stream::sender::Sender;
 use crate::stream::{Quality, Sent};
 use crate::{Cpu, Headless, Options, Player, Report, VirtualLoop, made};
 
-/// Something was carried, or there is something new to carry.
+/// The job that runs when the link has carried a frame, or has a new frame to carry.
 const CARRIED: Job = Job { act: Act::Receive, number: u64::MAX };
-/// A frame is read and sent.
+/// The job that reads and sends a frame.
 const READ: Job = Job { act: Act::Prepare, number: u64::MAX };
 const WINDOW: Scale = Scale { look_ahead_ns: 1_000_000_000 };
 const MARGIN_NS: u64 = 100_000_000;
 
-/// A server's side for one client, the link, and the client.
+/// One client, the server's side for it, and the link between them.
 struct Link {
     player: Player<Box<dyn Decode>, Headless>,
     sender: Sender,
@@ -26,16 +26,16 @@ struct Link {
     cpu: Cpu,
     byte_ns: u64,
     read_ns: u64,
-    /// The frame that is being carried.
+    /// The frame that the link is carrying.
     carried: Option<usize>,
-    /// The frames that were read, and when.
+    /// The frames that were read, with their times.
     log: Vec<(u64, usize)>,
     came: [u64; 4],
 }
 
 impl Link {
     /// A link of `kbit` kbit/s, with a disk that takes `read_ns` for a frame, and frames that cost
-    /// `mean_ns` in the mean.
+    /// `mean_ns` on average.
     fn new(
         clip: &Arc<Clip>,
         quality: Quality,
@@ -73,7 +73,7 @@ impl Link {
         }
         self.sender.advance(timeline.now_ns());
         match self.sender.first() {
-            // A server on a machine of its own waits for no program here.
+            // A server with its own machine does not wait for the programs here.
             Some(_) if self.read_ns == 0 => timeline.timer(timeline.now_ns(), READ),
             Some((importance, _)) => timeline.best_effort(importance, READ),
             None => {}
@@ -134,7 +134,7 @@ impl Run {
         Layer::ALL.map(|layer| self.report.layer(layer).shown)
     }
 
-    /// The part of each layer that was not sent in time, the most important layer first.
+    /// The share of each layer that was not sent in time, the most important layer first.
     fn unsent(&self) -> [f64; 4] {
         Layer::ALL.map(|layer| {
             let Sent { sent, dropped, .. } = self.sent[layer as usize];
@@ -145,7 +145,7 @@ impl Run {
 
 const START_NS: u64 = 1_000_000_000;
 
-/// Plays by several links at once, which share a disk and a CPU.
+/// Plays over several links at once, which share a disk and a CPU.
 fn play(clip: &Arc<Clip>, links: &[(Quality, u64)], costs: [u64; 2]) -> Vec<Run> {
     let cpu = Cpu::new(START_NS, 100);
     let mut links: Vec<_> =
@@ -155,7 +155,7 @@ fn play(clip: &Arc<Clip>, links: &[(Quality, u64)], costs: [u64; 2]) -> Vec<Run>
     links.into_iter().map(|link| finished(link, clip)).collect()
 }
 
-/// Checks what holds of all of them.
+/// Checks the properties that hold for all links.
 fn finished(link: Link, clip: &Clip) -> Run {
     let report = link.player.report().clone();
     assert!(link.player.is_over() && link.sender.next_ns().is_none());
@@ -167,7 +167,7 @@ fn finished(link: Link, clip: &Clip) -> Run {
     run
 }
 
-/// SEND-1 to SEND-3, by what was read when.
+/// Checks SEND-1 to SEND-3, from the frames that were read and their times.
 fn in_order(log: &[(u64, usize)], clip: &Clip) {
     let options = Options { scale: WINDOW, margin_ns: MARGIN_NS, ..Options::default() };
     let mut schedule = Schedule::new(Arc::new(clip.clone()), &options);
@@ -212,14 +212,14 @@ fn the_table_of_the_documentation_is_right() {
     for (kbit, wanted) in TABLE {
         let run = &play(&clip, &[(Quality::All, kbit)], [0, 1000])[0];
         assert_eq!(run.shown(), wanted, "{kbit} kbit/s");
-        // Frames that came were shown, except those that came for others when their own time was
-        // over.
+        // Frames that arrived were shown, except those that arrived for other frames after their
+        // own time had passed.
         let came: u64 = run.came.iter().sum();
         assert_eq!(came, run.report.total().shown + run.report.late, "{kbit} kbit/s");
     }
 }
 
-/// kbit/s, and how many of each layer are shown.
+/// The rate in kbit/s, and the number of frames shown of each layer.
 const TABLE: [(u64, [u64; 4]); 6] = [
     (320, [144, 144, 144, 288]),
     (280, [144, 144, 144, 167]),
@@ -245,7 +245,7 @@ fn the_less_the_link_carries_the_more_important_is_what_is_dropped() {
 #[test]
 fn with_less_of_the_cpu_too_what_came_is_dropped_by_the_same_order() {
     let clip = clip(144);
-    // Frames cost 21 ms in the mean, of 16.7; and some of the details are not even sent.
+    // Frames cost 21 ms on average, of 16.7 ms; and some of the details are not even sent.
     let run = &play(&clip, &[(Quality::All, 280)], [0, 21_000_000])[0];
     let parts = Layer::ALL.map(|layer| {
         let count = run.report.layer(layer);
@@ -266,11 +266,11 @@ fn one_stream_has_three_qualities_at_once() {
     let all = clip.frames().len() as u64;
     assert_eq!(runs[0].came.iter().sum::<u64>(), all);
     assert_eq!(runs[1].shown(), [96, 96, 96, 0]);
-    // No more than is wanted, and of that what can be carried.
+    // Only requested frames are sent, and of those as many as the link can carry.
     let [intra, others @ ..] = runs[2].shown();
     assert!((50..96).contains(&intra) && others == [0; 3], "{intra}");
     assert_eq!(runs[2].sent[Layer::Predicted as usize], Sent::default());
-    // Each has what it has alone.
+    // Each client gets what it gets alone.
     for (run, link) in runs.iter().zip(links) {
         assert_eq!(run.shown(), play(&clip, &[link], [0, 1000])[0].shown());
     }
@@ -279,7 +279,7 @@ fn one_stream_has_three_qualities_at_once() {
 #[test]
 fn a_slow_disk_loses_the_details_of_all() {
     let clip = clip(96);
-    // 180 frames a second are wanted, and 125 are read.
+    // 180 frames per second are requested, and 125 can be read.
     let runs = play(&clip, &[(Quality::All, 2000); 3], [8_000_000, 1000]);
     for run in &runs {
         let parts = run.unsent();
@@ -309,12 +309,13 @@ fn what_a_server_that_is_gone_has_sent_is_played() {
     events.run(&mut [&mut cut], u64::MAX);
     let report = link.player.report();
     assert!(link.player.is_over() && link.player.held_bytes() == 0);
-    // It has not waited for what can't come, but shown what had come for the window after it.
+    // The player has not waited for missing frames, but shown those that had arrived for the
+    // following window.
     assert!(cpu.now_ns() < START_NS + 4_000_000_000, "{}", cpu.now_ns());
     assert!((60..200).contains(&report.total().shown), "{report}");
 }
 
-/// A link that is gone from some time on.
+/// A link that fails at some time.
 struct Cut<'a> {
     link: &'a mut Link,
     at_ns: u64,

@@ -1,4 +1,5 @@
-//! Servers and clients over the machine's loopback: order and completeness, whatever else it does.
+//! Servers and clients over the machine's loopback: order and completeness, under any load of the
+//! machine.
 
 use std::cell::RefCell;
 use std::io::{Read, Write};
@@ -23,7 +24,7 @@ use super::super::real::Scratch;
 
 pub(super) type Plays = Client<Headless>;
 
-/// A server of a made clip, on a loop of its own, and the clients that have left it.
+/// A server of a generated clip, on its own loop, and the clients that have left it.
 pub(super) struct Site {
     pub(super) events: Loop,
     pub(super) address: SocketAddr,
@@ -34,7 +35,7 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// A site whose clip has `units` units, at a rate.
+    /// A site whose clip has `units` units, at `rate` frames per second.
     pub(super) fn new(name: &str, [units, rate]: [u32; 2], options: ServerOptions) -> Self {
         let scratch = Scratch::new(name);
         let (file, stream) = (scratch.0.join("clip.h264"), made::layered(units as usize, rate));
@@ -56,7 +57,7 @@ impl Site {
         Client::start(&mut self.events, self.address, options, make).unwrap()
     }
 
-    /// Runs until that is so, which is looked at each 10 ms.
+    /// Runs until `is_so` returns true; it is called every 10 ms.
     pub(super) fn run_until(&mut self, mut is_so: impl FnMut(&[Served]) -> bool + 'static) {
         let left = Rc::clone(&self.left);
         self.events.submit(Event::timer_in_steps(now_ns(), move |context| {
@@ -70,18 +71,18 @@ impl Site {
     }
 }
 
-/// A decoder that takes next to no time.
+/// A decoder that takes almost no time.
 pub(super) fn make(clip: &Clip) -> Result<(Box<dyn Decode>, Headless), Error> {
     let decoder = Synthetic::new(Costs::by_size(clip, 1000)?, |_| {});
     Ok((Box::new(decoder), Headless))
 }
 
-/// Whether a client has played all that it is to.
+/// Returns whether a client has played everything.
 pub(super) fn is_over(client: &Plays) -> bool {
     client.player().is_some_and(|player| player.program().is_over())
 }
 
-/// Takes what a server sends by a slow link, in a thread; the frames in their order.
+/// Receives what a server sends over a slow link, in a thread; returns the frames in order.
 fn take_slowly(address: SocketAddr, bytes_per_second: u64) -> JoinHandle<Vec<usize>> {
     let mut stream = TcpStream::connect(address).unwrap();
     socket2::SockRef::from(&stream).set_recv_buffer_size(1 << 12).unwrap();
@@ -110,9 +111,9 @@ fn take_slowly(address: SocketAddr, bytes_per_second: u64) -> JoinHandle<Vec<usi
     })
 }
 
-/// No I is dropped while it waits and a `b` is sent. By the order of what came alone, so whenever
-/// that was: an I had been taken in when a frame was sent that is decoded after it, and it had not
-/// expired when a frame was sent that is due before it.
+/// Checks that no I frame is dropped while it waits and a `b` is sent. This uses only the order of
+/// arrivals, not their times: an I frame had been taken in when a frame was sent that is decoded
+/// after it, and had not expired when a frame was sent that is due before it.
 fn essentials_first(frames: &[usize], clip: &Clip) {
     let all = clip.frames();
     let of = |layer: Layer| move |&n: &usize| all[n].layer == layer;
@@ -129,11 +130,11 @@ fn essentials_first(frames: &[usize], clip: &Clip) {
 
 #[test]
 fn one_stream_has_three_qualities_at_once_and_who_stalls_is_in_nobodys_way() {
-    // 1.2 Mbit/s; what is under way is short.
+    // 1.2 Mbit/s, with a short send buffer.
     let options =
         ServerOptions { send_buffer: 1 << 12, stall_ns: u64::MAX, ..ServerOptions::default() };
     let mut site = Site::new("three", [96, 240], options);
-    // One that asks for all, and takes nothing.
+    // A client that requests everything, and takes nothing.
     let mut stalled = TcpStream::connect(site.address).unwrap();
     socket2::SockRef::from(&stalled).set_recv_buffer_size(1 << 12).unwrap();
     stalled.write_all(&wire::hello(Quality::All)).unwrap();
@@ -144,7 +145,7 @@ fn one_stream_has_three_qualities_at_once_and_who_stalls_is_in_nobodys_way() {
         site.client(Quality::Intra, None),
     ];
     let watched = clients.clone();
-    // All but the one that stalls: those three and the slow one.
+    // All except the client that stalls: those three and the slow one.
     site.run_until(move |left| watched.iter().all(is_over) && left.len() == 4);
 
     let frames = slow.join().unwrap();
@@ -158,7 +159,7 @@ fn one_stream_has_three_qualities_at_once_and_who_stalls_is_in_nobodys_way() {
         let player = client.player().unwrap();
         let player = player.program();
         let report = player.report();
-        // Each shown picture is the right one, in order.
+        // Each picture shown is the right one, in order.
         assert_eq!((report.disorder, report.misread, report.unread), (0, 0, 0), "{report}");
         let sums = |count: fn(&Served, Layer) -> u64| {
             let same = |served: &&Served| {
@@ -168,7 +169,7 @@ fn one_stream_has_three_qualities_at_once_and_who_stalls_is_in_nobodys_way() {
             };
             left.iter().find(same).map(|served| Layer::ALL.map(|layer| count(served, layer)))
         };
-        // All that was sent came, and nothing that was not asked for.
+        // Everything sent has arrived, and nothing that was not requested.
         let sent = sums(|served, layer| served.layer(layer).sent).expect("who was sent as much");
         for (sent, layer) in sent.into_iter().zip(Layer::ALL) {
             assert!(report.layer(layer).shown <= received.layer(layer));
@@ -194,6 +195,6 @@ fn a_server_serves_as_many_as_it_is_to_and_ends() {
         assert!(line.contains("to the end") && line.contains(served.quality.name()), "{line}");
         assert_eq!(line.contains(", b "), served.quality == Quality::All, "{line}");
     }
-    // No server listens any more.
+    // The server has stopped listening.
     assert!(TcpStream::connect(site.address).is_err());
 }

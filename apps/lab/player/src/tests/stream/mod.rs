@@ -1,4 +1,5 @@
-//! Streaming: in virtual time, over the machine's loopback, and with what is no client or server.
+//! Streaming: in virtual time, over the machine's loopback, and with peers that violate the
+//! protocol.
 
 mod faults;
 mod format;

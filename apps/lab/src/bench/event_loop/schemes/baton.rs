@@ -1,5 +1,5 @@
-//! Programs that know of each other: all players of a run on a CPU are members of one domain, which
-//! is theirs alone.
+//! Programs that know of each other: all players of a run on one CPU are members of a domain that
+//! only they use.
 
 use antiphon_coop::{BoostOptions, Booster, Domain, DomainOptions, Group, WEIGHT};
 
@@ -7,11 +7,11 @@ use super::super::player::{Player, Seen};
 use super::{Seat, cooperative};
 use crate::compete::tier_stats::TierStats;
 
-/// Plays, with the baton.
+/// Plays with the CPU token.
 ///
 /// # Errors
 ///
-/// One line: there is no domain to be had.
+/// One line, if no domain is available.
 pub fn play(player: Player, seat: Seat) -> Result<Seen, String> {
     let member = domain(&seat)?.join(group(&seat), WEIGHT);
     let mut member = member.map_err(|error| error.to_string())?;
@@ -20,11 +20,11 @@ pub fn play(player: Player, seat: Seat) -> Result<Seen, String> {
     Ok(Seen { tier_stats, ..seen })
 }
 
-/// Plays with a boost. The players of a group get its share according to their needs.
+/// Plays with a boost. The players of a group get the group's share according to their needs.
 ///
 /// # Errors
 ///
-/// One line: it may not be boosted, or there is no domain to be had.
+/// One line, if boosting is not permitted or no domain is available.
 pub fn boosted(player: Player, seat: Seat) -> Result<Seen, String> {
     let options = BoostOptions { options: seat.schedule.0, ..BoostOptions::default() };
     let booster = Booster::start(options).map_err(|refused| refused.to_string())?;
@@ -34,7 +34,7 @@ pub fn boosted(player: Player, seat: Seat) -> Result<Seen, String> {
     Ok(Seen { tier_stats: TierStats::of_booster(&booster), ..seen })
 }
 
-/// The domain of the CPU on which this thread runs.
+/// Returns the domain of the CPU on which this thread runs.
 fn domain(seat: &Seat) -> Result<Domain, String> {
     let name = seat.domain.as_ref().ok_or("no domain was made")?;
     let cpus = antiphon_linux::allowed();

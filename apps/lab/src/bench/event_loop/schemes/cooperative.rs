@@ -1,5 +1,5 @@
-//! One thread with one loop: timers that are due, then chunks of work, the most important first;
-//! and between them it gives the CPU away.
+//! One thread with one loop: it dispatches the timers that are due, then runs chunks of work, the
+//! most important first, and gives the CPU away between them.
 
 use antiphon_runtime::coop::{Ask, Cooperate};
 
@@ -8,11 +8,11 @@ use super::Seat;
 use super::events::Events;
 use crate::compete::work::now_ns;
 
-/// Plays, and gives the CPU away when `others` says so.
+/// Plays, and gives the CPU away when `others` asks for it.
 ///
 /// # Errors
 ///
-/// One line: it can't wait.
+/// One line, if it can't wait.
 pub fn play(
     mut player: Player,
     mut seat: Seat,
@@ -60,7 +60,7 @@ mod tests {
     use antiphon_report::stats::Random;
     use antiphon_runtime::coop::Answer;
 
-    /// Returns when to poll again, and keeps the scheduler's answer.
+    /// A cooperative scheduler of the test: sets when to poll again, and keeps what it was asked.
     struct Other {
         ahead_ns: Option<u64>,
         asked: Vec<Ask>,

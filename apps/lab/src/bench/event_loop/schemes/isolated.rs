@@ -1,5 +1,4 @@
-//! Two threads, by [`Split`]: timers in one of their own, which shares nothing with the one that
-//! decodes but marks and mail.
+//! Two threads, by [`Split`]: one for timers, and one that decodes; they share only marks and mail.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,11 +12,11 @@ use super::Seat;
 use crate::compete::tier_stats::TierStats;
 use crate::compete::work::now_ns;
 
-/// Plays, the timers in a thread of that real-time priority, or of a short slice.
+/// Plays with the timers in a thread of this real-time priority, or with a short slice if `None`.
 ///
 /// # Errors
 ///
-/// One line: it is not permitted.
+/// One line, if this is not permitted.
 pub fn play(player: Player, seat: Seat, priority: Option<u8>) -> Result<Seen, String> {
     let options = SplitOptions { priority, ..SplitOptions::default() };
     let timers = Split::start(options).map_err(|refused| refused.to_string())?;
@@ -30,12 +29,12 @@ struct Playing {
     player: Player,
     seat: Seat,
     timers: Split,
-    /// Frames that are decoded, by number: as many as there are waiting, and more.
+    /// Numbers of decoded frames: a ring with more places than frames can wait.
     decoded: Arc<[AtomicU64]>,
-    /// Sends the times when timers were dispatched, in their order.
+    /// Sends the times at which timers were dispatched, in order.
     tell: mpsc::Sender<u64>,
     told: mpsc::Receiver<u64>,
-    /// How many frames have a timer, or had one.
+    /// Number of frames whose timer has been set.
     set: u64,
 }
 
@@ -60,7 +59,7 @@ impl Playing {
             if let Some(frame) = best {
                 self.player.decoded(frame, now_ns());
                 if self.player.chunk_ns(frame) == 0 {
-                    // Relaxed: the mark is all that the timer needs of it.
+                    // Relaxed: the timer needs no other data of the frame than this mark.
                     self.decoded[(frame % MARKS) as usize].store(frame, Relaxed);
                 }
             }
@@ -68,7 +67,7 @@ impl Playing {
         self.player.into_seen()
     }
 
-    /// Sets the timer of the next frame, if that is part of the run.
+    /// Sets the timer of the next frame, if the frame is part of the run.
     fn sets_timer(&mut self) -> bool {
         let (window, frame) = (self.player.window(), self.set);
         let release_ns = window.begin_ns + frame * window.period_ns;
@@ -81,15 +80,15 @@ impl Playing {
             if decoded[(frame % MARKS) as usize].load(Relaxed) == frame {
                 show();
             }
-            // The receiver is gone where the run is over.
+            // The receiver is gone once the run is over.
             let _ = tell.send(release_ns + late_ns);
         });
         self.set += 1;
         true
     }
 
-    /// Dispatches the timers that were announced meanwhile, and counts them; waits for one if there
-    /// is nothing else to do.
+    /// Dispatches the timers that were announced meanwhile, and returns their number; with `waits`,
+    /// waits for the first.
     fn hears(&mut self, waits: bool) -> u64 {
         let first = if waits { self.told.recv().ok() } else { None };
         let mut count = 0;

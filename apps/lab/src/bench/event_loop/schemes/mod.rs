@@ -1,4 +1,4 @@
-//! Ways to have timers on time while there is other work: baselines, and ours.
+//! Schemes that keep timers on time beside other work: baselines, and ours.
 //!
 //! | module | has |
 //! |---|---|
@@ -10,8 +10,9 @@
 //! | [`split`] | a thread for timers, one for the rest, a mutex between that lends priority |
 //! | [`scheduling`] | requests of a thread to the kernel's scheduler |
 //!
-//! One more is a row of [`OURS`] or [`PEERS`]: a name, what it needs, and a function that plays.
-//! One that is a [`Cooperate`](antiphon_runtime::coop::Cooperate) plays by [`cooperative::play`].
+//! To add a scheme, add a row to [`OURS`] or [`PEERS`]: a name, its needs, and a function that
+//! plays. A scheme that is a [`Cooperate`](antiphon_runtime::coop::Cooperate) plays by
+//! [`cooperative::play`].
 
 mod baton;
 mod cooperative;
@@ -36,43 +37,43 @@ pub struct Scheme {
     pub name: &'static str,
     /// The rights that it needs.
     pub needs: Needs,
-    /// The tier that it is, if it is one.
+    /// The tier that it implements, if any.
     pub tier: Option<Tier>,
     /// How its players share the CPU.
     pub shares: Shares,
-    /// The cost for a user of the scheme, beside its needs.
+    /// What it costs its user, besides its needs.
     pub costs: &'static str,
-    /// Plays until no timer is left; in one line, what hindered it.
+    /// Plays until no timer is left. The error is one line.
     pub play: fn(Player, Seat) -> Result<Seen, String>,
 }
 
 /// How players share the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shares {
-    /// Nothing: each has a share of its own, whatever is asked for.
+    /// They don't: each player has a share of its own, whatever is asked for.
     Nothing,
-    /// The players are members of a domain, and a group has its share by weights.
+    /// The players are members of a domain, and a group gets its share by weights.
     Weights,
     /// The players are members of a domain, and hand the CPU to each other.
     Baton,
 }
 
 impl Scheme {
-    /// The part of its needs that the system lacks, and how to get it; with `one_group`, also to
-    /// share one utility.
+    /// Returns which of its needs the system lacks and how to get it; with `one_group`, also what
+    /// it takes to share one utility.
     pub fn missing(&self, one_group: bool) -> Option<String> {
         let weighs = one_group && self.shares == Shares::Weights;
         let weights = || available().weights().err().filter(|_| weighs);
         self.needs.missing().or_else(|| weights().map(|why| JoinError::Weight(why).to_string()))
     }
 
-    /// The needs in some words.
+    /// Describes the needs in a few words.
     pub fn needs(&self, one_group: bool) -> String {
         let weighs = one_group && self.shares == Shares::Weights;
         format!("{}{}", self.needs.name(), if weighs { ", weight" } else { "" })
     }
 
-    /// The options that have an effect.
+    /// Returns the options that have an effect on the scheme.
     pub fn used(&self) -> Used {
         self.tier.map_or(Used::Nothing, Used::by)
     }
@@ -80,25 +81,25 @@ impl Scheme {
 
 /// The place of a player, and how well it behaves.
 pub struct Seat {
-    /// How fast it works.
+    /// Calibrated speed of its work.
     pub pace: Pace,
     /// Whether all players share one utility.
     pub one_group: bool,
-    /// The domain of its CPU, if the scheme has one.
+    /// Name of the domain of its CPU, if the scheme has one.
     pub domain: Option<String>,
-    /// How that is scheduled.
+    /// Scheduling options of the domain.
     pub schedule: Schedule,
-    /// How often it works for up to [`LATE_NS`] longer than it says; from 0 to 1.
+    /// Probability, from 0 to 1, that a chunk takes up to [`LATE_NS`] longer than announced.
     pub misbehaves: f64,
-    /// Decides how long.
+    /// Random numbers that decide when, and by how much.
     pub random: Random,
 }
 
-/// How late at most a misbehaving player gives the CPU away.
+/// Longest delay with which a misbehaving player gives the CPU away, in nanoseconds.
 pub const LATE_NS: u64 = 10_000_000;
 
 impl Seat {
-    /// Decodes for so long.
+    /// Decodes for `ns` nanoseconds, or longer if the player misbehaves.
     pub fn decode(&mut self, ns: u64) {
         let share = |bits: u64| (bits >> 11) as f64 / (1_u64 << 53) as f64;
         if self.misbehaves > 0.0 && share(self.random.draw()) < self.misbehaves {
@@ -119,15 +120,15 @@ impl Seat {
     }
 }
 
-/// The cost of schemes that share the CPU as the kernel does.
+/// The cost of schemes that share the CPU as the kernel decides.
 const WAITS: &str = "its timers wait while others have the CPU";
-/// The cost of schemes whose timers have a thread.
+/// The cost of schemes whose timers have their own thread.
 const BESIDE: &str = "callbacks of timers run beside the rest of the program: what they share \
                       needs a lock, or mail; and their thread is real-time as a whole";
-/// The cost of schemes that are real-time as a whole.
+/// The cost of schemes in which the whole program is real-time.
 const WHOLE: &str = "all of the program is real-time: others have what it leaves";
 
-/// Ours.
+/// Our schemes.
 pub static OURS: &[Scheme] = &[
     Scheme {
         name: "alone",
@@ -174,10 +175,10 @@ pub static OURS: &[Scheme] = &[
     },
 ];
 
-/// The priority of the helper of loops that are boosted by the usual options.
+/// Priority of the helper of loops that are boosted with default options.
 const BOOST_PRIORITY: u8 = BoostOptions::PRIORITY + 1;
 
-/// The schemes to compare with.
+/// The schemes that ours are compared with.
 pub static PEERS: &[Scheme] = &[
     Scheme {
         name: "epoll",
@@ -238,10 +239,10 @@ pub static PEERS: &[Scheme] = &[
     },
 ];
 
-/// The priority of loops that are real-time threads as a whole.
+/// Priority of loops that are real-time threads as a whole.
 const LOOP_PRIORITY: u8 = 10;
 
-/// The one of that name.
+/// Returns the scheme of this name.
 pub fn of_name(name: &str) -> Option<&'static Scheme> {
     OURS.iter().chain(PEERS).find(|scheme| scheme.name == name)
 }
@@ -254,7 +255,7 @@ mod tests {
     use crate::compete::work::now_ns;
     use antiphon_coop::{Domain, DomainOptions};
 
-    /// Each that this machine permits dispatches each timer, none early, and decodes.
+    /// Each scheme that this machine permits dispatches each timer, none early, and decodes.
     #[test]
     fn each_dispatches_all_timers() {
         let pace = Pace::calibrate();
@@ -274,7 +275,7 @@ mod tests {
                 misbehaves: 0.01,
                 random: Random(1),
             };
-            // On a thread of its own, as what it asks of the scheduler is for good.
+            // On a thread of its own, because its scheduling requests can't be undone.
             let play = std::thread::spawn(move || (scheme.play)(player, seat));
             let seen = play.join().expect("it does not panic").expect("it is permitted");
             assert_eq!((seen.tardiness_ns.len(), seen.first_ns), (20, count_ns), "{}", scheme.name);

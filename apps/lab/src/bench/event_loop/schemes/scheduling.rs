@@ -7,22 +7,22 @@ use antiphon_platform::ThreadId;
 
 /// The calling thread.
 pub const ME: ThreadId = ThreadId(0);
-/// The slice that shows whether there are any.
+/// Slice that is requested to find out whether the kernel supports slices.
 const TRIED_NS: u64 = 1_000_000;
 
 /// The rights that a scheme needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// No rights but those of each user.
+    /// No rights beyond those of every user.
     Nothing,
-    /// A slice of its own, which each thread may ask of a kernel that has them.
+    /// A custom slice, which each thread may request from a kernel that supports slices.
     Slice,
-    /// Real-time priorities up to that one.
+    /// Real-time priorities up to this one.
     Realtime(u8),
 }
 
 impl Needs {
-    /// The name in tables and reports.
+    /// Returns its name in tables and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
@@ -31,7 +31,7 @@ impl Needs {
         }
     }
 
-    /// The part of it that the system lacks, and how to get it; tried on a thread of its own.
+    /// Returns what the system lacks and how to get it; tries it on a new thread.
     pub fn missing(self) -> Option<String> {
         let tried = thread::spawn(move || match self {
             Self::Nothing => Ok(()),
@@ -54,7 +54,7 @@ mod tests {
             let said = needs.missing();
             assert!(said.is_none_or(|why| why.starts_with(needs.name())), "{needs:?}");
         }
-        // There is no such priority.
+        // No such priority exists.
         assert!(Needs::Realtime(100).missing().is_some_and(|why| why.contains("real-time: ")));
     }
 }

@@ -13,14 +13,14 @@ use super::Seat;
 use super::scheduling::ME;
 use crate::compete::work::{Pace, SHOW_NS, now_ns, sleep_until};
 
-/// Above loops that are real-time as a whole, below the sentinel.
+/// Above loops that are real-time as a whole, and below the sentinel.
 pub const PRIORITY: u8 = 50;
 
-/// Plays.
+/// Plays with timers in a real-time thread.
 ///
 /// # Errors
 ///
-/// One line: real-time priorities are not permitted.
+/// One line, if real-time priorities are not permitted.
 pub fn play(player: Player, mut seat: Seat) -> Result<Seen, String> {
     let shared = Inheriting::new(player)?;
     let (ended, decoder, pace) = (AtomicBool::new(false), thread::current(), seat.pace);
@@ -30,7 +30,7 @@ pub fn play(player: Player, mut seat: Seat) -> Result<Seen, String> {
             if permitted.is_ok() {
                 timers(&shared, pace, &decoder);
             }
-            // Relaxed: only whether to go on; what the thread has done is ordered by its end.
+            // Relaxed: only tells the thread to stop; joining it orders what it has done.
             ended.store(true, Relaxed);
             decoder.unpark();
             permitted
@@ -55,7 +55,7 @@ pub fn play(player: Player, mut seat: Seat) -> Result<Seen, String> {
 fn timers(shared: &Inheriting<Player>, pace: Pace, decoder: &Thread) {
     while let Some(release_ns) = shared.locked(|player| player.release_ns()) {
         sleep_until(release_ns);
-        // The mutex is part of the way to the callback, so what it costs is tardiness.
+        // The mutex is on the path to the callback, so its cost counts as tardiness.
         if shared.locked(|player| player.dispatch(now_ns())) == Some(true) {
             pace.burn(SHOW_NS);
         }
@@ -70,7 +70,8 @@ struct Inheriting<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: only the owner of the mutex touches the value, so threads send it to each other.
+// SAFETY: only the owner of the mutex accesses the value, so access moves between threads as if the
+// value were sent.
 unsafe impl<T: Send> Sync for Inheriting<T> {}
 
 impl<T> Inheriting<T> {
@@ -94,9 +95,9 @@ impl<T> Inheriting<T> {
         Ok(Self { mutex, value: UnsafeCell::new(value) })
     }
 
-    /// Returns what `body` makes of the value, which no other thread has meanwhile.
+    /// Returns the result of `body` on the value, to which no other thread has access meanwhile.
     fn locked<R>(&self, body: impl FnOnce(&mut T) -> R) -> R {
-        /// Unlocks also where `body` panics.
+        /// Unlocks even if `body` panics.
         struct Unlock(*mut libc::pthread_mutex_t);
         impl Drop for Unlock {
             fn drop(&mut self) {
@@ -106,15 +107,16 @@ impl<T> Inheriting<T> {
         }
         // SAFETY: initialised by `new`, and never moved.
         let failed = unsafe { libc::pthread_mutex_lock(self.mutex.get()) };
-        // Such a mutex tells a thread that would wait for itself.
+        // An inheriting mutex reports a thread that would wait for itself.
         assert_eq!(failed, 0, "no thread locks it twice");
         let _unlock = Unlock(self.mutex.get());
-        // SAFETY: the owner of the mutex is alone with the value.
+        // SAFETY: the owner of the mutex has exclusive access to the value.
         body(unsafe { &mut *self.value.get() })
     }
 
     fn into_inner(self) -> T {
-        // SAFETY: a caller that has it by value is alone, and no thread holds the mutex.
+        // SAFETY: a caller that has it by value has exclusive access, and no thread holds the
+        // mutex.
         unsafe { libc::pthread_mutex_destroy(self.mutex.get()) };
         self.value.into_inner()
     }

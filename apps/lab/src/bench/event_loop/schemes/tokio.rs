@@ -1,5 +1,5 @@
-//! A runtime of tokio on one thread: a task for timers, which sleeps until each, and one for the
-//! rest, which yields after each chunk.
+//! A tokio runtime on one thread: a task for timers, which sleeps until each release time, and one
+//! for the rest, which yields after each chunk.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,15 +17,15 @@ use crate::compete::work::now_ns;
 struct Shared {
     player: RefCell<Player>,
     seat: RefCell<Seat>,
-    /// There may be something to decode.
+    /// Notified when there may be something to decode.
     more: Notify,
 }
 
-/// Plays.
+/// Plays on a tokio runtime.
 ///
 /// # Errors
 ///
-/// One line: there is no runtime.
+/// One line, if the runtime can't be built.
 pub fn play(player: Player, seat: Seat) -> Result<Seen, String> {
     let built = tokio::runtime::Builder::new_current_thread().enable_time().build();
     let runtime = built.map_err(|error| format!("tokio: {error}"))?;
@@ -35,7 +35,7 @@ pub fn play(player: Player, seat: Seat) -> Result<Seen, String> {
         let decoder = spawn_local(decode(shared.clone()));
         timers(&shared).await;
         decoder.abort();
-        // Cancelled, as it never ends by itself; then it has its share no more.
+        // Cancelled, because it never ends by itself; it then no longer holds its reference.
         let _ = decoder.await;
     });
     let shared = Rc::try_unwrap(shared).map_err(|_| "a task of tokio is left".to_owned())?;

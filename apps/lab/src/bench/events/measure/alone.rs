@@ -1,4 +1,4 @@
-//! The cost of telling when no thread waits.
+//! The cost of a notification when no thread waits.
 
 use std::hint::black_box;
 
@@ -9,8 +9,8 @@ use super::{Figures, Order};
 use crate::bench::events::subjects::Mechanism;
 use crate::pinned::{self, Task};
 
-/// Signals that are timed together: each of a mechanism of its own, as a second one to the same may
-/// be another thing.
+/// Signals that are timed together. Each is of its own mechanism, because a second signal to the
+/// same one may take another path.
 const BATCH: usize = 64;
 
 /// Measures the sender's side.
@@ -24,7 +24,7 @@ pub fn measure<M: Mechanism>(order: &Order, places: &[usize]) -> Result<Figures,
                 black_box(one).signal();
             }
             let spent = between(order.ticks, begin, stamp());
-            // Told before: returns at once.
+            // Notified before, so it returns at once.
             all.iter().for_each(M::wait);
             spent / BATCH as f64
         };
@@ -34,7 +34,7 @@ pub fn measure<M: Mechanism>(order: &Order, places: &[usize]) -> Result<Figures,
     });
     let parts = pinned::all(vec![(places[0], task)]).map_err(Failure::into_message)?;
     let mut figures = Figures::of(parts);
-    // No other thread could spend anything.
+    // No other thread takes part, so the sender's time is all CPU time.
     let count = figures.sender_ns.len().max(1) as f64;
     figures.cpu_ns_per_event = Some(figures.sender_ns.iter().sum::<f64>() / count);
     Ok(figures)

@@ -1,4 +1,4 @@
-//! Two threads that tell each other in turn.
+//! Two threads that notify each other in turn.
 
 use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
@@ -12,15 +12,15 @@ use super::{Figures, Order};
 use crate::bench::events::subjects::Mechanism;
 use crate::pinned::{self, Task};
 
-/// The time before anything is measured: a CPU takes a while to find its frequency.
+/// Time before anything is measured: a CPU takes a while to reach its frequency.
 const WARM_UP: Duration = Duration::from_millis(10);
-/// Round trips that are timed together take as long as this, or are one.
+/// A batch of round trips lasts about this long, or is one round trip.
 const BATCH_NS: f64 = 10_000.0;
 const MOST: f64 = 4_096.0;
-/// Round trips between two looks at the clock: on a CPU that is shared, each may take time slices.
+/// Round trips between two readings of the clock: on a shared CPU, each may take time slices.
 const LOOK: usize = 64;
 
-/// Measures half round trips.
+/// Measures round trips; a latency is half of one.
 pub fn measure<M: Mechanism>(order: &Order, places: &[usize]) -> Result<Figures, String> {
     let (there, back, stop) = (M::new()?, M::new()?, AtomicBool::new(false));
     let ready = Barrier::new(2);

@@ -1,5 +1,5 @@
-//! Figures of the machine itself: how long fixed work takes each time, and how far counters are
-//! apart.
+//! Figures of the machine itself: how much the time of fixed work varies, and the offset between
+//! counters.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::AtomicU64;
@@ -11,10 +11,10 @@ use super::thread::{Line, Part, Trials, between, stamp};
 use super::{Figures, Order};
 use crate::pinned::{self, Task};
 
-/// Steps of one portion of work: some ten microseconds.
+/// Steps of one portion of work, which takes some ten microseconds.
 const QUANTUM: u32 = 20_000;
 
-/// Times the same work again and again, on the CPU of a receiver.
+/// Times the same work repeatedly, on the CPU of a receiver.
 pub fn noise(order: &Order, places: &[usize]) -> Result<Figures, String> {
     let place = places.get(1).or(places.first()).copied().unwrap_or(0);
     let task: Task<'_, Part> = Box::new(|| {
@@ -37,15 +37,15 @@ fn work() {
     }
 }
 
-/// Messages each way in a trial.
+/// Messages in each direction per trial.
 const MESSAGES: usize = 64;
 
-/// Sends readings of the counter to and fro. A message that went there fast says how far the other
-/// counter is ahead at the most, and one that came back fast, how far at the least.
+/// Exchanges readings of the counter. The fastest message there bounds from above how far the other
+/// counter is ahead, and the fastest one back bounds it from below.
 pub fn clock(order: &Order, places: &[usize]) -> Result<Figures, String> {
     let [there, back] = [const { Line(AtomicU64::new(0)) }; 2];
     let (mut ahead, mut behind) = (f64::MAX, f64::MAX);
-    // Relaxed, all: a message carries nothing but itself.
+    // All accesses are Relaxed: a message carries no other data.
     let first: Task<'_, Part> = Box::new(|| {
         let mut latency_ns = Vec::new();
         for counts in Trials::of(order) {
@@ -77,7 +77,7 @@ pub fn clock(order: &Order, places: &[usize]) -> Result<Figures, String> {
     Ok(Figures { clock: Some(((ahead - behind) / 2.0, (ahead + behind) / 2.0)), ..figures })
 }
 
-/// Waits for a message, and takes it off the line.
+/// Waits for a message, and removes it from the line.
 fn take(line: &AtomicU64) -> u64 {
     loop {
         match line.load(Relaxed) {

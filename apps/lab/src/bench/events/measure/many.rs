@@ -1,4 +1,4 @@
-//! A thread that tells several at once, which sleep.
+//! A thread that notifies several sleeping threads at once.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize};
@@ -17,9 +17,9 @@ use crate::pinned::{self, Task};
 struct Shared<B> {
     broadcast: Line<B>,
     waiters: Vec<Line<Waiter>>,
-    /// Waiters that have not arrived in this round.
+    /// Number of waiters that have not arrived in this round.
     left: Line<AtomicUsize>,
-    /// Sleeps until all have, so that they can have its CPU too.
+    /// The sender sleeps until all have arrived, so that they can use its CPU too.
     sender: OnceLock<Thread>,
     stop: AtomicBool,
     ready: Barrier,
@@ -28,11 +28,11 @@ struct Shared<B> {
 #[derive(Default)]
 struct Waiter {
     tid: AtomicI32,
-    /// The time of its last arrival. Relaxed: `left` orders it.
+    /// Time of its last arrival. Relaxed: `left` orders it.
     arrived: AtomicU64,
 }
 
-/// Measures rounds: when the last arrives, and how far apart they do.
+/// Measures rounds: when the last waiter arrives, and the spread of arrivals.
 pub fn measure<B: Broadcast>(order: &Order, places: &[usize]) -> Result<Figures, String> {
     let count = order.cell.waiters;
     let shared = Shared {
@@ -71,7 +71,7 @@ fn send<B: Broadcast>(shared: &Shared<B>, order: &Order) -> Result<Part, String>
         let begin = stamp();
         broadcast.tell(round);
         let end = stamp();
-        // Acquire: pairs with the release of the threads that arrive.
+        // Acquire: pairs with the Release of the threads that arrive.
         while left.load(Acquire) > 0 {
             std::thread::park();
         }
@@ -107,7 +107,7 @@ fn receive<B: Broadcast>(shared: &Shared<B>, waiter: usize) -> Part {
         }
         events += 1;
         me.arrived.store(now, Relaxed);
-        // Release: pairs with the acquire of the sender.
+        // Release: pairs with the Acquire of the sender.
         if left.fetch_sub(1, Release) == 1
             && let Some(sender) = shared.sender.get()
         {

@@ -6,13 +6,13 @@
 //! ```
 //!
 //! The latency of an event is t1 - t0, and its cost for the sender t2 - t0, by the time-stamp
-//! counters of their CPUs; the case `clock` says how far apart those are. Where both are awake they
-//! tell each other in turn, and a latency is half of a round trip, by one counter; a batch of them
-//! is timed together, so that reading the counter does not count. The threads are pinned: a
-//! receiver to the target, the sender to the first other CPU that may be used; several receivers to
-//! all in turn.
+//! counters of their CPUs; the case `clock` measures their offset. Where both threads are awake
+//! they notify each other in turn, and a latency is half of a round trip, by one counter; round
+//! trips are timed in batches, so that reading the counter does not count. The threads are pinned:
+//! a receiver to the target, the sender to the first other CPU that may be used; several receivers
+//! to all CPUs in turn.
 //!
-//! A wake-up that is lost ends the repetition by the limit of its time, from outside.
+//! A lost wake-up ends the repetition by its time limit, which is enforced from outside.
 
 mod alone;
 mod awake;
@@ -31,16 +31,16 @@ use crate::bench::ticks::Ticks;
 use crate::pinned;
 use thread::Part;
 
-/// One repetition.
+/// The order for one repetition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
-    /// The mechanism's name.
+    /// Name of the mechanism.
     pub subject: String,
-    /// The case, and its conditions.
+    /// The case and its conditions.
     pub cell: Cell,
-    /// Trials that count, unless the time is up before.
+    /// Number of trials that count, unless the time is up before.
     pub trials: usize,
-    /// The time for all of them.
+    /// Time limit for all trials, in seconds.
     pub seconds: f64,
     /// The rate of the counter that times them.
     pub ticks: Ticks,
@@ -49,26 +49,26 @@ pub struct Order {
 /// The figures of a repetition. Times are in nanoseconds, one for each trial.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
-    /// The time from the sender's side to the (last) receiver's.
+    /// Time from before the notification to the return of the (last) receiver.
     pub latency_ns: Vec<f64>,
     /// The cost of an event for the sender.
     pub sender_ns: Vec<f64>,
-    /// How far the arrivals of a broadcast are spread.
+    /// Standard deviation of the arrivals of a broadcast.
     pub sigma_ns: Vec<f64>,
-    /// CPU time for an event: all of the receivers', and the sender's while it tells.
+    /// CPU time per event: all of the receivers', and the sender's during the notification.
     pub cpu_ns_per_event: Option<f64>,
-    /// How often a receiver sleeps for an event.
+    /// Sleeps of a receiver per event.
     pub sleeps_per_event: Option<f64>,
-    /// Round trips or signals that were timed together.
+    /// Number of round trips or signals that were timed together.
     pub batch: usize,
-    /// How far the second CPU's counter is ahead, and how sure that is, in nanoseconds.
+    /// Offset of the second CPU's counter and its uncertainty, in nanoseconds.
     pub clock: Option<(f64, f64)>,
 }
 
 /// The result of a repetition.
 pub type Outcome = rounds::Outcome<Figures>;
 
-/// Trials at the beginning that do not count.
+/// Number of trials at the beginning that do not count.
 const WARM_UP: usize = 10;
 
 /// Carries out one repetition in this process.
@@ -102,7 +102,7 @@ pub fn measure(order: &Order) -> Result<Outcome, String> {
     }
 }
 
-/// The places of all CPUs that this process may use: the sender's, that of the target, if there is
+/// Returns the places of all CPUs that this process may use: the sender's, the target's if there is
 /// one, and the others.
 fn places(target: Option<usize>) -> Vec<usize> {
     let mut places = pinned::usable();
@@ -142,7 +142,7 @@ impl ManyVisitor for Told<'_> {
 }
 
 impl Figures {
-    /// The figures of all threads together.
+    /// Combines the figures of all threads.
     fn of(parts: Vec<Part>) -> Self {
         let mut figures = Self { batch: 1, ..Self::default() };
         let (mut cpu_ns, mut sleeps, mut events) = (0.0, 0.0, 0.0);

@@ -1,4 +1,4 @@
-//! A thread that tells another one that sleeps, or, on a busy CPU, would like to run.
+//! A thread that notifies another one that sleeps or, on a busy CPU, wants to run.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::Barrier;
@@ -97,7 +97,7 @@ fn receive<M: Mechanism>(shared: &Shared<M>) -> Part {
     }
 }
 
-/// Wants the receiver's CPU all the time.
+/// Keeps the receiver's CPU busy all the time.
 fn burn<M>(shared: &Shared<M>) -> Part {
     shared.ready.wait();
     let mut turns = 0_u64;

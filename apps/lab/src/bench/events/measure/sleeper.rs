@@ -1,4 +1,4 @@
-//! Whether another thread of this process sleeps.
+//! Finds out whether another thread of this process sleeps.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -6,27 +6,28 @@ use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// A thread, as others look at it: `/proc` says what it does.
+/// A thread whose state is read from `/proc`.
 pub struct Sleeper(File);
 
-/// A thread that does not sleep by then has lost its CPU, or does not come to sleep.
+/// Time limit: a thread that does not sleep by then has lost its CPU, or never sleeps.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 impl Sleeper {
-    /// The thread that has called [`introduce`] with `tid`, before the caller has met it.
+    /// Finds the thread that called [`introduce`] with `tid` before it synchronised with the
+    /// caller.
     ///
     /// # Errors
     ///
-    /// One line, if it can't be looked at.
+    /// One line, if the thread's state can't be read.
     pub fn of(tid: &AtomicI32) -> Result<Self, String> {
-        // Relaxed: the caller has met the thread meanwhile.
+        // Relaxed: the caller has synchronised with the thread since the store.
         let path = format!("/proc/self/task/{}/stat", tid.load(Relaxed));
         let missing =
             |error| format!("can't read from /proc whether a thread sleeps: {path}: {error}");
         File::open(&path).map(Self).map_err(missing)
     }
 
-    /// Waits until all of them sleep. Returns sooner if they do not.
+    /// Waits until all of them sleep, or until the time limit has passed.
     pub fn wait_for(all: &[Self]) {
         let end = Instant::now() + PATIENCE;
         for one in all {
@@ -43,11 +44,12 @@ impl Sleeper {
 
 /// Publishes the id of the calling thread.
 pub fn introduce(tid: &AtomicI32) {
-    // SAFETY: takes nothing.
+    // SAFETY: `gettid` takes no arguments.
     tid.store(unsafe { libc::gettid() }, Relaxed);
 }
 
-/// The letter behind the name, which may have any letter in it but ends with the last bracket.
+/// Returns the state letter behind the name. The name may contain any letter, so it ends at the
+/// last bracket.
 fn state(stat: &[u8]) -> Option<u8> {
     let bracket = stat.iter().rposition(|&letter| letter == b')')?;
     stat.get(bracket + 2).copied()

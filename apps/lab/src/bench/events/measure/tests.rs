@@ -13,7 +13,7 @@ fn order(subject: &str, case: &str) -> Order {
 fn figures(subject: &str, case: &str) -> Option<Figures> {
     match measure(&order(subject, case)) {
         Ok(Outcome::Figures(figures)) => Some(figures),
-        // A machine of one CPU has no such case.
+        // This case does not exist on a machine with one CPU.
         Ok(Outcome::Missing(_)) if pinned::usable().len() < 2 => None,
         other => panic!("{subject}, {case}: {other:?}"),
     }
@@ -23,7 +23,7 @@ fn figures(subject: &str, case: &str) -> Option<Figures> {
 fn each_trial_has_a_latency_and_a_cost() {
     for (subject, case) in [("spin", "parked"), ("futex", "parked"), ("eventfd", "busy-target")] {
         let Some(figures) = figures(subject, case) else { return };
-        // Fewer than were asked for if the machine is so busy that the time is up before.
+        // Fewer trials than asked for, if the machine is so busy that the time is up before.
         let made = figures.latency_ns.len();
         assert!((1..=15).contains(&made) && made == figures.sender_ns.len(), "{subject}: {made}");
         assert!(figures.sender_ns.iter().all(|&ns| ns >= 0.0));
@@ -52,7 +52,8 @@ fn the_machine_has_figures_of_its_own() {
     assert!(noise.latency_ns.iter().all(|&ns| ns > 0.0) && noise.cpu_ns_per_event.is_none());
     let Some(clock) = figures("machine", "clock") else { return };
     let half = clock.latency_ns.iter().copied().fold(f64::MAX, f64::min);
-    // A round trip is both ways, of which each may have been faster in another trial.
+    // The bounds of the two directions may come from different trials, so their sum may be less
+    // than a round trip.
     assert!(clock.clock.is_some_and(|(_, doubt)| doubt <= half + 1e-6), "{clock:?}");
 }
 

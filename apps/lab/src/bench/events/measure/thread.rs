@@ -1,4 +1,4 @@
-//! The figures of one thread of a repetition, and how it tells the time.
+//! The figures of one thread of a repetition, and the clock that times it.
 
 use std::hint::spin_loop;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use super::{Order, WARM_UP};
 use crate::bench::ticks::Ticks;
 use crate::pinned::Switches;
 
-/// The part of one thread. Empty where it has no part.
+/// The figures of one thread; fields that don't apply to it are empty.
 #[derive(Default)]
 pub struct Part {
     pub latency_ns: Vec<f64>,
@@ -17,20 +17,20 @@ pub struct Part {
     pub sigma_ns: Vec<f64>,
     /// CPU time for its events.
     pub cpu_ns: f64,
-    /// How often it slept for them.
+    /// Number of times it slept for its events.
     pub sleeps: u64,
-    /// Events that it has received.
+    /// Number of events that it has received.
     pub events: u64,
-    /// The number of events that were timed together.
+    /// Number of events that were timed together.
     pub batch: usize,
 }
 
-/// Two lines of most machines' caches, so that a neighbour is not fetched along.
+/// Two cache lines of most machines, so that the neighbouring line is not prefetched.
 #[repr(align(128))]
 #[derive(Default)]
 pub struct Line<T>(pub T);
 
-/// The counter, read after all that comes before and before all that comes after.
+/// Reads the counter after all earlier and before all later instructions.
 #[inline]
 pub fn stamp() -> u64 {
     fence();
@@ -42,23 +42,23 @@ pub fn stamp() -> u64 {
 #[inline]
 fn fence() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: waits for earlier instructions, and touches nothing.
+    // SAFETY: `lfence` waits for earlier instructions and accesses no memory.
     unsafe {
         std::arch::asm!("lfence", options(nostack, preserves_flags));
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above.
+    // SAFETY: `isb` waits for earlier instructions and accesses no memory.
     unsafe {
         std::arch::asm!("isb", options(nostack, preserves_flags));
     }
 }
 
-/// Nanoseconds from one stamp to another; less than 0 if the other CPU's counter is behind.
+/// Nanoseconds from one stamp to another; negative if the other CPU's counter is behind.
 pub fn between(clock: Ticks, from: u64, to: u64) -> f64 {
     clock.to_ns(to.wrapping_sub(from) as i64 as f64)
 }
 
-/// Keeps the CPU for so long.
+/// Spins for `ns` nanoseconds.
 pub fn spin(clock: Ticks, ns: f64) {
     let begin = ticks();
     while between(clock, begin, ticks()) < ns {
@@ -73,16 +73,16 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Up to now.
+    /// Returns the usage up to now.
     pub fn now() -> Self {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: `time` is ours to write, and every Linux has the clock.
+        // SAFETY: `time` is a local variable, and every Linux has this clock.
         unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
         let cpu = Duration::new(time.tv_sec as u64, time.tv_nsec as u32);
         Self { cpu, sleeps: Switches::now().voluntary }
     }
 
-    /// The part from this moment to now, for `events` events.
+    /// Returns the usage from this moment to now, for `events` events.
     pub fn part(self, events: u64) -> Part {
         let now = Self::now();
         let cpu_ns = (now.cpu - self.cpu).as_nanos() as f64;
@@ -90,18 +90,18 @@ impl Usage {
     }
 }
 
-/// The trials of a repetition, one after the other: first those that warm up. When the time is up
-/// there is one more at most, so that there is one that counts.
+/// The trials of a repetition in order, warm-up first. Once the time is up, at most one more
+/// follows, so that at least one trial counts.
 pub struct Trials {
     made: usize,
     warm_up: usize,
     wanted: usize,
-    /// The time when the repetition is over.
+    /// Time at which the repetition ends.
     pub end: Instant,
 }
 
 impl Trials {
-    /// None was made.
+    /// Before the first trial.
     pub fn of(order: &Order) -> Self {
         let end = Instant::now() + Duration::from_secs_f64(order.seconds);
         Self { made: 0, warm_up: WARM_UP, wanted: order.trials, end }
@@ -109,7 +109,7 @@ impl Trials {
 }
 
 impl Iterator for Trials {
-    /// Whether it counts.
+    /// Whether the trial counts.
     type Item = bool;
 
     fn next(&mut self) -> Option<bool> {

@@ -8,7 +8,7 @@ use antiphon_sync::wait::{self, CrowdForm};
 
 use super::Broadcast;
 
-/// A broadcast in form `F`, and the round, which is what is waited for.
+/// A broadcast in form `F`, and the round that is waited for.
 pub struct Cast<F: CrowdForm> {
     cast: wait::Broadcast<Linux, F>,
     /// Relaxed: the broadcast orders it.

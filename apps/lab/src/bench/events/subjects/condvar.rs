@@ -9,15 +9,15 @@ use antiphon_sync::wait;
 
 use super::guarded::Guarded;
 
-/// A number under the mutex, with the condition variable. Its waiters sleep at once; those of the
-/// mutex spin before that, if it is of form `F`.
+/// A number under a mutex, with a condition variable. Waiters of the condition variable sleep at
+/// once; those of the mutex spin before, if its form is `F`.
 pub struct Condvar<F: Form> {
     mutex: ShflMutex<Linux, Chosen, F>,
     changed: wait::Condvar<Linux>,
     number: UnsafeCell<u32>,
 }
 
-// SAFETY: the number is touched under the mutex only.
+// SAFETY: the number is accessed only under the mutex.
 unsafe impl<F: Form> Sync for Condvar<F> {}
 
 impl<F: Form> Guarded for Condvar<F> {
@@ -28,7 +28,7 @@ impl<F: Form> Guarded for Condvar<F> {
     #[inline]
     fn put(&self, number: u32) {
         self.mutex.lock();
-        // SAFETY: under the mutex.
+        // SAFETY: the mutex is held.
         unsafe { *self.number.get() = number };
         // SAFETY: locked by this thread above.
         unsafe { self.mutex.unlock() };
@@ -46,12 +46,12 @@ impl<F: Form> Guarded for Condvar<F> {
     #[inline]
     fn wait(&self, enough: u32, then: impl FnOnce(&mut u32)) {
         self.mutex.lock();
-        // SAFETY: under the mutex.
+        // SAFETY: the mutex is held.
         while unsafe { *self.number.get() } < enough {
             // SAFETY: this thread owns the mutex.
             unsafe { self.changed.wait_with(&self.mutex, None) };
         }
-        // SAFETY: under the mutex, and the only borrow there.
+        // SAFETY: the mutex is held, and this is the only borrow under it.
         then(unsafe { &mut *self.number.get() });
         // SAFETY: locked by this thread above.
         unsafe { self.mutex.unlock() };

@@ -1,5 +1,5 @@
-//! Our events, on the Linux back end, each in a form that spins before it sleeps, or in one that
-//! never does.
+//! Our events, on the Linux back end, each in a form that spins before it sleeps or in one that
+//! never spins.
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
@@ -30,7 +30,7 @@ impl<F: CrowdForm + Sync> Mechanism for Events<F> {
     }
 }
 
-/// An event count in form `F`, and what is waited for: a flag, or the round.
+/// An event count in form `F`, and the number that is waited for: a flag, or the round.
 pub struct Counted<F: CrowdForm> {
     count: wait::EventCount<Linux, Distance, F>,
     number: AtomicU32,
@@ -41,7 +41,7 @@ impl<F: CrowdForm> Counted<F> {
         Self { count: wait::EventCount::NEW, number: AtomicU32::new(0) }
     }
 
-    /// Waits until `done`.
+    /// Waits until `done` returns true.
     #[inline]
     fn wait_until(&self, done: impl Fn(&AtomicU32) -> bool) {
         while !done(&self.number) {
@@ -90,13 +90,13 @@ impl<F: CrowdForm + Sync> Broadcast for Counted<F> {
     }
 }
 
-/// Latches in form `F`, one for each round, as it opens once: in chunks that are made when they are
-/// first used.
+/// Latches in form `F`, one for each round, because a latch opens once. They are in chunks that are
+/// made when first used.
 pub struct Latches<F: CrowdForm>(Box<[OnceLock<Chunk<F>>]>);
 
 type Chunk<F> = Box<[wait::Latch<Linux, F>]>;
 
-/// Chunks, and latches in one: enough for all rounds that may be asked for.
+/// Number of chunks, and of latches per chunk: enough for all rounds that may be asked for.
 const CHUNKS: usize = 1024;
 const CHUNK: usize = 1024;
 

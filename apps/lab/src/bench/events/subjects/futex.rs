@@ -1,4 +1,4 @@
-//! A futex, as one would write it by hand: no spinning, and no system call without a waiter.
+//! A hand-written futex: no spinning, and no system call without a waiter.
 
 use std::ptr;
 use std::sync::atomic::AtomicU32;
@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::{Broadcast, Mechanism};
 
-/// The state of the receiver: told, asleep, or neither.
+/// The state of the receiver: notified, asleep, or neither.
 ///
 /// ```text
 ///   NEITHER ── wait ──► ASLEEP ── signal: wakes ──► TOLD ── wait returns ──► NEITHER
@@ -44,7 +44,7 @@ impl Mechanism for One {
     }
 }
 
-/// The number of the round; one call wakes all threads that sleep on it.
+/// The number of the round; one call wakes all threads that sleep on this word.
 #[repr(align(128))]
 pub struct All(AtomicU32);
 
@@ -67,12 +67,12 @@ impl Broadcast for All {
     }
 }
 
-/// Sleeps while `word` is `value`, or shorter.
+/// Sleeps while `word` is `value`. May return early.
 fn sleep(word: &AtomicU32, value: u32) {
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
     let forever = ptr::null::<libc::timespec>();
-    // SAFETY: the word is borrowed; the kernel reads it and nothing else. However it ends, the
-    // caller looks again.
+    // SAFETY: the word is borrowed; the kernel reads it and nothing else. Whatever the result, the
+    // caller checks again.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, forever) };
 }
 

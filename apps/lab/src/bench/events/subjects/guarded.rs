@@ -1,26 +1,26 @@
-//! A number under a mutex, and a condition variable: of each make, told and waited for in one way.
+//! A number under a mutex with a condition variable, of each implementation, used in one way.
 
 use super::{Broadcast, Mechanism};
 
-/// The number, the mutex and the condition variable of some make.
+/// The number, the mutex and the condition variable of one implementation.
 pub trait Guarded: Sized + Sync {
-    /// The number is 0.
+    /// Makes one whose number is 0.
     fn new() -> Self;
 
     /// Writes the number, under the mutex.
     fn put(&self, number: u32);
 
-    /// Tells one that waits, without the mutex.
+    /// Notifies one waiter, without holding the mutex.
     fn notify_one(&self);
 
-    /// Tells all that wait, without the mutex.
+    /// Notifies all waiters, without holding the mutex.
     fn notify_all(&self);
 
-    /// Waits for a number that is enough, and lets `then` have it.
+    /// Waits until the number is at least `enough`, and passes it to `then`.
     fn wait(&self, enough: u32, then: impl FnOnce(&mut u32));
 }
 
-/// The number is a flag.
+/// One receiver: the number is a flag.
 pub struct One<G>(G);
 
 impl<G: Guarded> Mechanism for One<G> {
@@ -40,7 +40,7 @@ impl<G: Guarded> Mechanism for One<G> {
     }
 }
 
-/// The number is the round.
+/// Several receivers: the number is the round.
 pub struct All<G>(G);
 
 impl<G: Guarded> Broadcast for All<G> {

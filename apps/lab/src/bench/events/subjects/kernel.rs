@@ -1,4 +1,4 @@
-//! The files of the kernel that can wake: an event counter, and a pipe.
+//! Kernel objects that can wake a thread: an event counter, and a pipe.
 
 use std::fs::File;
 use std::io;
@@ -6,17 +6,17 @@ use std::os::fd::FromRawFd as _;
 
 use super::Mechanism;
 
-/// `eventfd`, which adds what is written and is read to 0.
+/// `eventfd`: writes add to its counter, and a read resets it to 0.
 pub struct EventFd(File);
 
 impl Mechanism for EventFd {
     fn new() -> Result<Self, String> {
-        // SAFETY: takes plain numbers.
+        // SAFETY: `eventfd` takes plain numbers.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
         if fd < 0 {
             return Err(format!("no eventfd: {}", io::Error::last_os_error()));
         }
-        // SAFETY: open, and no other code has it.
+        // SAFETY: the descriptor is open, and no other code has it.
         Ok(Self(unsafe { File::from_raw_fd(fd) }))
     }
 
@@ -31,7 +31,7 @@ impl Mechanism for EventFd {
     }
 }
 
-/// A pipe, of which a byte is an event.
+/// A pipe in which each byte is an event.
 pub struct Pipe {
     reader: io::PipeReader,
     writer: io::PipeWriter,
@@ -54,7 +54,7 @@ impl Mechanism for Pipe {
     }
 }
 
-/// Neither end is closed or full while the mechanism lives, so what fails is a defect.
+/// Neither end is closed or full while the mechanism lives, so an error is a defect.
 #[inline]
 fn write(mut to: impl io::Write, bytes: &[u8]) {
     to.write_all(bytes).expect("there is room for an event, and a reader");

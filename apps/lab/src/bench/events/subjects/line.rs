@@ -1,4 +1,4 @@
-//! A word on a cache line, and a loop that looks at it: the least that a hand-over can cost.
+//! A word on a cache line, and a loop that polls it: the minimal cost of a hand-over.
 
 use std::hint::spin_loop;
 use std::sync::atomic::AtomicU32;
@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::Mechanism;
 
-/// Two lines of most machines' caches, so that a neighbour is not fetched along.
+/// Two cache lines of most machines, so that the neighbouring line is not prefetched.
 #[repr(align(128))]
 pub struct Spin(AtomicU32);
 
@@ -29,7 +29,7 @@ impl Mechanism for Spin {
         while self.0.load(Acquire) == 0 {
             spin_loop();
         }
-        // Relaxed: the next notifier has heard from this thread in another way.
+        // Relaxed: the next notifier is synchronised with this thread by other means.
         self.0.store(0, Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! Our active messages: one is posted to the mailbox of the waiter, which runs its action.
+//! Our active messages: a message is posted to the mailbox of the waiter, which runs its action.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,15 +6,15 @@ use antiphon_message::{ActionId, Actions, Mailbox, Message, Sender};
 
 use super::Mechanism;
 
-/// A mailbox, whose owner spins before it sleeps, or, without `SPINS`, sleeps at once.
+/// A mailbox whose owner spins before it sleeps or, without `SPINS`, sleeps at once.
 pub struct Post<const SPINS: bool> {
     sender: Sender,
-    /// The receiver's: the lock is there for the types, and always free.
+    /// Used by the receiver only: the lock satisfies the type system, and is always free.
     mailbox: Mutex<Mailbox>,
     action: ActionId,
 }
 
-/// A mailbox for one message at a time.
+/// Capacity of the mailbox; it holds one message at a time.
 const CAPACITY: usize = 2;
 
 impl<const SPINS: bool> Mechanism for Post<SPINS> {

@@ -1,7 +1,7 @@
-//! Ways to tell another thread that something has happened, behind two small traits.
+//! Mechanisms that notify other threads of an event, behind two small traits.
 //!
-//! Each is used as its users are told to use it: with the flag, mutex or loop that it needs around
-//! it, and without a system call where it can do without one.
+//! Each is used as its documentation recommends: with the flag, mutex or loop that it needs, and
+//! without a system call where none is needed.
 
 mod broadcast;
 mod condvar;
@@ -92,54 +92,55 @@ pub mod many {
     }
 }
 
-/// Tells one thread. It is waited for by one thread at a time, and not told again before that has
-/// returned.
+/// Notifies one thread. Only one thread waits at a time, and it is not notified again before its
+/// wait has returned.
 pub trait Mechanism: Sized + Sync {
-    /// Whether a waiter comes to sleep in the end.
+    /// Whether a waiter eventually sleeps.
     const SLEEPS: bool = true;
 
-    /// Makes it: not told, and without a waiter.
+    /// Makes the mechanism, neither notified nor waited for.
     ///
     /// # Errors
     ///
     /// One line, if this machine can't have it: what is missing and how to get it.
     fn new() -> Result<Self, String>;
 
-    /// Called once by the thread that will wait, before another thread tells it.
+    /// Called once by the thread that will wait, before another thread notifies it.
     fn enter(&self) {}
 
-    /// Tells the thread that waits, or the next that will.
+    /// Notifies the current or the next waiter.
     fn signal(&self);
 
-    /// Returns when told; each [`signal`](Self::signal) ends one wait.
+    /// Waits until notified; each [`signal`](Self::signal) ends one wait.
     fn wait(&self);
 }
 
-/// Tells several threads at once, in rounds that count from 1.
+/// Notifies several threads at once, in rounds that count from 1.
 pub trait Broadcast: Sized + Sync {
-    /// Makes it for `waiters` threads, before the first round.
+    /// Makes the mechanism for `waiters` threads, before the first round.
     ///
     /// # Errors
     ///
-    /// As [`Mechanism::new`].
+    /// One line, if this machine lacks it: what is missing and how to get it.
     fn new(waiters: usize) -> Result<Self, String>;
 
     /// Called once by each thread that will wait, with its number.
     fn enter(&self, _waiter: usize) {}
 
-    /// Tells all that `round` has begun; called by one thread, round after round, when all wait.
+    /// Notifies all waiters that `round` has begun. Called by one thread, round after round, when
+    /// all of them wait.
     fn tell(&self, round: u32);
 
-    /// Returns when `round` has begun.
+    /// Waits until `round` has begun.
     fn wait(&self, waiter: usize, round: u32);
 }
 
-/// Something to be done with a mechanism whose name is known only when the program runs.
+/// An operation on a mechanism whose name is known only at run time.
 pub trait OneVisitor {
     /// The result of the visit.
     type Output;
 
-    /// Does it.
+    /// Runs the operation on mechanism `M`.
     fn visit<M: Mechanism>(self) -> Self::Output;
 }
 
@@ -148,27 +149,27 @@ pub trait ManyVisitor {
     /// The result of the visit.
     type Output;
 
-    /// Does it.
+    /// Runs the operation on mechanism `B`.
     fn visit<B: Broadcast>(self) -> Self::Output;
 }
 
-/// The mechanisms of a family, be it for one thread or for several.
+/// The mechanisms of a family for one thread and for several, each once.
 fn both(one: &[&'static str], many: &[&'static str]) -> Vec<&'static str> {
     let more = many.iter().filter(|name| !one.contains(name));
     one.iter().chain(more).copied().collect()
 }
 
-/// Ours, as the command line has them.
+/// Our mechanisms, by their names on the command line.
 pub fn ours() -> Vec<&'static str> {
     both(one::OURS, many::OURS)
 }
 
-/// The mechanisms of others.
+/// The mechanisms to compare with.
 pub fn peers() -> Vec<&'static str> {
     both(one::PEERS, many::PEERS)
 }
 
-/// The mechanisms by which programs commonly sleep and wake; the others are there to be seen.
+/// The mechanisms by which programs commonly sleep and wake; the others are for information only.
 pub const COMMON: [&str; 3] = ["futex", "pthread-cond", "parking_lot"];
 
 #[cfg(test)]
@@ -184,7 +185,7 @@ mod tests {
     impl OneVisitor for Alternate {
         type Output = Result<(u32, u32), String>;
 
-        /// Two threads in turn, and then one alone that was notified before it waits.
+        /// Two threads notify each other in turn; then one thread is notified before it waits.
         fn visit<M: Mechanism>(self) -> Self::Output {
             let (there, back, seen) = (M::new()?, M::new()?, AtomicU32::new(0));
             let mine = std::thread::scope(|scope| {
@@ -197,7 +198,7 @@ mod tests {
                     }
                 });
                 back.enter();
-                // A notifier that tells a thread by name has to know the waiter before.
+                // A notifier that addresses a thread must know the waiter first.
                 std::thread::sleep(std::time::Duration::from_millis(20));
                 (0..ROUNDS)
                     .map(|_| {
@@ -252,7 +253,7 @@ mod tests {
         for name in one::OURS.iter().chain(one::PEERS) {
             match one::visit(name, Alternate) {
                 Some(Ok(seen)) => assert_eq!(seen, (ROUNDS, ROUNDS), "{name}"),
-                // A kernel that refuses io_uring says so.
+                // A kernel that refuses io_uring reports it as missing.
                 Some(Err(missing)) => assert_eq!(*name, "io_uring", "{missing}"),
                 None => panic!("{name} has no type"),
             }

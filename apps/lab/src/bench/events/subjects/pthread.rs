@@ -1,4 +1,4 @@
-//! `pthread_cond_t` with a mutex and what is waited for.
+//! `pthread_cond_t` with a mutex and the number that is waited for.
 
 use std::cell::UnsafeCell;
 
@@ -11,8 +11,8 @@ pub struct Pthread {
     number: UnsafeCell<u32>,
 }
 
-// SAFETY: the mutex and the condition variable are made for several threads at a time; the number
-// is touched under the mutex only.
+// SAFETY: the mutex and the condition variable may be used by several threads at a time; the number
+// is accessed only under the mutex.
 unsafe impl Sync for Pthread {}
 
 impl Guarded for Pthread {
@@ -26,9 +26,9 @@ impl Guarded for Pthread {
 
     #[inline]
     fn put(&self, number: u32) {
-        // SAFETY: a mutex that does not move while it is borrowed. The default type can't fail.
+        // SAFETY: the mutex does not move while it is borrowed. The default type can't fail.
         unsafe { libc::pthread_mutex_lock(self.mutex.get()) };
-        // SAFETY: under the mutex.
+        // SAFETY: the mutex is held.
         unsafe { *self.number.get() = number };
         // SAFETY: locked by this thread above.
         unsafe { libc::pthread_mutex_unlock(self.mutex.get()) };
@@ -36,7 +36,7 @@ impl Guarded for Pthread {
 
     #[inline]
     fn notify_one(&self) {
-        // SAFETY: a condition variable that does not move while it is borrowed.
+        // SAFETY: the condition variable does not move while it is borrowed.
         unsafe { libc::pthread_cond_signal(self.cond.get()) };
     }
 
@@ -49,12 +49,13 @@ impl Guarded for Pthread {
     fn wait(&self, enough: u32, then: impl FnOnce(&mut u32)) {
         // SAFETY: as in `put`.
         unsafe { libc::pthread_mutex_lock(self.mutex.get()) };
-        // SAFETY: under the mutex.
+        // SAFETY: the mutex is held.
         while unsafe { *self.number.get() } < enough {
-            // SAFETY: the mutex is locked by this thread, and is the only one that is used here.
+            // SAFETY: this thread owns the mutex, which is the only one used with the condition
+            // variable.
             unsafe { libc::pthread_cond_wait(self.cond.get(), self.mutex.get()) };
         }
-        // SAFETY: under the mutex, and the only borrow there.
+        // SAFETY: the mutex is held, and this is the only borrow under it.
         then(unsafe { &mut *self.number.get() });
         // SAFETY: locked by this thread above.
         unsafe { libc::pthread_mutex_unlock(self.mutex.get()) };

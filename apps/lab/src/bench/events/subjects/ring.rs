@@ -15,14 +15,14 @@ pub struct Ring {
     target: types::Fd,
 }
 
-/// A ring for one message at a time.
+/// Entries of a ring, which holds one message at a time.
 const ENTRIES: u32 = 2;
 
 impl Ring {
     fn tell(&self) -> std::io::Result<()> {
         let message = opcode::MsgRingData::new(self.target, 1, 1, None).build();
         let mut ring = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the message borrows nothing, and the target is as long open as this ring.
+        // SAFETY: the message borrows nothing, and the target stays open as long as this ring.
         let pushed = unsafe { ring.submission().push(&message) };
         pushed.map_err(|_| std::io::Error::other("the submission queue is full"))?;
         ring.submit_and_wait(1)?;
@@ -54,7 +54,7 @@ impl Mechanism for Ring {
             (IoUring::new(ENTRIES).map_err(refused)?, IoUring::new(ENTRIES).map_err(refused)?);
         let target = types::Fd(receiver.as_raw_fd());
         let ring = Self { sender: Mutex::new(sender), receiver: Mutex::new(receiver), target };
-        // A kernel that has rings may not have messages.
+        // A kernel may support rings but not messages between them.
         ring.tell().and_then(|()| ring.receive()).map_err(refused)?;
         Ok(ring)
     }

@@ -1,4 +1,4 @@
-//! A broadcast by telling one after the other.
+//! A broadcast that notifies the threads one by one.
 
 use super::{Broadcast, Mechanism};
 

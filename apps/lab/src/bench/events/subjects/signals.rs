@@ -1,7 +1,7 @@
-//! Signals to a thread: to a handler, and to a thread that asks for them.
+//! Signals to a thread: one that handles them, and one that waits for them synchronously.
 //!
-//! Both are real-time signals, which queue up: each ends a wait. They are blocked but while their
-//! receiver waits.
+//! Both use real-time signals, which queue, so that each ends one wait. They are blocked except
+//! while their receiver waits.
 
 use std::cell::Cell;
 use std::io;
@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::Mechanism;
 
 thread_local! {
-    /// Signals that this thread has handled, and no wait has had.
+    /// Number of signals that this thread has handled and no wait has consumed.
     static HANDLED: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -22,11 +22,11 @@ pub struct Handler(Target);
 
 impl Mechanism for Handler {
     fn new() -> Result<Self, String> {
-        // SAFETY: all fields are numbers or addresses, of which zero is a value.
+        // SAFETY: all fields are numbers or addresses, for which zero is valid.
         let mut action: libc::sigaction = unsafe { zeroed() };
         action.sa_sigaction = handle as *const () as usize;
         let number = libc::SIGRTMIN() + 1;
-        // SAFETY: the action is ours, and its function may run at any time.
+        // SAFETY: the action is a local variable, and its function may run at any time.
         if unsafe { libc::sigaction(number, &raw const action, ptr::null_mut()) } != 0 {
             return Err(format!("no handler of signals: {}", io::Error::last_os_error()));
         }
@@ -45,14 +45,14 @@ impl Mechanism for Handler {
     #[inline]
     fn wait(&self) {
         let mut open = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: filled by the first call, which is given a null pointer for what it would set,
-        // and a signal number that exists by the second.
+        // SAFETY: the first call fills the mask, because its new mask is null; the second is given
+        // a signal number that exists.
         unsafe {
             libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), open.as_mut_ptr());
             libc::sigdelset(open.as_mut_ptr(), self.0.number);
         }
         while HANDLED.get() == 0 {
-            // SAFETY: the mask was filled above.
+            // SAFETY: the mask was initialised above.
             unsafe { libc::sigsuspend(open.as_ptr()) };
         }
         HANDLED.set(HANDLED.get() - 1);
@@ -60,7 +60,7 @@ impl Mechanism for Handler {
 }
 
 extern "C" fn handle(_: libc::c_int) {
-    // The thread that is interrupted is in `sigsuspend`.
+    // The interrupted thread is in `sigsuspend`.
     HANDLED.set(HANDLED.get() + 1);
 }
 
@@ -87,8 +87,8 @@ impl Mechanism for Waiting {
 
     #[inline]
     fn wait(&self) {
-        // SAFETY: the set is ours, and nothing more is asked about the signal. Fails only when
-        // another one was handled.
+        // SAFETY: the set is ours, and no information about the signal is asked for. It fails only
+        // when another signal was handled.
         while unsafe { libc::sigwaitinfo(&raw const self.set, ptr::null_mut()) } < 0 {}
     }
 }
@@ -96,14 +96,14 @@ impl Mechanism for Waiting {
 /// A thread, and the signal by which it is notified.
 struct Target {
     number: libc::c_int,
-    /// Relaxed: the notifier has met the thread after it has entered.
+    /// Relaxed: the notifier synchronised with the thread after `enter`.
     tid: AtomicI32,
 }
 
 impl Target {
     fn set(&self) -> libc::sigset_t {
         let mut set = MaybeUninit::uninit();
-        // SAFETY: the first call fills it, and the number is of a signal.
+        // SAFETY: the first call initialises the set, and the number is that of a signal.
         unsafe {
             libc::sigemptyset(set.as_mut_ptr());
             libc::sigaddset(set.as_mut_ptr(), self.number);
@@ -113,7 +113,7 @@ impl Target {
 
     fn enter(&self) {
         let set = self.set();
-        // SAFETY: the set is ours; takes nothing else.
+        // SAFETY: the set is a local variable, and `gettid` takes no arguments.
         unsafe {
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, ptr::null_mut());
             self.tid.store(libc::gettid(), Relaxed);
@@ -123,7 +123,7 @@ impl Target {
     #[inline]
     fn send(&self) {
         let tid = self.tid.load(Relaxed);
-        // SAFETY: takes plain numbers, and goes to a thread of this process.
+        // SAFETY: takes plain numbers, and the signal goes to a thread of this process.
         let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, self.number) };
         assert_eq!(
             sent, 0,

@@ -8,17 +8,17 @@
 //! ```
 //!
 //! The critical section adds to two words, 128 bytes apart; `5us` then stays for 5 µs of the
-//! time-stamp counter (which goes on when the thread loses its CPU, so no work is left over). Long
-//! sections stay for 100 µs to 10 ms, or sleep for 1 ms. One that only reads reads both, with the
-//! stay in between. Which thread reads when is drawn by lot, the same for all locks. Elsewhere is a
-//! loop of 50 volatile writes and one look at the counter; a reader in the case `continuous` is
-//! nowhere else.
+//! time-stamp counter (which advances even when the thread loses its CPU, so no work is left over).
+//! Long sections stay for 100 µs to 10 ms, or sleep for 1 ms. A section that only reads reads both
+//! words, with the stay in between. Which thread reads when is chosen at random, identically for
+//! all locks. Elsewhere is a loop of 50 volatile writes and one reading of the counter; a reader in
+//! the case `continuous` has no such phase.
 //!
-//! The moment of asking is noted each time, outside of the critical section. The moment of having
-//! is noted inside, and would lengthen a short section by a fifth: there one acquisition of eight
-//! is timed, and stands for eight; of writers that are rare, each. A thread that still waits when
-//! the time is up is timed always, up to then: a lock that starves a thread for the whole
-//! repetition must not get away with it.
+//! The time of the request is taken each time, outside of the critical section. The time of the
+//! acquisition is taken inside, and would lengthen a short section by a fifth: there one
+//! acquisition of eight is timed, and stands for eight; rare writers are always timed. A thread
+//! that still waits when the time is up is always timed up to then, so that a lock that starves a
+//! thread for the whole repetition shows it.
 
 use std::cell::UnsafeCell;
 use std::ptr;
@@ -35,17 +35,17 @@ use crate::bench::locks::subjects::{Family, Subject};
 use crate::bench::ticks;
 use crate::bench::usage::Usage;
 
-/// Turns of the loop outside of the critical section.
+/// Iterations of the loop outside of the critical section.
 const ELSEWHERE: u32 = 50;
 /// One of `SAMPLE` acquisitions of a short section is timed.
 const SAMPLE: u64 = 8;
-/// With this many readers in a hundred, each writer is timed.
+/// From this percentage of readers on, each writer is timed.
 const RARE: u32 = 90;
 const WINDOW_NS: f64 = 1e7;
-/// How long an owner sleeps that sleeps.
+/// How long an owner sleeps in the case `sleep`.
 const SLEEP: Duration = Duration::from_millis(1);
 
-/// Two lines of most machines' caches, so that a neighbour is not fetched along.
+/// Two cache lines of most machines, so that the neighbouring line is not prefetched.
 #[repr(align(128))]
 struct Line<T>(T);
 
@@ -58,20 +58,20 @@ struct Shared<S> {
     ready: Barrier,
 }
 
-/// Written twice a repetition, read in each turn.
+/// Written twice per repetition, read in each iteration.
 struct PhaseClock {
-    /// The time when the measured time began, in ticks; 0 before.
+    /// Time at which the measured time began, in ticks; 0 before.
     begin: AtomicU64,
-    /// The time when it ended, in ticks; 0 before.
+    /// Time at which the measured time ended, in ticks; 0 before.
     end: AtomicU64,
 }
 
-// SAFETY: the words are touched only under the lock, and written only by an owner that has it
-// alone; the checks of their sums and of what readers see are there to find a lock that breaks this
-// promise. All else is `Sync` by itself.
+// SAFETY: the words are accessed only under the lock, and written only by an exclusive owner; the
+// checks of their sums and of what readers see are there to find a lock that breaks this promise.
+// Everything else is `Sync` by itself.
 unsafe impl<S: Sync> Sync for Shared<S> {}
 
-/// Measures `lock` as `order` says.
+/// Measures `lock` under the conditions of `order`.
 pub fn run<S: Subject>(lock: S, order: &Order) -> Outcome {
     let shared = Shared {
         lock: Line(lock),
@@ -94,7 +94,7 @@ pub fn run<S: Subject>(lock: S, order: &Order) -> Outcome {
         std::thread::sleep(warm_up);
         let before = Usage::now();
         let begin = ticks::now();
-        // Relaxed, both: they carry nothing but themselves.
+        // Both Relaxed: they carry no other data.
         shared.clock.0.begin.store(begin.max(1), Relaxed);
         std::thread::sleep(measured);
         let end = ticks::now();
@@ -114,7 +114,7 @@ pub fn run<S: Subject>(lock: S, order: &Order) -> Outcome {
     Outcome::Figures(Figures::Contended(Box::new(figures)))
 }
 
-/// The ways to have the lock that are told apart.
+/// Returns the kinds of acquisition with separate figures.
 fn sides(order: &Order) -> Vec<Had> {
     let reads: Vec<_> = (0..order.threads).map(|index| Lot::new(order, index).reads).collect();
     let mut sides = Vec::new();
@@ -125,7 +125,7 @@ fn sides(order: &Order) -> Vec<Had> {
     sides
 }
 
-/// How the lock has failed, if it has.
+/// Describes how the lock has failed, if it has.
 fn violation(words: Words, tallies: &[Tally]) -> Option<String> {
     let written: u64 = tallies.iter().map(|tally| tally.written).sum();
     let torn: u64 = tallies.iter().map(|tally| tally.torn).sum();
@@ -138,10 +138,10 @@ fn violation(words: Words, tallies: &[Tally]) -> Option<String> {
     })
 }
 
-/// Whether a thread reads or writes, turn by turn.
+/// Chooses at random whether a thread reads or writes in each iteration.
 struct Lot {
     random: Random,
-    /// How many of a hundred sections only read.
+    /// Percentage of critical sections that only read.
     reads: u32,
 }
 
@@ -161,7 +161,7 @@ impl Lot {
     }
 }
 
-/// One thread.
+/// The work of one thread.
 fn work<S: Subject>(shared: &Shared<S>, order: &Order, index: usize) -> Tally {
     let mut tally = Tally::new(order.ticks.of_ns(WINDOW_NS));
     let stay = order.ticks.of_ns(order.case.stay_ns().into());
@@ -171,7 +171,7 @@ fn work<S: Subject>(shared: &Shared<S>, order: &Order, index: usize) -> Tally {
     let every = |had| if stay > 0 || sleeps || rare && had == Had::Alone { 1 } else { SAMPLE };
     let rests = order.case != Case::Continuous || index == 0;
     let clock = &shared.clock.0;
-    // Threads don't time the same acquisitions of a row.
+    // Each thread starts its sample at another acquisition of a series.
     let mut turn = index as u64;
     shared.ready.wait();
     loop {
@@ -206,7 +206,7 @@ fn work<S: Subject>(shared: &Shared<S>, order: &Order, index: usize) -> Tally {
             }),
         };
         tally.written += u64::from(had == Had::Alone);
-        // A wait that began before the measured time and ended in it counts, as long as it was.
+        // A wait that began before the measured time and ended in it counts in full.
         tally.begin_by(clock.begin.load(Relaxed));
         match (tally.begun(), end) {
             (false, _) => {}
@@ -224,12 +224,12 @@ fn work<S: Subject>(shared: &Shared<S>, order: &Order, index: usize) -> Tally {
     }
 }
 
-/// The critical section of one that is alone.
+/// The critical section of an exclusive owner.
 #[inline]
 fn write(words: &Words, stay: u64) {
     for word in words {
-        // SAFETY: the address is valid; the lock has to keep other threads from writing, and
-        // volatile keeps the two accesses as they stand even if it fails.
+        // SAFETY: the address is valid; the lock must keep other threads from writing, and volatile
+        // keeps the two accesses as written even if it fails.
         unsafe { ptr::write_volatile(word.0.get(), ptr::read_volatile(word.0.get()) + 1) };
     }
     wait(stay);
@@ -238,10 +238,10 @@ fn write(words: &Words, stay: u64) {
 /// The critical section of a reader. Returns whether no thread has written meanwhile.
 #[inline]
 fn read(words: &Words, stay: u64) -> bool {
-    // SAFETY: as in `write`; the lock has to keep all threads from writing.
+    // SAFETY: as in `write`; the lock must keep all threads from writing.
     let second = unsafe { ptr::read_volatile(words[1].0.get()) };
     wait(stay);
-    // SAFETY: as above.
+    // SAFETY: the address is valid, as in `write`; the lock must keep all threads from writing.
     second == unsafe { ptr::read_volatile(words[0].0.get()) }
 }
 
@@ -259,7 +259,7 @@ fn wait(stay: u64) {
 fn elsewhere() {
     let mut turns = 0_u32;
     while turns < ELSEWHERE {
-        // SAFETY: a local variable; volatile so that the loop stays a loop.
+        // SAFETY: a local variable; volatile keeps the compiler from removing the loop.
         unsafe { ptr::write_volatile(&raw mut turns, ptr::read_volatile(&raw const turns) + 1) };
     }
 }
@@ -278,7 +278,7 @@ pub(crate) mod tests {
         Order { family, subject, case: Case::Short, reads: None, threads: 2, seconds, ticks }
     }
 
-    /// Lets one thread in as often as it likes, and the others when that one has ended.
+    /// Admits one thread as often as it likes, and the others only when it has ended.
     struct Monopoly {
         first: OnceLock<ThreadId>,
         ended: Arc<Ended>,
@@ -332,7 +332,7 @@ pub(crate) mod tests {
         let Outcome::Figures(Figures::Contended(seen)) = run(lock, &order(seconds)) else {
             panic!("no figures")
         };
-        // On a busy machine it may begin to wait late; not that late.
+        // On a busy machine a thread may begin to wait late, but not that late.
         let starved = seconds * 1e9 / 10.0;
         assert!(seen.all.longest_wait_ns >= starved, "{seen:?}");
         assert!(seen.all.wait_ns_at_random_instant.p99 >= starved, "{seen:?}");
@@ -341,7 +341,7 @@ pub(crate) mod tests {
         assert!(seen.jain_10ms.is_some_and(|jain| (jain - 0.5).abs() < 0.01), "{seen:?}");
     }
 
-    /// Keeps no thread out.
+    /// A lock that excludes no thread.
     pub(crate) struct Open;
 
     impl Subject for Open {
@@ -356,12 +356,12 @@ pub(crate) mod tests {
 
     #[test]
     fn a_lock_that_keeps_nobody_out_is_found_out() {
-        // Two threads on one CPU may miss each other for a while.
+        // Two threads on one CPU may not overlap for a while.
         let found = (0..50).any(|_| matches!(run(Open, &order(0.02)), Outcome::Violation(_)));
         assert!(found);
     }
 
-    /// Keeps writers from each other, but none of them from readers.
+    /// A lock that excludes writers from each other, but not from readers.
     struct Windowed(Mutex<()>);
 
     impl Subject for Windowed {

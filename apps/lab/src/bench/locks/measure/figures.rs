@@ -17,45 +17,45 @@ pub struct Contended {
     pub jain: Option<f64>,
     /// The mean of Jain's index over windows of 10 ms.
     pub jain_10ms: Option<f64>,
-    /// Context switches, wanted or not, in a thousand acquisitions.
+    /// Context switches, voluntary or not, per thousand acquisitions.
     pub switches_per_kop: f64,
-    /// CPU time of the process for an acquisition.
+    /// CPU time of the process per acquisition.
     pub cpu_ns_per_op: f64,
-    /// Figures of the readers, in a lock that can be shared, if any threads read.
+    /// Figures of the readers of a readers-writer lock, if any threads read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub readers: Option<Side>,
-    /// Figures of the writers, in a lock that can be shared, if any threads write.
+    /// Figures of the writers of a readers-writer lock, if any threads write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub writers: Option<Side>,
 }
 
-/// Figures of all threads that want a lock, or of those that want it in the same way.
+/// Figures of all threads that take a lock, or of those that take it in the same way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Side {
-    /// Critical sections a second.
+    /// Critical sections per second.
     pub ops_per_s: f64,
     /// How long an acquisition took.
     pub acquire_ns: Waits,
-    /// How long the wait was that a random waiting thread was in at a random instant.
+    /// Length of the wait in which a random waiting thread is at a random instant.
     pub wait_ns_at_random_instant: AtInstant,
     /// The longest acquisition that was timed.
     pub longest_wait_ns: f64,
 }
 
-/// Quantiles of acquisitions.
+/// Quantiles of the time of acquisitions, in nanoseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Waits {
     /// The median.
     pub p50: f64,
-    /// One of a hundred took longer.
+    /// One in a hundred took longer.
     pub p99: f64,
-    /// One of a thousand took longer.
+    /// One in a thousand took longer.
     pub p999: f64,
     /// The longest.
     pub max: f64,
 }
 
-/// Quantiles of waiting time.
+/// Quantiles of waiting time, in nanoseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AtInstant {
     /// Half of all waiting was in waits up to this long.
@@ -66,7 +66,7 @@ pub struct AtInstant {
 
 impl Contended {
     /// The figures of these threads in `spent` ticks, with separate figures of the threads that
-    /// have had the lock in one of the ways of `apart`.
+    /// have held the lock in one of the ways of `apart`.
     pub fn of(tallies: &[Tally], usage: &Usage, ticks: Ticks, spent: u64, apart: &[Had]) -> Self {
         let seconds = ticks.to_ns(spent as f64) / 1e9;
         let side = |kinds: &[Had]| Side::of(tallies, kinds, ticks, seconds);
@@ -113,7 +113,7 @@ impl Side {
     }
 }
 
-/// The mean of Jain's index over the windows that all threads have finished. A window in which no
+/// Mean of Jain's index over the windows that all threads have finished. A window in which no
 /// thread got the lock has no index.
 fn jain_by_window(tallies: &[Tally]) -> Option<f64> {
     let windows = tallies.iter().map(|tally| tally.windows.len()).min().unwrap_or(0);

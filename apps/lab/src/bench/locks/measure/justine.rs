@@ -1,10 +1,10 @@
-//! The form of a lock benchmark that people quote for nsync and, after Justine Tunney's comparison,
+//! A form of lock benchmark that is often quoted for nsync and, after Justine Tunney's comparison,
 //! for other locks: 30 threads, each of which adds 1 to one counter 100 000 times, under one lock.
 //!
 //! The time begins before the first thread is made and ends when the last one is joined, and
-//! threads begin as soon as they are made. So on a few CPUs the first threads may have done their
-//! part before the last ones come: a lock that lets its owner go on looks good here. Fairness, and
-//! waits, are what the other cases are for.
+//! threads begin as soon as they are made. So on a few CPUs the first threads may have finished
+//! before the last ones start: a lock that lets its owner go on looks good here. The other cases
+//! measure fairness and waits.
 
 use std::cell::UnsafeCell;
 use std::ptr;
@@ -16,26 +16,27 @@ use super::{Figures, Outcome};
 use crate::bench::locks::subjects::Subject;
 use crate::bench::usage::Usage;
 
-/// How many there are.
+/// Number of threads.
 pub const THREADS: usize = 30;
-/// How often each takes the lock.
+/// Acquisitions of each thread.
 const INCREMENTS: u64 = 100_000;
-/// A lock that takes longer has no figure: fair spinlocks do where threads outnumber CPUs.
+/// Time limit of the work; a lock that takes longer has no figure, as happens to fair spinlocks
+/// where threads outnumber CPUs.
 pub const LIMIT_S: f64 = 60.0;
 
-/// The time that the work took, and the CPU time of this process.
+/// Wall-clock time of the work, and CPU time of this process.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Spent {
-    /// The time from the first thread's making to the last one's end.
+    /// Time from making the first thread to the end of the last one.
     pub wall_ns: f64,
-    /// CPU time in the program.
+    /// CPU time in user mode.
     pub user_ns: f64,
     /// CPU time in the kernel.
     pub system_ns: f64,
 }
 
 impl Spent {
-    /// CPU time, wherever.
+    /// CPU time in both modes.
     pub fn cpu_ns(&self) -> f64 {
         self.user_ns + self.system_ns
     }
@@ -46,7 +47,7 @@ struct Shared<S> {
     counter: UnsafeCell<u64>,
 }
 
-// SAFETY: the counter is touched only under the lock; its sum finds a lock that breaks that.
+// SAFETY: the counter is accessed only under the lock; its sum exposes a lock that breaks this.
 unsafe impl<S: Sync> Sync for Shared<S> {}
 
 /// Measures `lock`.
@@ -60,8 +61,8 @@ pub fn run<S: Subject>(lock: S) -> Outcome {
                 for _ in 0..INCREMENTS {
                     lock.hold(|| {
                         let word = counter.get();
-                        // SAFETY: the address is valid; that no other thread writes is what the
-                        // lock is for, and volatile keeps the accesses as they stand if it fails.
+                        // SAFETY: the address is valid; the lock must keep other threads from
+                        // writing, and volatile keeps the accesses as written if it fails.
                         unsafe { ptr::write_volatile(word, ptr::read_volatile(word) + 1) };
                     });
                 }
@@ -88,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_keeps_no_thread_out_is_found_out() {
-        // On one CPU threads may come one after the other for a while.
+        // On one CPU, threads may run one after the other for a while.
         let found = (0..50).any(|_| matches!(run(Open), Outcome::Violation(_)));
         assert!(found);
     }

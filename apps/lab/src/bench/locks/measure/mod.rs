@@ -1,9 +1,9 @@
 //! The measuring engine: one lock, one workload, one repetition, in a process of its own.
 //!
-//! A process for each repetition keeps subjects apart: what one has switched on (the light unlock),
-//! learned (how crowded the machine is) or broken stays with it; a process that never made a thread
-//! can be had; and a lock that hangs is a process that can be killed. What is measured here leaves
-//! as one JSON line and is put together elsewhere.
+//! A process for each repetition keeps subjects apart: what a subject has switched on (the light
+//! unlock), learned (how crowded the machine is) or broken stays in its process; a process that
+//! never made a thread is available; and a lock that hangs is a process that can be killed. The
+//! figures leave as one JSON line, and are combined elsewhere.
 
 mod contended;
 mod figures;
@@ -25,13 +25,13 @@ use crate::bench::ticks::Ticks;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Case {
-    /// One thread locks and unlocks; another one exists.
+    /// One thread locks and unlocks; a second thread exists.
     Uncontended,
     /// One thread locks and unlocks, in a process that never made another.
     UncontendedAlone,
-    /// One thread reads, of a lock that can be shared; another one exists.
+    /// One thread reads under a readers-writer lock; a second thread exists.
     UncontendedRead,
-    /// One thread writes, of a lock that can be shared; another one exists.
+    /// One thread writes under a readers-writer lock; a second thread exists.
     UncontendedWrite,
     /// Many threads; the critical section touches two cache lines.
     Short,
@@ -49,19 +49,19 @@ pub enum Case {
     TenMilliseconds,
     /// Many threads; the owner sleeps for 1 ms in the critical section.
     Sleep,
-    /// All threads but one read, for 5 µs each time, and come again as soon as they have left; the
-    /// first one writes.
+    /// All threads but the first read, for 5 µs each time, and return as soon as they have left;
+    /// the first one writes.
     Continuous,
-    /// 30 threads add 1 to one counter, 100 000 times each: how long that takes.
+    /// 30 threads add 1 to one counter, 100 000 times each; the total time is measured.
     Justine,
 }
 
 impl Case {
-    /// Long critical sections: waiters are judged by the CPU time that they take meanwhile.
+    /// Long critical sections: waiters are judged by the CPU time that they use meanwhile.
     pub const LONG: [Self; 4] =
         [Self::HundredMicroseconds, Self::Millisecond, Self::TenMilliseconds, Self::Sleep];
 
-    /// Its name in reports and on the command line.
+    /// Returns its name in reports and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Uncontended => "uncontended",
@@ -79,17 +79,19 @@ impl Case {
         }
     }
 
-    /// Whether its threads meet at the lock until the time is up: then more work is better.
+    /// Returns whether its threads compete for the lock until the time is up, so that more work is
+    /// better.
     pub fn contended(self) -> bool {
         matches!(self, Self::Short | Self::FiveMicroseconds | Self::Continuous) || self.is_long()
     }
 
-    /// Whether it is one of [`LONG`](Self::LONG).
+    /// Returns whether it is one of [`LONG`](Self::LONG).
     pub fn is_long(self) -> bool {
         Self::LONG.contains(&self)
     }
 
-    /// How long the critical section computes, beside its two lines, in nanoseconds.
+    /// Returns how long the critical section computes, besides accessing its two lines, in
+    /// nanoseconds.
     pub fn stay_ns(self) -> u32 {
         match self {
             Self::FiveMicroseconds | Self::Continuous => 5_000,
@@ -100,14 +102,14 @@ impl Case {
         }
     }
 
-    /// Whether a lock is judged by the work done in this case. Where readers never leave it is not,
-    /// because a lock that starves the writer does the most work.
+    /// Returns whether a lock is judged by the work done in this case. Where readers never leave it
+    /// is not, because a lock that starves the writer does the most work.
     pub fn is_judged_by_work(self) -> bool {
         matches!(self, Self::Short | Self::FiveMicroseconds)
     }
 }
 
-/// One repetition.
+/// The order for one repetition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     /// The family of the lock.
@@ -116,11 +118,11 @@ pub struct Order {
     pub subject: String,
     /// The workload.
     pub case: Case,
-    /// How many of a hundred critical sections only read; `None` for all that have no mixture.
+    /// Percentage of critical sections that only read; `None` for cases without a mixture.
     pub reads: Option<u32>,
-    /// Threads that meet at the lock.
+    /// Number of threads that use the lock.
     pub threads: usize,
-    /// How long to measure.
+    /// Measured time, in seconds.
     pub seconds: f64,
     /// The rate of the counter that times waits.
     pub ticks: Ticks,
@@ -130,18 +132,19 @@ pub struct Order {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Figures {
-    /// Nanoseconds of a lock and an unlock.
+    /// Uncontended cost.
     Uncontended {
-        /// The median of the batches of this repetition.
+        /// Nanoseconds per lock and unlock: the median of the batches of this repetition.
         ns_per_op: f64,
     },
     /// The figures of a contended repetition.
     Contended(Box<Contended>),
-    /// The costs of the work of [`Case::Justine`].
+    /// Costs of the work of [`Case::Justine`].
     Justine(Spent),
 }
 
-/// The result of a repetition. A violation means that another thread was in beside a writer.
+/// The result of a repetition. A violation means that another thread was inside together with a
+/// writer.
 pub type Outcome = crate::bench::rounds::Outcome<Figures>;
 
 /// Carries out one repetition in this process.

@@ -4,26 +4,26 @@ use antiphon_report::stats::Histogram;
 
 use crate::bench::ticks::since;
 
-/// How a thread has had the lock.
+/// How a thread has held the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Had {
     /// As its only owner.
     Alone,
-    /// Beside others that only read.
+    /// Together with other readers.
     Shared,
 }
 
-/// Counts, windows and waits of one thread. Written by that thread alone.
+/// Counts, windows and waits of one thread, written by that thread only.
 pub struct Tally {
-    /// Acquisitions by which a writer would be noticed that was not alone, in all.
+    /// Total number of writes: acquisitions that would expose a writer that was not alone.
     pub written: u64,
-    /// Readers that saw half of a writer's work.
+    /// Number of readers that saw an incomplete write.
     pub torn: u64,
     /// Acquisitions in each finished window.
     pub windows: Vec<u64>,
-    /// Acquisitions from the beginning of the measured time to its end; by how they were had.
+    /// Acquisitions in the measured time, by how the lock was held.
     counted: [u64; 2],
-    /// How long acquisitions took, in ticks.
+    /// Time of acquisitions, in ticks.
     waits: [Histogram; 2],
     window: u64,
     window_end: Option<u64>,
@@ -31,7 +31,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Nothing was seen; a window takes `window` ticks.
+    /// An empty tally; a window takes `window` ticks.
     pub fn new(window: u64) -> Self {
         Self {
             written: 0,
@@ -45,7 +45,8 @@ impl Tally {
         }
     }
 
-    /// The measured time begins at `begin`; 0 is not yet, and after the first it is known.
+    /// Sets the beginning of the measured time to `begin`. Ignores 0, which means not yet, and all
+    /// calls after the first other value.
     #[inline]
     pub fn begin_by(&mut self, begin: u64) {
         if self.window_end.is_none() && begin != 0 {
@@ -53,7 +54,7 @@ impl Tally {
         }
     }
 
-    /// Whether the measured time has begun.
+    /// Returns whether the measured time has begun.
     #[inline]
     pub fn begun(&self) -> bool {
         self.window_end.is_some()
@@ -69,29 +70,30 @@ impl Tally {
         }
     }
 
-    /// The lock was had within the measured time.
+    /// Counts an acquisition within the measured time.
     #[inline]
     pub fn count(&mut self, had: Had) {
         self.counted[had as usize] += 1;
     }
 
-    /// How often [`count`](Self::count) was called.
+    /// Returns how often [`count`](Self::count) was called.
     pub fn counted(&self) -> u64 {
         self.counted.iter().sum()
     }
 
-    /// The acquisitions that count, of one way to have it.
+    /// Returns the counted acquisitions that held the lock in this way.
     pub fn counted_as(&self, had: Had) -> u64 {
         self.counted[had as usize]
     }
 
-    /// An acquisition was asked for at `asked` and had at `then`; `weight` stand for it.
+    /// Records an acquisition that was requested at `asked` and succeeded at `then`; it stands for
+    /// `weight` acquisitions.
     #[inline]
     pub fn wait(&mut self, had: Had, (asked, then): (u64, u64), weight: u64) {
         self.waits[had as usize].record(since(asked, then), weight);
     }
 
-    /// The waits for one way to have it.
+    /// Returns the waits of acquisitions that held the lock in this way.
     pub fn waits(&self, had: Had) -> &Histogram {
         &self.waits[had as usize]
     }
@@ -113,7 +115,7 @@ mod tests {
             tally.advance(now);
             tally.count(had);
         }
-        // Starved from 112 to 145: two windows with nothing.
+        // Starved from 112 to 145: two empty windows.
         tally.advance(145);
         assert_eq!(tally.windows, [2, 1, 0, 0]);
         assert_eq!((tally.counted_as(Had::Alone), tally.counted_as(Had::Shared)), (2, 1));

@@ -7,11 +7,11 @@ use antiphon_report::stats::median;
 
 use super::{Figures, Order, Outcome};
 
-/// Pairs of lock and unlock between two looks at the clock.
+/// Pairs of lock and unlock between two readings of the clock.
 const BATCH: u32 = 10_000;
 
-/// Measures with a second thread alive, which sleeps: glibc takes its expensive path from the first
-/// thread that a process makes.
+/// Measures while a second thread is alive and asleep: glibc takes its expensive path from the
+/// first thread that a process makes.
 pub fn beside_a_thread(order: &Order, pair: impl Fn()) -> Outcome {
     let (stop, stopped) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
@@ -23,7 +23,7 @@ pub fn beside_a_thread(order: &Order, pair: impl Fn()) -> Outcome {
     })
 }
 
-/// Measures in a process that never made a thread, if the caller is in one.
+/// Measures in a process that never made a thread, if the caller has made none.
 pub fn alone(order: &Order, pair: impl Fn()) -> Outcome {
     let end = Instant::now() + Duration::from_secs_f64(order.seconds);
     let mut batches = Vec::new();

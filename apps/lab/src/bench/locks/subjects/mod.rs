@@ -1,8 +1,8 @@
-//! The locks under measurement, behind one small trait.
+//! The measured locks, behind one small trait.
 //!
 //! Everything that measures is generic over [`Subject`] and compiled once for each, so that a
-//! lock's fast path is inlined as it is in a program that uses it. Peers from C libraries are
-//! called through a pointer, as a program calls them through its linkage table.
+//! lock's fast path is inlined as in a program that uses it. Peers from C libraries are called
+//! through a pointer, as a program calls them through its linkage table.
 
 mod exclusive;
 mod shared;
@@ -11,30 +11,30 @@ use serde::{Deserialize, Serialize};
 
 /// A lock that can be measured.
 pub trait Subject: Sized + Sync {
-    /// A free lock.
+    /// Makes a free lock.
     ///
     /// # Errors
     ///
-    /// One line, if this machine can't have it: what is missing and how to get it.
+    /// One line, if this machine lacks it: what is missing and how to get it.
     fn new() -> Result<Self, String>;
 
-    /// Runs `section` under the lock, alone. `section` must not unwind.
+    /// Runs `section` as the exclusive owner of the lock. `section` must not unwind.
     fn hold<R>(&self, section: impl FnOnce() -> R) -> R;
 
-    /// Runs `section` beside others that do the same; alone, if the lock can't be shared. `section`
-    /// must not unwind.
+    /// Runs `section` together with other callers of `share`, or alone if the lock can't be shared.
+    /// `section` must not unwind.
     #[inline]
     fn share<R>(&self, section: impl FnOnce() -> R) -> R {
         self.hold(section)
     }
 }
 
-/// Something to be done with a lock whose name is known only when the program runs.
+/// An operation on a lock whose name is known only at run time.
 pub trait Visitor {
     /// The result of the visit.
     type Output;
 
-    /// Does it.
+    /// Runs the operation on lock `S`.
     fn visit<S: Subject>(self) -> Self::Output;
 }
 
@@ -49,7 +49,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// The name in reports.
+    /// Returns the name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exclusive => "mutex",
@@ -57,7 +57,7 @@ impl Family {
         }
     }
 
-    /// Our locks, as the command line has them.
+    /// Returns our locks, by their names on the command line.
     pub fn ours(self) -> &'static [&'static str] {
         match self {
             Self::Exclusive => exclusive::OURS,
@@ -65,7 +65,7 @@ impl Family {
         }
     }
 
-    /// Those among ours that are there to be compared with.
+    /// Returns those of our locks that are there for comparison.
     pub fn compared(self) -> &'static [&'static str] {
         match self {
             Self::Exclusive => exclusive::COMPARED,
@@ -73,7 +73,7 @@ impl Family {
         }
     }
 
-    /// The locks of others.
+    /// Returns the peers.
     pub fn peers(self) -> &'static [&'static str] {
         match self {
             Self::Exclusive => exclusive::PEERS,
@@ -81,7 +81,7 @@ impl Family {
         }
     }
 
-    /// The peers that programs have without asking. The others are there to be seen.
+    /// Returns the peers that programs use by default. The others are for information only.
     pub fn common(self) -> &'static [&'static str] {
         match self {
             Self::Exclusive => &["glibc", "glibc-adaptive", "std", "parking_lot"],
@@ -89,7 +89,7 @@ impl Family {
         }
     }
 
-    /// Calls `visitor` with the type of that name. `None` if there is no such lock.
+    /// Calls `visitor` with the type of this name. Returns `None` if there is no such lock.
     pub fn visit<V: Visitor>(self, name: &str, visitor: V) -> Option<V::Output> {
         match self {
             Self::Exclusive => exclusive::visit(name, visitor),
@@ -119,7 +119,7 @@ mod tests {
             for name in family.ours().iter().chain(family.peers()) {
                 match family.visit(name, Holds) {
                     Some(Ok(sum)) => assert_eq!(sum, 10, "{name}"),
-                    // A library or a kernel feature that this machine lacks: then it says which.
+                    // This machine lacks a library or a kernel feature; the error says which.
                     Some(Err(missing)) => {
                         let optional = ["nsync", "absl", "shfl-mutex+light"];
                         assert!(optional.contains(name), "{missing}");
@@ -137,7 +137,8 @@ mod tests {
     impl Visitor for Meets {
         type Output = bool;
 
-        /// Whether two can share the lock: the second comes while the first is in.
+        /// Returns whether two threads can share the lock: the second enters while the first is
+        /// inside.
         fn visit<S: Subject>(self) -> bool {
             let Ok(lock) = S::new() else { panic!("no lock") };
             let (tell, told) = std::sync::mpsc::channel();

@@ -7,23 +7,23 @@ use super::figures::Counted;
 use super::policies;
 use super::runner::Runner;
 
-/// How a subject is to be set up.
+/// Parameters of a subject.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// Threads that run tasks.
+    /// Number of threads that run tasks.
     pub workers: usize,
-    /// The number of tasks that each has room for.
+    /// Capacity of each worker's queue, in tasks.
     pub capacity: usize,
-    /// Whether what a pool of ours has recorded is wanted.
+    /// Whether the recording of our pool is wanted.
     pub trace: bool,
 }
 
-/// Work that takes a subject of whatever type.
+/// An operation on a subject of any type.
 pub trait Visitor {
     /// The result of the visit.
     type Output;
 
-    /// Does it; `counted` is what the subject has counted, if it has.
+    /// Runs the operation; `counted` returns what the subject has counted, if it counts.
     fn visit<R: Runner>(
         self,
         runner: &'static R,
@@ -35,7 +35,7 @@ pub trait Visitor {
 ///
 /// # Errors
 ///
-/// If there is none, or it can't start its threads.
+/// If no such subject exists, or it can't start its threads.
 pub fn with<V: Visitor>(name: &str, setup: &Setup, visitor: V) -> Result<V::Output, String> {
     if policies::names().contains(&name) {
         ours::with(name, setup, visitor)
@@ -44,7 +44,7 @@ pub fn with<V: Visitor>(name: &str, setup: &Setup, visitor: V) -> Result<V::Outp
     }
 }
 
-/// The process ends soon.
+/// Leaks the value; the process ends soon.
 pub fn leak<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }

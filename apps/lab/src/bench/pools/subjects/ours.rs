@@ -42,7 +42,7 @@ fn timeline<Y: Policy<Linux> + 'static>(pool: &Pool<Y>) -> String {
     String::from_utf8(text).expect("JSON is text")
 }
 
-/// A pool, and what ranks are to its policy.
+/// A pool, and the meaning of ranks to its policy.
 struct Ours<Y: Policy<Linux> + 'static> {
     pool: Pool<Y>,
     ranks: Ranks,

@@ -1,4 +1,4 @@
-//! The peers in Rust, each as its users use it; a loop without any runtime is one of them.
+//! The peers in Rust, each as its users use it. One of them is a loop without any runtime.
 
 use std::thread;
 
@@ -30,7 +30,7 @@ pub fn with<V: Visitor>(name: &str, setup: &Setup, visitor: V) -> Result<V::Outp
     })
 }
 
-/// No runtime at all.
+/// Runs tasks at once, without a runtime.
 struct AtOnce;
 
 impl Runner for AtOnce {
@@ -62,7 +62,7 @@ impl Runner for RayonFifo {
     }
 }
 
-/// smol's executor on threads, as its own documentation has it.
+/// smol's executor on threads, as in its documentation.
 fn smol(workers: usize) -> Result<&'static Executor<'static>, String> {
     let executor = leak(Executor::new());
     for _ in 0..workers {
@@ -86,7 +86,7 @@ impl Runner for Runtime {
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// One bounded channel for all; a spawner that finds it full runs the task itself.
+/// A bounded channel shared by all; a spawner that finds it full runs the task itself.
 struct Channel(Sender<Work>);
 
 fn channel(workers: usize, capacity: usize) -> Result<&'static Channel, String> {

@@ -1,4 +1,4 @@
-//! Serves a connection, by code that reads and writes as if there were nothing else to do.
+//! Serves a connection by blocking reads and writes.
 
 use std::io::{self, Read, Write};
 

@@ -1,4 +1,4 @@
-//! Ours: a fiber for each connection.
+//! Our server: a fiber for each connection.
 
 use std::io;
 
@@ -11,7 +11,8 @@ use crate::bench::serve::cases::Case;
 
 pub fn serve(case: Case, workers: usize) -> io::Result<()> {
     let builder = Pool::builder().threads(workers);
-    // SAFETY: connections make no thread-local, and nothing that they call waits in making one.
+    // SAFETY: connections create no thread-local, and nothing that they call waits while creating
+    // one.
     let pool = unsafe { builder.fibers(STACK_BYTES) }.build()?;
     let listener = TcpListener::bind(ADDRESS)?;
     listens(listener.local_addr()?)?;

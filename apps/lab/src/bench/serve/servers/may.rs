@@ -8,7 +8,7 @@ use may::net::TcpListener;
 use super::{ADDRESS, blocking, listens};
 use crate::bench::serve::cases::Case;
 
-/// Room for what is read, and the rest.
+/// Room for the read buffer, and the rest.
 const STACK_BYTES: usize = 64 << 10;
 
 pub fn serve(case: Case, workers: usize) -> io::Result<()> {
@@ -18,9 +18,9 @@ pub fn serve(case: Case, workers: usize) -> io::Result<()> {
     for stream in listener.incoming() {
         let stream = stream?;
         stream.set_nodelay(true)?;
-        // In words.
+        // `may` takes the size in words.
         let builder = Builder::new().stack_size(STACK_BYTES / size_of::<usize>());
-        // SAFETY: it uses nothing of a thread, and fits in the stack.
+        // SAFETY: the coroutine uses no thread-local, and fits in the stack.
         drop(unsafe { builder.spawn(move || blocking::serve(case, stream)) }?);
     }
     Ok(())

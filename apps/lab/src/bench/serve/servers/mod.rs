@@ -1,5 +1,5 @@
-//! The servers, all of which listen on a port of this machine that they print, and serve until they
-//! are killed.
+//! The servers. Each listens on a port of this machine, prints the port, and serves until it is
+//! killed.
 
 mod blocking;
 mod fibers;
@@ -15,37 +15,37 @@ use serde::{Deserialize, Serialize};
 
 use super::cases::Case;
 
-/// Ours.
+/// Our servers.
 pub const OURS: &[&str] = &["fibers", URING];
-/// Ours, where fibers wait by rings.
+/// Our server whose fibers wait by io_uring.
 pub const URING: &str = "fibers-uring";
-/// The servers beside them.
+/// The servers to compare with.
 pub const PEERS: &[&str] = &["tokio", GO, "may", "threads"];
-/// The one that is a program of its own.
+/// The server that is another program.
 pub const GO: &str = "go";
 /// The source of that program.
 pub const GO_SOURCE: &str = include_str!("main.go");
 
-/// The server that is wanted.
+/// The order for a server.
 #[derive(Serialize, Deserialize)]
 pub struct Order {
-    /// Its name.
+    /// Name of the server.
     pub subject: String,
-    /// The requests that it will get.
+    /// What clients will request.
     pub case: Case,
-    /// Threads that serve.
+    /// Number of threads that serve.
     pub workers: usize,
 }
 
 /// The address at which a server listens.
 const ADDRESS: &str = "127.0.0.1:0";
-/// Room for what is read at a time.
+/// Size of a read buffer.
 const ROOM: usize = 16 << 10;
-/// The page.
+/// The response.
 const PAGE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n\r\n\
                       Hello, world!\n";
 
-/// Why there are no rings to wait by, if there are none.
+/// Says why fibers can't wait by io_uring, if they can't.
 pub fn no_rings() -> Option<String> {
     (backend() != Backend::IoUring).then(|| {
         "no rings: build with --features io_uring; Linux 6.1, kernel.io_uring_disabled = 0"
@@ -53,11 +53,11 @@ pub fn no_rings() -> Option<String> {
     })
 }
 
-/// Serves, for ever.
+/// Serves for ever.
 ///
 /// # Errors
 ///
-/// One line: it is not known, or can't listen.
+/// One line, if the server is unknown or can't listen.
 pub fn serve(order: &Order) -> Result<(), String> {
     let Order { subject, case, workers } = order;
     let served = match subject.as_str() {
@@ -70,15 +70,15 @@ pub fn serve(order: &Order) -> Result<(), String> {
     served.map_err(|error| format!("{subject} can't serve: {error}"))
 }
 
-/// Says where it listens.
+/// Prints the port at which it listens.
 fn listens(address: SocketAddr) -> io::Result<()> {
     let mut stdout = io::stdout();
     writeln!(stdout, "{}", address.port())?;
     stdout.flush()
 }
 
-/// How many bytes of what was read are a request; `None`: there is more to come. Ours have no body:
-/// a server for others has to skip it, as the example `http` of `antiphon` does.
+/// Returns how many of the bytes read form a request, or `None` if it is incomplete. Our requests
+/// have no body: a general server must skip it, as the example `http` of `antiphon` does.
 fn request(read: &[u8]) -> io::Result<Option<usize>> {
     let mut headers = [httparse::EMPTY_HEADER; 32];
     let parsed = httparse::Request::new(&mut headers).parse(read).map_err(io::Error::other)?;

@@ -1,4 +1,4 @@
-//! chili: `join` with heartbeats, and nothing else.
+//! chili: only `join`, with heartbeats.
 
 use std::num::NonZero;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use chili::{Config, Scope, ThreadPool};
 use super::Runtime;
 use crate::bench::tasks::measure::{fibonacci, took};
 
-/// A pool of its own, of which the calling thread is one worker.
+/// A separate pool, in which the calling thread is a worker.
 pub struct Chili(ThreadPool);
 
 impl Chili {

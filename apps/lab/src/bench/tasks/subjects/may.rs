@@ -10,7 +10,7 @@ use may::sync::Semphore;
 use super::{Look, Runtime, park};
 use crate::bench::tasks::measure::took;
 
-/// The scheduler, of which a process has one.
+/// The scheduler, of which each process has one.
 pub struct May;
 
 impl May {
@@ -24,19 +24,19 @@ impl Runtime for May {
     fn spawn_join(&self, batch: usize, times: usize) -> Duration {
         let all = move || {
             took(times, || {
-                // SAFETY: it does nothing.
+                // SAFETY: the coroutine does nothing.
                 let spawned = || unsafe { spawn(|| ()) };
                 let handles: Vec<_> = (0..batch).map(|_| spawned()).collect();
                 handles.into_iter().for_each(|handle| handle.join().expect("it does nothing"));
             })
         };
-        // SAFETY: it uses nothing of a thread.
+        // SAFETY: the coroutine uses no thread-local.
         unsafe { spawn(all) }.join().expect("none of its coroutines panics")
     }
 
     fn yields(&self, tasks: usize, each: usize) -> Duration {
         let begun = Instant::now();
-        // SAFETY: it uses nothing of a thread.
+        // SAFETY: the coroutine uses no thread-local.
         let yields = |_| unsafe { spawn(move || (0..each).for_each(|_| yield_now())) };
         let all: Vec<_> = (0..tasks).map(yields).collect();
         all.into_iter().for_each(|task| task.join().expect("it does nothing"));
@@ -51,7 +51,7 @@ impl Runtime for May {
                 here.fetch_add(1, Relaxed);
                 open.wait();
             };
-            // SAFETY: as above.
+            // SAFETY: the coroutine uses no thread-local.
             all.push(unsafe { spawn(waits) });
         });
         (0..tasks).for_each(|_| open.post());

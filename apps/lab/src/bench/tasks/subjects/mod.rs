@@ -1,6 +1,7 @@
-//! The runtimes.
+//! The measured runtimes.
 //!
-//! In each a task spawns the others, so that one worker is one thread; the main thread sleeps.
+//! In each of them, a task spawns the others, so that one worker is one thread; the main thread
+//! sleeps.
 
 mod chili;
 mod may;
@@ -21,71 +22,70 @@ use super::cases::Case::{self, Across, Channel, ForkJoin, Idle, Parked, Select, 
 use super::cases::Cell;
 use crate::bench::pools::built::Language;
 
-/// Ours.
+/// Our runtimes.
 pub const OURS: &[&str] = if cfg!(feature = "migrating") {
     &["pool", "scope", "fibers", MOVING]
 } else {
     &["pool", "scope", "fibers"]
 };
 const MOVING: &str = "fibers-migrating";
-/// The runtimes beside ours.
+/// The runtimes to compare with.
 pub const PEERS: &[&str] = &["rayon", "smol", "tokio", GO, "chili", "may", BOOST];
 const GO: &str = "go";
 const BOOST: &str = "boost";
-/// The peers that are programs of their own.
+/// The peers that are other programs.
 pub const PROGRAMS: &[(&str, Language, &str)] = &[
     (GO, Language::Go, include_str!("main.go")),
     (BOOST, Language::Boost, include_str!("boost.cpp")),
 ];
 
-/// A runtime, with its workers.
+/// A runtime with its workers.
 pub trait Runtime {
-    /// A task spawns `batch` others that do nothing and waits for them, `times` times; returns the
-    /// time of all.
+    /// A task spawns `batch` tasks that do nothing and waits for them, `times` times. Returns the
+    /// total time.
     fn spawn_join(&self, _batch: usize, _times: usize) -> Duration {
         unreachable!("`has` says which runtime has this")
     }
 
-    /// Finds a [Fibonacci number](super::measure::fibonacci) `times` times; returns the time of
-    /// all.
+    /// Computes a [Fibonacci number](super::measure::fibonacci) `times` times. Returns the total
+    /// time.
     fn fork_join(&self, _n: u32, _times: usize) -> Duration {
         unreachable!("`has` says which runtime has this")
     }
 
-    /// Calls `look` before tasks are spawned (`false`), and when they are spawned and none is run
-    /// yet.
+    /// Calls `look` before tasks are spawned (`false`), and when they are spawned but none has run.
     fn idle(&self, _tasks: usize, _look: Look<'_>) {
         unreachable!("`has` says which runtime has this")
     }
 
-    /// `tasks` tasks yield `each` times each; returns the time of all.
+    /// `tasks` tasks yield `each` times each. Returns the total time.
     fn yields(&self, _tasks: usize, _each: usize) -> Duration {
         unreachable!("`has` says which runtime has this")
     }
 
-    /// A task sends another `messages` messages, through a channel with `room`; returns the time of
-    /// all. Both come to the meeting first.
+    /// A task sends `messages` messages to another, through a channel with `room`. Returns the
+    /// total time. Both come to the meeting first.
     fn channel(&self, _room: usize, _messages: usize, _meeting: Meeting) -> Duration {
         unreachable!("`has` says which runtime has this")
     }
 
-    /// Two tasks send another one half of `messages` messages each, and the receiver waits for
-    /// both; returns the time of all.
+    /// Two tasks send half of `messages` messages each to a third, which waits for both. Returns
+    /// the total time.
     fn select(&self, _room: usize, _messages: usize) -> Duration {
         unreachable!("`has` says which runtime has this")
     }
 
-    /// Calls `look` as [`idle`](Self::idle) does, but the tasks have begun, and wait.
+    /// Calls `look` as [`idle`](Self::idle) does, but after all tasks have begun and wait.
     fn parked(&self, _tasks: usize, _look: Look<'_>) {
         unreachable!("`has` says which runtime has this")
     }
 }
 
-/// The function that looks at the process before tasks are spawned (`false`) and afterwards
-/// (`true`).
+/// A function that measures the process before tasks are spawned (`false`) and afterwards (`true`).
 pub type Look<'a> = &'a mut (dyn FnMut(bool) + Send);
 
-/// A meeting at which tasks keep their threads until all have come: each then has one of its own.
+/// A meeting at which tasks keep their threads until all have come, so that each is on another
+/// thread.
 #[derive(Clone)]
 pub struct Meeting(Arc<AtomicUsize>);
 
@@ -95,9 +95,9 @@ impl Meeting {
         Self(Arc::new(AtomicUsize::new(tasks)))
     }
 
-    /// Comes, and waits for the others.
+    /// Comes to the meeting, and waits for the others.
     pub fn come(&self) {
-        // Relaxed, here and below: it publishes nothing else.
+        // Relaxed, here and below: the counter publishes no other data.
         let left = |left: usize| left.checked_sub(1);
         if self.0.fetch_update(Relaxed, Relaxed, left).is_ok() {
             while self.0.load(Relaxed) > 0 {
@@ -107,8 +107,8 @@ impl Meeting {
     }
 }
 
-/// Calls `spawn` for each of `tasks` tasks, which add themselves to the count and wait; calls
-/// `look` before, and when all have come.
+/// Calls `spawn` for each of `tasks` tasks, which add themselves to the count and wait. Calls
+/// `look` before, and when all have begun.
 fn park(tasks: usize, look: Look<'_>, mut spawn: impl FnMut(Arc<AtomicUsize>)) {
     let here = Arc::new(AtomicUsize::new(0));
     look(false);
@@ -119,13 +119,13 @@ fn park(tasks: usize, look: Look<'_>, mut spawn: impl FnMut(Arc<AtomicUsize>)) {
     look(true);
 }
 
-/// Such a task, as a future, which waits for ever.
+/// A task of `park` as a future, which never completes.
 async fn parked(here: Arc<AtomicUsize>) {
     here.fetch_add(1, Relaxed);
     pending().await
 }
 
-/// Whether a runtime has what a case asks for.
+/// Returns whether a runtime supports a case.
 pub fn has(name: &str, case: Case) -> bool {
     let cases: &[Case] = match name {
         "scope" => &[SpawnJoin, Idle],
@@ -142,20 +142,20 @@ pub fn has(name: &str, case: Case) -> bool {
     cases.contains(&case)
 }
 
-/// The reason why a runtime that has the case can't do it with the cell's number of tasks.
+/// Returns why a runtime that supports the case can't run the cell's number of tasks.
 pub fn lacks(name: &str, cell: &Cell) -> Option<String> {
-    // These have a stack for a task that has not run, too.
+    // These allocate a stack even for a task that has not run.
     let most = 20_000;
     let has_too_many =
         cell.case == SpawnJoin && cell.batch > most && ["may", BOOST].contains(&name);
     has_too_many.then(|| format!("has stacks for no more than {most} tasks, or so"))
 }
 
-/// Starts a runtime of this process, with `workers` workers.
+/// Starts a runtime in this process, with `workers` workers.
 ///
 /// # Errors
 ///
-/// If it is not known, or can't be started.
+/// If it is unknown, or can't be started.
 pub fn start(name: &str, workers: usize) -> Result<Box<dyn Runtime>, String> {
     fn started<R: Runtime + 'static, E: std::fmt::Display>(
         runtime: Result<R, E>,

@@ -1,4 +1,4 @@
-//! Ours, with a handle for each task, which is a closure or a fiber; and `join`.
+//! Our pool with a handle for each task, which is a closure or a fiber; and `join`.
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,7 +31,8 @@ impl Pool {
     #[cfg(feature = "migrating")]
     pub fn of_moving(workers: usize) -> io::Result<Self> {
         let builder = pool::Pool::builder().threads(workers).room(1 << 20);
-        // SAFETY: as above; and across waits tasks keep only numbers, handles and ends of channels.
+        // SAFETY: tasks initialise no thread-local, as in `of_fibers`; and across waits they keep
+        // only numbers, handles and ends of channels.
         unsafe { builder.fibers(fiber::STACK_BYTES).migrating() }.build().map(Self)
     }
 }

@@ -7,7 +7,7 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use super::{Look, Runtime};
 use crate::bench::tasks::measure::{fibonacci, took};
 
-/// A pool of its own.
+/// A separate pool.
 pub struct Rayon(ThreadPool);
 
 impl Rayon {

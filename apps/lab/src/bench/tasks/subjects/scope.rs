@@ -1,4 +1,4 @@
-//! Ours, of tasks that borrow and are joined together.
+//! Our scopes: tasks that borrow and are joined together.
 
 use std::io;
 use std::time::Duration;

@@ -9,7 +9,7 @@ use futures_lite::future::{block_on, yield_now};
 
 use super::{Look, Runtime, park, parked};
 
-/// The executor, which is there until the process ends, as its threads are.
+/// The executor. It lives until the process ends, as its threads do.
 pub struct Smol(&'static Executor<'static>);
 
 impl Smol {
@@ -38,7 +38,7 @@ impl Runtime for Smol {
     }
 
     fn idle(&self, tasks: usize, look: Look<'_>) {
-        // One that no thread runs: those of the other would run them at once.
+        // An executor without threads: those of the other would run the tasks at once.
         let executor = Executor::new();
         let mut spawned = Vec::with_capacity(tasks);
         look(false);

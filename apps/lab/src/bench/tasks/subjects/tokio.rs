@@ -33,7 +33,7 @@ impl Runtime for Tokio {
     }
 
     fn idle(&self, tasks: usize, look: Look<'_>) {
-        // A runtime whose thread is the caller, which does not run the tasks.
+        // A runtime whose only thread is the caller, which does not run the tasks.
         let alone = Builder::new_current_thread().build().expect("a runtime without a driver");
         let mut spawned = Vec::with_capacity(tasks);
         look(false);

@@ -1,4 +1,4 @@
-//! Loops that have something else to do, one turn after the other, on one thread.
+//! Loops with other work, one turn after the other, on one thread.
 
 use super::*;
 use crate::coop::Alone;
@@ -24,12 +24,12 @@ fn idle_loops(colours: &[&Colours<Bed>]) -> Vec<EventLoop<Bed>> {
     loops
 }
 
-/// Is more important than all else, and never ends.
+/// Work that is more important than all other events, and never ends.
 fn busy(events: &mut EventLoop<Bed>) {
     events.submit(Event::best_effort_in_steps(0, |_| Step::More(0)));
 }
 
-/// Submits an event, which says whether it was called.
+/// Submits an event, which records that it was called.
 fn submit(colours: &Colours<Bed>, colour: u64, importance: u64) -> Arc<AtomicU64> {
     let called = Arc::new(AtomicU64::new(0));
     let counts = called.clone();
@@ -92,7 +92,7 @@ fn what_a_busy_loop_has_does_not_starve_beside_a_colour_that_never_ends() {
 
 #[test]
 fn what_is_important_goes_before_a_loops_own_work_whatever_went_before_it() {
-    // It waits, or has one that is to go on with the least importance.
+    // The loop waits, or has an event that continues with the least importance.
     for has_another in [false, true] {
         let colours = Colours::<Bed>::new(2);
         let mut loops = idle_loops(&[&colours]);
@@ -144,7 +144,7 @@ fn a_colour_stays_on_its_loop_though_that_asks_a_tier_that_knows_nobody() {
     let mut loops = idle_loops(&[&colours]);
     for events in &mut loops {
         events.cooperate_by(std::boxed::Box::new(Alone));
-        // It asks the first time, as others may be there.
+        // It asks the first time, because there may be other loops.
         events.submit(Event::best_effort(0, |_| ()));
         assert_eq!(events.turn(10).called, 1);
     }

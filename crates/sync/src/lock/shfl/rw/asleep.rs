@@ -1,9 +1,9 @@
 //! Readers that sleep at the gate, in a list for each socket.
 //!
 //! A reader that finds the lines closed waits at the gate (`spread.rs`). If another thread wants
-//! its CPU, or it has waited for long, it sleeps there; in the lock's queue it would stand among
-//! writers, and be woken in its turn. A thread that lets readers in wakes one of each socket, which
-//! wakes the others of its socket.
+//! its CPU, or it has waited for long, it sleeps there. In the lock's queue it would stand among
+//! writers, and wait for its own turn. A thread that lets readers in wakes one reader of each
+//! socket, which wakes the others of its socket.
 //!
 //! ```text
 //!   joined           ASLEEP, and the lines in use
@@ -16,20 +16,19 @@
 //!
 //! - GATE-1: a reader puts itself on the list of its line, sets `ASLEEP`, and looks at the state
 //!   behind a fence; it sleeps only if a writer is in, which will let readers in (RW-14). A thread
-//!   that lets readers in, or counts them in the lock's word again, looks for `ASLEEP` behind a
-//!   fence after that. So one of the two sees the other.
-//! - GATE-2: a list is taken as a whole. The thread that has it tells each reader on it that it is
-//!   on no list, or hands the rest of the list to one that it tells. A reader that leaves untold
-//!   abandons its node, and the thread that has the list gives the node back.
-//! - GATE-3: a reader that was notified a few times and found the lines closed again, and one that
-//!   was not notified before the backstop, because a thread with the list does not run, wait in the
-//!   queue.
+//!   that lets readers in, or counts them in the lock's word again, checks `ASLEEP` behind a fence
+//!   after that. So one of the two sees the other.
+//! - GATE-2: a list is taken as a whole. The thread that has it tells each reader on it that the
+//!   reader is on no list, or hands the rest of the list to a reader that it tells. A reader that
+//!   leaves untold abandons its node, and the thread that has the list gives the node back.
+//! - GATE-3: a reader waits in the queue if it was notified a few times and found the lines closed
+//!   again, or was not notified before the backstop, because a thread with the list does not run.
 //!
-//! The lists are those of the indicator. A reader that comes late, and finds on the list of another
-//! lock by now that its own has no such indicator, takes that list and wakes all that are on it:
-//! they look at their lock, and sleep again.
+//! The lists belong to the indicator, which may be another lock's by now. A late reader that is on
+//! such a list, and finds that its own lock no longer has the indicator, takes the list and wakes
+//! all readers on it: they look at their lock, and sleep again.
 //!
-//! In the child of a fork the names on a list are those of another process, and end the list.
+//! In the child of a fork the names on a list are another process's, and end the list.
 
 use core::sync::atomic::Ordering::{AcqRel, Relaxed, SeqCst};
 
@@ -43,17 +42,18 @@ use super::super::urgent;
 use super::indicator::{Line, Lines};
 use crate::{arena, nap, policy};
 
-/// How many readers one thread tells before it leaves the rest to the next.
+/// How many readers one thread tells before it leaves the rest to the next reader.
 const TOGETHER: u32 = 64;
 
 impl<P: Platform> Lines<P> {
-    /// Sleeps until the caller learns that readers are let in; `false` if it did not. Does not
-    /// sleep unless `will_open`: then a writer is in, and will let readers in.
+    /// Sleeps until the caller learns that readers are let in; returns `false` if it did not learn
+    /// it. Sleeps only if `will_open`: a writer is in, and will let readers in.
     pub(super) fn sleep<F: Form>(self, will_open: impl Fn() -> bool) -> bool {
         if F::BACKSTOP_NS != 0 && !abandoned::thread_may_leave_one::<P>() {
             return false;
         }
-        // As in the queue: a waiter asks before it sleeps. Urgent ones are served there.
+        // A waiter asks for its urgency before it sleeps, as in the queue, where urgent waiters are
+        // served.
         if urgent::caller_is_urgent::<P>() {
             return false;
         }
@@ -93,8 +93,8 @@ impl<P: Platform> Lines<P> {
         }
     }
 
-    /// GATE-1: wakes the readers that sleep. Called by a thread that has let them in, or has them
-    /// counted in the lock's word from now on.
+    /// GATE-1: wakes the readers that sleep. Called by a thread that has let readers in, or has
+    /// made the lock's word count them.
     pub(super) fn rouse_sleepers(self) {
         P::fence(SeqCst);
         if self.takes_sleepers() {
@@ -122,23 +122,23 @@ impl<P: Platform> Line<P> {
         }
     }
 
-    /// GATE-2: takes the list, and tells the first.
+    /// GATE-2: takes the list, and tells its first reader.
     fn rouse(&self) {
-        // An exchange though there may be none: a look could miss a reader that has found `ASLEEP`
-        // set when it was about to be cleared. AcqRel: pairs with `push`.
+        // An exchange even if the list may be empty: a load could miss a reader that has found
+        // `ASLEEP` set when it was about to be cleared. AcqRel: pairs with `push`.
         tell(Place::<P>::at(self.sleepers().swap(0, AcqRel)), 1);
     }
 }
 
-/// GATE-2: tells the first `count` of a list that is the caller's, and hands the rest to the last
-/// of these. Touches nodes only.
+/// GATE-2: tells the first `count` readers of a list that the caller has taken, and hands the rest
+/// to the last of these. Touches only nodes.
 fn tell<P: Platform>(mut list: Option<Place<P>>, mut count: u32) {
     while let Some(place) = list {
         // Relaxed: acquired with the list.
         let rest = place.node.next.load(Relaxed);
         // Relaxed: published by `turn_out`.
         place.node.resume.store(if count == 1 { rest } else { 0 }, Relaxed);
-        // Before the reader may know: its node is its own then.
+        // Before the reader can learn of it: from then on the node is its own.
         let target = arena::<P>().reference(place.id.index());
         let was = status::turn_out(place.node);
         if was.parked()

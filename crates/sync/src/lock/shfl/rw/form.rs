@@ -6,36 +6,36 @@ use antiphon_platform::Budget;
 
 use super::super::form::{Form, Standard};
 
-/// Constants of a readers-writer lock's form (those of the mutex's, which mean the same), and
-/// whether it prefers readers or writers. Its heads always sleep.
+/// Constants of a readers-writer lock's form, in addition to those of [`Form`], and whether it
+/// prefers readers or writers. Its heads always sleep.
 pub trait RwForm: Form {
-    /// Whether readers come in though a writer waits, as long as other readers are in. Then a
-    /// thread may read-lock again what it has read-locked (POSIX's default kind), and readers that
-    /// never leave together starve writers.
+    /// Whether readers come in although a writer waits, while other readers are in. If so, a thread
+    /// may read-lock again what it has read-locked (POSIX's default kind), and readers that never
+    /// all leave starve writers.
     const READERS_PASS: bool = false;
-    /// In [`PerSocket`](super::PerSocket): after a writer has needed some time to have the readers
-    /// of all sockets out, readers are counted in one place for this many times as long.
+    /// In [`PerSocket`](super::PerSocket): after a writer has waited for the readers of all sockets
+    /// to leave, readers are counted in one place for this many times as long.
     const REST: u32 = 9;
-    /// With this many readers in, one more has them counted by socket ([`ShflRwLock`]); `u32::MAX`:
-    /// never.
+    /// With this many readers in, one more makes the lock count readers by socket ([`ShflRwLock`]);
+    /// `u32::MAX`: never.
     ///
     /// [`ShflRwLock`]: super::ShflRwLock
     const CROWD: u32 = 2;
-    /// With this many writers in a row behind the head of the queue, they wait for each other in an
-    /// indicator, as if readers were counted by socket.
+    /// If this many writers in a row stand behind the head of the queue, they wait for each other
+    /// in an indicator, as if readers were counted by socket.
     const WRITERS: u32 = 8;
-    /// How many writers may have the lock in a row while readers wait at their sockets; four times
-    /// as many where readers are few.
+    /// How many writers in a row may have the lock while readers wait at their sockets; four times
+    /// this where readers are few.
     const TURNS: u8 = 32;
-    /// How often in a row writers may find that few readers have come by socket, before readers are
-    /// counted in one place again.
+    /// How many times in a row writers may find that few readers have come by socket, before
+    /// readers are counted in one place again.
     const IDLE: u32 = 8;
 }
 
 impl RwForm for Standard {}
 
-/// The constants of a form around another one, which has them but for three: the spin of an
-/// arriving waiter, the linger, and whether owners expect others.
+/// Defines a form with the constants of an inner form, except three: the spin of an arriving
+/// waiter, the linger, and whether owners expect others.
 macro_rules! form_of {
     ($form:ident: $inner:ident, $spin:expr, $linger:expr, $expects:expr) => {
         impl<$inner: Form> Form for $form<$inner> {
@@ -54,7 +54,7 @@ macro_rules! form_of {
     };
 }
 
-/// The form `F`, but readers come in though a writer waits: RW-5.
+/// The form `F`, but readers come in although a writer waits (RW-5).
 pub struct Recursive<F = Standard>(PhantomData<fn() -> F>);
 
 form_of!(Recursive: F, F::SPIN, F::LINGER, F::EXPECTS);
@@ -68,7 +68,7 @@ impl<F: RwForm> RwForm for Recursive<F> {
     const IDLE: u32 = F::IDLE;
 }
 
-/// The form `F`, but readers are counted in the lock's word however many they are: always 16 bytes.
+/// The form `F`, but any number of readers is counted in the lock's word: always 16 bytes.
 pub struct Central<F = Standard>(PhantomData<fn() -> F>);
 
 form_of!(Central: F, F::SPIN, F::LINGER, F::EXPECTS);
@@ -84,7 +84,7 @@ pub(super) struct Lasting<F>(PhantomData<fn() -> F>);
 
 form_of!(Lasting: F, F::SPIN, Budget::ns(F::LINGER.ns.saturating_mul(16)), F::EXPECTS);
 
-/// The form `F`, for a mutex whose owners all stand in line and hand it over.
+/// The form `F`, for a mutex whose owners all join its queue and hand it over.
 pub(super) struct InLine<F>(PhantomData<fn() -> F>);
 
 form_of!(InLine: F, Budget::NONE, F::LINGER, true);

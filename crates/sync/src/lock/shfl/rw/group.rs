@@ -1,17 +1,17 @@
-//! Sorting by what waiters want.
+//! Policies that sort waiters by whether they want to read or write.
 //!
 //! Source: `000_…`, "RWlock: Group writers together". Readers that stand together come in together;
-//! between writers that stand together no reader wakes, waits and goes.
+//! between writers that stand together no reader is woken.
 
 use antiphon_platform::Platform;
 
 use crate::policy::{Policy, Waiting};
 
-/// Writers that wait stand together.
+/// Groups waiting writers together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupWriters;
 
-/// Readers that wait stand together.
+/// Groups waiting readers together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupReaders;
 

@@ -1,4 +1,5 @@
-//! How waiters change the state. `contended.rs` has the rest of waiting.
+//! How waiters of the readers-writer lock change its state. The rest of waiting is in
+//! `contended.rs`.
 //!
 //! `NAME`, `WAKE` and `WAITING` are set by one thread at a time: the head; or the owner that was
 //! the head, on behalf of a waiter that learns of its headship only afterwards. A thread that
@@ -28,7 +29,7 @@ use super::{RwForm, ShflRwLock};
 use crate::arena;
 use crate::policy::Policy;
 
-/// The thing that a caller waits for: to be in, in the way of `K`.
+/// What a caller waits for: to hold the lock in the way `K`.
 struct Entry<'a, P: Platform, Q: Policy, F: RwForm, K> {
     lock: &'a ShflRwLock<P, Q, F>,
     /// The state in which the caller has come in.
@@ -40,27 +41,28 @@ struct Entry<'a, P: Platform, Q: Policy, F: RwForm, K> {
 }
 
 impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
-    /// What an arriving waiter respects, unless it says otherwise.
+    /// What an arriving waiter respects by default.
     pub(super) const COMER: Heed = if F::READERS_PASS { Heed::Recursion } else { Heed::All };
     /// What a caller that only tries respects.
     pub(super) const TRYING: Heed = if F::READERS_PASS { Heed::Insisting } else { Heed::Trying };
 
-    /// Comes in without waiting; returns the state in which the caller did, with a writer's mark.
+    /// Comes in without waiting; returns the state in which the caller came in, with a writer's
+    /// mark.
     pub(super) fn enter<K: Kind>(&self, heed: Heed) -> Option<State> {
         let found = self.enter_as::<K>(|seen| K::enter(seen, heed)).ok()?;
         self.mind_head(found, K::WRITES);
         Some(found)
     }
 
-    /// Does what [`enter`](Self::enter) does, in a way of the caller's; as an error, the state that
-    /// keeps the caller out.
+    /// Does what [`enter`](Self::enter) does, by the caller's function `enter`. Returns as an error
+    /// the state that keeps the caller out.
     pub(super) fn enter_as<K: Kind>(
         &self,
         enter: impl Fn(State) -> Option<State>,
     ) -> Result<State, State> {
         let mark = Mark::writer(P::epoch());
         loop {
-            // Acquire: pairs with the releases of those that have left.
+            // Acquire: pairs with the releases of the threads that have left.
             match self.change(Acquire, |seen| Some(enter(seen)?.marked(mark))) {
                 Ok(found) if K::WRITES => return Ok(found.with_mark(mark)),
                 Ok(found) => return Ok(found),
@@ -76,8 +78,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         self.wait_or_move::<K>(deadline, false).ok()
     }
 
-    /// Does what [`wait`](Self::wait) does, for a caller that `moves` if it can. As an error, how
-    /// the wait has ended otherwise.
+    /// Does what [`wait`](Self::wait) does, for a caller that `moves` if it can. Returns as an
+    /// error how the wait has ended otherwise.
     pub(super) fn wait_or_move<K: Kind>(
         &self,
         deadline: Option<Deadline>,
@@ -94,12 +96,12 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         if wait == Wait::Acquired { Ok(entry.found.get()) } else { Err(wait) }
     }
 
-    /// Whether a waiter is to stay awake for longer: where readers crowd, or may do so yet.
+    /// Returns whether a waiter should stay awake for longer: where readers crowd, or may soon.
     ///
-    /// It takes a while until a crowd is counted by socket. A waiter that sleeps by then costs a
-    /// wake in its turn, in which others queue up behind it, and sleep too: the lock would be
-    /// handed from sleeper to sleeper from then on. Where only writers come, sleep is better,
-    /// because few waiters are awake then.
+    /// It takes a while until a crowd is counted by socket. A waiter that is asleep by then costs a
+    /// wake in its turn, during which others queue up behind it and sleep too: from then on the
+    /// lock would be handed from sleeper to sleeper. Where only writers come, sleep is better,
+    /// because few waiters are then awake.
     fn waits_awake<K: Kind>(&self) -> bool {
         let seen = self.peek();
         Self::may_spread() && (!K::WRITES || seen.is_spread() || seen.readers() > 0)
@@ -115,13 +117,13 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Entry<'_, P, Q, F, K> {
         entered.is_some()
     }
 
-    /// Whether the head is kept out.
+    /// Returns whether the head is kept out.
     fn keeps_out(seen: State) -> bool {
         K::enter(seen, Heed::Head).is_none()
     }
 }
 
-/// In any form that differs from the lock's form only in how long its waiters spin.
+/// For any form that differs from the lock's only in how long its waiters spin.
 impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Words<P, Q, G> for Entry<'_, P, Q, F, K> {
     fn tail(&self) -> &TailId<P> {
         &self.lock.tail
@@ -200,7 +202,7 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Words<P, Q, G> for Ent
         if let Ok(seen) = entered {
             self.found.set(seen);
             Patience::<F>::learn(me.node, seen.is_fair() && seen.is_free());
-            // One head in eight looks, with a new node at once: 3 is its first generation.
+            // One head in eight checks. A new node checks at once: 3 is its first generation.
             if K::WRITES && me.generation / 2 % 8 == 1 {
                 self.lock.shut_if_crowded(seen, me);
             }
@@ -214,8 +216,8 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Words<P, Q, G> for Ent
     }
 
     fn waits_elsewhere(&self, me: Place<P>) -> bool {
-        // A head that can have the lock takes it: it may be kept for this one. But not before a
-        // crowd: asleep, each of them would find the lock kept for it, and none would move.
+        // A head that can have the lock takes it, because the lock may be kept for it. But not
+        // before a crowd: if they slept, each would find the lock kept for it, and none would move.
         let is_to_move =
             || Self::keeps_out(self.lock.peek()) || crowd::stand_behind(me, F::WRITERS);
         self.moves && is_to_move() && self.lock.takes_turns()
@@ -263,19 +265,19 @@ impl<P: Platform, Q: Policy, F: RwForm, G: Form, K: Kind> Words<P, Q, G> for Ent
         // Relaxed: written before its waiter joined the queue, whose links are acquired.
         let writes = next.node.wants.load(Relaxed) != 0;
         if K::WRITES || writes {
-            // RW-2: we are in, and so will leave. Relaxed: by a release; the thread that wakes it
-            // is us, or comes after us.
+            // RW-2: we are in, and so will leave. Relaxed: we will leave by a release; the thread
+            // that wakes the waiter is us, or is ordered after us.
             let _ = self.lock.change(Relaxed, |seen| Some(seen.with_sleeper(name(next), writes)));
             return true;
         }
-        // The caller wakes it, to come in beside us. Relaxed: a hint to those that overtake it.
+        // The caller wakes it, to come in beside us. Relaxed: a hint to threads that overtake it.
         Patience::<F>::call(next.node);
         let _ = self.lock.change(Relaxed, |seen| Some(seen.with_called(name(next))));
         false
     }
 }
 
-/// The name of a place in the state.
+/// Returns the name that a place has in the state.
 fn name<P: Platform>(place: Place<P>) -> u16 {
     place.id.index() as u16
 }

@@ -9,19 +9,19 @@
 //!   that back on the same line. So a line's count of readers that have entered is never too small.
 //! - LINE-2: a reader leaves by any line that is joined, and the number of readers that are in is
 //!   the sum over all lines: all that have entered less all that have left. A thread that reads
-//!   first how many have left, on all lines, and then how many have entered, finds no less than are
-//!   in throughout. So a writer that finds a sum of 0 when no reader is let in any more, is alone;
-//!   and it comes after all that the readers have done.
+//!   first how many have left, on all lines, and then how many have entered, finds at least the
+//!   number of readers that are in throughout. So a writer that finds a sum of 0 when no more
+//!   readers are let in is alone, and is ordered after all that the readers have done.
 //! - LINE-3: a writer that sleeps until the sum is 0 has named itself on each line; a reader that
 //!   leaves, or takes back, and finds `WAKE`, looks at the sum behind a fence, as the writer has
 //!   done before it sleeps. The last to leave finds 0.
-//! - LINE-4: a reader joins a line before it counts itself there, and for good, whatever lock the
-//!   indicator is for. So a thread that sees the count, or what came of it, sees the line in use;
-//!   and a writer that does not is seen by the reader, behind the fence of each (RW-10).
+//! - LINE-4: a reader joins a line before it counts itself there, and for good, whichever lock has
+//!   the indicator. So a thread that sees the count, or its effects, sees the line in use; and a
+//!   writer that does not see it is seen by the reader, behind the fence of each (RW-10).
 //! - LINE-5: readers that leave on another line than they came make lines uneven; a writer that is
 //!   alone makes them even again, so that others may wait for one line after the other.
 //! - LINE-6: a writer that sleeps is named on all lines, in use or not: a line may be joined at any
-//!   time, and the reader on it be the last to leave, or to take back.
+//!   time, and its reader may be the last to leave, or to take its count back.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -38,7 +38,7 @@ use crate::nap;
 const WAKE: u64 = 1;
 const NAME_SHIFT: u32 = 8;
 const NAME: u64 = 0xFFFF << NAME_SHIFT;
-/// One reader that has left.
+/// The part of a `left` word that counts one reader.
 const LEAVE: u64 = 1 << 24;
 /// The largest count that each word has room for.
 const COUNT: u64 = u64::MAX / LEAVE;
@@ -54,8 +54,8 @@ const PIECE_NS: u32 = 200;
 /// Factor for the budget of a writer's spin: a look is charged `PIECE_NS`, and most looks take
 /// less.
 const LOOKS: u32 = 8;
-/// How long a writer leaves the readers of a line in peace before it looks again: each look takes
-/// the line away from them.
+/// How long a writer waits before it looks at a line again: each look takes the cache line away
+/// from the readers.
 const IN_PEACE_NS: u32 = 200;
 
 /// The indicator of a lock.
@@ -73,16 +73,17 @@ impl<P: Platform> Clone for Lines<P> {
 impl<P: Platform> Copy for Lines<P> {}
 
 fn all<P: Platform>() -> &'static [Indicator<P>] {
-    // SAFETY: written by this file, `spread.rs`, `crowd.rs`, `writers.rs` and `asleep.rs` only,
-    // which together are the protocol that is meant.
+    // SAFETY: written only by this file, `spread.rs`, `crowd.rs`, `writers.rs` and `asleep.rs`,
+    // which together implement the protocol that the contract requires.
     unsafe { P::indicators() }
 }
 
 impl<P: Platform> Lines<P> {
-    /// An indicator that no lock has, for the caller's lock; and its name, which is not 0.
+    /// Claims an indicator that no lock has for the caller's lock; returns it and its name, which
+    /// is not 0.
     pub(super) fn claim() -> Option<(Self, u16)> {
         (1..).zip(all::<P>()).find_map(|(name, indicator)| {
-            // Acquire: what its last owner has done with it; pairs with the release in `give`.
+            // Acquire: what its last owner has done; pairs with the release in `give`.
             let free = indicator.claimed.load(Relaxed) == 0
                 && indicator.claimed.compare_exchange(0, 1, Acquire, Relaxed).is_ok();
             (free && Self(indicator).is_fresh()).then(|| {
@@ -92,9 +93,9 @@ impl<P: Platform> Lines<P> {
         })
     }
 
-    /// RW-10: whether no reader has counted itself here late. A reader that does so from now on
-    /// finds behind its fence what the caller has found before this. Gives the indicator back if
-    /// one has: in the child of a fork there may be such a reader for good.
+    /// RW-10: returns whether no late reader is counted here. A reader that counts itself from now
+    /// on finds behind its fence what the caller has found before this. If a late reader is
+    /// counted, gives the indicator back: in the child of a fork it may stay counted for good.
     fn is_fresh(self) -> bool {
         P::fence(SeqCst);
         let fresh = self.sum() == 0;
@@ -107,28 +108,28 @@ impl<P: Platform> Lines<P> {
     /// Gives the indicator back. No reader is in. Joined lines stay joined: a reader that counts
     /// itself here late, as one of the lock's, is seen by the next lock that has the indicator.
     pub(super) fn give(self) {
-        // Relaxed: as below.
+        // Relaxed: published by the release below.
         self.0.owner.idle.store(0, Relaxed);
         // Release: pairs with the acquire in `claim`.
         self.0.claimed.store(0, Release);
     }
 
-    /// The indicator of this name; `None` if there is none.
+    /// Returns the indicator of this name; `None` if the name is 0 or unknown.
     pub(super) fn named(name: u16) -> Option<Self> {
         all::<P>().get(usize::from(name).checked_sub(1)?).map(Self)
     }
 
-    /// The owner's words.
+    /// Returns the owner's words.
     pub(super) fn owner(self) -> &'static antiphon_platform::IndicatorOwner<P> {
         &self.0.owner
     }
 
-    /// The words of writers that wait for each other.
+    /// Returns the words of writers that wait for each other.
     pub(super) fn writers(self) -> &'static IndicatorWriters<P> {
         &self.0.writers
     }
 
-    /// The lines in use, and their places.
+    /// Returns the lines in use, and their places.
     fn places(self) -> impl Iterator<Item = (usize, Line<P>)> {
         // Relaxed: LINE-4.
         let joined = self.0.joined.load(Relaxed);
@@ -136,22 +137,22 @@ impl<P: Platform> Lines<P> {
         lines.filter(move |(place, _)| joined & 1 << place != 0).map(|(at, line)| (at, Line(line)))
     }
 
-    /// The lines in use.
+    /// Returns the lines in use.
     pub(super) fn lines(self) -> impl Iterator<Item = Line<P>> {
         self.places().map(|(_, line)| line)
     }
 
-    /// All lines.
+    /// Returns all lines, in use or not.
     fn all(self) -> impl Iterator<Item = Line<P>> {
         self.0.lines.iter().map(Line)
     }
 
-    /// How many lines are in use.
+    /// Returns how many lines are in use.
     pub(super) fn count(self) -> u32 {
         (self.0.joined.load(Relaxed) & !ASLEEP).count_ones()
     }
 
-    /// The line of the caller's socket, if it is in use.
+    /// Returns the line of the caller's socket, if it is in use.
     #[inline]
     pub(super) fn here(self) -> Option<Line<P>> {
         let place = place::<P>();
@@ -159,12 +160,12 @@ impl<P: Platform> Lines<P> {
         (self.0.joined.load(Relaxed) & 1 << place != 0).then(|| Line(&self.0.lines[place]))
     }
 
-    /// The line of the caller's socket if it is in use, or another one that is.
+    /// Returns the line of the caller's socket if it is in use, or another line in use.
     pub(super) fn any(self) -> Option<Line<P>> {
         self.here().or_else(|| self.lines().next())
     }
 
-    /// The line of the caller's socket, which the caller puts to use if need be. LINE-4.
+    /// LINE-4: returns the line of the caller's socket, after joining it if necessary.
     pub(super) fn join(self) -> Line<P> {
         let place = place::<P>();
         // Relaxed: LINE-4.
@@ -175,14 +176,14 @@ impl<P: Platform> Lines<P> {
     }
 
     /// Tells waiting readers that readers are let in. The indicator may be another lock's by now:
-    /// then its readers look for nothing.
+    /// then its readers check their state once more, without effect.
     pub(super) fn tell(self) {
         // Relaxed: a reader that is notified looks at the state.
         self.0.gate.0.fetch_add(1, Relaxed);
         self.rouse_sleepers();
     }
 
-    /// GATE-1: says that a reader sleeps, or is about to.
+    /// GATE-1: notes that a reader sleeps, or is about to.
     pub(super) fn note_sleeper(self) {
         // Relaxed: ordered by the fence after it. If a thread is about to clear the flag, it takes
         // the list after that, by an exchange that finds us (`Line::rouse`).
@@ -191,41 +192,43 @@ impl<P: Platform> Lines<P> {
         }
     }
 
-    /// GATE-1: whether a reader sleeps; the caller will wake all that do.
+    /// GATE-1: returns whether a reader sleeps; the caller will wake all sleeping readers.
     pub(super) fn takes_sleepers(self) -> bool {
         // Relaxed: ordered by the fence before it.
         self.0.joined.load(Relaxed) & ASLEEP != 0
             && self.0.joined.fetch_and(!ASLEEP, Relaxed) & ASLEEP != 0
     }
 
-    /// How often readers were notified.
+    /// Returns how many times readers were notified.
     pub(super) fn told(self) -> u32 {
-        // Relaxed: as above. The look at the state comes behind: if it is missed, so is a moment.
+        // Relaxed: a reader that is notified looks at the state. If it misses a notification here,
+        // it loses a moment at most.
         self.0.gate.0.load(Relaxed)
     }
 
     /// Waits until readers are notified once more; returns whether they were, within the budget.
     pub(super) fn wait_to_be_told(self, told: u32, budget: Budget) -> bool {
-        // Relaxed: as above.
+        // Relaxed: a reader that is notified looks at the state.
         self.0.gate.0.spin_while(Relaxed, budget, |now| now == told).is_ok()
     }
 
-    /// How many readers are in (LINE-2); never less than those that are in throughout.
+    /// Returns how many readers are in (LINE-2); never less than the number that are in throughout.
     pub(super) fn sum(self) -> u64 {
-        // In this order: all readers that are seen to have left are also seen to have entered.
+        // In this order, so that all readers that are seen to have left are also seen to have
+        // entered.
         let left = self.lines().fold(0_u64, |sum, line| sum.wrapping_add(line.left()));
         self.entered().wrapping_sub(left) & COUNT
     }
 
-    /// Whether a reader is in, usually by a look at the caller's line only. Always true if the
-    /// caller is in. It may be true though no reader is in, where readers have left on another line
-    /// than they came, until the next writer (LINE-5).
+    /// Returns whether a reader is in, usually by a look at the caller's line only. Always true if
+    /// the caller is in. May be true although no reader is in, if readers have left on another line
+    /// than they came by, until the next writer (LINE-5).
     pub(super) fn seems_read(self) -> bool {
         self.here().is_some_and(|line| matches!(line.balance(), 1..=MOST)) || self.sum() != 0
     }
 
-    /// Whether a writer that lets no readers in is alone, by a [`sum`](Self::sum). LINE-5: then no
-    /// line had a reader too many that is to be taken back, so each line is made even.
+    /// Returns whether a writer that lets no readers in is alone, by a [`sum`](Self::sum). LINE-5:
+    /// if so, no line counts a reader that will still be taken back, so each line is made even.
     pub(super) fn is_empty(self) -> bool {
         let mut balances = [0; LINES];
         // In this order: as in `sum`. A line that is joined in between counts as one that no reader
@@ -247,14 +250,14 @@ impl<P: Platform> Lines<P> {
         empty
     }
 
-    /// How many have entered so far.
+    /// Returns how many readers have entered so far.
     pub(super) fn entered(self) -> u64 {
         // Relaxed: it decides how readers are counted, and not whether they are.
         self.lines().fold(0_u64, |sum, line| sum.wrapping_add(line.0.entered.load(Relaxed)))
     }
 
-    /// LINE-2: takes the caller, which is counted here, off. Touches nothing of the lock, which may
-    /// be gone at once.
+    /// LINE-2: removes the caller, which is counted here. Touches nothing of the lock, whose memory
+    /// may be gone at once.
     #[inline]
     pub(super) fn leave(self) {
         let Some(line) = self.any() else { return };
@@ -310,7 +313,7 @@ impl<P: Platform> Lines<P> {
         loop {
             for line in self.lines() {
                 // Usually a reader leaves by the line on which it came. LINE-5: if not, only the
-                // sum tells, so a line that no reader leaves holds no writer up.
+                // sum decides, so a line that no reader leaves does not delay the writer.
                 while left_ns > 0 && line.balance() != 0 {
                     let piece_ns = left_ns.min(PIECE_NS);
                     left_ns -= piece_ns;
@@ -366,7 +369,7 @@ impl<P: Platform> Lines<P> {
 }
 
 impl<P: Platform> Line<P> {
-    /// The list of readers that sleep.
+    /// Returns the list of sleeping readers.
     pub(super) fn sleepers(&self) -> &'static P::U32 {
         &self.0.asleep
     }
@@ -374,31 +377,31 @@ impl<P: Platform> Line<P> {
     /// Counts the caller in, which then checks whether it is in.
     #[inline]
     pub(super) fn enter(&self) {
-        // Relaxed: by the fence, a writer that we do not see sees us.
+        // Relaxed: by the fence, a writer that we do not see will see us.
         self.0.entered.fetch_add(1, Relaxed);
         P::fence(SeqCst);
     }
 
     /// Counts the caller in, which keeps writers out in another way.
     pub(super) fn sit(&self) {
-        // Relaxed: published when the caller ceases to keep them out.
+        // Relaxed: published when the caller stops keeping them out.
         self.0.entered.fetch_add(1, Relaxed);
     }
 
-    /// Counts `readers` that the lock's word has counted; `before` of them are counted here
-    /// already.
+    /// Counts the `readers` of the lock's word here; `before` of them are counted here already.
     pub(super) fn count_over(&self, before: u64, readers: u64) {
         // Relaxed: published with the mode of the lock.
         self.0.entered.fetch_add(readers.wrapping_sub(before), Relaxed);
     }
 
-    /// How many readers have left here.
+    /// Returns how many readers have left by this line.
     fn left(&self) -> u64 {
         // Acquire: pairs with the release in `leave`.
         self.0.left.load(Acquire) / LEAVE
     }
 
-    /// How many more readers have entered here than have left; negative where readers move.
+    /// Returns how many more readers have entered by this line than have left; negative where
+    /// readers move.
     fn balance(&self) -> u64 {
         let left = self.left();
         // Relaxed: the readers that have left are acquired.
@@ -407,13 +410,13 @@ impl<P: Platform> Line<P> {
 
     /// Waits for a moment until one more reader has left; returns whether one has.
     fn spin_until_left(&self, ns: u32) -> bool {
-        // Relaxed: the sum decides, whether this has changed or not.
+        // Relaxed: the caller decides by the sum.
         let seen = self.0.left.load(Relaxed);
         let budget = Budget::ns(ns).backing_off(IN_PEACE_NS);
         self.0.left.spin_while(Relaxed, budget, |left| left == seen).is_ok()
     }
 
-    /// Names the thread to wake: the writer of this name; or none, if the writer naps.
+    /// Names the writer to wake; `None` if the writer naps.
     fn name(&self, name: Option<u16>) {
         let named = name.map_or(0, |name| WAKE | u64::from(name) << NAME_SHIFT);
         // Relaxed: the exchange checks it.
@@ -427,7 +430,7 @@ impl<P: Platform> Line<P> {
     }
 }
 
-/// The index of the caller's line.
+/// Returns the index of the caller's line.
 fn place<P: Platform>() -> usize {
     P::socket().0 as usize % LINES
 }

@@ -1,4 +1,4 @@
-//! The ways to be in: the differences between the waiters of one queue.
+//! The ways to hold a readers-writer lock, by which the waiters of its queue differ.
 
 use super::state::{Heed, State};
 
@@ -8,11 +8,12 @@ pub(super) trait Kind {
     /// [`Waiter::wants`](antiphon_platform::Waiter::wants).
     const WRITES: bool;
 
-    /// The state after a thread that respects `heed` has come in; `None` if it must stay out.
+    /// Returns the state after a thread that respects `heed` has come in; `None` if it must stay
+    /// out.
     fn enter(seen: State, heed: Heed) -> Option<State>;
 }
 
-/// Alone.
+/// The writer's way: alone.
 pub(super) struct Write;
 
 impl Kind for Write {
@@ -24,7 +25,7 @@ impl Kind for Write {
     }
 }
 
-/// Beside other readers.
+/// The reader's way: beside other readers.
 pub(super) struct Read;
 
 impl Kind for Read {
@@ -35,7 +36,8 @@ impl Kind for Read {
     }
 }
 
-/// Beside other readers, with the right to become the writer; one at a time.
+/// The upgradable reader's way: beside other readers, with the right to become the writer; one at a
+/// time.
 pub(super) struct Upgradable;
 
 impl Kind for Upgradable {

@@ -2,15 +2,15 @@
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
-//! | 0–7 | `state` | the readers and writers that are in, and the head's wishes: `state.rs` |
+//! | 0–7 | `state` | the readers and writers that are in, and the head's requests: `state.rs` |
 //! | 8–11 | `tail` | name of the last waiter, 0 if no thread waits |
 //! | 12 | `policy` | the policy, where it is chosen at run time ([`Chosen`]); else zero |
 //! | 13 | `rest` | until when readers are not counted by socket (`spread.rs`); 0: now they may be |
-//! | 14–15 | `lines` | name of the reader indicator where they are; 0 if there is none |
+//! | 14–15 | `lines` | name of the reader indicator where they are; 0: no indicator |
 //!
 //! Source: `000_…`, "Readers-writer SHFLLOCK": one counter encodes readers and the writer, and both
-//! kinds wait in one list. The list is the mutex's (`contended.rs`): its queue, its sleep, its
-//! timeouts, fairness and sorting. `README.md` beside this file has the protocol and its reasons.
+//! kinds wait in one list. The list, with its sleep, timeouts, fairness and sorting, is the mutex's
+//! (`contended.rs`). `README.md` beside this file describes the protocol and its reasons.
 //!
 //! ```text
 //!              read                     write                downgrade
@@ -20,20 +20,20 @@
 //! ```
 //!
 //! - RW-1: while `WRITER` is set, no other thread is in. Readers may be counted that are not in:
-//!   each takes its count back while `WRITER` is set, or is in when it is not.
+//!   such a reader takes its count back while `WRITER` is set, or is in once it is not.
 //! - RW-2: a sleeping head is named in `state` with `WAKE` set, or has a wake coming: `WAKE` is set
 //!   only by an exchange that finds a thread in that keeps the head out, and the last of these
 //!   threads to leave wakes the head.
 //! - RW-3: nothing of the lock is touched after the instruction that releases it; that instruction
 //!   returns the name of the waiter to wake.
 //! - RW-4: while a writer waits as the head and readers are in, no other reader comes in, except by
-//!   RW-5. A thread that takes away a head's wish for this wakes that head, which asks anew.
-//! - RW-5: a thread that holds the lock for reading can have it again, by
-//!   [`ShflRwLock::read_recursive`]; or by any read, where the form says so
+//!   RW-5. A thread that removes a head's request for this wakes that head, which asks again.
+//! - RW-5: a thread that holds the lock for reading can acquire it for reading again, by
+//!   [`ShflRwLock::read_recursive`]; or by any read, where the form allows it
 //!   ([`RwForm::READERS_PASS`]).
-//! - RW-6: a called head that has no CPU keeps no waiter from one: a thread that overtakes the head
-//!   for long wakes a reader behind it, which may come in as any arriving reader may; or the thread
-//!   keeps the lock for the head, if there is no such reader and the head is due.
+//! - RW-6: a called head that has no CPU does not keep waiters that could have one asleep: a thread
+//!   that overtakes the head for long wakes a reader behind it, which may come in as any arriving
+//!   reader may; or, without such a reader, keeps the lock for the head if the head is due.
 
 mod asleep;
 mod crowd;
@@ -71,7 +71,7 @@ use state::State;
 /// A NUMA-aware blocking readers-writer lock, 16 bytes.
 ///
 /// Writers are preferred, in the order in which they came: while one waits, arriving readers wait
-/// behind it. In a form with [`RwForm::READERS_PASS`] they don't.
+/// behind it. In a form with [`RwForm::READERS_PASS`] they do not wait.
 #[repr(C, align(8))]
 pub struct ShflRwLock<P: Platform, Q: Policy = Chosen, F: RwForm = Standard> {
     state: P::U64,
@@ -108,48 +108,48 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         self.policy.store(policy.byte(), Relaxed);
     }
 
-    /// The policy that waiters are sorted by; may be stale at once.
+    /// Returns the policy that waiters are sorted by; may be stale at once.
     pub fn policy(&self) -> Q {
-        // Relaxed: as above.
+        // Relaxed: the policy decides about order only.
         Q::of(|| self.policy.load(Relaxed))
     }
 
-    /// Whether a reader or writer is in; may be stale at once.
+    /// Returns whether a reader or writer is in; may be stale at once.
     pub fn is_locked(&self) -> bool {
         !self.peek().is_free() || self.is_read_by_line()
     }
 
-    /// Whether a writer is in that waits for no readers; may be stale at once.
+    /// Returns whether a writer is in that waits for no readers; may be stale at once.
     pub fn is_locked_by_writer(&self) -> bool {
         self.peek().is_written()
     }
 
-    /// Whether a thread waits in the queue; may be stale at once.
+    /// Returns whether a thread waits in the queue; may be stale at once.
     pub fn has_waiters(&self) -> bool {
         self.tail.name().is_some()
     }
 
-    /// The name of the last waiter of the queue, whatever process wrote it; `None` if no thread
-    /// waits. May be stale at once.
+    /// Returns the name of the last waiter of the queue, whichever process wrote it; `None` if no
+    /// thread waits. May be stale at once.
     pub fn last_waiter(&self) -> Option<WaiterId> {
         self.tail.name()
     }
 
-    /// The same lock in another form, for callers that learn only at run time which form it has: a
-    /// form says how callers behave, and no part of it is stored in the lock. All callers of a lock
-    /// use one form.
+    /// Returns the same lock in another form, for callers that learn the form only at run time: a
+    /// form determines how callers behave, and no part of it is stored in the lock. All callers of
+    /// a lock must use one form.
     pub fn in_form<G: RwForm>(&self) -> &ShflRwLock<P, Q, G> {
-        // SAFETY: laid out in the order of its fields; only the marker names the form.
+        // SAFETY: the type is `repr(C)`, and only the marker, which has no size, names the form.
         unsafe { &*core::ptr::from_ref(self).cast() }
     }
 
-    /// The state, by a load that orders nothing.
+    /// Loads the state; the load orders nothing.
     fn peek(&self) -> State {
         State(self.state.load(Relaxed))
     }
 
-    /// Replaces the state by `change` of it; returns the state before. As an error, a state that is
-    /// not to be changed.
+    /// Replaces the state by `change` of it; returns the state before. Returns as an error a state
+    /// for which `change` gives `None`.
     fn change(
         &self,
         order: Ordering,
@@ -175,7 +175,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[cold]
     #[inline(never)]
     fn leave_from(&self, leave: impl Fn(State) -> (State, Option<u16>)) -> State {
-        // Release: pairs with the acquires of those that come in next.
+        // Release: pairs with the acquires of the threads that come in next.
         let (Ok(seen) | Err(seen)) = self.change(Release, |seen| Some(leave(seen).0));
         if let (_, Some(name)) = leave(seen) {
             call_row::<P, F>(name, seen.is_fair());
@@ -183,8 +183,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         seen
     }
 
-    /// Called by a thread that has come in and found the state as `found`: minds a head that was
-    /// called and does not come, because the head may wait for the caller's CPU.
+    /// Called by a thread that has come in and found the state as `found`: checks for a head that
+    /// was called and does not come, because the head may wait for the caller's CPU.
     #[inline]
     fn mind_head(&self, found: State, writes: bool) {
         if found.is_overtaken() && Patience::<F>::looks::<P>() {
@@ -192,9 +192,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// A waiter that sleeps behind a late head has no turn before the head, though CPUs may be
-    /// idle: a reader there comes in beside the caller, as arriving readers do. If there is none,
-    /// or the caller writes, the lock is kept for a head that is due.
+    /// A waiter that sleeps behind a late head has no turn before the head, even if CPUs are idle.
+    /// So a reader there is woken and comes in beside the caller, as arriving readers do. Without
+    /// such a reader, or if the caller writes, the lock is kept for a head that is due.
     #[cold]
     #[inline(never)]
     fn mind_late_head(&self, found: State, writes: bool) {

@@ -1,9 +1,9 @@
 //! The readers-writer lock whose readers are counted by socket.
 //!
-//! All readers of a [`ShflRwLock`] write one word, and on many sockets that is what they wait for;
-//! the thesis concedes reads to CST for it (`000_…`: "CST uses per-socket counters than a
-//! centralized counter"). Here a reader counts itself in on a line of its socket, as long as that
-//! line is open; writers, and readers that find it closed, go through the lock inside.
+//! All readers of a [`ShflRwLock`] write one word, and on many sockets that word is what they wait
+//! for; for this the thesis concedes reads to CST (`000_…`: "CST uses per-socket counters than a
+//! centralized counter"). Here a reader counts itself in on a line of its socket, while that line
+//! is open; writers, and readers that find the line closed, use the inner lock.
 //!
 //! ```text
 //!   inside  ShflRwLock: writers, readers that found their line closed
@@ -13,22 +13,22 @@
 //! ```
 //!
 //! - SEAT-1: a reader is in by a line if its own addition has found `OPEN` there. It leaves by the
-//!   same line ([`Seat`]), wherever it runs by then.
+//!   same line ([`Seat`]), on whatever socket it runs by then.
 //! - SEAT-2: `OPEN` is set by a reader that is in through the lock inside, so no writer is in.
 //! - SEAT-3: a writer that has the lock inside takes `OPEN` off each line and waits until no reader
 //!   is counted there. From then on it is in, and no line is opened before it leaves.
 //! - SEAT-4: a writer that sleeps until a line is empty is named there with `WAKE` set, by an
-//!   exchange that finds a reader counted; the reader that takes the last one off finds the name in
-//!   the result of its subtraction, and touches nothing of the lock afterwards (RW-3).
+//!   exchange that finds a reader counted; the last reader to leave finds the name in the result of
+//!   its subtraction, and touches nothing of the lock afterwards (RW-3).
 //!
 //! One word decides, so no fence is needed; a reader that finds its line open pays one locked
-//! instruction each way, as with the lock inside. Readers that come and go starve no writer: once
-//! it has the lock inside, they wait there behind it (RW-4). Closing costs a transfer per socket
-//! and the readers' way out, so after that lines stay closed for [`RwForm::REST`] times as long as
-//! it took (as in Dice and Kogan, "BRAVO: biased locking for reader-writer locks", 2019, which has
-//! one table of readers for all locks).
+//! instruction each way, as with the inner lock. Readers that come and go do not starve a writer:
+//! once it has the inner lock, they wait there behind it (RW-4). Closing costs a transfer per
+//! socket and the readers' way out, so afterwards lines stay closed for [`RwForm::REST`] times as
+//! long as it took (as in Dice and Kogan, "BRAVO: biased locking for reader-writer locks", 2019,
+//! which has one table of readers for all locks).
 //!
-//! Price: 64 bytes, and 64 for each socket. A reader has to keep its seat, so this lock is not for
+//! Price: 64 bytes, and 64 for each socket. A reader must keep its seat, so this lock is not for
 //! interfaces that unlock without a seat (`pthread_rwlock_t`), and a thread that reads may not read
 //! again.
 
@@ -52,14 +52,14 @@ const WAKE: u64 = 1 << 1;
 const NAME_SHIFT: u32 = 8;
 const NAME: u64 = 0xFFFF << NAME_SHIFT;
 
-/// The longest time for which lines stay closed.
+/// The longest time for which lines stay closed, in nanoseconds.
 const LONGEST_NS: u64 = 1 << 40;
 
 /// A NUMA-aware blocking readers-writer lock with a counter of readers for each of `SOCKETS`
-/// sockets; with more sockets, some share one. 64 bytes, and 64 for each.
+/// sockets; on machines with more sockets, some share a counter. 64 bytes, and 64 for each counter.
 ///
-/// For locks that are read from several sockets at a time and written seldom. On a machine of one
-/// socket it does what [`ShflRwLock`] does.
+/// For locks that are read from several sockets at the same time and seldom written. On a machine
+/// of one socket it does what [`ShflRwLock`] does.
 #[repr(C, align(64))]
 pub struct PerSocket<P: Platform, Q: Policy = Numa, F: RwForm = Standard, const SOCKETS: usize = 8>
 {
@@ -72,13 +72,13 @@ pub struct PerSocket<P: Platform, Q: Policy = Numa, F: RwForm = Standard, const 
 #[repr(C, align(64))]
 struct Line<P: Platform>(P::U64);
 
-/// A reader's proof of how it is in: the reader leaves by its seat.
+/// A reader's proof of how it holds the lock; the reader must release the lock with it.
 #[must_use = "a reader leaves by its seat"]
 #[derive(Debug)]
 pub struct Seat(Option<SocketId>);
 
 impl Seat {
-    /// The socket on whose line the reader is counted; `None` if it is in through the lock inside.
+    /// Returns the socket on whose line the reader is counted; `None` if it holds the inner lock.
     #[must_use]
     pub const fn socket(&self) -> Option<SocketId> {
         self.0
@@ -172,7 +172,7 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
     /// Acquires the lock for writing if it is free; never blocks. It fails while a reader checks
     /// whether it may come in.
     pub fn try_write(&self) -> bool {
-        // Relaxed: checked again below. A try that is in vain closes no line.
+        // Relaxed: checked again below. A failing try closes no line.
         if self.lines.iter().any(|line| line.0.load(Relaxed) >= READER) || !self.inside.try_write()
         {
             return false;
@@ -225,7 +225,7 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
         if line.0.fetch_add(READER, Acquire) & OPEN != 0 {
             return Some(Seat(Some(socket)));
         }
-        // SEAT-1: not in. The writer may have counted it, and waits for this then.
+        // SEAT-1: the caller is not in. A writer may have counted it, and then waits for this.
         line.leave();
         None
     }
@@ -235,8 +235,8 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
     #[inline]
     fn open(&self) -> Seat {
         if P::numa() && self.is_time() {
-            // SEAT-2. Release: a reader that sits down there comes after the writers that we come
-            // after.
+            // SEAT-2. Release: orders a reader that sits down there after the writers that we are
+            // ordered after.
             self.line(P::socket()).0.fetch_or(OPEN, Release);
         }
         Seat(None)
@@ -282,10 +282,10 @@ impl<P: Platform> Line<P> {
         }
     }
 
-    /// Takes one reader off. SEAT-4: the result of the subtraction names the writer to wake.
+    /// Removes one reader. SEAT-4: the result of the subtraction names the writer to wake.
     #[inline]
     fn leave(&self) {
-        // Release: pairs with the acquires of the writer that waits for it.
+        // Release: pairs with the acquires of the writer that waits for this.
         let left = self.0.fetch_sub(READER, Release) - READER;
         if left < READER && left & WAKE != 0 {
             wake::<P>((left >> NAME_SHIFT) as u16);
@@ -330,7 +330,8 @@ impl<P: Platform> Line<P> {
         empty
     }
 
-    /// Names the caller, if it has a node, as the one to wake; `false` if no reader is counted.
+    /// Names the caller, if it has a node, as the writer to wake; returns `false` if no reader is
+    /// counted.
     fn ask_for_wake(&self, name: Option<u16>) -> bool {
         let mut seen = self.0.load(Acquire);
         loop {

@@ -1,4 +1,4 @@
-//! Reading: together.
+//! Acquiring and releasing the readers-writer lock for reading.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -14,8 +14,8 @@ use crate::policy::Policy;
 impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// Acquires the lock for reading; blocks until the caller has it.
     ///
-    /// The caller waits behind a waiting writer. So a thread that holds the lock for reading may
-    /// wait for ever, unless the form has [`RwForm::READERS_PASS`].
+    /// The caller waits behind a waiting writer. So a thread that already holds the lock for
+    /// reading may wait for ever, unless the form has [`RwForm::READERS_PASS`].
     ///
     /// # Errors
     ///
@@ -30,9 +30,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     }
 
     /// The part of [`read`](Self::read) before it waits: acquires the lock for reading if nothing
-    /// keeps the caller out. For callers that want to know when they would have waited, and will
-    /// wait then; others try ([`try_read`](Self::try_read)), which is in no thread's way if it
-    /// fails.
+    /// keeps the caller out. For callers that need to know whether they would have to wait, and
+    /// then will wait; others use [`try_read`](Self::try_read), which delays no thread if it fails.
     ///
     /// # Errors
     ///
@@ -107,8 +106,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         self.try_to_read(Heed::Insisting)
     }
 
-    /// Counts the caller in only if it comes in: a try that fails has never kept another thread
-    /// out.
+    /// Counts the caller in only if it comes in: a failing try never keeps another thread out.
     fn try_to_read(&self, heed: Heed) -> Result<(), Refused> {
         if self.sit_down(false) {
             return Ok(());
@@ -146,7 +144,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     }
 
     /// RW-7: leaves where readers are counted. The count can move at any time where the lock may
-    /// spread; where it may not, it is subtracted without a look.
+    /// spread; where it may not, one is subtracted without a check.
     #[inline]
     fn leave_as_reader(&self) {
         if Self::may_spread() { self.leave_mode() } else { self.leave_state() }
@@ -167,7 +165,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         self.leave_line();
     }
 
-    /// RW-3: leaves the state, which counts the caller for sure, and wakes a waiter if one is to be
+    /// RW-3: leaves the state, which certainly counts the caller, and wakes a waiter if one must be
     /// woken.
     #[inline]
     pub(super) fn leave_state(&self) {
@@ -176,7 +174,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         self.call_from(seen, seen.without_reader());
     }
 
-    /// Wakes the waiter that the last reader has to wake; `left` is the state that it has left of
+    /// Wakes the waiter that the last reader must wake; `left` is the state that it has left of
     /// `seen`.
     #[inline]
     fn call_from(&self, seen: State, left: State) {
@@ -192,8 +190,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         State(self.state.fetch_add(READER, Acquire))
     }
 
-    /// Whether a reader that is counted, and found the state as `found`, is in without a closer
-    /// look.
+    /// Returns whether a reader that is counted, and found the state as `found`, is in without a
+    /// further check.
     #[inline]
     fn comes_in(&self, found: State) -> bool {
         let open = found.is_open();
@@ -206,7 +204,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         open
     }
 
-    /// One in eight readers that find a crowd tries to have it counted by socket.
+    /// One in eight readers that find a crowd tries to make the lock count it by socket.
     #[inline]
     fn crowd(&self, found: State) {
         if (found.readers() ^ u64::from(F::CROWD)).is_multiple_of(8) {
@@ -240,9 +238,10 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         if found.admits_reader(heed) {
             if let Some(overtaken) = found.with_reader().changed(|_| found.enter_reader()) {
                 let counted = found.with_reader().0;
-                // Relaxed: the caller is in already. If others have changed it, they do without.
+                // Relaxed: the caller is in already. If others have changed the state, it stays as
+                // they left it.
                 let taken = self.state.compare_exchange(counted, overtaken.0, Relaxed, Relaxed);
-                // RW-4: the head may have come and asked anew, in the same words.
+                // RW-4: the head may have come and asked again, which leaves the same state.
                 if taken.is_ok() {
                     wake::<P>(found.name());
                 }

@@ -1,8 +1,8 @@
-//! Readers that stand in a row come in together.
+//! Waking readers that stand in a row, so that they come in together.
 //!
 //! A reader that comes in from the queue makes the next reader the head, which comes in beside it,
 //! and so on. Where they sleep, each would be woken by the one before it, and a wake takes from 3
-//! to more than 100 µs: a row of a hundred would take milliseconds, and a writer behind it as
+//! to more than 100 µs: a row of a hundred would take milliseconds, and delay a writer behind it as
 //! long.
 //!
 //! ```text
@@ -12,13 +12,13 @@
 //! ```
 //!
 //! - RW-13: a thread that wakes a reader as the head, without keeping the lock for it, also wakes
-//!   the readers that sleep in a row behind it, [`TOGETHER`] at most. Such a reader comes in as any
+//!   the readers that sleep in a row behind it, at most [`TOGETHER`]. Such a reader comes in as any
 //!   arriving reader may, before it is the head, and leaves its place to be passed over, as after
 //!   the backstop; or it is awake when it becomes the head.
 //!
-//! That is a help, and no part of the argument that no wake is lost: a reader that is not woken
-//! here is woken by the waiter before it, by RW-2. So the row may change meanwhile, or end for any
-//! reason.
+//! This is an optimisation, and no part of the argument that no wake is lost: a reader that is not
+//! woken here is woken by the waiter before it, by RW-2. So the row may change meanwhile, or end
+//! for any reason.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -33,8 +33,8 @@ use crate::arena;
 /// In [`Waiter::wants`]: the waiter wants to write, and moves if it can (HEIR-8).
 pub(super) const MOVES: u32 = 2;
 
-/// How many readers of a row are woken together, at most. The last of them wakes those behind it
-/// when it comes in.
+/// The most readers of a row that are woken together. The last of them wakes those behind it when
+/// it comes in.
 const TOGETHER: u32 = 64;
 
 /// Does what [`call`] does, and wakes the row behind the head of this name (RW-13).
@@ -42,16 +42,16 @@ const TOGETHER: u32 = 64;
 #[inline(never)]
 pub(super) fn call_row<P: Platform, F: Form>(name: u16, kept: bool) {
     call::<P, F>(name, kept);
-    // A name is less than an index: with many waiters this may be another one, whose row wakes up
-    // for nothing.
+    // A name has fewer bits than an index: with many waiters this may be another waiter, and the
+    // wakes of its row are spurious.
     let head = arena::<P>().resolve_index(name.into());
     if let Some(head) = head.filter(|head| !kept && reads(head)) {
         wake_row(head);
     }
 }
 
-/// RW-13: wakes the readers that sleep in a row behind this one. Touches nodes only; these may
-/// stand in another queue by now, and then readers wake up for nothing.
+/// RW-13: wakes the readers that sleep in a row behind this one. Touches only nodes; these may
+/// stand in another queue by now, and then the wakes are spurious.
 pub(super) fn wake_row<P: Platform>(reader: &Waiter<P>) {
     // Acquire: as in `Place::next`.
     let mut at = Place::<P>::at(reader.next.load(Acquire));
@@ -61,8 +61,8 @@ pub(super) fn wake_row<P: Platform>(reader: &Waiter<P>) {
             && let Some(sleeper) = arena::<P>().reference(place.id.index())
             && !P::unpark_asleep(sleeper)
         {
-            // A wake is under way already, and the thread that gave it sees to the rest; or the
-            // waiter is about to sleep, and the rest is left to those before it.
+            // The waiter is being woken already, and the thread that woke it wakes the rest; or the
+            // waiter is about to sleep, and the rest is left to the waiters before it.
             return;
         }
         at = place.next();
@@ -70,7 +70,7 @@ pub(super) fn wake_row<P: Platform>(reader: &Waiter<P>) {
 }
 
 pub(super) fn reads<P: Platform>(waiter: &Waiter<P>) -> bool {
-    // Relaxed: written before its waiter joined the queue, whose links are acquired. Of a node that
-    // serves another wait by now it decides about a wake only.
+    // Relaxed: written before its waiter joined the queue, whose links are acquired. If the node
+    // serves another wait by now, this decides only about a wake.
     waiter.wants.load(Relaxed) == 0
 }

@@ -1,11 +1,11 @@
-//! Where readers are counted: in the lock's word, or by socket.
+//! Changing where readers are counted: in the lock's word, or by socket.
 //!
 //! | mode | `state` | a reader is counted | a writer |
 //! |---|---|---|---|
 //! | central | neither | in `state` | has the lock when `WRITER` is set |
 //! | open | `OPEN` | on a line of its socket | – |
 //! | draining | `OPEN`, `SHUT` | as in open, and none enters | has set `WRITER`, and waits |
-//! | shut | `SHUT` | nowhere: none is in | has the lock; of a turn, one after the other has it |
+//! | shut | `SHUT` | nowhere: none is in | has the lock; a turn's writers have it one by one |
 //!
 //! ```text
 //!              a crowd of readers                 WRITER
@@ -22,43 +22,44 @@
 //! - RW-7: while a reader is in, the mode changes from central to another only, and by the one
 //!   exchange that moves the count from the state to a line. So a reader leaves where the mode says
 //!   that readers are counted, wherever it came in; and it leaves the state by an exchange that
-//!   insists on the mode. It never subtracts first and looks then: until it took that back, its
-//!   subtraction would hide a reader that has come in through the state.
-//! - RW-8: the mode becomes central only in the hands of a writer that has waited for all lines,
-//!   and if the state counts no reader. A reader that counts itself in, and finds another mode than
-//!   central, is counted in the state until it takes that back, or takes a seat.
-//! - RW-9: a reader that has counted itself in, and found the mode to be central, is in if the mode
-//!   is another by now: its count was moved, and a writer waits for it.
+//!   requires the mode. It never subtracts first and checks afterwards: until it took that back,
+//!   its subtraction would hide a reader that has come in through the state.
+//! - RW-8: only a writer that has waited for all lines makes the mode central, and only if the
+//!   state counts no reader. A reader that counts itself in, and finds another mode than central,
+//!   is counted in the state until it takes that back, or takes a seat.
+//! - RW-9: a reader that has counted itself in, and found the mode to be central, is in even if the
+//!   mode is another by now: its count was moved, and a writer waits for it.
 //! - RW-10: a reader is in by a line if it has counted itself there, and behind a fence the state
-//!   is open and the lock names that indicator. A writer sets the mode to draining, and looks at
-//!   the lines behind a fence. So one of the two sees the other. If the lock names another
-//!   indicator, or none, the line is another lock's by now, whose writers wait until the reader has
-//!   taken itself off. And a thread that takes an indicator looks at its sum behind a fence before
-//!   it names it: so the name that a reader finds behind its own fence is not of an attempt, begun
-//!   after the reader has counted itself, that will fail.
-//! - RW-11: a reader that may read already (`Heed::Recursion`) comes in by a line while the mode is
-//!   draining, too. So a writer that has waited says so (verifying: `SHUT` and `UPGRADING`), looks
-//!   at the sum once more behind a fence, and has the lock by an exchange that insists on what it
-//!   has said. A reader that may read already, and finds the writer verifying, looks at the sum: if
-//!   that is 0 it does not read already; if not, it has the writer drain again, and comes in.
+//!   is open and the lock names that indicator. A writer sets the mode to draining, and checks the
+//!   lines behind a fence. So one of the two sees the other. If the lock names another indicator,
+//!   or none, the line is another lock's by now, whose writers wait until the reader has taken its
+//!   count back. And a thread that takes an indicator checks its sum behind a fence before it names
+//!   the indicator: so the name that a reader finds behind its own fence does not come from an
+//!   attempt, begun after the reader has counted itself, that will fail.
+//! - RW-11: a reader that may read already (`Heed::Recursion`) also comes in by a line while the
+//!   mode is draining. So a writer that has waited marks the state (verifying: `SHUT` and
+//!   `UPGRADING`), checks the sum once more behind a fence, and takes the lock by an exchange that
+//!   requires its mark. A reader that may read already, and finds the writer verifying, checks the
+//!   sum: if it is 0 the reader does not read already; if not, it makes the writer drain again, and
+//!   comes in.
 //! - RW-12: a writer that is in, and waits for lines, has its process's mark in the state, set by
 //!   the exchange that has set `WRITER`. In the child of a fork, where that writer does not exist,
-//!   a thread that wants the lock ends the wait in the writer's stead. The writer goes on by
-//!   exchanges that insist on its mark.
+//!   a thread that wants the lock ends the wait in the writer's place. The writer proceeds by
+//!   exchanges that require its mark.
 //!
 //! - RW-14: a writer that leaves while readers are counted by socket lets them in, by the exchange
-//!   that clears `WRITER`; one that becomes a reader does so right after it. Then it says so at the
-//!   gate. So readers wait there while `WRITER` is set, and nowhere else; one that is awake looks
-//!   by itself whether the lock still counts by socket ([`PIECE_NS`]).
+//!   that clears `WRITER`; a writer that becomes a reader does so right after it. Then it announces
+//!   this at the gate. So readers wait at the gate only while `WRITER` is set; a reader that is
+//!   awake checks by itself whether the lock still counts by socket ([`PIECE_NS`]).
 //!
-//! RW-15, by which a crowd of writers takes an indicator: `crowd.rs`.
+//! RW-15, by which a crowd of writers takes an indicator, is in `crowd.rs`.
 //!
-//! Writers that wait while readers are counted by socket do so elsewhere: `writers.rs`.
+//! Writers that wait while readers are counted by socket do so as `writers.rs` describes.
 //!
 //! A reader that has come in through the state, in another mode than central, takes a seat: it lets
 //! readers in if the mode is shut, counts itself on the line of its socket, and leaves the state,
-//! for which writers had to wait until then. So the queue, its sleepers and its fairness are those
-//! of the state, and know nothing of lines.
+//! for which writers had to wait until then. So the queue, its sleepers and its fairness depend
+//! only on the state, and not on lines.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -75,29 +76,30 @@ use crate::policy::Policy;
 
 /// The unit of `rest`, in powers of two nanoseconds: 66 µs.
 const REST_BITS: u32 = 16;
-/// The longest rest, in that unit: half of what a byte can tell apart.
+/// The longest rest, in units of `rest`: half of the range of a byte.
 pub(super) const LONGEST_REST: u64 = 127;
-/// About what a look at a line costs a writer, together with what the line's way back costs a
+/// About the cost of a writer's look at a line, including the transfer of the line back to a
 /// reader.
 const LINE_NS: u64 = 500;
-/// How often a reader tries to come in by a line before it uses the state.
+/// How many times a reader tries to come in by a line before it uses the state.
 const ROUNDS: u32 = 16;
-/// How long a reader that will not wait leaves a writer time to give up: the writer may have come
-/// for a try, too, and found that reader in its way.
+/// How much time a reader that will not wait gives a writer to give up: the writer may only try as
+/// well, and have found that reader in its way.
 const VERDICT_NS: u32 = 1_000;
-/// How often a crowd tries to be counted by socket before it leaves that to a later reader.
+/// How many times a reader tries to make the lock count by socket before it leaves that to a later
+/// reader.
 const TRIES: u32 = 4;
-/// How long a reader waits to be let in before it checks whether a writer is in at all: each look
-/// takes the lock's line away from the writers.
+/// How long a reader waits to be let in before it checks whether a writer is in at all: each check
+/// takes the lock's cache line away from the writers.
 const PIECE_NS: u32 = 50_000;
-/// How often a reader sleeps at the gate before it waits in the queue.
+/// How many times a reader sleeps at the gate before it waits in the queue.
 const SLEEPS: u32 = 4;
 /// Readers are let in for as long as writers had the lock before, and for at most this time.
 const MOST_NS: u64 = 20_000;
-/// Fewer readers per line than this are few.
+/// Fewer readers per line than this count as few.
 const FEW: u64 = 2;
 
-/// The result for a writer that had to wait for the readers of lines.
+/// The result of a writer's wait for the readers of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Drained {
@@ -106,29 +108,29 @@ pub(super) enum Drained {
     /// The writer has given up, and is what it was before.
     Busy,
     /// The writer was taken for a writer of another process, and is what it was before (RW-12): it
-    /// is in the child of a fork that a signal handler has made above it.
+    /// is in the child of a fork by a signal handler that interrupted it.
     Ended,
 }
 
 /// How long a writer waits for the readers of lines.
 #[derive(Clone, Copy)]
 pub(super) enum Patience {
-    /// Not at all.
+    /// The writer does not wait.
     Never,
-    /// Until the deadline, or for ever.
+    /// The writer waits until the deadline, or without limit.
     Until(Option<Deadline>),
 }
 
 impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
-    /// Whether readers may be counted by socket at all.
+    /// Returns whether readers may be counted by socket at all.
     #[inline]
     pub(super) fn may_spread() -> bool {
         F::CROWD != u32::MAX && P::numa()
     }
 
-    /// Gives back what the lock has taken to count its readers by socket, if it is free; never
-    /// blocks. Call it before the lock's memory is put to other uses: otherwise no other lock can
-    /// have the indicator.
+    /// Gives back the indicator that the lock has taken to count its readers by socket, if the lock
+    /// is free; never blocks. Must be called before the lock's memory is put to other uses:
+    /// otherwise no other lock can have the indicator.
     #[inline]
     pub fn gather(&self) {
         if self.peek().is_spread() {
@@ -148,13 +150,14 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         self.release_writer();
     }
 
-    /// The indicator that the lock names.
+    /// Returns the indicator that the lock names.
     pub(super) fn lines(&self) -> Option<Lines<P>> {
-        // Relaxed: acquired with the state, whose mode says that there is one.
+        // Relaxed: acquired with the state, whose mode says that the lock has an indicator.
         Lines::named(self.lines.load(Relaxed))
     }
 
-    /// Whether readers are in by lines; may be stale at once, but not if the caller is one of them.
+    /// Returns whether readers are in by lines; may be stale at once, but not if the caller is one
+    /// of them.
     pub(super) fn is_read_by_line(&self) -> bool {
         // Acquire: the name of the indicator, and the count of a caller that was moved there; pairs
         // with the release in `spread`.
@@ -162,18 +165,18 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         seen.is_spread() && self.lines().is_some_and(|lines| lines.sum() != 0)
     }
 
-    /// Whether the lock is read, or a writer is about to have it: always true if the caller reads.
-    /// It usually looks at one line, and may be true of a free lock whose readers have left on
-    /// another socket than they came. For callers that check an unlock.
+    /// Returns whether the lock is held for reading, or a writer is about to have it: always true
+    /// if the caller reads. Usually checks one line only, and may return true for a free lock whose
+    /// readers have left on another socket than they came. For callers that check an unlock.
     #[inline]
     pub fn seems_read(&self) -> bool {
-        // Acquire: as above.
+        // Acquire: as in `is_read_by_line`.
         let seen = State(self.state.load(Acquire));
         !seen.is_free() || seen.is_spread() && self.lines().is_some_and(Lines::seems_read)
     }
 
     /// The first step of a reader: comes in by a line, if readers are counted there; if it `waits`,
-    /// it waits for a moment where it has to.
+    /// it waits briefly where it must.
     #[inline]
     pub(super) fn sit_down(&self, waits: bool) -> bool {
         if !Self::may_spread() {
@@ -188,7 +191,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     fn sit_down_here(&self, seen: State, waits: bool) -> bool {
         let name = self.lines.load(Relaxed);
         let Some(lines) = Lines::<P>::named(name) else { return false };
-        // For all rounds: each writer of a sequence ends one of them.
+        // One budget for all rounds, because each writer of a sequence ends one round.
         let mut left_ns = Lasting::<F>::LINGER.ns;
         let mut sleeps = 0;
         if !seen.lets_sit() {
@@ -218,8 +221,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         false
     }
 
-    /// Called by a reader that will not wait, and that alone perhaps kept out a writer which will
-    /// not wait either: returns whether readers are let in again soon.
+    /// Called by a reader that will not wait, and that may be the only one to keep out a writer
+    /// that will not wait either: returns whether readers are let in again soon.
     #[cold]
     fn wait_for_verdict(&self) -> bool {
         // Relaxed: loaded again.
@@ -233,7 +236,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[inline(never)]
     pub(super) fn end_abandoned(&self) {
         let epoch = P::epoch();
-        // Acquire: the name of the indicator. Threads that look again find the wait ended.
+        // Acquire: the name of the indicator. Threads that check again find the wait ended.
         if State(self.state.load(Acquire)).is_abandoned(epoch)
             && let Some(lines) = self.lines()
         {
@@ -241,8 +244,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// Ends the wait of a writer for lines, if `is_its` is true of the state; returns whether it
-    /// was.
+    /// Ends a writer's wait for lines, if `is_its` is true of the state; returns whether it was.
     fn end(&self, lines: Lines<P>, is_its: impl Fn(State) -> bool) -> bool {
         // Release: as for a writer that leaves.
         let ended = self.change(Release, |seen| is_its(seen).then(|| seen.not_drained().0));
@@ -254,13 +256,13 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         true
     }
 
-    /// RW-11: called by a reader that was refused though it may read already, so that perhaps a
-    /// writer refused it that waits for it. `false`: it does not read already, and a writer is in
+    /// RW-11: called by a reader that was refused although it may read already, perhaps by a writer
+    /// that waits for it. Returns `false` if the caller does not read already, and a writer is in
     /// or about to be, or the lock is free and kept for a writer. Waits for no thread.
     #[cold]
     pub(super) fn sit_beside(&self) -> bool {
         // A caller that reads already finds a writer verifying at most once, because a writer that
-        // drains again sees it. So other callers need not go on for ever in turns with a writer.
+        // drains again sees it. So other callers need not alternate with a writer for ever.
         let (mut again, mut misses) = (false, 0);
         while misses < 2 {
             // Acquire: the name of the indicator; and that lines are even, pairs with the fence in
@@ -291,18 +293,18 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         false
     }
 
-    /// RW-10: whether a reader that has counted itself on a line of the indicator of this name is
-    /// in, if readers are in while the mode is as `lets` says.
+    /// RW-10: returns whether a reader that has counted itself on a line of the indicator of this
+    /// name is in. `lets` says which modes admit it.
     #[inline]
     pub(super) fn has(&self, name: u16, lets: impl Fn(State) -> bool) -> bool {
-        // Acquire: what writers have done; and the name. An addition that has found another lock's
-        // line comes after that lock has taken it, and so after ours has given it back.
+        // Acquire: what writers have done; and the name. An addition to another lock's line comes
+        // after that lock has taken it, and so after ours has given it back.
         lets(State(self.state.load(Acquire))) && self.lines.load(Relaxed) == name
     }
 
     /// Waits until readers are let in, while one writer follows another; returns whether they were.
-    /// Waits awake for at most `left_ns`, and takes the time that it waits from that; then asleep,
-    /// and counts that in `sleeps` (GATE-3). `name` is that of `lines`.
+    /// Waits awake for at most `left_ns`, from which it subtracts the time; then asleep, which it
+    /// counts in `sleeps` (GATE-3). `name` is the name of `lines`.
     fn wait_to_be_let_in(
         &self,
         lines: Lines<P>,
@@ -320,7 +322,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             if seen.lets_sit() {
                 return true;
             }
-            // RW-14; and the queue ends a wait of RW-12.
+            // RW-14. A wait as in RW-12 is ended from the queue.
             if !seen.is_spread() || !seen.has_writer() || seen.is_abandoned(P::epoch()) {
                 return false;
             }
@@ -336,7 +338,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// RW-7: leaves by a line; called by a reader that has found the state to say so.
+    /// RW-7: leaves by a line; called by a reader that has found a mode that requires it.
     #[inline(never)]
     pub(super) fn leave_line(&self) {
         if let Some(lines) = self.lines() {
@@ -372,16 +374,16 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         self.leave_state();
     }
 
-    /// From now on, counts a crowd of readers by socket, if nothing speaks against it. The caller
-    /// is one of these readers, and the state counts it.
+    /// Makes the lock count a crowd of readers by socket from now on, unless something prevents it.
+    /// The caller is one of these readers, and the state counts it.
     #[cold]
     #[inline(never)]
     pub(super) fn spread(&self) {
         if !self.is_rested() || P::is_foreign(core::ptr::from_ref(self).addr()) {
             return;
         }
-        // Relaxed: checked again below. Another thread is about to do it; if all of a crowd tried
-        // at once they would find the indicators taken by each other, and rest.
+        // Relaxed: checked again below. If not 0, another thread is about to do it; if all of a
+        // crowd tried at once they would find the indicators taken by each other, and rest.
         if self.lines.load(Relaxed) != 0 {
             return;
         }
@@ -413,7 +415,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     }
 
     /// Called by the owner of `WRITER`, which the caller has set by an exchange of `found`, and of
-    /// its mark: waits for the readers that are in by lines, and has the lock then.
+    /// its mark: waits for the readers that are in by lines, and then has the lock.
     pub(super) fn drain(&self, found: State, patience: Patience) -> Drained {
         // Without `WRITER` only a reader that the state counts lets readers in, and the state
         // counted none.
@@ -495,7 +497,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         if self.pass_turn_on(lines) {
             return;
         }
-        // Those in the queue are a crowd that is about to move (HEIR-8).
+        // The waiters in the queue are a crowd that is about to move (HEIR-8).
         if Self::is_read_seldom(lines) && !self.has_waiters() && self.centralise(lines) {
             self.leave(State::release_writer);
             return;
@@ -505,21 +507,21 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         lines.tell();
     }
 
-    /// Whether readers have been few for some time.
+    /// Returns whether readers have been few for some time.
     pub(super) fn is_read_seldom(lines: Lines<P>) -> bool {
         // Relaxed: the owner's word.
         lines.owner().idle.load(Relaxed) >= F::IDLE
     }
 
-    /// Waits while readers come in; called by a writer that others have preceded for long.
+    /// Waits while readers come in; called by a writer that follows a long sequence of writers.
     fn let_readers_come(lines: Lines<P>) {
         // Relaxed, here and below: the owner's words.
         let until = lines.owner().until_ns.load(Relaxed);
         if F::LINGER.ns == 0 || until == 0 {
             return;
         }
-        // Readers that were closed out are not counted. So they may seem to be few for the very
-        // lack of this time; only where no line is in use none has come.
+        // Readers that found the lines closed are not counted. So they may seem few for lack of
+        // just this time; only where no line is in use have none come.
         if lines.count() == 0 {
             return;
         }
@@ -529,7 +531,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// Notes for how long readers are let in; called by the last of some writers in a row.
+    /// Notes for how long readers are let in; called by the last writer of a sequence.
     fn note_turns(&self, lines: Lines<P>) {
         let owner = lines.owner();
         let since = owner.since_ns.load(Relaxed);
@@ -556,7 +558,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         true
     }
 
-    /// Lets readers in, and leaves by `leave` as a writer that stays in some way that keeps no
+    /// Lets readers in, and leaves by `leave`; called by a writer that stays in a way that keeps no
     /// readers out.
     pub(super) fn let_readers_in(&self, leave: impl Fn(State) -> (State, Option<u16>)) {
         if !self.peek().is_spread() {
@@ -570,7 +572,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// Keeps readers from being counted by socket for this many `units`.
+    /// Prevents readers from being counted by socket for this many `units` of `rest`.
     pub(super) fn rest(&self, units: u64) {
         let units = units.clamp(1, LONGEST_REST);
         let until = now::<P>().wrapping_add(units as u8);
@@ -579,7 +581,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     }
 
     pub(super) fn is_rested(&self) -> bool {
-        // Relaxed: as above.
+        // Relaxed: it orders nothing.
         let until = self.rest.load(Relaxed);
         until == 0 || until.wrapping_sub(now::<P>()).cast_signed() <= 0
     }

@@ -1,10 +1,11 @@
-//! Reading with the right to become the writer: one at a time, beside plain readers.
+//! Acquiring the readers-writer lock for reading with the right to become the writer: one thread at
+//! a time, beside plain readers.
 //!
 //! The upgradable reader is not counted among the readers, so that it waits for a count of 0. While
 //! it waits for that (`UPGRADING`) no reader comes in, the head of the queue included: the
 //! upgradable reader is nearer to the lock than the head, has its own name in the state, and is
-//! woken by the last reader in the head's stead. A thread that was kept out meanwhile is woken when
-//! the upgradable reader leaves, or gives up.
+//! woken by the last reader in place of the head. A thread that was kept out meanwhile is woken
+//! when the upgradable reader leaves, or gives up.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -49,9 +50,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         self.leave(State::release_upgradable);
     }
 
-    /// Waits until all other readers have left, and is the writer then: no other writer has had the
-    /// lock in between. Arriving readers wait. It blocks for ever if the caller also holds the lock
-    /// for reading, or if a reader that is in waits for the caller.
+    /// Waits until all other readers have left, and makes the caller the writer: no other writer
+    /// has the lock in between. Arriving readers wait. It blocks for ever if the caller also holds
+    /// the lock for reading, or if a reader that is in waits for the caller.
     ///
     /// # Safety
     ///
@@ -94,7 +95,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
                 .is_some_and(|found| self.drain(found, Patience::Never) == Drained::Alone)
     }
 
-    /// Gives up the right to upgrade: the caller is a plain reader then. Never blocks.
+    /// Gives up the right to upgrade, and makes the caller a plain reader. Never blocks.
     ///
     /// # Safety
     ///
@@ -115,8 +116,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     }
 
     /// Returns the state in which the caller became the writer, with its mark, as
-    /// [`enter`](Self::enter) does. The caller then has to wait for the readers of lines; it is an
-    /// upgradable reader again if they are not out in time.
+    /// [`enter`](Self::enter) does. The caller must then wait for the readers of lines; if they do
+    /// not leave in time, it is an upgradable reader again.
     fn try_to_upgrade(&self) -> Option<State> {
         let mark = Mark::upgrader(P::epoch());
         let upgrade = |seen: State| (!seen.has_readers()).then(|| seen.upgrade().marked(mark));
@@ -163,7 +164,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     fn spin_for_readers(&self) {
         let budget = if P::crowded() { Budget::NONE } else { F::HEAD_SPIN };
         P::hint(Hint::SpinBegin);
-        // Relaxed: loaded again, whether they have left or not.
+        // Relaxed: the caller loads it again in any case.
         let _ = self.state.spin_while(Relaxed, budget, |seen| State(seen).has_readers());
         P::hint(Hint::SpinEnd);
     }

@@ -1,4 +1,4 @@
-//! Writing: alone.
+//! Acquiring and releasing the readers-writer lock for writing.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -29,13 +29,14 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     }
 
     /// The part of [`write`](Self::write) before it waits: acquires the lock if no thread is in and
-    /// it is not kept for the head. For callers that want to know when they would have waited.
+    /// it is not kept for the head. For callers that need to know whether they would have to wait.
     #[inline]
     pub fn write_at_once(&self) -> bool {
         self.write_uncontended() || self.write_free()
     }
 
-    /// Looks a second time. The head may be on its way, and others overtake it (`Patience`).
+    /// Checks a second time: the head may be on its way, and other threads may overtake it
+    /// (`Patience`).
     #[cold]
     #[inline(never)]
     fn write_free(&self) -> bool {
@@ -99,9 +100,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// Waits for readers of lines, if the caller has come in and `found` the state so; if not, it
-    /// waits in the queue, and `moves` from there if it can. As an error, how the wait has ended
-    /// otherwise.
+    /// Waits for readers of lines, if the caller has come in and `found` the state so; otherwise
+    /// waits in the queue, and `moves` from there if it can. Returns as an error how the wait has
+    /// ended otherwise.
     pub(super) fn write_alone(
         &self,
         mut found: Option<State>,
@@ -125,7 +126,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[cold]
     #[inline(never)]
     fn try_to_write(&self) -> bool {
-        // A try that is in vain closes no lines.
+        // A failing try closes no lines.
         !self.is_read_by_line()
             && self
                 .enter::<Write>(Heed::Trying)

@@ -1,4 +1,4 @@
-//! How waiters change the state. `contended.rs` has the rest of waiting.
+//! How waiters of the semaphore change its state. The rest of waiting is in `contended.rs`.
 //!
 //! `NAME`, `WANTED` and `WAKE` are set by one thread at a time: the head; or the last head, on
 //! behalf of a waiter that learns of its headship only afterwards. A thread that clears `WAKE` for
@@ -19,16 +19,16 @@ use super::state::{Heed, State};
 use crate::arena;
 use crate::policy::Policy;
 
-/// The thing that a caller waits for: `wanted` permits.
+/// What a caller waits for: `wanted` permits.
 pub(super) struct Entry<'a, P: Platform, Q: Policy, F: Form> {
     pub(super) semaphore: &'a Semaphore<P, Q, F>,
     pub(super) wanted: u32,
 }
 
 impl<P: Platform, Q: Policy, F: Form> Words<P, Q, F> for Entry<'_, P, Q, F> {
-    /// It is unknown when permits come.
+    /// False: it is unknown when permits come.
     const HELD_BRIEFLY: bool = false;
-    /// Waiters that want different numbers of permits stay in the order in which they came.
+    /// False: waiters that want different numbers of permits stay in the order in which they came.
     const URGENT: bool = false;
 
     fn tail(&self) -> &TailId<P> {
@@ -140,7 +140,7 @@ impl<P: Platform, Q: Policy, F: Form> Words<P, Q, F> for Entry<'_, P, Q, F> {
     }
 }
 
-/// The name of a place in the state.
+/// Returns the name that a place has in the state.
 fn name<P: Platform>(place: Place<P>) -> u16 {
     place.id.index() as u16
 }

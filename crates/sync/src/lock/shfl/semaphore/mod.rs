@@ -2,20 +2,20 @@
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
-//! | 0–7 | `state` | the permits, and the head's wishes: `state.rs` |
+//! | 0–7 | `state` | the permits, and the head's requests: `state.rs` |
 //! | 8–11 | `tail` | name of the last waiter, 0 if no thread waits |
-//! | 12–15 | `first` | how many permits there were at first |
+//! | 12–15 | `first` | initial number of permits |
 //!
-//! Waiters stand in the mutex's queue (`contended.rs`): its sleep, its timeouts, its fairness. The
-//! difference is that a thread that takes a permit need not give it back, so no waiter is left
-//! asleep if there are permits for it.
+//! Waiters stand in a queue like the mutex's (`contended.rs`), with the same sleep, timeouts and
+//! fairness. The difference is that a thread that takes a permit need not give it back, so no
+//! waiter is left asleep if there are permits for it.
 //!
-//! - SEM-1: there are never more permits out than there were; what was done before a release
-//!   happens before what the thread does that takes the permit.
+//! - SEM-1: no more permits are taken than there were; what was done before a release happens
+//!   before what the thread that takes the permit does.
 //! - SEM-2: a sleeping head is named in `state` with `WAKE` set, or has a wake coming, or there are
 //!   fewer permits than it wants: `WAKE` is set only by an exchange that finds fewer than that, and
-//!   the next release calls the head. The head that has had its permits does so for the waiter
-//!   behind it, or wakes that waiter.
+//!   the next release calls the head. A head that has got its permits sets it for the waiter behind
+//!   it, or wakes that waiter.
 //! - SEM-3: nothing of the semaphore is touched after the exchange that releases; that exchange
 //!   returns the name of the waiter to wake. So the thread that had the last permit may destroy the
 //!   semaphore.
@@ -42,10 +42,10 @@ use state::{Heed, State};
 
 /// A counting semaphore, 16 bytes.
 ///
-/// Waiters are served in the order in which they came. An arriving waiter takes a permit ahead of
-/// them if there is one. A waiter that was called is overtaken in this way for
-/// [`Form::PATIENCE_NS`] at least, and then no more: the waiter itself ends that if it runs, and if
-/// it does not, a thread that gives permits does.
+/// Waiters are served in the order in which they came. An arriving waiter takes a free permit ahead
+/// of them. A waiter that was called may be overtaken in this way for at least
+/// [`Form::PATIENCE_NS`], and then no more: the waiter itself ends it if it runs; otherwise a
+/// thread that gives permits does.
 #[repr(C, align(8))]
 pub struct Semaphore<P: Platform, Q: Policy = policy::None, F: Form = Standard> {
     state: P::U64,
@@ -54,7 +54,7 @@ pub struct Semaphore<P: Platform, Q: Policy = policy::None, F: Form = Standard> 
     marker: PhantomData<(Q, F)>,
 }
 
-/// There would be more than [`MAX_PERMITS`].
+/// The error of a release that would make more than [`MAX_PERMITS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyPermits;
 
@@ -67,7 +67,7 @@ impl fmt::Display for TooManyPermits {
 impl core::error::Error for TooManyPermits {}
 
 impl<P: Platform, Q: Policy, F: Form> Semaphore<P, Q, F> {
-    /// A semaphore that has this many `permits`. All zero: it has none.
+    /// A semaphore that has this many `permits`. A semaphore of zero bytes has none.
     ///
     /// # Panics
     ///
@@ -84,15 +84,15 @@ impl<P: Platform, Q: Policy, F: Form> Semaphore<P, Q, F> {
         self.acquire_many(1);
     }
 
-    /// The part of [`acquire`](Self::acquire) without contention: takes a permit if there is one
-    /// and none is kept for a waiter. For callers that want to know when they would have waited.
+    /// The part of [`acquire`](Self::acquire) without contention: takes a permit if one is free and
+    /// none is kept for a waiter. For callers that need to know whether they would have to wait.
     #[inline]
     pub fn acquire_uncontended(&self) -> bool {
         self.take(1, Heed::Head)
     }
 
-    /// Takes `wanted` permits together; blocks until the caller has them. While they gather,
-    /// arriving waiters that want less may take some; after a while they may not.
+    /// Takes `wanted` permits together; blocks until the caller has them. While the permits gather,
+    /// arriving waiters that want fewer may take some; after a while they may not.
     ///
     /// # Panics
     ///
@@ -105,8 +105,8 @@ impl<P: Platform, Q: Policy, F: Form> Semaphore<P, Q, F> {
     }
 
     /// Does what [`acquire_many`](Self::acquire_many) does, but gives up when the deadline has
-    /// passed; returns whether the caller has the permits. Permits that are there are taken
-    /// whatever the deadline.
+    /// passed; returns whether the caller has the permits. Free permits are taken whatever the
+    /// deadline.
     ///
     /// # Panics
     ///
@@ -116,13 +116,13 @@ impl<P: Platform, Q: Policy, F: Form> Semaphore<P, Q, F> {
         self.take(wanted, Heed::Head) || self.wait(wanted, Some(deadline))
     }
 
-    /// Takes `wanted` permits if they are there, ahead of any waiters; never blocks.
+    /// Takes `wanted` permits if they are free, ahead of any waiters; never blocks.
     #[inline]
     pub fn try_acquire(&self, wanted: u32) -> bool {
         self.take(wanted, Heed::Nobody)
     }
 
-    /// Gives `more` permits, whichever thread had them; wakes the head of the queue if it sleeps.
+    /// Gives `more` permits, whichever thread took them; wakes the head of the queue if it sleeps.
     /// Never blocks.
     ///
     /// # Errors
@@ -140,18 +140,18 @@ impl<P: Platform, Q: Policy, F: Form> Semaphore<P, Q, F> {
         });
         let Ok(seen) = seen else { return Err(TooManyPermits) };
         if let Some((_, Some(name))) = seen.release(more) {
-            // SEM-3: nodes only.
+            // SEM-3: this touches only nodes.
             call::<P, F>(name, false);
         }
         Ok(())
     }
 
-    /// How many permits there are; may be stale at once.
+    /// Returns the number of free permits; may be stale at once.
     pub fn permits(&self) -> u32 {
         self.peek().permits()
     }
 
-    /// Whether a thread waits in the queue; may be stale at once.
+    /// Returns whether a thread waits in the queue; may be stale at once.
     pub fn has_waiters(&self) -> bool {
         self.tail.name().is_some()
     }
@@ -170,13 +170,13 @@ impl<P: Platform, Q: Policy, F: Form> Semaphore<P, Q, F> {
         entry.lock_contended(deadline) == Wait::Acquired
     }
 
-    /// The state, by a load that orders nothing.
+    /// Loads the state; the load orders nothing.
     fn peek(&self) -> State {
         State::of(self.state.load(Relaxed), self.first)
     }
 
-    /// Replaces the state by `change` of it; returns the state before. As an error, a state that is
-    /// not to be changed.
+    /// Replaces the state by `change` of it; returns the state before. Returns as an error a state
+    /// for which `change` gives `None`.
     fn change(
         &self,
         order: Ordering,

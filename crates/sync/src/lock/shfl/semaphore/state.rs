@@ -2,14 +2,14 @@
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
-//! | 0–31 | `permits` | how many there are, as more or less than there were at first |
+//! | 0–31 | `permits` | the number of free permits, less the initial number |
 //! | 32 | `WAKE` | the head sleeps: a release must wake it |
 //! | 33 | `FAIR` | permits are kept for the head |
 //! | 34–47 | `wanted` | how many the sleeping head wants; 16 383 means at least that many |
 //! | 48–63 | `name` | low half of the index of the head, if it sleeps or was called |
 //!
 //! All of it is one word so that a thread that releases learns, by the same exchange, whether a
-//! waiter has to be woken and which (SEM-3).
+//! waiter must be woken and which (SEM-3).
 
 const PERMITS: u64 = 0xFFFF_FFFF;
 const WAKE: u64 = 1 << 32;
@@ -19,15 +19,15 @@ const WANTED_MOST: u32 = (1 << 14) - 1;
 const WANTED: u64 = (WANTED_MOST as u64) << WANTED_SHIFT;
 const NAME_SHIFT: u32 = 48;
 const NAME: u64 = 0xFFFF << NAME_SHIFT;
-/// The head's wishes.
+/// The head's requests.
 const HEADS: u64 = WAKE | FAIR | WANTED | NAME;
 
 const _: () = assert!(PERMITS ^ HEADS == u64::MAX && PERMITS & HEADS == 0);
 
-/// How many permits there may be: as many as POSIX asks of a semaphore.
+/// The most permits that a semaphore can have: as many as POSIX requires.
 pub const MAX_PERMITS: u32 = i32::MAX as u32;
 
-/// The waiters ahead of which a thread that wants permits may not go.
+/// Which waiters a thread that wants permits must not overtake.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heed {
     /// The head, if permits are kept for it.
@@ -36,18 +36,18 @@ pub(super) enum Heed {
     Nobody,
 }
 
-/// A value of the state word; `permits` is what there is.
+/// A value of the state word, in which `permits` is the number of free permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) struct State(u64);
 
 impl State {
-    /// The state of a word that was zero when there were `first` permits.
+    /// Returns the state for a word that was zero with `first` permits.
     pub(super) fn of(word: u64, first: u32) -> Self {
         Self(word & HEADS | u64::from((word as u32).wrapping_add(first)))
     }
 
-    /// The word; see [`of`](Self::of).
+    /// Returns the word for this state: the inverse of [`of`](Self::of).
     pub(super) fn word(self, first: u32) -> u64 {
         self.0 & HEADS | u64::from((self.0 as u32).wrapping_sub(first))
     }
@@ -68,58 +68,59 @@ impl State {
         self.0 & FAIR != 0
     }
 
-    /// Whether a head sleeps, or was called and has not come.
+    /// Returns whether a head sleeps, or was called and has not come.
     pub(super) fn is_called(self) -> bool {
         self.0 & NAME != 0
     }
 
-    /// Whether a release wakes a waiter.
+    /// Returns whether a release wakes a waiter.
     pub(super) fn is_to_be_woken(self) -> bool {
         self.0 & WAKE != 0
     }
 
-    /// Whether a head was called and has not come, and permits are not kept for it.
+    /// Returns whether a head was called and has not come, and permits are not kept for it.
     pub(super) fn is_overtaken(self) -> bool {
         self.is_called() && self.0 & (WAKE | FAIR) == 0
     }
 
-    /// The waiter to wake.
+    /// Returns the name of the waiter to wake.
     pub(super) fn calls(self) -> Option<u16> {
         (self.0 & WAKE != 0).then_some(self.name())
     }
 
-    /// The name of the head.
+    /// Returns the name of the head.
     pub(super) fn name(self) -> u16 {
         (self.0 >> NAME_SHIFT) as u16
     }
 
-    /// The state after `wanted` permits were taken; `None` if they can't be taken.
+    /// Returns the state after `wanted` permits were taken; `None` if they can't be taken.
     pub(super) fn take(self, wanted: u32, heed: Heed) -> Option<Self> {
         let kept = heed == Heed::Head && self.is_fair();
         let left = self.permits().checked_sub(wanted)?;
         (!kept).then(|| self.with_permits(left))
     }
 
-    /// The state after `more` permits have come, and the waiter to wake. `None` if there would be
-    /// too many.
+    /// Returns the state after `more` permits have come, and the waiter to wake; `None` if there
+    /// would be too many.
     pub(super) fn release(self, more: u32) -> Option<(Self, Option<u16>)> {
         let permits = self.permits().checked_add(more).filter(|&all| all <= MAX_PERMITS)?;
         let after = self.with_permits(permits);
-        // A head that others may overtake is called for less than it wants: its patience runs from
-        // then on. A head that no other may overtake has nothing to do before there are enough.
+        // A head that others may overtake is called even for fewer permits than it wants, so that
+        // its patience begins to run. A head that no other waiter may overtake has nothing to do
+        // before there are enough.
         let wanted = ((self.0 & WANTED) >> WANTED_SHIFT) as u32;
         let called = self.calls().filter(|_| !self.is_fair() || permits >= wanted);
         Some((if called.is_some() { Self(after.0 & !WAKE) } else { after }, called))
     }
 
-    /// The state in which the head of this name is to be woken, and wants `wanted` permits.
+    /// Returns the state in which the head of this name must be woken, and wants `wanted` permits.
     pub(super) fn with_sleeper(self, name: u16, wanted: u32) -> Self {
         let wanted = u64::from(wanted.min(WANTED_MOST)) << WANTED_SHIFT;
         let others = self.0 & !(NAME | WANTED);
         Self(others | WAKE | wanted | u64::from(name) << NAME_SHIFT)
     }
 
-    /// The state after the head has come, or has given up: its wishes are taken back.
+    /// Returns the state after the head has come, or has given up: its requests are removed.
     pub(super) fn without_head(self) -> Self {
         Self(self.0 & !HEADS)
     }
@@ -128,12 +129,12 @@ impl State {
         Self(self.0 | FAIR)
     }
 
-    /// The state in which nothing is kept for the head any longer.
+    /// Returns the state in which nothing is kept for the head any longer.
     pub(super) fn without_fair(self) -> Self {
         Self(self.0 & !FAIR)
     }
 
-    /// The state that `change` makes of this one, if that is another state.
+    /// Returns the state that `change` makes of this one, if it differs.
     pub(super) fn changed(self, change: impl Fn(Self) -> Self) -> Option<Self> {
         let new = change(self);
         (new != self).then_some(new)

@@ -1,7 +1,7 @@
-//! Peers from shared libraries that may not be there: nsync and Abseil, opened at run time.
+//! Peers from optional shared libraries: nsync and Abseil, opened at run time.
 //!
-//! So nothing of them is needed to build the command, and a machine without them prints a row that
-//! says how to get them.
+//! So neither is needed to build the command, and a machine without them prints a row that says how
+//! to get them.
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_void};
@@ -75,7 +75,7 @@ struct Foreign<W> {
     word: UnsafeCell<W>,
 }
 
-// SAFETY: the word is only touched by the library's functions, which are made for many threads.
+// SAFETY: the word is accessed only by the library's functions, which are thread-safe.
 unsafe impl<W> Sync for Foreign<W> {}
 
 impl<W: Default> Foreign<W> {
@@ -85,17 +85,17 @@ impl<W: Default> Foreign<W> {
 
     #[inline]
     fn hold<R>(&self, section: impl FnOnce() -> R) -> R {
-        // SAFETY: the function takes the address of a mutex, which stays where it is while it is
+        // SAFETY: the function takes the address of a mutex, which does not move while it is
         // borrowed.
         unsafe { (self.lock)(self.word.get().cast()) };
         let result = section();
-        // SAFETY: as above, and locked by this thread.
+        // SAFETY: the mutex does not move while it is borrowed, and this thread has locked it.
         unsafe { (self.unlock)(self.word.get().cast()) };
         result
     }
 }
 
-/// A shared library that is never closed: its threads' state may outlive any owner.
+/// A shared library that is never closed, because its threads' state may outlive any owner.
 struct Library(*mut c_void);
 
 impl Library {
@@ -110,9 +110,9 @@ impl Library {
     }
 
     fn function(&self, name: &CStr) -> Option<Function> {
-        // SAFETY: the handle is of an open library, and the name a string that ends in zero.
+        // SAFETY: the handle is that of an open library, and the name ends in zero.
         let address = unsafe { libc::dlsym(self.0, name.as_ptr()) };
-        // SAFETY: both names that are asked for are functions of this shape in every release.
+        // SAFETY: both requested names are functions of this type in every release.
         (!address.is_null()).then(|| unsafe { transmute::<*mut c_void, Function>(address) })
     }
 }

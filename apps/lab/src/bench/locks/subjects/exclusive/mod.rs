@@ -7,7 +7,7 @@ mod rust;
 
 use antiphon_rivals::classic;
 
-/// Our locks, those of the registry, and those of others.
+/// Our locks, those of the registry, and the peers.
 macro_rules! table {
     (
         [$($ours:literal => $subject:ty,)+]
@@ -23,7 +23,7 @@ macro_rules! table {
             PEERS: $($peer => $theirs,)+;
         }
 
-        /// Those among ours that are there to be compared with.
+        /// Those of our locks that are there for comparison.
         pub const COMPARED: &[&str] = &[$($name),+];
     };
 }

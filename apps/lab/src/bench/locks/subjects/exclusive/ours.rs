@@ -8,13 +8,13 @@ use crate::bench::locks::subjects::Subject;
 
 /// The mutex in its default form.
 pub type Mutex = Ours<lock::ShflMutex<Linux>>;
-/// The mutex whose head never sleeps, as it was published.
+/// The mutex as published: its head never sleeps.
 pub type PublishedMutex = Ours<lock::ShflMutex<Linux, Numa, lock::Published>>;
-/// The mutex that sorts no waiters.
+/// The mutex that does not sort waiters.
 pub type InTurn = Ours<lock::ShflMutex<Linux, policy::None>>;
 /// The mutex that sorts by distance.
 pub type Nearest = Ours<lock::ShflMutex<Linux, policy::Distance>>;
-/// The mutex that serves the most urgent first.
+/// The mutex that serves the highest priority first.
 pub type Urgent = Ours<lock::ShflMutex<Linux, Then<policy::Priority, Numa>>>;
 /// The mutex that wakes the next waiter ahead of its turn.
 pub type Woken = Ours<lock::ShflMutex<Linux, Then<Numa, policy::WakeUp>>>;
@@ -39,7 +39,7 @@ impl<L: Lock> Subject for Ours<L> {
     }
 }
 
-/// The mutex with the light unlock, to which a process goes over for good.
+/// The mutex with the light unlock, which a process enables for good.
 pub struct LightMutex(Mutex);
 
 impl Subject for LightMutex {

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use crate::bench::locks::subjects::Subject;
 
-/// `PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP`'s type: glibc's, not in POSIX.
+/// Type of `PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP`, which is glibc's and not in POSIX.
 const PTHREAD_MUTEX_ADAPTIVE_NP: libc::c_int = 3;
 
 /// A mutex of the C library's default type.
@@ -16,7 +16,7 @@ pub type Adaptive = Pthread<PTHREAD_MUTEX_ADAPTIVE_NP>;
 /// A `pthread_mutex_t` of type `KIND`.
 pub struct Pthread<const KIND: libc::c_int>(UnsafeCell<libc::pthread_mutex_t>);
 
-// SAFETY: a `pthread_mutex_t` is made to be used by several threads at a time.
+// SAFETY: a `pthread_mutex_t` may be used by several threads at a time.
 unsafe impl<const KIND: libc::c_int> Sync for Pthread<KIND> {}
 
 impl<const KIND: libc::c_int> Subject for Pthread<KIND> {
@@ -24,8 +24,8 @@ impl<const KIND: libc::c_int> Subject for Pthread<KIND> {
         let mut attributes = MaybeUninit::uninit();
         let mut mutex = MaybeUninit::uninit();
         // SAFETY: the attributes are initialised first and destroyed last, and the mutex is
-        // initialised with them in between. A free mutex of these types may be moved, as glibc's
-        // holds no address of its own.
+        // initialised with them in between. A free mutex of these types may be moved, because
+        // glibc's does not contain its own address.
         let done = unsafe {
             let done = libc::pthread_mutexattr_init(attributes.as_mut_ptr()) == 0
                 && libc::pthread_mutexattr_settype(attributes.as_mut_ptr(), KIND) == 0
@@ -42,8 +42,9 @@ impl<const KIND: libc::c_int> Subject for Pthread<KIND> {
 
     #[inline]
     fn hold<R>(&self, section: impl FnOnce() -> R) -> R {
-        // SAFETY: an initialised mutex that does not move while it is borrowed. Neither call can
-        // fail for these types: what they may return is about owners, which they don't check.
+        // SAFETY: the mutex is initialised, and does not move while it is borrowed. Neither call
+        // can fail for these types: the possible errors concern owners, which these types don't
+        // check.
         unsafe { libc::pthread_mutex_lock(self.0.get()) };
         let result = section();
         // SAFETY: locked by this thread above.

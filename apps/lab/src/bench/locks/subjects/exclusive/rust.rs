@@ -6,7 +6,7 @@ use parking_lot::lock_api::RawMutex as _;
 
 use crate::bench::locks::subjects::Subject;
 
-/// `std::sync::Mutex<()>`, with its poison flag: that is what programs use.
+/// `std::sync::Mutex<()>` with its poison flag, as programs use it.
 pub struct Std(std::sync::Mutex<()>);
 
 impl Subject for Std {
@@ -35,7 +35,7 @@ impl Subject for ParkingLot {
     fn hold<R>(&self, section: impl FnOnce() -> R) -> R {
         let guard = self.0.lock();
         let result = section();
-        // SAFETY: `guard` is of the acquisition above, and was not given back meanwhile.
+        // SAFETY: `guard` belongs to the acquisition above, which was not released meanwhile.
         unsafe { self.0.unlock(guard) };
         result
     }

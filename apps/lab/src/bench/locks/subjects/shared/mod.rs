@@ -1,4 +1,4 @@
-//! Locks with readers together, or a writer alone.
+//! Locks with one writer or several readers at a time.
 
 mod ours;
 mod pthread;

@@ -6,16 +6,16 @@ use antiphon_sync::policy::{Numa, Policy};
 
 use crate::bench::locks::subjects::Subject;
 
-/// The default form: a waiting writer keeps readers out.
+/// The default form: a waiting writer excludes new readers.
 pub type Preferred = Ours<Numa, Standard>;
 /// POSIX's default kind: readers pass a waiting writer.
 pub type Passing = Ours<Numa, Recursive>;
-/// Readers that wait stand together.
+/// Waiting readers are grouped.
 pub type ReadersGrouped = Ours<GroupReaders, Standard>;
-/// Writers that wait stand together.
+/// Waiting writers are grouped.
 pub type WritersGrouped = Ours<GroupWriters, Standard>;
 
-/// The lock under a policy, in a form.
+/// The lock with a policy, in a form.
 pub struct Ours<Q: Policy, F: RwForm>(ShflRwLock<Linux, Q, F>);
 
 impl<Q: Policy, F: RwForm> Subject for Ours<Q, F> {
@@ -27,7 +27,7 @@ impl<Q: Policy, F: RwForm> Subject for Ours<Q, F> {
     fn hold<R>(&self, section: impl FnOnce() -> R) -> R {
         self.0.write();
         let result = section();
-        // SAFETY: had by this thread above.
+        // SAFETY: locked by this thread above.
         unsafe { self.0.unlock_write() };
         result
     }
@@ -37,7 +37,7 @@ impl<Q: Policy, F: RwForm> Subject for Ours<Q, F> {
         // A reader is refused only if there are more readers than a process can have threads.
         self.0.read().expect("the lock has room for more readers than there are threads");
         let result = section();
-        // SAFETY: had by this thread above.
+        // SAFETY: locked by this thread above.
         unsafe { self.0.unlock_read() };
         result
     }

@@ -1,4 +1,4 @@
-//! Peers from the C library: `pthread_rwlock_t`, by the sort of owner that it prefers.
+//! Peers from the C library: `pthread_rwlock_t`, by the kind of owner that it prefers.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -6,20 +6,20 @@ use std::mem::MaybeUninit;
 use crate::bench::locks::subjects::Subject;
 
 /// `PTHREAD_RWLOCK_PREFER_READER_NP`, the default, and
-/// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`: glibc's, not in POSIX. The kind with the name in
-/// between behaves as the default does.
+/// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`, which are glibc's and not in POSIX. The kind
+/// whose value is in between behaves like the default.
 const PREFER_READER: libc::c_int = 0;
 const PREFER_WRITER_NONRECURSIVE: libc::c_int = 2;
 
 /// Readers pass a waiting writer.
 pub type Default = Pthread<PREFER_READER>;
-/// A waiting writer keeps readers out.
+/// A waiting writer excludes new readers.
 pub type WriterPreferred = Pthread<PREFER_WRITER_NONRECURSIVE>;
 
 /// A `pthread_rwlock_t` of kind `KIND`.
 pub struct Pthread<const KIND: libc::c_int>(UnsafeCell<libc::pthread_rwlock_t>);
 
-// SAFETY: a `pthread_rwlock_t` is made to be used by several threads at a time.
+// SAFETY: a `pthread_rwlock_t` may be used by several threads at a time.
 unsafe impl<const KIND: libc::c_int> Sync for Pthread<KIND> {}
 
 impl<const KIND: libc::c_int> Pthread<KIND> {
@@ -29,7 +29,7 @@ impl<const KIND: libc::c_int> Pthread<KIND> {
         lock: unsafe extern "C" fn(*mut libc::pthread_rwlock_t) -> libc::c_int,
         section: impl FnOnce() -> R,
     ) -> R {
-        // SAFETY: an initialised lock that does not move while it is borrowed.
+        // SAFETY: the lock is initialised, and does not move while it is borrowed.
         let error = unsafe { lock(self.0.get()) };
         assert_eq!(error, 0, "neither a deadlock nor too many readers");
         let result = section();
@@ -44,8 +44,8 @@ impl<const KIND: libc::c_int> Subject for Pthread<KIND> {
         let mut attributes = MaybeUninit::uninit();
         let mut lock = MaybeUninit::uninit();
         // SAFETY: the attributes are initialised first and destroyed last, and the lock is
-        // initialised with them in between. A free lock may be moved, as glibc's holds no address
-        // of its own.
+        // initialised with them in between. A free lock may be moved, because glibc's does not
+        // contain its own address.
         let done = unsafe {
             let done = libc::pthread_rwlockattr_init(attributes.as_mut_ptr()) == 0
                 && libc::pthread_rwlockattr_setkind_np(attributes.as_mut_ptr(), KIND) == 0

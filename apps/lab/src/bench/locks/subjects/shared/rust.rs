@@ -6,7 +6,7 @@ use parking_lot::lock_api::RawRwLock as _;
 
 use crate::bench::locks::subjects::Subject;
 
-/// `std::sync::RwLock<()>`, with its poison flag: that is what programs use.
+/// `std::sync::RwLock<()>` with its poison flag, as programs use it.
 pub struct Std(std::sync::RwLock<()>);
 
 impl Subject for Std {
@@ -31,7 +31,7 @@ impl Subject for Std {
     }
 }
 
-/// The lock of one word under `parking_lot::RwLock`.
+/// The one-word lock under `parking_lot::RwLock`.
 pub struct ParkingLot(parking_lot::RawRwLock);
 
 impl Subject for ParkingLot {
@@ -43,7 +43,7 @@ impl Subject for ParkingLot {
     fn hold<R>(&self, section: impl FnOnce() -> R) -> R {
         let guard = self.0.lock_exclusive();
         let result = section();
-        // SAFETY: `guard` is of the acquisition above, and was not given back meanwhile.
+        // SAFETY: `guard` belongs to the acquisition above, which was not released meanwhile.
         unsafe { self.0.unlock_exclusive(guard) };
         result
     }
@@ -52,7 +52,7 @@ impl Subject for ParkingLot {
     fn share<R>(&self, section: impl FnOnce() -> R) -> R {
         let guard = self.0.lock_shared();
         let result = section();
-        // SAFETY: `guard` is of the acquisition above, and was not given back meanwhile.
+        // SAFETY: `guard` belongs to the acquisition above, which was not released meanwhile.
         unsafe { self.0.unlock_shared(guard) };
         result
     }
