@@ -125,7 +125,8 @@ impl<P: Platform> Token<P> {
             (!cancelled).then(|| all.put(Arc::downgrade(&child)))
         });
         match place {
-            // SAFETY: the child is not shared yet; its place is read only when it is dropped.
+            // SAFETY: a canceller may have the child already, but reads no place: only the drop of
+            // its last owner does, and we are an owner.
             Some(_) => unsafe { *child.place.get() = place },
             None => child.latch.count_down(1),
         }

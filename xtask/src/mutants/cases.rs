@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::budget::Budget;
-use super::schemata::VARIABLE;
+use super::schemata::{PLACES, VARIABLE};
 use super::scratch::Scratch;
 use crate::{Failure, suite};
 
@@ -19,6 +19,8 @@ pub struct Case {
     program: PathBuf,
     /// The mutant that the program should choose, if it has several.
     mutant: u32,
+    /// Where the program should note the places of mutants that it comes to.
+    places: Option<PathBuf>,
 }
 
 impl Case {
@@ -37,6 +39,11 @@ impl Case {
     /// The test, run with one of the program's mutants.
     pub fn with(&self, mutant: u32) -> Self {
         Self { mutant, ..self.clone() }
+    }
+
+    /// The test, run with no mutant, with the places that it comes to in the file `places`.
+    pub fn noting(&self, places: PathBuf) -> Self {
+        Self { mutant: 0, places: Some(places), ..self.clone() }
     }
 
     /// Returns whether `name` is the test's name, or that of its subject.
@@ -66,7 +73,12 @@ pub fn of(program: &Path) -> Result<Vec<Case>, Failure> {
         return Err(format!("{} does not list its tests", program.display()).into());
     }
     Ok(suite::listed(&String::from_utf8_lossy(&listed.stdout))
-        .map(|test| Case { name: test.to_owned(), program: program.to_owned(), mutant: 0 })
+        .map(|test| Case {
+            name: test.to_owned(),
+            program: program.to_owned(),
+            mutant: 0,
+            places: None,
+        })
         .collect())
 }
 
@@ -116,7 +128,11 @@ fn run_one(
     limit: Duration,
     is_over: impl Fn() -> bool,
 ) -> Result<Verdict, std::io::Error> {
-    let mut child = Command::new(&case.program)
+    let mut command = Command::new(&case.program);
+    if let Some(places) = &case.places {
+        command.env(PLACES, places);
+    }
+    let mut child = command
         .args([&case.name, "--exact"])
         .env(VARIABLE, case.mutant.to_string())
         .current_dir(directory)

@@ -6,13 +6,18 @@
 //! 9 changes the body of a function:
 //!
 //! ```text
-//! load(match ::antiphon_platform::mutant() { 3 => { Relaxed } 7 => { … } _ => { Acquire } })
-//! fn f() { match ::antiphon_platform::mutant() { 9 => { … } _ => { the body as it is } } }
+//! load(match ::antiphon_platform::mutant(3) { 3 => { Relaxed } 7 => { … } _ => { Acquire } })
+//! fn f() { match ::antiphon_platform::mutant(9) { 9 => { … } _ => { the body as it is } } }
 //! ```
+//!
+//! The argument is the number of the place: that of its first mutant. If the environment names a
+//! file for it, the program notes each place that it comes to. A test that does not come to a place
+//! on the unchanged code can't notice a mutant there, and need not be run with it.
 //!
 //! A mutant that changes nothing inside a function is left out. So is a mutant that the compiler
 //! rejects: [`Schema::blamed`] finds it from the place of the error. These are tried one by one.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::mutant::Mutant;
@@ -21,20 +26,39 @@ use crate::source::{closing, is_word, mask, words};
 /// The variable that names the chosen mutant to a program.
 pub const VARIABLE: &str = "ANTIPHON_MUTANT";
 
+/// The variable that names a file to a program, to which it appends the places that it comes to.
+pub const PLACES: &str = "ANTIPHON_MUTANT_PLACES";
+
 /// The root file of the crate that all mutated crates use.
 pub const ROOT: &str = "crates/platform/src/lib.rs";
 
-/// The code appended to [`ROOT`]: the function that returns the chosen mutant. 0 is none.
-pub fn root() -> String {
+/// The code appended to [`ROOT`]: the function that returns the chosen mutant (0: none) and notes
+/// places. Their numbers are at most `last`.
+pub fn root(last: u32) -> String {
     format!(
         r#"
 extern crate self as antiphon_platform;
 extern crate std;
 
 #[doc(hidden)]
-pub fn mutant() -> u32 {{
-    static CHOSEN: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
-    *CHOSEN.get_or_init(|| std::env::var({VARIABLE:?}).map_or(0, |number| number.parse().unwrap()))
+pub fn mutant(place: u32) -> u32 {{
+    use core::sync::atomic::{{AtomicBool, Ordering::Relaxed}};
+    static CHOSEN: std::sync::OnceLock<(u32, Option<std::path::PathBuf>)> =
+        std::sync::OnceLock::new();
+    static PLACES: [AtomicBool; {last} + 1] = [const {{ AtomicBool::new(false) }}; {last} + 1];
+    let (chosen, places) = CHOSEN.get_or_init(|| {{
+        let chosen = std::env::var({VARIABLE:?}).map_or(0, |number| number.parse().unwrap());
+        (chosen, std::env::var_os({PLACES:?}).map(Into::into))
+    }});
+    if let Some(places) = places {{
+        let noted = &PLACES[place as usize];
+        if !noted.load(Relaxed) && !noted.swap(true, Relaxed) {{
+            let mut file =
+                std::fs::OpenOptions::new().create(true).append(true).open(places).unwrap();
+            std::io::Write::write_all(&mut file, std::format!("{{place}}\n").as_bytes()).unwrap();
+        }}
+    }}
+    *chosen
 }}
 "#
     )
@@ -46,6 +70,8 @@ pub struct Schema {
     pub text: String,
     /// The parts of it that belong to mutants, with the mutants' numbers.
     parts: Vec<(Range<usize>, Vec<u32>)>,
+    /// The place of each mutant, by its number.
+    pub places: BTreeMap<u32, u32>,
 }
 
 /// A part of a file, with its replacement in each mutant.
@@ -75,7 +101,7 @@ impl Schema {
                 None => choices.push(Choice { range, others: vec![other] }),
             }
         }
-        let mut schema = Self { text: String::new(), parts: Vec::new() };
+        let mut schema = Self { text: String::new(), parts: Vec::new(), places: BTreeMap::new() };
         choices.sort_by_key(|choice| (choice.range.start, std::cmp::Reverse(choice.range.end)));
         schema.put(text, 0..text.len(), &choices);
         schema
@@ -89,8 +115,10 @@ impl Schema {
             let (inner, behind) = rest.split_at(inside);
             self.text.push_str(&text[at..choice.range.start]);
             let start = self.text.len();
-            self.text.push_str("match ::antiphon_platform::mutant() {");
+            let place = choice.others[0].0;
+            self.text.push_str(&format!("match ::antiphon_platform::mutant({place}) {{"));
             for (number, other) in &choice.others {
+                self.places.insert(*number, place);
                 let start = self.text.len();
                 self.text.push_str(&format!("{number} => {{{other}}} "));
                 self.parts.push((start..self.text.len(), vec![*number]));
@@ -104,11 +132,6 @@ impl Schema {
             choices = behind;
         }
         self.text.push_str(&text[at..range.end]);
-    }
-
-    /// The numbers of the mutants in the file.
-    pub fn numbers(&self) -> impl Iterator<Item = u32> {
-        self.parts.iter().flat_map(|(_, numbers)| numbers).copied()
     }
 
     /// The mutants that an error at the byte `at` belongs to: those of the smallest part around it.
@@ -175,7 +198,10 @@ mod tests {
     }
 
     fn shown(schema: &Schema) -> String {
-        schema.text.replace("::antiphon_platform::mutant()", "m")
+        let places = schema.places.values();
+        places.fold(schema.text.clone(), |text, place| {
+            text.replace(&format!("::antiphon_platform::mutant({place})"), "m")
+        })
     }
 
     #[test]
@@ -188,6 +214,7 @@ mod tests {
             "fn f(a: [u8; 2]) -> u8 {match m {4 => { 1(); two() } 5 => { one(); 2() } \
              _ => { one(); two() }}}\nfn g() {}\n"
         );
+        assert_eq!(schema.places, BTreeMap::from([(4, 4), (5, 4)]));
         let blamed = |what: &str| schema.blamed(schema.text.find(what).unwrap()).to_owned();
         assert_eq!(blamed("1()"), [4]);
         assert_eq!(blamed("2()"), [5]);
@@ -229,6 +256,6 @@ mod tests {
         let (a, b) = (entry(text, "1", "3"), entry(text, "2", "3"));
         let schema = Schema::of(text, &[(1, &a), (2, &b)]);
         assert_eq!(schema.text, text);
-        assert_eq!(schema.numbers().count(), 0);
+        assert!(schema.places.is_empty());
     }
 }

@@ -3,10 +3,12 @@
 //! One program has all mutants that can be chosen at run time ([`schemata`]); the others are built
 //! one by one. Each test is run separately, in an order that follows from earlier results: first
 //! the tests that have killed a mutant of the same file, then the fastest. So a mutant that is
-//! killed is killed in seconds, and only a survivor costs the time of all models.
+//! killed is killed in seconds. A test that does not come to the place of a mutant on the unchanged
+//! code is not run with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Output;
 use std::sync::{Mutex, PoisonError};
@@ -41,6 +43,8 @@ pub struct Bench {
     limit: Option<Duration>,
     /// How long each test takes on the unchanged code, by name.
     times: BTreeMap<String, Duration>,
+    /// The places of mutants that each test comes to, by its name, as far as they are known.
+    places: BTreeMap<String, BTreeSet<u32>>,
     /// Number of mutants of a file that each test has killed.
     kills: Mutex<BTreeMap<(String, String), u32>>,
 }
@@ -48,18 +52,19 @@ pub struct Bench {
 /// A program with mutants to choose from; without a choice it has none of them.
 pub struct Mixed {
     cases: Vec<Case>,
-    numbers: BTreeSet<u32>,
+    /// The place of each mutant, by its number.
+    places: BTreeMap<u32, u32>,
 }
 
 impl Mixed {
     /// Whether the program has the mutant with this number.
     pub fn has(&self, number: u32) -> bool {
-        self.numbers.contains(&number)
+        self.places.contains_key(&number)
     }
 
     /// Number of mutants in the program.
     pub fn len(&self) -> usize {
-        self.numbers.len()
+        self.places.len()
     }
 }
 
@@ -89,7 +94,8 @@ impl Bench {
     ) -> Result<Self, Failure> {
         let directory = Metadata::read(root)?.target_directory.join("mutants");
         let scratch = Scratch::of(root, &directory)?;
-        Ok(Self { scratch, release, budget, prefix, limit, times, kills: Mutex::default() })
+        let (places, kills) = (BTreeMap::new(), Mutex::default());
+        Ok(Self { scratch, release, budget, prefix, limit, times, places, kills })
     }
 
     /// Builds the program with as many of `mutants` as possible, by their numbers. `None` if the
@@ -113,8 +119,8 @@ impl Bench {
                 Built::Cases(cases) => {
                     // The next build replaces the program.
                     let cases = Case::copied(cases, &self.scratch.builds().join("mixed"))?;
-                    let numbers = schemata.values().flat_map(Schema::numbers).collect();
-                    return Ok(Some(Mixed { cases, numbers }));
+                    let places = schemata.into_values().flat_map(|schema| schema.places).collect();
+                    return Ok(Some(Mixed { cases, places }));
                 }
                 Built::Late => return Ok(None),
                 Built::Refused(output) => output,
@@ -145,7 +151,9 @@ impl Bench {
             Some(text) => text,
             None => self.scratch.text(schemata::ROOT)?,
         };
-        texts.insert(schemata::ROOT.to_owned(), root + &schemata::root());
+        let places = schemata.values().flat_map(|schema| schema.places.values());
+        let last = places.copied().max().unwrap_or(0);
+        texts.insert(schemata::ROOT.to_owned(), root + &schemata::root(last));
         Ok(texts)
     }
 
@@ -167,12 +175,22 @@ impl Bench {
             })
         };
         let known = |case: &&Case| self.times.contains_key(&case.name);
+        let directory = self.scratch.builds().join("places");
+        match std::fs::remove_dir_all(&directory) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => std::fs::create_dir_all(&directory)?,
+        }
+        let file = |number: usize| directory.join(number.to_string());
+        let needed = mixed.cases.iter().filter(|case| !known(case) && is_needed(case));
         let cases: Vec<_> =
-            mixed.cases.iter().filter(|case| !known(case) && is_needed(case)).cloned().collect();
+            needed.enumerate().map(|(number, case)| case.noting(file(number))).collect();
         let ran = self.run(&cases, cpus(), BASELINE, |_| false)?;
-        for (case, (verdict, took)) in cases.iter().zip(ran) {
+        for (number, (case, (verdict, took))) in cases.iter().zip(ran).enumerate() {
             match verdict {
-                Verdict::Passed => self.times.insert(case.name.clone(), took),
+                Verdict::Passed => {
+                    self.times.insert(case.name.clone(), took);
+                    self.places.insert(case.name.clone(), noted(&file(number))?);
+                }
                 Verdict::NotRun => return Ok(false),
                 _ => {
                     return Err(format!("{} fails without a mutant: {verdict:?}", case.name).into());
@@ -204,8 +222,15 @@ impl Bench {
 
     /// Tries a mutant of a program, by one test at a time.
     pub fn choose(&self, mutant: &Mutant, number: u32, mixed: &Mixed) -> Result<Fate, Failure> {
-        let cases = mixed.cases.iter().map(|case| case.with(number)).collect();
-        self.judge(mutant, cases, 1)
+        let place = mixed.places[&number];
+        // The tests that an entry names are run in any case: one that does not come there is an
+        // error in the table.
+        let is_idle = |case: &&Case| {
+            let places = self.places.get(&case.name);
+            mutant.killed_by.is_empty() && places.is_some_and(|places| !places.contains(&place))
+        };
+        let cases = mixed.cases.iter().filter(|case| !is_idle(case));
+        self.judge(mutant, cases.map(|case| case.with(number)).collect(), 1)
     }
 
     /// Builds the program with one mutant and tries it.
@@ -309,6 +334,15 @@ impl Bench {
             all.retain(|case| case.name.starts_with(&self.prefix));
         }
         Ok(Built::Cases(all))
+    }
+}
+
+/// The places that a test has noted in this file; none if it came to none.
+fn noted(file: &Path) -> Result<BTreeSet<u32>, Failure> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(text.lines().map(str::parse).collect::<Result<_, _>>()?),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -150,8 +150,8 @@ impl<P: SharedWait> Relay<P> {
         (calls, self.held())
     }
 
-    /// Waits at `turn` until the count of calls differs from `calls`, the deadline has passed, or
-    /// spuriously. In each case the caller must [look](Self::look) again.
+    /// Waits at `turn` until the count of calls differs from `calls` or the deadline has passed;
+    /// may also return spuriously. In each case the caller must [look](Self::look) again.
     pub fn wait(turn: &P::U32, calls: u32, deadline: Deadline) {
         let _ = P::wait_shared(turn, calls, Some(deadline));
     }

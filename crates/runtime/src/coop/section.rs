@@ -122,8 +122,8 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
     }
 
     /// Occasionally checks whether another thread has had more CPU time than it was charged. A
-    /// thread that reports too little is charged the rest, and is no longer believed when it
-    /// reports the same again (COOP-5).
+    /// thread that reports too little is charged the rest. If that puts it above the threshold, its
+    /// releases are no longer believed (COOP-5).
     pub(super) fn audit(&mut self, place: usize) {
         let turns = self.scheduler.table.head().turns;
         let places = self.scheduler.table.places() as u64;

@@ -23,9 +23,9 @@ pub trait Wait: 'static {
     /// Returns the time of the clock that releases refer to, in nanoseconds.
     fn now_ns() -> u64;
 
-    /// Sleeps until a source reports something, until [rung](Self::ring), until `until_ns`, or may
-    /// return spuriously. With a time that has passed it only checks; `None` sets no limit. `tell`
-    /// is called with the key of each source and its report.
+    /// Sleeps until a source reports something, until [rung](Self::ring) or until `until_ns`; may
+    /// also return spuriously. With a time that has passed it only checks; `None` sets no limit.
+    /// `tell` is called with the key of each source and its report.
     fn wait(&mut self, until_ns: Option<u64>, tell: &mut dyn FnMut(u64, Self::Ready));
 
     /// Returns the function by which other threads end a wait.

@@ -19,7 +19,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Platform};
 
-/// A ring of records of `W` words; all but the oldest can be read while the writer is active.
+/// A ring of records of `W` words. When it is full, all but the oldest can be read, whether or not
+/// the writer is active: the next record may be in progress in that slot.
 pub struct Ring<P: Platform, const W: usize> {
     head: P::U64,
     slots: Box<[[P::U64; W]]>,

@@ -179,7 +179,8 @@ impl<P: PolledWait> Left<'_, P> {
 impl<P: PolledWait> Drop for Left<'_, P> {
     fn drop(&mut self) {
         if let Some(lead) = self.lead {
-            // SAFETY: `leave_waker` left the waker in this node, and it is taken back once, here.
+            // SAFETY: `leave_waker` left the waker in this node, which is still ours; the holder of
+            // the `Left` does not wait.
             unsafe { P::take_waker(lead) };
         }
     }

@@ -187,7 +187,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Words<P, Q, F> {
     ) -> Option<Wait> {
         let (wait, sorted) = self.wait_sorting(me, deadline, &mut role, urgency)?;
         if matches!(wait, Wait::TimedOut | Wait::Elsewhere) {
-            // The next head must not inherit the caller's request for a hand-off.
+            // The next head must not inherit the caller's request for fairness.
             self.give_up();
         }
         if wait != Wait::Lost && Self::URGENT && urgency.has_company() {

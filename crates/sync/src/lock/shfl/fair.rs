@@ -41,7 +41,7 @@ const SHARE: u32 = 20;
 const LONGEST: u32 = 1 << 24;
 /// How long a head is [excused](Patience::excuse): about a second.
 const EXCUSED: u32 = 1 << 20;
-/// How long a thread that overtakes must hold the lock for one more contending thread to be a gain.
+/// How long an overtaking thread must hold the lock, so that one more contending thread is a gain.
 /// Threads with shorter sections spend their time waiting for the lock's cache line.
 const LONG: u32 = 1;
 /// Time that a lock loses when it is kept for a head without a CPU: two switches and a wake.

@@ -192,7 +192,7 @@ impl<P: Platform, Q: Policy, F: Form> Words<P, Q, F> for ShflOwned<P, Q, F> {
     }
 
     fn ask_for_wake(&self, me: Place<P>, fence: &mut Fence) -> Ask {
-        // The loan goes to the present owner, which may not be the owner of when we came.
+        // The loan goes to the present owner, which may be another than when we came.
         self.lend(me.node);
         self.mutex.ask_for_wake(me, fence)
     }

@@ -28,8 +28,9 @@
 //!   step down for another waiter, and have no CPU for that. If the head does not run, the backstop
 //!   takes effect (WATCH-2).
 //!
-//! All of this affects only order: if a head fails to see a waiter, that waiter is not lost. This
-//! happens when an arriving waiter between the two has lost its CPU before it linked itself.
+//! All of this affects only order: if a head fails to see or to move a waiter, that waiter is not
+//! lost. This happens when an arriving waiter has lost its CPU before it linked itself: one between
+//! the two, or one right behind the waiter to be moved.
 //!
 //! The cost where no thread has a real-time priority: a load of a counter that no thread writes,
 //! each time that a head is about to take the lock or to sleep; and one query to the kernel for

@@ -75,9 +75,9 @@ impl Watch {
     }
 }
 
-/// Returns until when a waiter may sleep that has a wake coming, or is behind such a head. In
-/// memory that other processes share, the owner may be a thread of another process, which does not
-/// know our waiters and wakes another thread or none.
+/// Returns until when a waiter may sleep that has a wake coming, or is behind a head that has one
+/// coming. In memory that other processes share, the owner may be a thread of another process,
+/// which does not know our waiters and wakes another thread or none.
 pub(super) fn as_head<P: Platform, Q: Policy, F: Form>(
     lock: &impl Words<P, Q, F>,
     deadline: Option<Deadline>,

@@ -40,8 +40,8 @@
 //! - HEIR-6: a turn ends after [`RwForm::TURNS`] writers, or `SELDOM` times as many. It also ends
 //!   if an urgent waiter stands in the queue; then the lock is kept for the head, if the head
 //!   sleeps and has not been late. A writer that has waited for the backstop without success waits
-//!   in the queue, as do writers with a deadline and urgent writers. In that case the owner of the
-//!   mutex may not run, so no other writer comes until a turn has ended.
+//!   in the queue, as do writers with a deadline and urgent writers. After a backstop the owner of
+//!   the mutex is perhaps not running, so no other writer is admitted until a turn has ended.
 //! - HEIR-7: an owner of the mutex without a turn spins briefly for the lock's word, as an arriving
 //!   writer that respects the queue's head may. Behind the waiters of the queue, which may sleep,
 //!   it would have to wait until each has been woken by the waiter before it. A turn that has had
