@@ -132,9 +132,10 @@ fn a_lock_is_a_file_and_its_mod_line_and_a_row() {
 
     // Step 1, by a copy of the ticket lock.
     let ticket = tree.read("crates/rivals/src/classic/ticket.rs");
-    let own = ticket.split("\n    /// Whether the lock is held.").next().unwrap();
+    let (before, _) = ticket.split_once("    pub(crate) fn is_held").expect("it has this function");
+    let (own, _) = before.rsplit_once("\n\n").expect("functions before it");
     let implemented = said("antiphon_sync::impl_lock!");
-    let mine = format!("{}}}\n\n{implemented}\n", own.replace("Ticket", "Mine"));
+    let mine = format!("{}\n}}\n\n{implemented}\n", own.replace("Ticket", "Mine"));
     tree.write(said("crates/rivals/src/classic/"), &mine);
     // Step 2; without step 3 it is a warning.
     tree.insert("crates/rivals/src/classic/mod.rs", "mod tas;", said("mod "));
