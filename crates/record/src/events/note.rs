@@ -49,9 +49,9 @@ pub enum Code {
     Ran,
     /// The role of the thread; object: 1 + the record of the site at which it begins.
     Role,
-    /// Time for which the thread was runnable without a CPU, since its start. Noted when the thread
-    /// begins, and after [`Ran`](Self::Ran) where the thread left the CPU voluntarily and was in no
-    /// recorded wait.
+    /// Total time, since the thread's start, for which it was runnable without a CPU. This is noted
+    /// when the thread begins, and after [`Ran`](Self::Ran) if the thread left the CPU voluntarily
+    /// and was in no recorded wait.
     Queued,
     /// The thread's time since the previous note that went into asking the kernel for
     /// [`Ran`](Self::Ran) and [`Queued`](Self::Queued), whether these are noted or not. Not noted
