@@ -11,7 +11,7 @@
 //! | what a CPU has | `run_queue`, `deadlines` | on the host |
 //! | figures, options | `statistics`, `options` | on the host |
 //! | the machine | `x86` | in QEMU |
-//! | threads, memory, messages | `kernel`, `platform`, `words` | in QEMU |
+//! | threads, memory, messages | `kernel`, `platform`, `words`, `interrupt` | in QEMU |
 //!
 //! An image is built with `--cfg antiphon_image`, by `antiphon-lab metal`: `docs/metal.md`. Without
 //! that flag this is a library like any other, and what can only run on bare metal is compiled but
@@ -35,6 +35,8 @@ pub mod statistics;
 pub mod token;
 
 #[cfg(target_arch = "x86_64")]
+mod interrupt;
+#[cfg(target_arch = "x86_64")]
 pub mod kernel;
 #[cfg(target_arch = "x86_64")]
 mod platform;
@@ -43,6 +45,8 @@ mod words;
 #[cfg(target_arch = "x86_64")]
 pub mod x86;
 
+#[cfg(target_arch = "x86_64")]
+pub use interrupt::Interrupt;
 #[cfg(target_arch = "x86_64")]
 pub use platform::Metal;
 
