@@ -12,7 +12,7 @@
 //! | `instruction` | `int` | the first instructions of its handler, which read the counter |
 //! | `icr_write` | before an interrupt is sent | after that, at the sender |
 //! | `raw_ipi` | before an interrupt is sent | the first instructions of its handler, on a halted CPU |
-//! | `message_entry` | before a message is posted | the handler is about to look for actions |
+//! | `message_entry` | before a message is posted | its handler has saved what it must, and Rust begins |
 //! | `message_body` | as above | the first instruction of the action |
 //! | `mailbox_body` | before a message of the runtime is posted | the same of its action, in the interrupt |
 //! | `condvar_running` | before `notify_one` | the waiter runs again |

@@ -59,7 +59,7 @@ impl Pending {
         self.summary.fetch_or(1 << word, Release);
         // Release: PENDING-1, for a sender that finds it set; pairs with the acquire of the handler
         // that clears it. Acquire: an interrupt is sent after that.
-        self.rung.swap(1, AcqRel) == 0
+        self.rung.fetch_or(1, AcqRel) & 1 == 0
     }
 
     /// The interrupt has come: runs `run` for each action that is pending. Called by the CPU

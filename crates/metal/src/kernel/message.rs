@@ -25,7 +25,6 @@ use super::cpu::{self, Cpu};
 use super::lock::Lock;
 use crate::pending::ACTIONS;
 use crate::x86::apic;
-use crate::x86::cpu::tsc_unordered;
 use crate::x86::tables::{MESSAGE, MESSAGE_NOTED};
 
 /// The code of an action. It is given the word that was registered with it.
@@ -205,14 +204,6 @@ pub fn post_to_others(action: Action) {
 /// The interrupt has come.
 pub(crate) extern "C" fn interrupt() {
     batch(cpu::this());
-}
-
-/// The interrupt has come; notes when.
-pub(crate) extern "C" fn interrupt_noted() {
-    let now = tsc_unordered();
-    let cpu = cpu::this();
-    cpu.noted.store(now, Relaxed);
-    batch(cpu);
 }
 
 #[inline]

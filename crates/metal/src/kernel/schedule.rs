@@ -156,9 +156,17 @@ fn switch_away(cpu: &Cpu) {
 }
 
 /// Does what the thread that has left this CPU wanted to be done. Interrupts are off.
+#[inline]
 pub(super) fn after_switch() {
     // SAFETY: interrupts are off.
-    let after = unsafe { core::mem::replace(&mut own(this()).after, AfterSwitch::Nothing) };
+    let after = unsafe { &mut own(this()).after };
+    if !matches!(after, AfterSwitch::Nothing) {
+        do_for(core::mem::replace(after, AfterSwitch::Nothing));
+    }
+}
+
+#[cold]
+fn do_for(after: AfterSwitch) {
     match after {
         AfterSwitch::Nothing => {}
         AfterSwitch::Reap(thread) => thread::recycle(thread),

@@ -30,7 +30,7 @@ pub struct Thread {
     pub(super) stack_pointer: UnsafeCell<StackPointer>,
     link: AtomicUsize,
     /// The CPU that it runs on: its own business, when it moves.
-    cpu: Cell<u32>,
+    cpu: Cell<&'static Cpu>,
     number: u32,
     /// The ends of its stack.
     stack: (usize, usize),
@@ -77,7 +77,7 @@ impl Thread {
     /// The CPU that it is bound to.
     #[inline]
     pub(super) fn cpu(&self) -> &'static Cpu {
-        cpu::get(self.cpu.get())
+        self.cpu.get()
     }
 
     /// Its number: from 1 on, and used again when it has ended.
@@ -94,14 +94,14 @@ impl Thread {
     }
 
     /// A thread that does not run, for a CPU: one that has ended, or a new one.
-    fn make(cpu: &Cpu) -> Result<&'static Self, NotCreated> {
+    fn make(cpu: &'static Cpu) -> Result<&'static Self, NotCreated> {
         let node = cpu.node.get();
         let mut free = FREE[usize::from(node)].lock();
         // SAFETY: threads are never freed.
         if let Some(thread) = unsafe { free.0.as_ref() } {
             // Relaxed: under the lock.
             free.0 = ptr::with_exposed_provenance(thread.link.load(Relaxed));
-            thread.cpu.set(cpu.number.get());
+            thread.cpu.set(cpu);
             return Ok(thread);
         }
         drop(free);
@@ -116,11 +116,11 @@ impl Thread {
         Ok(Self::leak(index, stack, cpu))
     }
 
-    fn leak(index: usize, stack: (usize, usize), cpu: &Cpu) -> &'static Self {
+    fn leak(index: usize, stack: (usize, usize), cpu: &'static Cpu) -> &'static Self {
         let thread = Box::leak(Box::new(Self {
             stack_pointer: UnsafeCell::new(0),
             link: AtomicUsize::new(0),
-            cpu: Cell::new(cpu.number.get()),
+            cpu: Cell::new(cpu),
             number: index as u32 + 1,
             stack,
             alarm: Alarm::NEW,
@@ -137,7 +137,7 @@ impl Thread {
 
 /// The thread that the caller is, on a CPU that has just begun to run this kernel. It becomes the
 /// CPU's idle thread, and keeps the stack that it is on.
-pub(super) fn adopt(cpu: &Cpu, stack: (usize, usize)) {
+pub(super) fn adopt(cpu: &'static Cpu, stack: (usize, usize)) {
     let index = MADE.fetch_add(1, Relaxed) as usize;
     assert!(index < MOST_STACKS, "more CPUs than threads");
     let thread = Thread::leak(index, stack, cpu);
@@ -240,7 +240,7 @@ pub fn bind(number: u32) {
     let were_on = without_interrupts();
     if !ptr::eq(target, this()) {
         let thread = cpu::current();
-        thread.cpu.set(number);
+        thread.cpu.set(target);
         // RUN-2: by the thread behind it.
         schedule::leave(AfterSwitch::Send(thread));
         schedule::make_room(MADE.load(Relaxed) as usize);

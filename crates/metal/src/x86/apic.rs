@@ -149,13 +149,15 @@ fn command(apic_id: u32, low: u32) {
     }
     // An interrupt between the two writes might send one itself.
     let were_on = without_interrupts();
+    let registers = REGISTERS.load(Relaxed);
+    let at = |offset| core::ptr::with_exposed_provenance_mut::<u32>(registers + offset);
     // SAFETY: as in `read`. Uncached writes are not ahead of stores.
     unsafe {
-        while register(COMMAND).read_volatile() & PENDING != 0 {
+        while at(COMMAND).read_volatile() & PENDING != 0 {
             core::hint::spin_loop();
         }
-        register(DESTINATION).write_volatile(apic_id << 24);
-        register(COMMAND).write_volatile(low);
+        at(DESTINATION).write_volatile(apic_id << 24);
+        at(COMMAND).write_volatile(low);
     }
     restore(were_on);
 }

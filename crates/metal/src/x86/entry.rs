@@ -30,7 +30,7 @@ macro_rules! end_of_interrupt {
 
 /// A handler in Rust: leaves the vector's stack, saves what a call may change, and calls `$rust`.
 macro_rules! rust_handler {
-    ($(#[$doc:meta])* $name:ident => $rust:path) => {
+    ($(#[$doc:meta])* $name:ident => $rust:path $(, $before:literal)*) => {
         $(#[$doc])*
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
@@ -60,6 +60,7 @@ macro_rules! rust_handler {
                 // 14 words: the stack is aligned to 16 bytes again.
                 "sub rsp, 512",
                 "fxsave [rsp]",
+                $($before,)*
                 "call {rust}",
                 "fxrstor [rsp]",
                 "add rsp, 512",
@@ -73,7 +74,9 @@ macro_rules! rust_handler {
                 "pop rcx",
                 "pop rax",
                 "iretq",
+                "/* {noted} */",
                 distance = const DISTANCE,
+                noted = const offset_of!(Cpu, noted),
                 rust = sym $rust,
             )
         }
@@ -85,8 +88,12 @@ rust_handler! {
     message => kernel::message::interrupt
 }
 rust_handler! {
-    /// Active messages, with a note of the time.
-    message_noted => kernel::message::interrupt_noted
+    /// Active messages, with a note of the time at which Rust begins.
+    message_noted => kernel::message::interrupt,
+    "rdtsc",
+    "shl rdx, 32",
+    "or rax, rdx",
+    "mov gs:[{noted}], rax"
 }
 rust_handler! {
     /// The timer.
@@ -94,17 +101,15 @@ rust_handler! {
 }
 
 macro_rules! short_handlers {
-    ($kind:tt: $kick:ident, $raw:ident) => {
+    ($kind:tt: $kick:ident, $raw:ident, $save:literal, $restore:literal) => {
         /// Wakes a halted processor: that it returns is all.
         #[unsafe(naked)]
         unsafe extern "C" fn $kick() {
             naked_asm!(
                 "push rax",
-                "push rcx",
-                "push rdx",
+                $save,
                 end_of_interrupt!($kind),
-                "pop rdx",
-                "pop rcx",
+                $restore,
                 "pop rax",
                 "iretq",
                 "/* {apic} */",
@@ -136,8 +141,8 @@ macro_rules! short_handlers {
     };
 }
 
-short_handlers!(x: kick_x, raw_x);
-short_handlers!(x2: kick_x2, raw_x2);
+short_handlers!(x: kick_x, raw_x, "", "");
+short_handlers!(x2: kick_x2, raw_x2, "push rcx\npush rdx", "pop rdx\npop rcx");
 
 /// Notes the time of an interrupt that the processor has made by an instruction: no end is due.
 #[unsafe(naked)]
