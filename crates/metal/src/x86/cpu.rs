@@ -169,8 +169,12 @@ pub unsafe fn watch_with_interrupts(word: *const usize, changed: impl Fn() -> bo
             options(nostack, preserves_flags));
     }
     if !changed() {
+        // A processor that does not wait, as that of an emulator, takes interrupts behind the
+        // instruction after `mwait` at the earliest.
         // SAFETY: as in `halt_with_interrupts`.
-        unsafe { asm!("sti", "mwait", "cli", in("eax") 0, in("ecx") 0, options(nostack)) };
+        unsafe {
+            asm!("sti", "mwait", "nop", "cli", in("eax") 0, in("ecx") 0, options(nostack));
+        }
     }
 }
 
