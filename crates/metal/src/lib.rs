@@ -37,12 +37,17 @@ pub mod token;
 #[cfg(target_arch = "x86_64")]
 mod interrupt;
 #[cfg(target_arch = "x86_64")]
+#[cfg_attr(
+    not(antiphon_image),
+    allow(dead_code, reason = "the way up from the boot is an image's")
+)]
 pub mod kernel;
 #[cfg(target_arch = "x86_64")]
 mod platform;
 #[cfg(target_arch = "x86_64")]
 mod words;
 #[cfg(target_arch = "x86_64")]
+#[cfg_attr(not(antiphon_image), allow(dead_code, reason = "as above"))]
 pub mod x86;
 
 #[cfg(target_arch = "x86_64")]
