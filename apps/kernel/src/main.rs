@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `hello` | says what machine it is on, from a thread of each CPU |
 //! | `stress` | mutex, condition variable, event, barrier, messages: totals must be exact |
-//! | `paths` | measures interrupts, messages and wakes; in `--exact` runs the unit is instructions |
+//! | `paths` | measures interrupts, messages and wakes: with `--exact`, in instructions |
 //! | `fault`, `overflow`, `panic` | end in a report and a status that is not zero |
 #![cfg_attr(antiphon_image, no_std, no_main)]
 

@@ -11,15 +11,16 @@
 //! |---|---|---|
 //! | `instruction` | `int` | the first instructions of its handler, which read the counter |
 //! | `icr_write` | before an interrupt is sent | after that, at the sender |
-//! | `raw_ipi` | before an interrupt is sent | the first instructions of its handler, on a halted CPU |
-//! | `message_entry` | before a message is posted | its handler has saved what it must, and Rust begins |
+//! | `raw_ipi` | before an interrupt is sent | the same of its handler, on a halted CPU |
+//! | `message_entry` | before a message is posted | its registers are saved, and Rust begins |
 //! | `message_body` | as above | the first instruction of the action |
-//! | `mailbox_body` | before a message of the runtime is posted | the same of its action, in the interrupt |
+//! | `mailbox_body` | before a message of the runtime is posted | its action, in the interrupt |
 //! | `condvar_running` | before `notify_one` | the waiter runs again |
 //! | `condvar_returned` | as above | it has its mutex |
 //! | `event_returned` | before `set` | `wait` has returned |
-//! | `broadcast_send`, `broadcast_last` | before a broadcast | at the sender, after it; the last CPU's action |
-//! | `unicast_send`, `unicast_last` | the same with an interrupt for each CPU | |
+//! | `broadcast_send` | before a broadcast | after it, at the sender |
+//! | `broadcast_last` | as above | the last CPU's action |
+//! | `unicast_send`, `unicast_last` | the same | the same, with an interrupt for each CPU |
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -31,7 +32,7 @@ use antiphon_metal::options::Options;
 use antiphon_metal::statistics::{Summary, deviation};
 use antiphon_metal::x86::cpu::tsc_unordered;
 use antiphon_metal::x86::power::Outcome;
-use antiphon_metal::x86::{apic, clock, tables};
+use antiphon_metal::x86::{apic, clock, vectors};
 use antiphon_metal::{Metal, println};
 use antiphon_runtime::message::{Actions, Message};
 use antiphon_sync::lock::ShflMutex;
@@ -108,7 +109,7 @@ fn instruction(trials: usize) -> Vec<u64> {
     let trial = |_| {
         let began = tsc_unordered();
         // SAFETY: its handler notes the time, and returns.
-        unsafe { core::arch::asm!("int {}", const tables::INSTRUCTION) };
+        unsafe { core::arch::asm!("int {}", const vectors::INSTRUCTION) };
         noted(&here.noted) - began
     };
     (0..trials).map(trial).collect()
@@ -119,7 +120,7 @@ fn raw_ipi(trials: usize) -> (Vec<u64>, Vec<u64>) {
     let trial = |_| {
         settle();
         let began = tsc_unordered();
-        apic::send(target.apic_id.get(), tables::RAW);
+        apic::send(target.apic_id.get(), vectors::RAW);
         let sent = tsc_unordered();
         core::hint::spin_loop();
         (sent - began, noted(&target.noted) - began)

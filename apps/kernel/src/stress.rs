@@ -29,6 +29,9 @@ struct Size {
     threads: u32,
 }
 
+/// A part: what came of it, and what must come of it.
+type Part = fn(Size) -> (u64, u64);
+
 pub fn run(options: Options<'_>) -> Outcome {
     let sizes = (options.number("rounds", 1000), options.number("threads", 2));
     let (Ok(rounds), Ok(threads)) = sizes else {
@@ -36,7 +39,7 @@ pub fn run(options: Options<'_>) -> Outcome {
         return Outcome::Misused;
     };
     let size = Size { rounds, threads: threads.clamp(1, 64) as u32 };
-    let parts: [(&str, fn(Size) -> (u64, u64)); 7] = [
+    let parts: [(&str, Part); 7] = [
         ("mutex", mutex),
         ("condvar", condvar),
         ("event", event),

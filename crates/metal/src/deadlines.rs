@@ -22,10 +22,18 @@ pub struct Alarm<T> {
 /// The deadlines of a CPU, by the addresses of their alarms.
 pub struct Deadlines<T>(Vec<*const Alarm<T>>);
 
+impl<T: Copy> Default for Alarm<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T: Copy> Alarm<T> {
     /// An alarm that is not set.
-    pub const NEW: Self =
-        Self { at_ns: Cell::new(0), place: Cell::new(0), sleeper: Cell::new(None) };
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { at_ns: Cell::new(0), place: Cell::new(0), sleeper: Cell::new(None) }
+    }
 
     /// Whether it is set.
     #[inline]

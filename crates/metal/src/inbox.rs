@@ -47,7 +47,7 @@ pub unsafe trait Linked {
 #[derive(Debug, Default)]
 pub struct Inbox(AtomicUsize);
 
-/// What is to be done for a CPU that was sent something.
+/// The next step of a caller that has put something in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Wake {
@@ -59,7 +59,10 @@ pub enum Wake {
 
 impl Inbox {
     /// An inbox of a CPU that is awake.
-    pub const NEW: Self = Self(AtomicUsize::new(AWAKE));
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(AtomicUsize::new(AWAKE))
+    }
 
     /// Puts an entry in.
     ///

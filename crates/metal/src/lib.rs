@@ -11,7 +11,7 @@
 //! | what a CPU has | `run_queue`, `deadlines` | on the host |
 //! | figures, options | `statistics`, `options` | on the host |
 //! | the machine | `x86` | in QEMU |
-//! | threads, memory, messages | `kernel`, `platform`, `words`, `interrupt` | in QEMU |
+//! | threads, memory, messages | `kernel`, `metal`, `platform`, `words`, `interrupt` | in QEMU |
 //!
 //! An image is built with `--cfg antiphon_image`, by `antiphon-lab metal`: `docs/metal.md`. Without
 //! that flag this is a library like any other, and what can only run on bare metal is compiled but
@@ -43,6 +43,8 @@ mod interrupt;
 )]
 pub mod kernel;
 #[cfg(target_arch = "x86_64")]
+mod metal;
+#[cfg(target_arch = "x86_64")]
 mod platform;
 #[cfg(target_arch = "x86_64")]
 mod words;
@@ -53,7 +55,7 @@ pub mod x86;
 #[cfg(target_arch = "x86_64")]
 pub use interrupt::Interrupt;
 #[cfg(target_arch = "x86_64")]
-pub use platform::Metal;
+pub use metal::Metal;
 
 /// Makes `$main`, a `fn() -> Outcome`, the program of an image: it runs in a thread of CPU 0, and
 /// the machine ends with what it returns.

@@ -79,7 +79,7 @@ impl Map {
         }
     }
 
-    /// What is in `range` is of that node.
+    /// Makes the memory in `range` that node's.
     pub fn assign(&mut self, range: Range, node: u16) {
         for index in 0..self.count {
             let Region { range: whole, node: before } = self.regions[index];

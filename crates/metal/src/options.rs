@@ -8,9 +8,8 @@ impl<'a> Options<'a> {
     /// The value of the last word `name=value`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a str> {
-        let words = self.0.split_ascii_whitespace();
-        let values = words.filter_map(|word| word.strip_prefix(name)?.strip_prefix('='));
-        values.last()
+        let mut words = self.0.split_ascii_whitespace().rev();
+        words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
     }
 
     /// The number of the last word `name=number`, or `default` if there is none.

@@ -33,17 +33,20 @@ pub struct Pending {
 
 impl Default for Pending {
     fn default() -> Self {
-        Self::NEW
+        Self::new()
     }
 }
 
 impl Pending {
     /// Nothing is pending.
-    pub const NEW: Self = Self {
-        rung: AtomicU32::new(0),
-        summary: AtomicU64::new(0),
-        words: [const { AtomicU64::new(0) }; WORDS],
-    };
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            rung: AtomicU32::new(0),
+            summary: AtomicU64::new(0),
+            words: [const { AtomicU64::new(0) }; WORDS],
+        }
+    }
 
     /// Makes an action pending. `true`: the caller is to send the CPU an interrupt.
     ///

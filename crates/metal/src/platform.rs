@@ -9,15 +9,9 @@ use antiphon_platform::{
 };
 
 use crate::kernel::{cpu, schedule, thread};
+use crate::metal::Metal;
 use crate::words::{U8, U16, U32, U64};
 use crate::x86::{clock, cpu::tsc};
-
-/// Bare metal.
-///
-/// An algorithm that waits does so on a kernel thread: an action of a message has none, and must
-/// not wait.
-#[derive(Clone, Copy, Debug)]
-pub struct Metal;
 
 /// How many nodes there are: for about eight waits of as many threads as a large machine has.
 const NODES: usize = 1 << 14;

@@ -4,7 +4,7 @@
 //! |---|---|---|---|---|
 //! | `EMPTY` | no sleeper, no wake is due | → `ASLEEP`, sleep | → `DUE` | |
 //! | `DUE` | a wake is due | → `EMPTY`, return | → `DUE` | |
-//! | `ASLEEP` | the thread has left its CPU, or is about to | | → `DUE`, make it runnable | → `EMPTY`, make it runnable |
+//! | `ASLEEP` | the thread has left, or is about to | | → `DUE`, it runs | → `EMPTY`, it runs |
 //!
 //! - TOKEN-1 (no lost wake): `wake` always leaves `DUE`, and only the sleeper takes `DUE` away, by
 //!   which it returns.

@@ -42,7 +42,7 @@ const ROUNDS: u64 = if cfg!(miri) { 50 } else { 20_000 };
 /// woken by an "interrupt" only. If one were missing, it would never end.
 #[test]
 fn an_inbox_gives_each_entry_once_and_wakes_a_halted_receiver() {
-    let (inbox, interrupt) = (Arc::new(Inbox::NEW), Arc::new(AtomicBool::new(false)));
+    let (inbox, interrupt) = (Arc::new(Inbox::new()), Arc::new(AtomicBool::new(false)));
     let senders: Vec<_> = (0..3)
         .map(|sender| {
             let (inbox, interrupt) = (inbox.clone(), interrupt.clone());
@@ -84,7 +84,7 @@ fn an_inbox_gives_each_entry_once_and_wakes_a_halted_receiver() {
 /// `post` says so.
 #[test]
 fn a_pending_action_is_not_lost() {
-    let (pending, interrupt) = (Arc::new(Pending::NEW), Arc::new(AtomicBool::new(false)));
+    let (pending, interrupt) = (Arc::new(Pending::new()), Arc::new(AtomicBool::new(false)));
     let posted: Arc<Vec<AtomicU64>> = Arc::new((0..4).map(|_| AtomicU64::new(0)).collect());
     let actions = [0_usize, 63, 64, ACTIONS - 1];
     let senders: Vec<_> = (0..4)
@@ -158,7 +158,7 @@ fn a_wake_that_comes_first_is_not_lost() {
 
 #[test]
 fn a_run_queue_serves_in_the_order_of_arrival() {
-    let inbox = Inbox::NEW;
+    let inbox = Inbox::new();
     let mut queue = RunQueue::<Entry>::NEW;
     let put = |number| {
         // SAFETY: a new entry, which is never freed.
@@ -183,8 +183,10 @@ fn a_run_queue_serves_in_the_order_of_arrival() {
 proptest! {
     /// Against a map: alarms are set, unset and taken in any order.
     #[test]
-    fn deadlines_come_in_order(steps in prop::collection::vec((0_u8..3, 0_usize..12, 0_u64..50), 0..200)) {
-        let alarms: Vec<Alarm<usize>> = (0..12).map(|_| Alarm::NEW).collect();
+    fn deadlines_come_in_order(
+        steps in prop::collection::vec((0_u8..3, 0_usize..12, 0_u64..50), 0..200),
+    ) {
+        let alarms: Vec<Alarm<usize>> = (0..12).map(|_| Alarm::new()).collect();
         let mut deadlines = Deadlines::NEW;
         deadlines.make_room(12);
         let mut expected: BTreeMap<usize, u64> = BTreeMap::new();
@@ -215,7 +217,9 @@ proptest! {
     }
 
     #[test]
-    fn statistics_are_of_the_sorted_samples(mut samples in prop::collection::vec(0_u64..1000, 1..300)) {
+    fn statistics_are_of_the_sorted_samples(
+        mut samples in prop::collection::vec(0_u64..1000, 1..300),
+    ) {
         let sigma = deviation(&samples);
         let summary = Summary::of(&mut samples).expect("samples");
         prop_assert_eq!(summary.min, samples[0]);

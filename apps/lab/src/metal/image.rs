@@ -67,7 +67,8 @@ impl Image {
         cargo.arg("--target-dir").arg(results.join("metal"));
         let built = cargo.stderr(Stdio::inherit()).output();
         let built = built.map_err(|error| Failure::missing(format!("cargo: {error}")))?;
-        let path = String::from_utf8_lossy(&built.stdout).lines().filter_map(executable).last();
+        let path =
+            String::from_utf8_lossy(&built.stdout).lines().filter_map(executable).next_back();
         let path = path.filter(|_| built.status.success()).ok_or_else(|| {
             Failure::measured(format!("the image in {} does not build", root.display()))
         })?;

@@ -24,9 +24,9 @@ use crate::memory::Map;
 use crate::pvh::{Range, StartInfo};
 use crate::x86::cpu::cpuid;
 use crate::x86::power::{self, Outcome};
-use crate::x86::{apic, clock, paging, tables, uart};
+use crate::x86::{apic, clock, interrupts, paging, uart};
 
-static FIRST: Cpu = Cpu::NEW;
+static FIRST: Cpu = Cpu::new();
 /// How many CPUs have come up.
 static UP: AtomicU32 = AtomicU32::new(1);
 
@@ -77,8 +77,8 @@ pub(crate) extern "C" fn first(start_info: u64) -> ! {
     // SAFETY: interrupts are off, and this is the only processor.
     unsafe {
         FIRST.adopt(0, 0, 0);
-        tables::write_interrupt_table(cpuid(1, 0).ecx & 1 << 21 != 0);
-        tables::load_interrupt_table();
+        interrupts::write(cpuid(1, 0).ecx & 1 << 21 != 0);
+        interrupts::load();
     }
     FIRST.announce();
     let info = StartInfo::read(&Low, start_info).expect("the start information of a PVH loader");
@@ -140,12 +140,11 @@ fn describe(info: &StartInfo) {
     machine.nodes = machine.nodes.max(1);
     cpu::set_nodes(machine.nodes as u32);
     for apic_id in tables.processors().take(cpu::MOST_CPUS) {
-        let of_it = |affinity: &Affinity| matches!(affinity, Affinity::Processor { apic_id: other, .. } if *other == apic_id);
-        let affinity = tables.affinities().find(of_it);
-        let domain = match affinity {
-            Some(Affinity::Processor { domain, .. }) => domain,
-            _ => machine.domains[0],
-        };
+        let domain = tables.affinities().find_map(|affinity| match affinity {
+            Affinity::Processor { apic_id: other, domain } if other == apic_id => Some(domain),
+            _ => None,
+        });
+        let domain = domain.unwrap_or(machine.domains[0]);
         let node = machine.node(domain);
         let at = machine.count;
         machine.processors[at] = Processor { apic_id, node };
@@ -230,7 +229,7 @@ fn start_others(own: u32, root: u64) {
     for (index, processor) in others().enumerate() {
         let number = index as u32 + 1;
         let stack = thread::stack_for(processor.node).expect("memory for the stack of a CPU");
-        let cpu = heap::leak_on(processor.node, Cpu::NEW).expect("memory for the state of a CPU");
+        let cpu = heap::leak_on(processor.node, Cpu::new()).expect("memory for the state of a CPU");
         let starting = Box::leak(Box::new(Starting { number, processor, stack, cpu }));
         // SAFETY: no other processor is starting.
         unsafe { write_parameters(root, stack.1, starting) };
@@ -284,7 +283,7 @@ extern "C" fn other(starting: &'static Starting) -> ! {
     // SAFETY: interrupts are off; the state was made for this processor.
     unsafe {
         cpu.adopt(number, processor.apic_id, processor.node);
-        tables::load_interrupt_table();
+        interrupts::load();
     }
     apic::set_up();
     thread::adopt(cpu, stack);

@@ -30,7 +30,7 @@ pub fn options() -> Options<'static> {
 #[cfg(antiphon_image)]
 pub(super) fn keep(text: &str) {
     let mut kept = COMMAND_LINE.lock();
-    // What is cut off ends at a word.
+    // A line that is too long is cut off between two words.
     let length = if text.len() <= TEXT { text.len() } else { text[..TEXT].rfind(' ').unwrap_or(0) };
     kept.bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
     kept.length = length;

@@ -6,13 +6,11 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
-use super::message::Broadcasts;
-use super::schedule::Scheduler;
-use super::thread::Thread;
+use super::state::{Broadcasts, Scheduler, Thread};
 use crate::inbox::Inbox;
 use crate::pending::Pending;
 use crate::x86::cpu::wrmsr;
-use crate::x86::tables::Segments;
+use crate::x86::segments::Segments;
 
 /// The greatest number of CPUs.
 pub const MOST_CPUS: usize = 1024;
@@ -70,21 +68,24 @@ const GS_BASE: u32 = 0xc000_0101;
 
 impl Cpu {
     /// A CPU that has not started.
-    pub const NEW: Self = Self {
-        this: Cell::new(ptr::null()),
-        current: Cell::new(ptr::null()),
-        noted: AtomicU64::new(0),
-        number: Cell::new(0),
-        apic_id: Cell::new(0),
-        node: Cell::new(0),
-        in_interrupt: Cell::new(false),
-        inbox: Apart(Inbox::NEW),
-        pending: Apart(Pending::NEW),
-        batch: Apart(AtomicU64::new(0)),
-        broadcasts: Broadcasts::NEW,
-        scheduler: UnsafeCell::new(Scheduler::NEW),
-        segments: Segments::NEW,
-    };
+    #[must_use]
+    pub(crate) const fn new() -> Self {
+        Self {
+            this: Cell::new(ptr::null()),
+            current: Cell::new(ptr::null()),
+            noted: AtomicU64::new(0),
+            number: Cell::new(0),
+            apic_id: Cell::new(0),
+            node: Cell::new(0),
+            in_interrupt: Cell::new(false),
+            inbox: Apart(Inbox::new()),
+            pending: Apart(Pending::new()),
+            batch: Apart(AtomicU64::new(0)),
+            broadcasts: Broadcasts::new(),
+            scheduler: UnsafeCell::new(Scheduler::NEW),
+            segments: Segments::new(),
+        }
+    }
 
     /// Makes this the state of the CPU that the caller runs on.
     ///

@@ -4,6 +4,7 @@
 //! node has none left, the next has. A heap grows by pieces of its node's frames, and keeps them.
 
 use core::alloc::{GlobalAlloc, Layout};
+use core::cell::UnsafeCell;
 use core::ptr;
 
 use talc::DefaultBinning;
@@ -28,7 +29,19 @@ struct Node {
 
 static NODES: [Lock<Node>; MOST_NODES] =
     [const { Lock::new(Node { frames: Frames::NEW, heap: Talc::new(Manual) }) }; MOST_NODES];
-static MAP: Lock<Map> = Lock::new(Map::NEW);
+static MAP: Kept = Kept(UnsafeCell::new(Map::NEW));
+
+/// The map of memory: written once, and then looked at by each release of a block, without a lock.
+struct Kept(UnsafeCell<Map>);
+
+// SAFETY: `set_up` writes it, before there is another CPU and before anything is allocated.
+unsafe impl Sync for Kept {}
+
+fn map() -> &'static Map {
+    // SAFETY: as above.
+    unsafe { &*MAP.0.get() }
+}
+
 static TABLES: Lock<Option<Tables>> = Lock::new(None);
 
 /// The allocator of an image.
@@ -45,9 +58,10 @@ static HEAP: Heap = Heap;
 ///
 /// It is mapped at its own addresses, as far as it is below 4 GiB, and no one uses it. Called once.
 pub(super) unsafe fn set_up(map: &Map) -> Result<u64, OutOfFrames> {
-    *MAP.lock() = map.clone();
+    // SAFETY: called once, before anything else of this file.
+    unsafe { *MAP.0.get() = map.clone() };
     for region in map.regions() {
-        // What is above 4 GiB is not mapped yet, and tables are made of what is below.
+        // Memory above 4 GiB is not mapped yet, and tables are made of the other.
         let (low, _) = region.range.split(4 << 30);
         if low.length() > 0 {
             let _ = NODES[usize::from(region.node)].lock().frames.add(low);
@@ -98,16 +112,15 @@ pub(super) unsafe fn map_stack(index: usize, node: u16) -> Result<(usize, usize)
 #[must_use]
 pub fn node_of(address: usize) -> u16 {
     let address = address as u64;
-    let map = MAP.lock();
     let has = |range: Range| (range.start..range.end).contains(&address);
-    map.regions().iter().find(|region| has(region.range)).map_or(0, |region| region.node)
+    map().regions().iter().find(|region| has(region.range)).map_or(0, |region| region.node)
 }
 
 /// How many bytes of memory a node has, and how many were never used.
 #[must_use]
 pub fn memory(node: u16) -> (u64, u64) {
     let left = NODES[usize::from(node)].lock().frames.left();
-    (MAP.lock().size(node), left)
+    (map().size(node), left)
 }
 
 /// Puts a value into memory of that node, or of another, for good. `None`: there is none left.

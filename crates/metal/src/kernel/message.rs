@@ -15,7 +15,6 @@
 //! - TABLE-2: a broadcast is one addition to a counter, and one to `TOTAL`, which each CPU compares
 //!   with what it has seen; those that it has not seen are run once for each addition.
 
-use core::cell::Cell;
 use core::mem;
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -23,15 +22,13 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, fence};
 
 use super::cpu::{self, Cpu};
 use super::lock::Lock;
+use super::state::{BROADCAST_ACTIONS, Broadcasts};
 use crate::pending::ACTIONS;
 use crate::x86::apic;
-use crate::x86::tables::{MESSAGE, MESSAGE_NOTED};
+use crate::x86::vectors::{MESSAGE, MESSAGE_NOTED};
 
 /// The code of an action. It is given the word that was registered with it.
 pub type Code = fn(usize);
-
-/// How many actions can be broadcast.
-pub const BROADCAST_ACTIONS: usize = 16;
 
 /// An action that was registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +48,9 @@ struct Entry {
 }
 
 impl Entry {
-    const FREE: Self = Self { code: AtomicPtr::new(ptr::null_mut()), word: AtomicUsize::new(0) };
+    const fn new() -> Self {
+        Self { code: AtomicPtr::new(ptr::null_mut()), word: AtomicUsize::new(0) }
+    }
 
     #[inline]
     fn run(&self) {
@@ -66,24 +65,14 @@ impl Entry {
     }
 }
 
-static TABLE: [Entry; ACTIONS] = [const { Entry::FREE }; ACTIONS];
-static BROADCAST_TABLE: [Entry; BROADCAST_ACTIONS] = [const { Entry::FREE }; BROADCAST_ACTIONS];
+static TABLE: [Entry; ACTIONS] = [const { Entry::new() }; ACTIONS];
+static BROADCAST_TABLE: [Entry; BROADCAST_ACTIONS] = [const { Entry::new() }; BROADCAST_ACTIONS];
 static COUNTERS: [AtomicU32; BROADCAST_ACTIONS] = [const { AtomicU32::new(0) }; BROADCAST_ACTIONS];
 static TOTAL: AtomicU32 = AtomicU32::new(0);
 /// Held by a thread that registers or unregisters.
 static CHANGES: Lock<()> = Lock::new(());
 
-/// The broadcasts that a CPU has seen.
-#[derive(Debug)]
-pub(super) struct Broadcasts {
-    total: Cell<u32>,
-    counters: [Cell<u32>; BROADCAST_ACTIONS],
-}
-
 impl Broadcasts {
-    pub(super) const NEW: Self =
-        Self { total: Cell::new(0), counters: [const { Cell::new(0) }; BROADCAST_ACTIONS] };
-
     #[inline]
     fn run(&self) {
         // Acquire: TABLE-2, the counters; pairs with the release in `broadcast`.
@@ -161,7 +150,7 @@ fn withdraw(entry: &Entry) {
     }
 }
 
-/// Has CPU `number` run the action. What the caller did before happens before the action.
+/// Makes CPU `number` run the action. What the caller did before happens before the action.
 ///
 /// # Panics
 ///
@@ -184,7 +173,7 @@ fn post_by(cpu: &Cpu, action: Action, vector: u8) {
     }
 }
 
-/// Has all other CPUs run the action. What the caller did before happens before the action.
+/// Makes all other CPUs run the action. What the caller did before happens before the action.
 #[inline]
 pub fn broadcast(action: BroadcastAction) {
     // Release, both: TABLE-2, and the sender's past; they pair with the acquires in `run`.
@@ -193,7 +182,7 @@ pub fn broadcast(action: BroadcastAction) {
     apic::send_to_others(MESSAGE);
 }
 
-/// Has each other CPU run the action, by an interrupt for each.
+/// Makes each other CPU run the action, by an interrupt for each.
 pub fn post_to_others(action: Action) {
     let me = cpu::number();
     for number in (0..cpu::count()).filter(|&number| number != me) {

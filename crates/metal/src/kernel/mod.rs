@@ -10,6 +10,7 @@
 //! | `lock` | the spinlock that keeps interrupts off |
 //! | `message` | active messages: actions that a CPU runs when it is interrupted |
 //! | `schedule` | run queues, sleeps, the timer, idle CPUs |
+//! | `state` | what threads and schedulers consist of |
 //! | `thread` | kernel threads |
 
 #[cfg(antiphon_image)]
@@ -21,4 +22,5 @@ pub mod heap;
 pub mod lock;
 pub mod message;
 pub mod schedule;
+pub mod state;
 pub mod thread;

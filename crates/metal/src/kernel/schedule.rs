@@ -18,43 +18,13 @@ use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::cpu::{self, Cpu, this};
-use super::thread::{self, Thread};
-use crate::deadlines::Deadlines;
+use super::state::{AfterSwitch, Scheduler, Sleeper, Thread};
+use super::thread;
 use crate::inbox::Wake;
-use crate::run_queue::RunQueue;
 use crate::token;
 use crate::x86::cpu::{halt_with_interrupts, restore, watch_with_interrupts, without_interrupts};
-use crate::x86::tables::KICK;
+use crate::x86::vectors::KICK;
 use crate::x86::{apic, clock, context};
-
-/// The scheduler of a CPU.
-pub struct Scheduler {
-    queue: RunQueue<Thread>,
-    deadlines: Deadlines<Sleeper>,
-    idle: *const Thread,
-    after: AfterSwitch,
-    /// When the timer is to interrupt; `u64::MAX`: it is not set.
-    alarm_ns: u64,
-    /// When the slice of the running thread is over; `u64::MAX`: never.
-    slice_end_ns: u64,
-}
-
-/// A thread that sleeps until a deadline, and its token.
-#[derive(Clone, Copy, Debug)]
-pub struct Sleeper {
-    thread: *const Thread,
-    token: *const AtomicU32,
-}
-
-/// What the thread that goes on does for the one that has left.
-#[derive(Clone, Copy)]
-pub(super) enum AfterSwitch {
-    Nothing,
-    /// The thread has ended.
-    Reap(*const Thread),
-    /// The thread goes on on another CPU.
-    Send(*const Thread),
-}
 
 /// How an idle CPU waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,15 +51,6 @@ pub(super) fn set_idle(idle: Idle) {
 }
 
 impl Scheduler {
-    pub(super) const NEW: Self = Self {
-        queue: RunQueue::NEW,
-        deadlines: Deadlines::NEW,
-        idle: ptr::null(),
-        after: AfterSwitch::Nothing,
-        alarm_ns: u64::MAX,
-        slice_end_ns: u64::MAX,
-    };
-
     /// Moves to the run queue what others have put into the inbox.
     #[inline]
     fn collect(&mut self, cpu: &Cpu) {
@@ -98,7 +59,7 @@ impl Scheduler {
         unsafe { self.queue.push_all(cpu.inbox.take()) };
     }
 
-    /// Has the timer interrupt at `at_ns`, unless it does so earlier.
+    /// Sets the timer to interrupt at `at_ns`, unless it does so earlier.
     #[inline]
     fn alarm(&mut self, at_ns: u64) {
         if at_ns < self.alarm_ns {
@@ -124,6 +85,7 @@ impl Scheduler {
 ///
 /// Interrupts are off, and the caller has no other reference to it.
 #[inline]
+#[expect(clippy::mut_from_ref, reason = "the CPU is named by a shared reference everywhere")]
 unsafe fn own(cpu: &Cpu) -> &mut Scheduler {
     // SAFETY: the CPU itself, with interrupts off; the caller's promise.
     unsafe { &mut *cpu.scheduler.get() }
@@ -182,7 +144,7 @@ pub(super) fn leave(after: AfterSwitch) {
     switch_away(cpu);
 }
 
-/// Has a thread that is asleep, or new, run on its CPU.
+/// Makes a thread run on its CPU that is asleep, or new.
 #[inline]
 pub(super) fn make_runnable(thread: *const Thread) {
     // SAFETY: threads are never freed. RUN-1: the caller alone may put it somewhere.

@@ -17,43 +17,12 @@ use antiphon_platform::Local;
 use super::cpu::{self, Cpu, this};
 use super::heap;
 use super::lock::Lock;
-use super::schedule::{self, AfterSwitch, Sleeper};
-use crate::Metal;
+use super::schedule;
+use super::state::{AfterSwitch, Thread};
 use crate::deadlines::Alarm;
-use crate::inbox::Linked;
-use crate::x86::context::{self, StackPointer};
+use crate::x86::context;
 use crate::x86::cpu::{switch_on, without_interrupts};
 use crate::x86::paging::MOST_STACKS;
-
-/// A thread.
-pub struct Thread {
-    pub(super) stack_pointer: UnsafeCell<StackPointer>,
-    link: AtomicUsize,
-    /// The CPU that it runs on: its own business, when it moves.
-    cpu: Cell<&'static Cpu>,
-    number: u32,
-    /// The ends of its stack.
-    stack: (usize, usize),
-    pub(super) alarm: Alarm<Sleeper>,
-    /// For waits that have no node: joins and sleeps.
-    token: AtomicU32,
-    runs: AtomicBool,
-    body: Cell<Option<Box<dyn FnOnce() + Send>>>,
-    pub(crate) local: Local<Metal>,
-}
-
-// SAFETY: what is not atomic is written by its creator before it runs, and then by itself.
-unsafe impl Sync for Thread {}
-// SAFETY: as above.
-unsafe impl Send for Thread {}
-
-// SAFETY: the word is used for links only; a thread is aligned as its words are.
-unsafe impl Linked for Thread {
-    #[inline]
-    fn link(&self) -> &AtomicUsize {
-        &self.link
-    }
-}
 
 /// Threads by number; they are never freed.
 static THREADS: [AtomicPtr<Thread>; MOST_STACKS] =
@@ -123,7 +92,7 @@ impl Thread {
             cpu: Cell::new(cpu),
             number: index as u32 + 1,
             stack,
-            alarm: Alarm::NEW,
+            alarm: Alarm::new(),
             token: AtomicU32::new(0),
             runs: AtomicBool::new(false),
             body: Cell::new(None),

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicUsize, fence};
 
 use super::cpu::{cpuid, outb, rdmsr, restore, without_interrupts, wrmsr};
-use super::tables::{SPURIOUS, TIMER};
+use super::vectors::{SPURIOUS, TIMER};
 
 /// Address of the registers in memory. Handlers in assembly read it.
 pub(super) static REGISTERS: AtomicUsize = AtomicUsize::new(0xfee0_0000);
@@ -162,8 +162,8 @@ fn command(apic_id: u32, low: u32) {
     restore(were_on);
 }
 
-/// Has the timer of this processor interrupt it at a value of the time-stamp counter, or after that
-/// many of its own ticks, whichever it can; 0 for never.
+/// Sets the timer of this processor to interrupt it at a value of the time-stamp counter, or after
+/// that many of its own ticks, whichever it can; 0 for never.
 #[inline]
 pub fn set_timer(at_tsc: u64, in_ticks: u32) {
     if BY_DEADLINE.load(Relaxed) {

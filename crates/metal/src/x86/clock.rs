@@ -87,13 +87,13 @@ pub fn now_ns() -> u64 {
     ns(tsc() - BOOT.load(Relaxed))
 }
 
-/// Nanoseconds of so many ticks of the counter.
+/// The nanoseconds that `ticks` of the counter take.
 #[inline]
 pub fn ns(ticks: u64) -> u64 {
     ((u128::from(ticks) * u128::from(NS_PER_TICK.load(Relaxed))) >> 32) as u64
 }
 
-/// Ticks of the counter in so many nanoseconds.
+/// The ticks of the counter in `ns` nanoseconds.
 #[inline]
 pub fn ticks(ns: u64) -> u64 {
     ((u128::from(ns) * u128::from(TICKS_PER_NS.load(Relaxed))) >> 32) as u64
@@ -104,7 +104,7 @@ pub fn now_wall_ns() -> u64 {
     WALL_NS.load(Relaxed) + now_ns()
 }
 
-/// Has this processor's timer interrupt it at that time; at once if it has passed, and never at
+/// Sets this processor's timer to interrupt it at that time; at once if it has passed, and never at
 /// `u64::MAX`.
 pub fn set_alarm(at_ns: u64) {
     if at_ns == u64::MAX {
@@ -112,7 +112,7 @@ pub fn set_alarm(at_ns: u64) {
     }
     let left_ns = at_ns.saturating_sub(now_ns()).max(1);
     let timer = (u128::from(left_ns) * u128::from(TIMER_PER_NS.load(Relaxed))) >> 32;
-    // What is too far for the timer is looked at again when it has run out.
+    // A time that is too far for the timer is looked at again when it has run out.
     let in_ticks = u32::try_from(timer).unwrap_or(u32::MAX).max(1);
     apic::set_timer(BOOT.load(Relaxed) + ticks(at_ns).max(1), in_ticks);
 }

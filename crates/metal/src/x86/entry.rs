@@ -11,7 +11,7 @@
 use core::arch::naked_asm;
 use core::mem::offset_of;
 
-use super::{apic, fault, tables};
+use super::{apic, fault, vectors};
 use crate::kernel;
 use crate::kernel::cpu::Cpu;
 
@@ -244,13 +244,13 @@ pub(super) fn interrupts(x2: bool) -> [(u8, usize); 7] {
         (kick_x as *const (), raw_x as *const ())
     };
     [
-        (tables::KICK, kick),
-        (tables::RAW, raw),
-        (tables::INSTRUCTION, instruction as *const ()),
-        (tables::MESSAGE, message as *const ()),
-        (tables::MESSAGE_NOTED, message_noted as *const ()),
-        (tables::TIMER, timer as *const ()),
-        (tables::SPURIOUS, spurious as *const ()),
+        (vectors::KICK, kick),
+        (vectors::RAW, raw),
+        (vectors::INSTRUCTION, instruction as *const ()),
+        (vectors::MESSAGE, message as *const ()),
+        (vectors::MESSAGE_NOTED, message_noted as *const ()),
+        (vectors::TIMER, timer as *const ()),
+        (vectors::SPURIOUS, spurious as *const ()),
     ]
     .map(|(vector, handler)| (vector, handler as usize))
 }

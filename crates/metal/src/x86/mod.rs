@@ -5,7 +5,8 @@
 //! | `boot` | the PVH entry, long mode, the way up of the other processors |
 //! | `cpu` | instructions that no Rust operation stands for |
 //! | `paging` | the page tables: all memory at its own address, stacks with guard pages |
-//! | `tables` | segments, the task state, the interrupt table |
+//! | `segments` | segments, the task state, the stacks of vectors |
+//! | `vectors`, `interrupts` | the numbers of interrupts, and their handlers |
 //! | `entry` | the way from an interrupt to Rust, and back |
 //! | `apic` | the local APIC: interrupts between processors, the timer |
 //! | `clock` | the time-stamp counter as a clock |
@@ -23,9 +24,11 @@ pub mod context;
 pub mod cpu;
 pub mod entry;
 pub mod fault;
+pub mod interrupts;
 #[cfg(antiphon_image)]
 mod memory_functions;
 pub mod paging;
 pub mod power;
-pub mod tables;
+pub mod segments;
 pub mod uart;
+pub mod vectors;

@@ -167,7 +167,7 @@ fn place(address: u64, level: u32) -> usize {
     (address >> (12 + 9 * (level - 1)) & 511) as usize
 }
 
-/// Has this processor use the tables.
+/// Makes this processor use the tables.
 ///
 /// # Safety
 ///
