@@ -272,8 +272,8 @@ impl Choice {
 /// Each CPU has a thread with a mailbox, in which it sleeps; all threads post to all, and wait when
 /// there is no room.
 fn mailbox(size: Size) -> (u64, u64) {
-    let actions = Actions::<Metal>::new(16);
     let count = u64::from(cpu::count());
+    let actions = Actions::<Metal>::new(count as usize);
     let senders = members(size);
     let posted = senders * size.rounds;
     let delivered = Arc::new(AtomicU64::new(0));
@@ -286,7 +286,7 @@ fn mailbox(size: Size) -> (u64, u64) {
                 ours.count(sender, turn);
                 counted.fetch_add(1, Relaxed);
             })
-            .expect("an action of sixteen");
+            .expect("an action for each CPU");
         let mut mailbox = Mailbox::<Metal>::new(&actions, 64);
         all.push((mailbox.sender(), action));
         received.push(here);
@@ -324,8 +324,8 @@ fn mailbox(size: Size) -> (u64, u64) {
 /// Each CPU has a mailbox whose messages run in interrupts; all threads post to all, and look again
 /// when there is no room.
 fn prompt(size: Size) -> (u64, u64) {
-    let actions = Actions::<Metal>::new(1024);
     let count = cpu::count();
+    let actions = Actions::<Metal>::new(count as usize);
     let senders = members(size);
     let mut all = Vec::new();
     let mut received = Vec::new();
@@ -334,7 +334,7 @@ fn prompt(size: Size) -> (u64, u64) {
         let ours = here.clone();
         let action = actions
             .register(move |[sender, turn, _]| ours.count(sender, turn))
-            .expect("an action of a thousand");
+            .expect("an action for each CPU");
         all.push((Prompt::open(number, &actions, 64).expect("an action of the kernel"), action));
         received.push(here);
     }

@@ -111,7 +111,7 @@ impl Report {
         let Some(base) = self.figure(BASE) else {
             let mut table = Table::new(&["figure", ">value"]);
             for (name, value) in &self.figures {
-                table.row(vec![Cell::text(name), Cell::number(count(*value))]);
+                table.row(vec![Cell::text(name), Cell::number(value.to_string())]);
             }
             return table;
         };

@@ -8,7 +8,7 @@
 //! - RUN-1: a thread is in one place: running, in a run queue, in an inbox, or asleep; a thread
 //!   that is asleep is put elsewhere by the one that takes its token away from `ASLEEP`.
 //! - RUN-2: a thread that leaves its CPU may be in the inbox of that CPU before it has left: the
-//!   CPU looks there when the thread's registers are saved. Only [`AfterSwitch::Send`] puts a
+//!   CPU looks there when the thread's registers are saved. Only `AfterSwitch::Send` puts a
 //!   thread elsewhere, and does so from the thread behind it.
 
 use core::ptr;
