@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use antiphon_metal::deadlines::{Alarm, Deadlines};
 use antiphon_metal::inbox::{Inbox, Linked, Wake};
@@ -80,38 +81,43 @@ fn an_inbox_gives_each_entry_once_and_wakes_a_halted_receiver() {
     assert!(inbox.is_empty());
 }
 
-/// Each post of an action is seen by a drain that comes after it; interrupts are sent only when
-/// `post` says so.
+/// Each sender posts its action, and the next time when that was run; interrupts are sent only when
+/// `post` says so. If an action were lost, its sender would wait for ever.
 #[test]
 fn a_pending_action_is_not_lost() {
     let (pending, interrupt) = (Arc::new(Pending::new()), Arc::new(AtomicBool::new(false)));
-    let posted: Arc<Vec<AtomicU64>> = Arc::new((0..4).map(|_| AtomicU64::new(0)).collect());
+    let ran: Arc<Vec<AtomicU64>> = Arc::new((0..4).map(|_| AtomicU64::new(0)).collect());
     let actions = [0_usize, 63, 64, ACTIONS - 1];
     let senders: Vec<_> = (0..4)
         .map(|sender| {
-            let (pending, interrupt, posted) = (pending.clone(), interrupt.clone(), posted.clone());
+            let (pending, interrupt, ran) = (pending.clone(), interrupt.clone(), ran.clone());
             thread::spawn(move || {
-                for round in 1..=ROUNDS {
-                    posted[sender].store(round, Relaxed);
+                for round in 0..ROUNDS {
                     if pending.post(actions[sender]) {
                         interrupt.store(true, Release);
+                    }
+                    while ran[sender].load(Acquire) == round {
+                        thread::yield_now();
                     }
                 }
             })
         })
         .collect();
-    let mut seen = [0; 4];
-    while seen != [ROUNDS; 4] {
+    let mut idle = Instant::now();
+    while senders.iter().any(|sender| !sender.is_finished()) {
         if !interrupt.swap(false, Acquire) {
+            assert!(idle.elapsed() < Duration::from_secs(60), "an action was lost");
             thread::yield_now();
             continue;
         }
         pending.drain(|action| {
             let sender = actions.iter().position(|&other| other == action).expect("posted");
-            seen[sender] = posted[sender].load(Relaxed);
+            ran[sender].fetch_add(1, Release);
         });
+        idle = Instant::now();
     }
     senders.into_iter().for_each(|sender| sender.join().expect("no sender panics"));
+    assert!(ran.iter().all(|ran| ran.load(Relaxed) == ROUNDS), "an action ran twice");
 }
 
 /// A sleeper, a waker and a deadline: the sleeper is made runnable once for each sleep.
