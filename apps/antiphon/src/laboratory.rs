@@ -13,13 +13,14 @@ use antiphon_report::failure::Failure;
 
 const PROGRAM: &str = "antiphon-lab";
 /// The verbs of the laboratory.
-const VERBS: [&str; 4] = ["bench", "sim", "validate", "lab"];
+const VERBS: [&str; 5] = ["bench", "sim", "validate", "metal", "lab"];
 /// The verbs of the laboratory with their purposes, for `--help`.
 pub const VERBS_IN_HELP: &str = "\
 Laboratory (a program of its own, antiphon-lab: cargo install --path apps/lab):
   bench     Measure ours beside the peers, in one interleaved run
   sim       The same locks on simulated machines
   validate  Measured against predicted: where the simulator and this machine differ
+  metal     The bare-metal image in QEMU: Antiphon as the kernel
   lab       The model checker, and players that are on time
 ";
 

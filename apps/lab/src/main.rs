@@ -22,6 +22,7 @@ mod clocks;
 mod compete;
 mod every;
 mod lab;
+mod metal;
 mod named;
 mod pinned;
 mod sim;
@@ -52,6 +53,7 @@ enum Verb {
     #[command(subcommand)]
     Sim(Sim),
     Validate(validate::Arguments),
+    Metal(metal::Arguments),
     #[command(subcommand)]
     Lab(Lab),
     /// The rows under the marks of `antiphon locks`, measured
@@ -169,6 +171,7 @@ fn work() -> ExitCode {
         Verb::Sim(Sim::Machines(arguments)) => sim::machines::run(&arguments),
         Verb::Sim(Sim::Calibrate(arguments)) => sim::calibrate::run(&arguments),
         Verb::Validate(arguments) => validate::run(&arguments),
+        Verb::Metal(arguments) => metal::run(&arguments),
         Verb::Lab(Lab::Check(arguments)) => lab::check::run(&arguments),
         Verb::Lab(Lab::Play(arguments)) => lab::play::run(&arguments),
         Verb::Survey { seconds, repetitions } => {

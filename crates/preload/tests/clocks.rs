@@ -102,9 +102,9 @@ fn a_deadline_that_was_converted_is_not_converted_again() {
     assert!(std::fs::remove_dir_all(&built.directory).is_ok());
 }
 
-/// Recorded under a clock that stands still: by that clock, every wait lasts 0 ns. The recorded time
-/// begins after the deadline was converted, so a thread that loses its CPU in between is recorded
-/// with less than the 100 ms of its wait.
+/// Recorded under a clock that stands still: by that clock, every wait lasts 0 ns. The recorded
+/// time begins after the deadline was converted, so a thread that loses its CPU in between is
+/// recorded with less than the 100 ms of its wait.
 #[test]
 fn recorded_times_are_the_kernels() {
     let built = build("recorded-times");

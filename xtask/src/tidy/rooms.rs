@@ -3,7 +3,8 @@
 //! ```text
 //!   antiphon-platform ◄── antiphon-sync ◄── antiphon-runtime
 //!          ▲                   ▲                   ▲
-//!   linux, check, sim     antiphon ────────────────┘
+//!   linux, check, sim,    antiphon ────────────────┘
+//!   metal ◄── kernel
 //!                              ▲
 //!                   preload, antiphon-coop
 //!                              ▲
@@ -54,6 +55,7 @@ const RUNTIME: &str = "antiphon-runtime";
 const LINUX: &str = "antiphon-linux";
 const CHECK: &str = "antiphon-check";
 const SIM: &str = "antiphon-sim";
+const METAL: &str = "antiphon-metal";
 const MODELS: &str = "antiphon-models";
 const FACADE: &str = "antiphon";
 const CLOCK: &str = "antiphon-clock";
@@ -78,7 +80,7 @@ const LABORATORY: &[&str] = &[
 ];
 
 /// All crates. A new crate must be added here with its allowed dependencies.
-const ROOMS: [Room; 24] = [
+const ROOMS: [Room; 26] = [
     room(PLATFORM, &[], &[]),
     room(SYNC, &[PLATFORM], BACK_ENDS),
     room(RIVALS, &[SYNC, PLATFORM], &[LINUX, SIM]),
@@ -86,6 +88,9 @@ const ROOMS: [Room; 24] = [
     room(LINUX, &[PLATFORM], &[]),
     room(CHECK, &[PLATFORM], &[]),
     room(SIM, &[PLATFORM], &[]),
+    room(METAL, &[PLATFORM], &[]),
+    // The image is linked of all layers, as a program is.
+    room("antiphon-kernel", &[METAL, RUNTIME, SYNC, PLATFORM], &[]),
     room(MODELS, &[RUNTIME, SYNC, RIVALS, PLATFORM, CHECK, RECORD], &[]),
     room(RECORD, &[], &[]),
     room(TRACE, &[], &[]),

@@ -1,0 +1,42 @@
+//! `fault`, `overflow`, `panic`: each ends in a report and a status that is not zero.
+
+use antiphon_metal::kernel::{cpu, thread};
+use antiphon_metal::x86::power::Outcome;
+
+/// An address that nothing is mapped at.
+const NOWHERE: usize = 0x1234_5678_9000;
+
+/// Reads where nothing is.
+pub fn fault() -> Outcome {
+    let nowhere = core::ptr::with_exposed_provenance::<u64>(NOWHERE);
+    // SAFETY: it is not: the processor must say so, and the kernel report it.
+    let value = unsafe { nowhere.read_volatile() };
+    antiphon_metal::println!("read={value}");
+    Outcome::Failed
+}
+
+/// Calls itself until the stack is used up, in a thread of the last CPU.
+pub fn overflow() -> Outcome {
+    let last = cpu::count() - 1;
+    if let Ok(handle) = thread::spawn_on(last, || deeper(1)) {
+        antiphon_metal::println!("depth={}", handle.join());
+    }
+    Outcome::Failed
+}
+
+#[inline(never)]
+fn deeper(depth: u64) -> u64 {
+    let room = core::hint::black_box([depth; 64]);
+    if depth == 0 {
+        return 0;
+    }
+    deeper(core::hint::black_box(depth + 1)) + room[core::hint::black_box(3)]
+}
+
+/// Panics in a thread.
+pub fn panic() -> Outcome {
+    if let Ok(handle) = thread::spawn(|| panic!("asked for on the command line")) {
+        handle.join();
+    }
+    Outcome::Failed
+}

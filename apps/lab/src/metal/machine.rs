@@ -1,0 +1,172 @@
+//! The emulator: its arguments, its time limit, its exit status.
+
+use std::fmt;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use antiphon_report::failure::Failure;
+
+const EMULATOR: &str = "qemu-system-x86_64";
+
+/// A machine to be emulated.
+pub struct Machine {
+    pub cpus: u32,
+    pub nodes: u32,
+    /// Memory of each node.
+    pub memory_mib: u32,
+    /// Whether instructions are counted instead of time.
+    pub exact: bool,
+    /// How long it may run.
+    pub limit: Duration,
+}
+
+/// How an image has ended: the statuses that its kernel gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Passed,
+    Failed,
+    Panicked,
+    Faulted,
+    Misused,
+    /// It has not ended in time.
+    Late,
+    /// The emulator has ended otherwise.
+    Other(Option<i32>),
+}
+
+impl Outcome {
+    fn of(status: Option<i32>) -> Self {
+        match status {
+            Some(33) => Self::Passed,
+            Some(35) => Self::Failed,
+            Some(37) => Self::Panicked,
+            Some(39) => Self::Faulted,
+            Some(41) => Self::Misused,
+            other => Self::Other(other),
+        }
+    }
+
+    /// The outcome, in a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Panicked => "panicked",
+            Self::Faulted => "faulted",
+            Self::Misused => "misused",
+            Self::Late => "late",
+            Self::Other(_) => "ended",
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed => f.write_str("the program found something wrong"),
+            Self::Panicked => f.write_str("the image has panicked"),
+            Self::Faulted => f.write_str("a processor exception has ended the image"),
+            Self::Late => f.write_str("the image did not end in time: give it more by --seconds"),
+            Self::Other(Some(status)) => write!(f, "the emulator has ended with status {status}"),
+            Self::Other(None) => f.write_str("the emulator was killed"),
+            Self::Passed | Self::Misused => f.write_str(self.name()),
+        }
+    }
+}
+
+/// A run that is over.
+pub struct Ended {
+    pub outcome: Outcome,
+    /// The lines that the image has printed.
+    pub lines: Vec<String>,
+    pub took: Duration,
+}
+
+/// The emulator's program.
+///
+/// # Errors
+///
+/// If there is none.
+pub fn find() -> Result<PathBuf, Failure> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut programs = std::env::split_paths(&path).map(|folder| folder.join(EMULATOR));
+    programs.find(|program| program.is_file()).ok_or_else(|| {
+        Failure::missing(format!("there is no {EMULATOR}: apt-get install qemu-system-x86"))
+    })
+}
+
+impl Machine {
+    /// Runs the image with a command line.
+    ///
+    /// # Errors
+    ///
+    /// If the emulator can't be started.
+    pub fn run(&self, emulator: &Path, image: &Path, words: &str) -> Result<Ended, Failure> {
+        let began = Instant::now();
+        let mut command = Command::new(emulator);
+        command.args(self.arguments()).arg("-kernel").arg(image).args(["-append", words]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let child = command.spawn();
+        let mut child =
+            child.map_err(|error| Failure::missing(format!("{}: {error}", emulator.display())))?;
+        let (lines, in_time) = read(&mut child, began + self.limit);
+        if !in_time {
+            // It may have ended just now.
+            let _ = child.kill();
+        }
+        let status = child.wait();
+        let status = status.map_err(|error| Failure::measured(format!("the emulator: {error}")))?;
+        let outcome = if in_time { Outcome::of(status.code()) } else { Outcome::Late };
+        Ok(Ended { outcome, lines, took: began.elapsed() })
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        let mut add = |words: &str| all.extend(words.split(' ').map(str::to_owned));
+        add("-M q35 -cpu max -nodefaults -no-reboot -display none -serial stdio");
+        add("-device isa-debug-exit,iobase=0xf4,iosize=4");
+        if self.exact {
+            add("-accel tcg -icount shift=0,sleep=off");
+        } else {
+            add("-accel tcg,thread=multi");
+        }
+        add(&format!("-smp {} -m {}M", self.cpus, self.memory_mib * self.nodes));
+        if self.nodes > 1 {
+            let size = self.memory_mib;
+            for node in 0..self.nodes {
+                let first = self.cpus * node / self.nodes;
+                let last = self.cpus * (node + 1) / self.nodes - 1;
+                add(&format!("-object memory-backend-ram,id=node{node},size={size}M"));
+                add(&format!("-numa node,nodeid={node},memdev=node{node},cpus={first}-{last}"));
+            }
+        }
+        all
+    }
+}
+
+/// Reads what is printed until the end, or until `end`: then `false`.
+fn read(child: &mut Child, end: Instant) -> (Vec<String>, bool) {
+    let (sender, receiver) = mpsc::channel();
+    if let Some(out) = child.stdout.take() {
+        thread::spawn(move || {
+            for line in BufReader::new(out).split(b'\n').map_while(Result::ok) {
+                let line = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+    let mut lines = Vec::new();
+    loop {
+        match receiver.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            Ok(line) => lines.push(line),
+            Err(RecvTimeoutError::Disconnected) => return (lines, true),
+            Err(RecvTimeoutError::Timeout) => return (lines, false),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! `metal`: the bare-metal image, built and run in QEMU.
+//!
+//! | module | has |
+//! |---|---|
+//! | [`image`] | building an image, with the flags that it needs |
+//! | [`machine`] | the emulator: its arguments, its time limit, its exit status |
+//! | [`red_zone`] | what no function of an image may do |
+//! | [`names`] | the functions at the addresses of a backtrace |
+//! | [`report`] | what the image has printed, as a table and as JSON |
+
+mod image;
+mod machine;
+mod names;
+mod red_zone;
+mod report;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use antiphon_report::failure::Failure;
+use clap::Args;
+
+use image::Image;
+use machine::{Machine, Outcome};
+use report::Report;
+
+/// The bare-metal image in QEMU: Antiphon as the kernel, where a message is an interrupt
+#[derive(Args)]
+#[command(after_help = "\
+It builds the image from the tree that it is called in, checks it, and runs it. QEMU must be there:
+apt-get install qemu-system-x86.
+
+Programs of the image: hello; stress (locks, waits, messages: totals must be exact); paths (from an
+interrupt, a message or a wake to what it causes); fault, overflow, panic (each ends in a report).
+
+With --exact the emulator counts instructions instead of time: all figures of a run are then the
+same each time. Without it, several CPUs run at once, on KVM where there is one.
+
+Example:
+  antiphon-lab metal --cpus 4 --exact --program paths
+  antiphon-lab metal --cpus 8 --nodes 2 --program stress --option rounds=200
+  antiphon-lab metal --image examples/metal-hello")]
+pub struct Arguments {
+    /// CPUs of the machine
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    cpus: u32,
+    /// Nodes, over which CPUs and memory are spread evenly
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    nodes: u32,
+    /// Memory of each node, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 256)]
+    memory: u32,
+    /// Count instructions: the same figures in each run
+    #[arg(long)]
+    exact: bool,
+    /// The program to run
+    #[arg(long, value_name = "P", default_value = "hello")]
+    program: String,
+    /// A further word for the image's command line, such as preempt_us=100 or idle=watch
+    #[arg(long = "option", value_name = "NAME=VALUE")]
+    options: Vec<String>,
+    /// The folder of another image's package: yours, perhaps
+    #[arg(long, value_name = "FOLDER")]
+    image: Option<PathBuf>,
+    /// How long it may run, in seconds
+    #[arg(long, value_name = "S", default_value_t = 120)]
+    seconds: u64,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Builds, runs and prints.
+///
+/// # Errors
+///
+/// Bad arguments; if QEMU is missing; if the image can't be built, or uses the red zone; if its
+/// program has not passed, or has not ended in time.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let machine = arguments.machine()?;
+    let emulator = machine::find()?;
+    let image = Image::build(arguments.image.as_deref())?;
+    image.check()?;
+    let mut words = vec![format!("program={}", arguments.program)];
+    words.extend(arguments.options.iter().cloned());
+    let ended = machine.run(&emulator, image.path(), &words.join(" "))?;
+    let report = Report::of(&machine, &arguments.program, &image, &ended);
+    report.print(arguments.json)?;
+    match ended.outcome {
+        Outcome::Passed => Ok(ExitCode::SUCCESS),
+        Outcome::Misused => Err(Failure::arguments(format!(
+            "the image does not take these options: {}",
+            ended.lines.last().map_or("", String::as_str)
+        ))),
+        outcome => Err(Failure::measured(format!("{}: {outcome}", arguments.program))),
+    }
+}
+
+impl Arguments {
+    fn machine(&self) -> Result<Machine, Failure> {
+        // The most that the emulator has with APICs whose registers are in memory.
+        if !(1..=255).contains(&self.cpus) {
+            return Err(Failure::arguments("--cpus takes a number from 1 to 255"));
+        }
+        if !(1..=64).contains(&self.nodes) || self.nodes > self.cpus {
+            return Err(Failure::arguments(
+                "--nodes takes a number from 1 to 64, and no more than there are CPUs",
+            ));
+        }
+        if !(32..=65536).contains(&self.memory) {
+            return Err(Failure::arguments("--memory takes MiB for each node, from 32 to 65536"));
+        }
+        if let Some(wrong) = self.options.iter().find(|word| {
+            !word.contains('=') || word.contains(|letter: char| letter.is_whitespace())
+        }) {
+            return Err(Failure::arguments(format!(
+                "--option takes one NAME=VALUE without blanks, and not {wrong:?}"
+            )));
+        }
+        Ok(Machine {
+            cpus: self.cpus,
+            nodes: self.nodes,
+            memory_mib: self.memory,
+            exact: self.exact,
+            limit: Duration::from_secs(self.seconds.max(1)),
+        })
+    }
+}

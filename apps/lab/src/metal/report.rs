@@ -1,0 +1,163 @@
+//! What an image has printed, as a table and as JSON: lines `name=value` are figures, `at=address`
+//! is a line of a backtrace, and everything else is text.
+
+use antiphon_report::failure::Failure;
+use antiphon_report::report::framed;
+use antiphon_report::say;
+use antiphon_report::table::{Cell, Table, colour_stdout, count, printable};
+use serde_json::{Map, Value, json};
+
+use super::image::Image;
+use super::machine::{Ended, Machine};
+use super::names::Names;
+
+/// A report.
+pub struct Report {
+    head: Value,
+    unit: &'static str,
+    /// The figures, in the order in which they were printed.
+    figures: Vec<(String, u64)>,
+    text: Vec<String>,
+    backtrace: Vec<Frame>,
+}
+
+/// An address of a backtrace and the functions there, the innermost first.
+struct Frame {
+    address: String,
+    functions: Vec<(String, String)>,
+}
+
+/// The figure that others are compared with.
+const BASE: &str = "raw_ipi";
+
+impl Report {
+    /// The report of a run.
+    pub fn of(machine: &Machine, program: &str, image: &Image, ended: &Ended) -> Self {
+        let head = json!({
+            "program": program,
+            "cpus": machine.cpus,
+            "nodes": machine.nodes,
+            "exact": machine.exact,
+            "outcome": ended.outcome.name(),
+            "image_bytes": image.size(),
+            "seconds": ended.took.as_secs_f64(),
+        });
+        let unit = if machine.exact { "instructions" } else { "ticks" };
+        let mut report =
+            Self { head, unit, figures: Vec::new(), text: Vec::new(), backtrace: Vec::new() };
+        let mut names = None;
+        for line in &ended.lines {
+            if let Some((name, value)) = line.split_once('=')
+                && let Ok(value) = value.parse()
+            {
+                report.figures.push((name.to_owned(), value));
+            } else if let Some(address) = line.strip_prefix("at=") {
+                let number = u64::from_str_radix(address.trim_start_matches("0x"), 16);
+                let names = names.get_or_insert_with(|| Names::read(image.path()));
+                let functions = match (names, number) {
+                    (Some(names), Ok(number)) => names.at(number),
+                    _ => Vec::new(),
+                };
+                report.backtrace.push(Frame { address: address.to_owned(), functions });
+            } else if !line.is_empty() && !line.starts_with("status=") {
+                report.text.push(line.clone());
+            }
+        }
+        report
+    }
+
+    /// Prints it.
+    ///
+    /// # Errors
+    ///
+    /// If stdout can't be written.
+    pub fn print(&self, as_json: bool) -> Result<(), Failure> {
+        if as_json {
+            return say(&format!("{:#}\n", framed(self.json())));
+        }
+        let mut out = String::new();
+        for line in &self.text {
+            out.push_str(&printable(line));
+            out.push('\n');
+        }
+        for (index, frame) in self.backtrace.iter().enumerate() {
+            out.push_str(&frame.line(index));
+        }
+        if !self.figures.is_empty() {
+            out.push_str(&self.table().render(colour_stdout()));
+        }
+        say(&out)
+    }
+
+    fn json(&self) -> Value {
+        let figures: Map<_, _> =
+            self.figures.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        let frame = |frame: &Frame| {
+            let function = |(name, place): &(String, String)| json!({"name": name, "place": place});
+            let functions: Vec<_> = frame.functions.iter().map(function).collect();
+            json!({"address": frame.address, "functions": functions})
+        };
+        let backtrace: Vec<_> = self.backtrace.iter().map(frame).collect();
+        let mut body = self.head.clone();
+        body["unit"] = json!(self.unit);
+        body["figures"] = Value::Object(figures);
+        body["text"] = json!(self.text);
+        body["backtrace"] = json!(backtrace);
+        body
+    }
+
+    /// Measured figures with their statistics, or all figures as they are.
+    fn table(&self) -> Table {
+        let Some(base) = self.figure(BASE) else {
+            let mut table = Table::new(&["figure", ">value"]);
+            for (name, value) in &self.figures {
+                table.row(vec![Cell::text(name), Cell::number(value.to_string())]);
+            }
+            return table;
+        };
+        let mut table = Table::new(&[
+            "path",
+            &format!(">{}", self.unit),
+            ">least",
+            ">p99",
+            ">most",
+            ">sigma",
+            ">above raw_ipi",
+        ]);
+        for (name, value) in self.figures.iter().filter(|(name, _)| !name.contains('.')) {
+            let part = |part: &str| {
+                let value = self.figure(&format!("{name}.{part}"));
+                Cell::number(value.map_or_else(|| "–".to_owned(), count))
+            };
+            let above = value.checked_sub(base).map_or_else(|| "–".to_owned(), count);
+            table.row(vec![
+                Cell::text(name),
+                Cell::number(count(*value)),
+                part("min"),
+                part("p99"),
+                part("max"),
+                part("sigma"),
+                Cell::number(above),
+            ]);
+        }
+        table
+    }
+
+    fn figure(&self, name: &str) -> Option<u64> {
+        self.figures.iter().find(|(other, _)| other == name).map(|(_, value)| *value)
+    }
+}
+
+impl Frame {
+    fn line(&self, index: usize) -> String {
+        if self.functions.is_empty() {
+            return format!("{index:4}: {}\n", self.address);
+        }
+        let lines = self.functions.iter().enumerate().map(|(inner, (name, place))| {
+            let number =
+                if inner == 0 { format!("{index:4}: {}", self.address) } else { " ".repeat(6) };
+            format!("{number:16} {} {}\n", printable(name), printable(place))
+        });
+        lines.collect()
+    }
+}

@@ -1,0 +1,164 @@
+//! The inbox of a CPU: threads that are to run there, put in by any CPU, without a lock.
+//!
+//! | the word | meaning |
+//! |---|---|
+//! | `AWAKE` (0) | nothing was put in, and the CPU looks by itself |
+//! | `HALTED` (1) | nothing was put in, and the CPU is halted, or about to: it needs an interrupt |
+//! | `WATCHING` (2) | nothing was put in, and the CPU watches this word: a store wakes it |
+//! | address | the entry that was put in last; each names the one before it, the first 0 |
+//!
+//! ```text
+//!             halt                         put: sends an interrupt
+//!   AWAKE ──────────► HALTED ───────────────────────────────────────► entries
+//!     │ ▲                │  another interrupt                            ▲ │
+//!     │ └────────────────┘                                               │ │
+//!     └──────────────────────────────────── put ─────────────────────────┘ │
+//!       ▲                                  take                            │
+//!       └───────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! - INBOX-1 (no lost wake): the CPU halts only if its exchange finds `AWAKE`. An entry that is put
+//!   in later finds `HALTED`, and its sender sends the interrupt.
+//! - INBOX-2 (one interrupt): one sender takes `HALTED` away, and no other sends one.
+//! - INBOX-3: an entry is in one inbox at a time, because the one that puts it there has the only
+//!   right to wake its thread ([`token`](crate::token)).
+
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+const AWAKE: usize = 0;
+const HALTED: usize = 1;
+const WATCHING: usize = 2;
+/// Greater than all of these: entries are aligned.
+const ADDRESSES: usize = 8;
+
+/// Something that can be put into an inbox.
+///
+/// # Safety
+///
+/// `link` always returns the same word, which only this module writes while the entry is in an
+/// inbox; and the entry is aligned to eight bytes.
+pub unsafe trait Linked {
+    /// The word that names the entry before it.
+    fn link(&self) -> &AtomicUsize;
+}
+
+/// The inbox of a CPU.
+#[derive(Debug, Default)]
+pub struct Inbox(AtomicUsize);
+
+/// The next step of a caller that has put something in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Wake {
+    /// Nothing: it looks by itself, or has seen the store.
+    No,
+    /// It is halted: send it an interrupt.
+    Interrupt,
+}
+
+impl Inbox {
+    /// An inbox of a CPU that is awake.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(AtomicUsize::new(AWAKE))
+    }
+
+    /// Puts an entry in.
+    ///
+    /// # Safety
+    ///
+    /// It is in no inbox (INBOX-3), and stays where it is until it was taken out.
+    #[inline]
+    pub unsafe fn put<T: Linked>(&self, entry: *const T) -> Wake {
+        let address = entry.expose_provenance();
+        // SAFETY: the caller's promise.
+        let link = unsafe { (*entry).link() };
+        let mut seen = self.0.load(Relaxed);
+        loop {
+            let before = if seen < ADDRESSES { 0 } else { seen };
+            // Relaxed: published by the exchange.
+            link.store(before, Relaxed);
+            // Release: the entry; pairs with the acquire in `take`.
+            match self.0.compare_exchange_weak(seen, address, Release, Relaxed) {
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+        // INBOX-2.
+        if seen == HALTED { Wake::Interrupt } else { Wake::No }
+    }
+
+    /// Takes all entries out, the last that came first. Called by the CPU itself.
+    #[inline]
+    pub fn take<T: Linked>(&self) -> Taken<T> {
+        // Relaxed: it only says whether there is something to take.
+        if self.0.load(Relaxed) < ADDRESSES {
+            return Taken { first: 0, marker: core::marker::PhantomData };
+        }
+        // Acquire: pairs with the release in `put`.
+        let seen = self.0.swap(AWAKE, Acquire);
+        let first = if seen < ADDRESSES { 0 } else { seen };
+        Taken { first, marker: core::marker::PhantomData }
+    }
+
+    /// Whether there is something to take. May be stale at once.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.load(Relaxed) < ADDRESSES
+    }
+
+    /// The CPU is about to halt: from now on a sender sends an interrupt. `false`: something was
+    /// put in, and it must not halt (INBOX-1).
+    #[inline]
+    #[must_use]
+    pub fn halt(&self) -> bool {
+        self.0.compare_exchange(AWAKE, HALTED, Relaxed, Relaxed).is_ok()
+    }
+
+    /// The CPU is about to watch the word. `false`: something was put in.
+    #[inline]
+    #[must_use]
+    pub fn watch(&self) -> bool {
+        self.0.compare_exchange(AWAKE, WATCHING, Relaxed, Relaxed).is_ok()
+    }
+
+    /// The CPU is awake again, for whatever reason.
+    #[inline]
+    pub fn awake(&self) {
+        let seen = self.0.load(Relaxed);
+        if seen != AWAKE && seen < ADDRESSES {
+            // Fails if something was put in just now; then that says it. Acquire and release carry
+            // on what came before, though nothing does.
+            let _ = self.0.compare_exchange(seen, AWAKE, AcqRel, Relaxed);
+        }
+    }
+
+    /// The word, to be watched.
+    #[must_use]
+    pub fn word(&self) -> *const usize {
+        self.0.as_ptr()
+    }
+}
+
+/// Entries that were taken out, the last first.
+#[derive(Debug)]
+pub struct Taken<T> {
+    first: usize,
+    marker: core::marker::PhantomData<*const T>,
+}
+
+impl<T: Linked> Iterator for Taken<T> {
+    type Item = *const T;
+
+    fn next(&mut self) -> Option<*const T> {
+        if self.first == 0 {
+            return None;
+        }
+        let entry = core::ptr::with_exposed_provenance::<T>(self.first);
+        // SAFETY: `put` was promised that the entry stays until it is taken out, which is now.
+        // Relaxed: acquired with the list.
+        self.first = unsafe { (*entry).link().load(Relaxed) };
+        Some(entry)
+    }
+}

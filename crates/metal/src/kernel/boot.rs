@@ -1,0 +1,294 @@
+//! From the machine's entry to the program: memory, processors, threads.
+//!
+//! | step | needs | gives |
+//! |---|---|---|
+//! | the first CPU's state, interrupt table | nothing | reports of exceptions |
+//! | start information, tables of the firmware | | the map of memory, nodes, processors |
+//! | page tables, heaps | the map | allocation |
+//! | APIC, clock | | interrupts, time |
+//! | the other CPUs, one after the other | stacks | all CPUs idle |
+//! | the program, in a thread of CPU 0 | | an [`Outcome`](crate::x86::power::Outcome) |
+
+use alloc::boxed::Box;
+use core::ptr;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Acquire, Release};
+
+use super::cpu::{self, Cpu};
+use super::lock::Lock;
+use super::schedule::{self, Idle};
+use super::{command_line, heap, thread};
+use crate::acpi::{Affinity, Tables};
+use crate::bytes::Memory;
+use crate::memory::Map;
+use crate::pvh::{Range, StartInfo};
+use crate::x86::cpu::cpuid;
+use crate::x86::power::{self, Outcome};
+use crate::x86::{apic, clock, interrupts, paging, uart};
+
+static FIRST: Cpu = Cpu::new();
+/// How many CPUs have come up.
+static UP: AtomicU32 = AtomicU32::new(1);
+
+/// Physical memory below 4 GiB, which the boot tables map.
+struct Low;
+
+impl Memory for Low {
+    fn read(&self, address: u64, length: usize) -> Option<&[u8]> {
+        let end = address.checked_add(length as u64)?;
+        if address == 0 || end > 4 << 30 {
+            return None;
+        }
+        let first = ptr::with_exposed_provenance::<u8>(address as usize);
+        // SAFETY: mapped; nothing writes to the firmware's tables while they are read. Where there
+        // is no memory, a read has some value.
+        Some(unsafe { core::slice::from_raw_parts(first, length) })
+    }
+}
+
+/// A processor that the firmware names.
+#[derive(Clone, Copy)]
+struct Processor {
+    apic_id: u32,
+    node: u16,
+}
+
+/// The machine, as far as the firmware describes it.
+struct Machine {
+    processors: [Processor; cpu::MOST_CPUS],
+    count: usize,
+    /// The proximity domains, by node.
+    domains: [u32; heap::MOST_NODES],
+    nodes: usize,
+    map: Map,
+}
+
+static MACHINE: Lock<Machine> = Lock::new(Machine {
+    processors: [Processor { apic_id: 0, node: 0 }; cpu::MOST_CPUS],
+    count: 0,
+    domains: [0; heap::MOST_NODES],
+    nodes: 0,
+    map: Map::NEW,
+});
+
+/// The first processor begins here, on the boot stack and by the boot tables.
+pub(crate) extern "C" fn first(start_info: u64) -> ! {
+    uart::Uart::set_up();
+    // SAFETY: interrupts are off, and this is the only processor.
+    unsafe {
+        FIRST.adopt(0, 0, 0);
+        interrupts::write(cpuid(1, 0).ecx & 1 << 21 != 0);
+        interrupts::load();
+    }
+    FIRST.announce();
+    let info = StartInfo::read(&Low, start_info).expect("the start information of a PVH loader");
+    command_line::keep(info.text(&Low));
+    describe(&info);
+    // SAFETY: the map leaves out what is in use, and all is mapped below 4 GiB.
+    let root = unsafe {
+        let machine = MACHINE.lock();
+        heap::set_up(&machine.map).expect("memory for page tables")
+    };
+    // SAFETY: the new tables map what the old ones do.
+    unsafe { paging::load(root) };
+    heap::add_high(&MACHINE.lock().map);
+    apic::silence_old_controllers();
+    apic::set_up();
+    let own = apic::id();
+    let node = node_of(own);
+    // SAFETY: as above.
+    unsafe { FIRST.adopt(0, own, node) };
+    thread::adopt(&FIRST, crate::x86::boot::stack());
+    clock::set_up();
+    set_options();
+    start_others(own, root);
+    let program = thread::spawn(run);
+    assert!(program.is_ok(), "memory for the program's stack");
+    schedule::idle()
+}
+
+/// The program's thread.
+fn run() {
+    unsafe extern "Rust" {
+        /// Defined by [`program!`](crate::program).
+        fn antiphon_metal_program() -> Outcome;
+    }
+    // SAFETY: the macro defines it with this signature.
+    let outcome = unsafe { antiphon_metal_program() };
+    crate::println!("status={}", if outcome == Outcome::Passed { "passed" } else { "failed" });
+    power::end(outcome)
+}
+
+/// Reads what the firmware says about the machine.
+fn describe(info: &StartInfo) {
+    let mut machine = MACHINE.lock();
+    let taken = [Range { start: 0, end: 1 << 20 }, image()];
+    for usable in info.usable(&Low) {
+        machine.map.add(usable, &taken);
+    }
+    let Some(tables) = Tables::find(&Low, info.rsdp) else {
+        return apic::choose(0xfee0_0000);
+    };
+    apic::choose(tables.local_apic().unwrap_or(0xfee0_0000));
+    if let Some(power_off) = tables.power_off() {
+        power::note(power_off);
+    }
+    for affinity in tables.affinities() {
+        let (Affinity::Processor { domain, .. } | Affinity::Memory { domain, .. }) = affinity;
+        machine.add_domain(domain);
+    }
+    machine.nodes = machine.nodes.max(1);
+    cpu::set_nodes(machine.nodes as u32);
+    for apic_id in tables.processors().take(cpu::MOST_CPUS) {
+        let domain = tables.affinities().find_map(|affinity| match affinity {
+            Affinity::Processor { apic_id: other, domain } if other == apic_id => Some(domain),
+            _ => None,
+        });
+        let domain = domain.unwrap_or(machine.domains[0]);
+        let node = machine.node(domain);
+        let at = machine.count;
+        machine.processors[at] = Processor { apic_id, node };
+        machine.count += 1;
+    }
+    for affinity in tables.affinities() {
+        if let Affinity::Memory { range, domain } = affinity {
+            let node = machine.node(domain);
+            machine.map.assign(range, node);
+        }
+    }
+}
+
+impl Machine {
+    /// Notes a domain: nodes are counted in the order of their domains' numbers.
+    fn add_domain(&mut self, domain: u32) {
+        let known = &self.domains[..self.nodes];
+        if let Err(at) = known.binary_search(&domain)
+            && self.nodes < heap::MOST_NODES
+        {
+            self.domains.copy_within(at..self.nodes, at + 1);
+            self.domains[at] = domain;
+            self.nodes += 1;
+        }
+    }
+
+    fn node(&self, domain: u32) -> u16 {
+        self.domains[..self.nodes].binary_search(&domain).unwrap_or(0) as u16
+    }
+}
+
+fn node_of(apic_id: u32) -> u16 {
+    let machine = MACHINE.lock();
+    let found = machine.processors[..machine.count].iter().find(|one| one.apic_id == apic_id);
+    found.map_or(0, |processor| processor.node)
+}
+
+/// Where the image is.
+fn image() -> Range {
+    unsafe extern "C" {
+        static image_begin: u8;
+        static image_end: u8;
+    }
+    let at = |symbol: *const u8| symbol.expose_provenance() as u64;
+    Range { start: at(&raw const image_begin), end: at(&raw const image_end) }
+}
+
+/// `preempt_us=N`: the length of time slices, 0 for none. `idle=watch`: idle CPUs watch their
+/// inboxes, where the processor can.
+fn set_options() {
+    const MONITOR: u32 = 1 << 3;
+    let options = command_line::options();
+    match options.number("preempt_us", 0) {
+        Ok(us) => schedule::set_slice_ns(us * 1000),
+        Err(value) => panic!("`preempt_us={value}`: give a number of microseconds"),
+    }
+    match options.get("idle") {
+        None | Some("halt") => {}
+        Some("watch") if cpuid(1, 0).ecx & MONITOR != 0 => schedule::set_idle(Idle::Watch),
+        Some("watch") => crate::println!("idle=halt: this processor has no MONITOR"),
+        Some(other) => panic!("`idle={other}`: give `halt` or `watch`"),
+    }
+}
+
+/// How long a processor has to come up, in nanoseconds.
+const PATIENCE_NS: u64 = 500_000_000;
+
+/// Starts the other processors, one after the other: each by the id of its APIC, so that processors
+/// which the firmware has left out stay off.
+fn start_others(own: u32, root: u64) {
+    use crate::x86::boot::{TRAMPOLINE, place_trampoline};
+    // SAFETY: the first megabyte is mapped and in no map.
+    unsafe { place_trampoline() };
+    let count = MACHINE.lock().count;
+    let listed = |index: usize| MACHINE.lock().processors[index];
+    let others = || (0..count).map(listed).filter(|processor| processor.apic_id != own);
+    for processor in others() {
+        apic::send_reset(processor.apic_id);
+    }
+    // The time that a processor of the first generations takes to reset.
+    clock::delay_ns(if others().next().is_some() { 10_000_000 } else { 0 });
+    for (index, processor) in others().enumerate() {
+        let number = index as u32 + 1;
+        let stack = thread::stack_for(processor.node).expect("memory for the stack of a CPU");
+        let cpu = heap::leak_on(processor.node, Cpu::new()).expect("memory for the state of a CPU");
+        let starting = Box::leak(Box::new(Starting { number, processor, stack, cpu }));
+        // SAFETY: no other processor is starting.
+        unsafe { write_parameters(root, stack.1, starting) };
+        apic::send_start(processor.apic_id, TRAMPOLINE);
+        if !comes_up(number, 200_000) {
+            // Some need to be told twice.
+            apic::send_start(processor.apic_id, TRAMPOLINE);
+        }
+        assert!(
+            comes_up(number, PATIENCE_NS),
+            "the processor with APIC id {} does not start",
+            processor.apic_id
+        );
+    }
+}
+
+/// What a processor that starts is told.
+struct Starting {
+    number: u32,
+    processor: Processor,
+    stack: (usize, usize),
+    cpu: &'static Cpu,
+}
+
+fn comes_up(number: u32, within_ns: u64) -> bool {
+    let end = clock::now_ns() + within_ns;
+    // Acquire: its state; pairs with the release in `other`.
+    while UP.load(Acquire) <= number {
+        if clock::now_ns() > end {
+            return false;
+        }
+        core::hint::spin_loop();
+    }
+    true
+}
+
+/// # Safety
+///
+/// No processor reads them.
+unsafe fn write_parameters(root: u64, stack: usize, starting: *const Starting) {
+    let parameters =
+        [root as usize, stack, starting.expose_provenance(), other as *const () as usize];
+    let at = ptr::with_exposed_provenance_mut::<[usize; 4]>(crate::x86::boot::PARAMETERS);
+    // SAFETY: in the page of the trampoline; the caller's promise.
+    unsafe { at.write_volatile(parameters) };
+}
+
+/// Another processor begins here, on the stack of its idle thread.
+extern "C" fn other(starting: &'static Starting) -> ! {
+    let Starting { number, processor, stack, cpu } = *starting;
+    // SAFETY: interrupts are off; the state was made for this processor.
+    unsafe {
+        cpu.adopt(number, processor.apic_id, processor.node);
+        interrupts::load();
+    }
+    apic::set_up();
+    thread::adopt(cpu, stack);
+    cpu.announce();
+    // Release: pairs with the acquire in `comes_up`.
+    UP.store(number + 1, Release);
+    schedule::idle()
+}

@@ -1,0 +1,37 @@
+//! The command line that the image was started with.
+
+use super::lock::Lock;
+use crate::options::Options;
+
+/// Longest command line that is kept.
+const TEXT: usize = 2048;
+
+/// The command line, kept before its memory is used otherwise.
+struct Text {
+    bytes: [u8; TEXT],
+    length: usize,
+}
+
+static COMMAND_LINE: Lock<Text> = Lock::new(Text { bytes: [0; TEXT], length: 0 });
+
+/// The words of the command line.
+#[must_use]
+pub fn options() -> Options<'static> {
+    let text = COMMAND_LINE.lock();
+    let first = text.bytes.as_ptr();
+    // SAFETY: written once, before there is another thread; `keep` was given text.
+    unsafe {
+        let bytes = core::slice::from_raw_parts(first, text.length);
+        Options(core::str::from_utf8_unchecked(bytes))
+    }
+}
+
+/// Keeps the command line. Called once, before there is another thread.
+#[cfg(antiphon_image)]
+pub(super) fn keep(text: &str) {
+    let mut kept = COMMAND_LINE.lock();
+    // A line that is too long is cut off between two words.
+    let length = if text.len() <= TEXT { text.len() } else { text[..TEXT].rfind(' ').unwrap_or(0) };
+    kept.bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+    kept.length = length;
+}

@@ -1,0 +1,170 @@
+//! Frames and heaps of nodes, and the global allocator.
+//!
+//! Memory is of the node of the CPU that asks for it, not of the one that touches it first. If that
+//! node has none left, the next has. A heap grows by pieces of its node's frames, and keeps them.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::cell::UnsafeCell;
+use core::ptr;
+
+use talc::DefaultBinning;
+use talc::base::Talc;
+use talc::source::Manual;
+
+use super::cpu;
+use super::lock::Lock;
+use crate::memory::{FRAME, Frames, Map};
+use crate::pvh::Range;
+use crate::x86::paging::{OutOfFrames, Tables};
+
+/// The greatest number of nodes.
+pub const MOST_NODES: usize = 64;
+/// Size of the pieces by which a heap grows.
+const PIECE: u64 = 2 << 20;
+
+struct Node {
+    frames: Frames,
+    heap: Talc<Manual, DefaultBinning>,
+}
+
+static NODES: [Lock<Node>; MOST_NODES] =
+    [const { Lock::new(Node { frames: Frames::NEW, heap: Talc::new(Manual) }) }; MOST_NODES];
+static MAP: Kept = Kept(UnsafeCell::new(Map::NEW));
+
+/// The map of memory: written once, and then looked at by each release of a block, without a lock.
+struct Kept(UnsafeCell<Map>);
+
+// SAFETY: `set_up` writes it, before there is another CPU and before anything is allocated.
+unsafe impl Sync for Kept {}
+
+fn map() -> &'static Map {
+    // SAFETY: as above.
+    unsafe { &*MAP.0.get() }
+}
+
+static TABLES: Lock<Option<Tables>> = Lock::new(None);
+
+/// The allocator of an image.
+#[derive(Debug)]
+pub struct Heap;
+
+#[cfg(antiphon_image)]
+#[global_allocator]
+static HEAP: Heap = Heap;
+
+/// Takes over the memory of the machine, and makes the page tables; returns their root.
+///
+/// # Safety
+///
+/// It is mapped at its own addresses, as far as it is below 4 GiB, and no one uses it. Called once.
+pub(super) unsafe fn set_up(map: &Map) -> Result<u64, OutOfFrames> {
+    // SAFETY: called once, before anything else of this file.
+    unsafe { *MAP.0.get() = map.clone() };
+    for region in map.regions() {
+        // Memory above 4 GiB is not mapped yet, and tables are made of the other.
+        let (low, _) = region.range.split(4 << 30);
+        if low.length() > 0 {
+            let _ = NODES[usize::from(region.node)].lock().frames.add(low);
+        }
+    }
+    // SAFETY: frames are the caller's, and below 4 GiB.
+    let tables = unsafe { Tables::new(map, &mut || frame(0))? };
+    let root = tables.root();
+    *TABLES.lock() = Some(tables);
+    Ok(root)
+}
+
+/// Takes over the memory above 4 GiB, which is mapped by now.
+pub(super) fn add_high(map: &Map) {
+    for region in map.regions() {
+        let (_, high) = region.range.split(4 << 30);
+        if high.length() > 0 {
+            let _ = NODES[usize::from(region.node)].lock().frames.add(high);
+        }
+    }
+}
+
+/// A frame of that node, or of another.
+pub(super) fn frame(node: u16) -> Option<u64> {
+    // SAFETY: frames that were given back are mapped, and no one's.
+    on_some_node(node, |node| unsafe { node.frames.take_one() })
+}
+
+/// Tries a node, and then the others.
+fn on_some_node<T>(first: u16, mut get: impl FnMut(&mut Node) -> Option<T>) -> Option<T> {
+    let count = cpu::nodes() as usize;
+    (0..count).find_map(|step| get(&mut NODES[(usize::from(first) + step) % count].lock()))
+}
+
+/// Maps a stack, of frames of that node.
+///
+/// # Safety
+///
+/// No stack of this index was mapped.
+pub(super) unsafe fn map_stack(index: usize, node: u16) -> Result<(usize, usize), OutOfFrames> {
+    let mut tables = TABLES.lock();
+    let tables = tables.as_mut().ok_or(OutOfFrames)?;
+    // SAFETY: frames are no one else's; the caller's promise.
+    unsafe { tables.map_stack(index, &mut || frame(node)) }
+}
+
+/// The node of an address.
+#[must_use]
+pub fn node_of(address: usize) -> u16 {
+    let address = address as u64;
+    let has = |range: Range| (range.start..range.end).contains(&address);
+    map().regions().iter().find(|region| has(region.range)).map_or(0, |region| region.node)
+}
+
+/// How many bytes of memory a node has, and how many were never used.
+#[must_use]
+pub fn memory(node: u16) -> (u64, u64) {
+    let left = NODES[usize::from(node)].lock().frames.left();
+    (map().size(node), left)
+}
+
+/// Puts a value into memory of that node, or of another, for good. `None`: there is none left.
+pub fn leak_on<T>(node: u16, value: T) -> Option<&'static mut T> {
+    let layout = Layout::new::<T>();
+    assert!(layout.size() > 0, "a value of some size");
+    let block = on_some_node(node, |node| node.allocate(layout))?.cast::<T>();
+    // SAFETY: the block is new, and large and aligned enough.
+    unsafe {
+        block.write(value);
+        Some(&mut *block.as_ptr())
+    }
+}
+
+impl Node {
+    fn allocate(&mut self, layout: Layout) -> Option<ptr::NonNull<u8>> {
+        // SAFETY: the layout is not of size zero, as `GlobalAlloc` has it.
+        if let Some(block) = unsafe { self.heap.allocate(layout) } {
+            return Some(block);
+        }
+        // Room for the block, its alignment and the heap's own words.
+        let need = layout.size().checked_add(layout.align())? as u64 + FRAME;
+        let length = need.max(PIECE).checked_next_multiple_of(FRAME)?;
+        let piece = self.frames.take(length, FRAME)?;
+        let base = ptr::with_exposed_provenance_mut(piece.start as usize);
+        // SAFETY: the frames were taken, so they are no one else's, and mapped. As above.
+        unsafe {
+            self.heap.claim(base, piece.length() as usize)?;
+            self.heap.allocate(layout)
+        }
+    }
+}
+
+// SAFETY: blocks come from the heap of a node, and go back to it: that of their address.
+unsafe impl GlobalAlloc for Heap {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let here = cpu::this().node.get();
+        on_some_node(here, |node| node.allocate(layout))
+            .map_or(ptr::null_mut(), |block| block.as_ptr())
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        let node = node_of(block.expose_provenance());
+        // SAFETY: the block was allocated by the heap of that node, with this layout.
+        unsafe { NODES[usize::from(node)].lock().heap.deallocate(block, layout) };
+    }
+}

@@ -1,0 +1,26 @@
+//! The kernel: memory of nodes, threads, messages between CPUs.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `boot` | from the machine's entry to the program |
+//! | `command_line` | the command line that the image was started with |
+//! | `console` | printing on the serial port |
+//! | `cpu` | the state of a CPU, and which one the caller is on |
+//! | `heap` | frames and heaps of nodes; the global allocator |
+//! | `lock` | the spinlock that keeps interrupts off |
+//! | `message` | active messages: actions that a CPU runs when it is interrupted |
+//! | `schedule` | run queues, sleeps, the timer, idle CPUs |
+//! | `state` | what threads and schedulers consist of |
+//! | `thread` | kernel threads |
+
+#[cfg(antiphon_image)]
+pub(crate) mod boot;
+pub mod command_line;
+pub mod console;
+pub mod cpu;
+pub mod heap;
+pub mod lock;
+pub mod message;
+pub mod schedule;
+pub mod state;
+pub mod thread;

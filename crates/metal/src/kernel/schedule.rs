@@ -1,0 +1,314 @@
+//! Which thread a CPU runs: run queues, sleeps, the timer, idle CPUs.
+//!
+//! A CPU runs the threads that are bound to it, in the order in which they became runnable, each
+//! until it waits, yields or ends, or its time slice is over. Its run queue and its deadlines are
+//! its own, touched with interrupts off. Another CPU that makes a thread runnable puts it into the
+//! [inbox](crate::inbox), and interrupts the CPU only if it is halted.
+//!
+//! - RUN-1: a thread is in one place: running, in a run queue, in an inbox, or asleep; a thread
+//!   that is asleep is put elsewhere by the one that takes its token away from `ASLEEP`.
+//! - RUN-2: a thread that leaves its CPU may be in the inbox of that CPU before it has left: the
+//!   CPU looks there when the thread's registers are saved. Only `AfterSwitch::Send` puts a
+//!   thread elsewhere, and does so from the thread behind it.
+
+use core::ptr;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::cpu::{self, Cpu, this};
+use super::state::{AfterSwitch, Scheduler, Sleeper, Thread};
+use super::thread;
+use crate::inbox::Wake;
+use crate::token;
+use crate::x86::cpu::{halt_with_interrupts, restore, watch_with_interrupts, without_interrupts};
+use crate::x86::vectors::KICK;
+use crate::x86::{apic, clock, context};
+
+/// How an idle CPU waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Idle {
+    /// It halts, and is woken by an interrupt.
+    Halt = 0,
+    /// It watches its inbox (MONITOR, MWAIT): a store wakes it.
+    Watch = 1,
+}
+
+/// The length of a time slice; 0: threads are not preempted.
+static SLICE_NS: AtomicU64 = AtomicU64::new(0);
+static IDLE: AtomicUsize = AtomicUsize::new(Idle::Halt as usize);
+
+/// Sets the length of time slices, in nanoseconds; 0: threads run until they wait or yield.
+pub fn set_slice_ns(ns: u64) {
+    SLICE_NS.store(ns, Relaxed);
+}
+
+/// Sets how idle CPUs wait. The caller has checked that the processor can do that.
+pub(super) fn set_idle(idle: Idle) {
+    IDLE.store(idle as usize, Relaxed);
+}
+
+impl Scheduler {
+    /// Moves to the run queue what others have put into the inbox.
+    #[inline]
+    fn collect(&mut self, cpu: &Cpu) {
+        // SAFETY: RUN-1: they were in the inbox, and now they are in the queue. Threads are never
+        // freed.
+        unsafe { self.queue.push_all(cpu.inbox.take()) };
+    }
+
+    /// Sets the timer to interrupt at `at_ns`, unless it does so earlier.
+    #[inline]
+    fn alarm(&mut self, at_ns: u64) {
+        if at_ns < self.alarm_ns {
+            self.alarm_ns = at_ns;
+            clock::set_alarm(at_ns);
+        }
+    }
+
+    /// A slice begins for a thread that is to run.
+    #[inline]
+    fn begin_slice(&mut self) {
+        let slice_ns = SLICE_NS.load(Relaxed);
+        if slice_ns != 0 {
+            self.slice_end_ns = clock::now_ns() + slice_ns;
+            self.alarm(self.slice_end_ns);
+        }
+    }
+}
+
+/// The scheduler of this CPU.
+///
+/// # Safety
+///
+/// Interrupts are off, and the caller has no other reference to it.
+#[inline]
+#[expect(clippy::mut_from_ref, reason = "the CPU is named by a shared reference everywhere")]
+unsafe fn own(cpu: &Cpu) -> &mut Scheduler {
+    // SAFETY: the CPU itself, with interrupts off; the caller's promise.
+    unsafe { &mut *cpu.scheduler.get() }
+}
+
+/// Goes on with the next thread; the running one was put where it belongs. Returns when it runs
+/// again, perhaps on another CPU. Interrupts are off.
+fn switch_away(cpu: &Cpu) {
+    let running = cpu.current();
+    let next = {
+        // SAFETY: interrupts are off, and the reference ends before the switch.
+        let own = unsafe { own(cpu) };
+        own.collect(cpu);
+        let next = own.queue.pop().unwrap_or(own.idle);
+        if next == own.idle {
+            own.slice_end_ns = u64::MAX;
+        } else {
+            own.begin_slice();
+        }
+        next
+    };
+    if next == running {
+        return;
+    }
+    cpu.set_current(next);
+    // SAFETY: threads are never freed; `next` does not run, and left by this function, or was
+    // prepared.
+    unsafe { context::switch((*running).stack_pointer.get(), *(*next).stack_pointer.get()) };
+    after_switch();
+}
+
+/// Does what the thread that has left this CPU wanted to be done. Interrupts are off.
+#[inline]
+pub(super) fn after_switch() {
+    // SAFETY: interrupts are off.
+    let after = unsafe { &mut own(this()).after };
+    if !matches!(after, AfterSwitch::Nothing) {
+        do_for(core::mem::replace(after, AfterSwitch::Nothing));
+    }
+}
+
+#[cold]
+fn do_for(after: AfterSwitch) {
+    match after {
+        AfterSwitch::Nothing => {}
+        AfterSwitch::Reap(thread) => thread::recycle(thread),
+        AfterSwitch::Send(thread) => make_runnable(thread),
+    }
+}
+
+/// Leaves the CPU, and has the next thread do something. Interrupts are off.
+pub(super) fn leave(after: AfterSwitch) {
+    let cpu = this();
+    // SAFETY: interrupts are off.
+    unsafe { own(cpu).after = after };
+    switch_away(cpu);
+}
+
+/// Makes a thread run on its CPU that is asleep, or new.
+#[inline]
+pub(super) fn make_runnable(thread: *const Thread) {
+    // SAFETY: threads are never freed. RUN-1: the caller alone may put it somewhere.
+    let (cpu, wake) = unsafe {
+        let cpu = (*thread).cpu();
+        (cpu, cpu.inbox.put(thread))
+    };
+    // A CPU that runs this looks at its inbox before it halts, also if a handler runs it.
+    if wake == Wake::Interrupt && !ptr::eq(cpu, this()) {
+        apic::send(cpu.apic_id.get(), KICK);
+    }
+}
+
+/// Ends the present or next sleep of the thread on this token.
+///
+/// `sleeper` says which it is; it is asked only if the thread is asleep.
+#[inline]
+pub(crate) fn wake(token: &AtomicU32, sleeper: impl FnOnce() -> *const Thread) {
+    if token::wake(token) {
+        make_runnable(sleeper());
+    }
+}
+
+/// Sleeps until the token is woken, or until `deadline_ns` of the monotonic clock, or, seldom, for
+/// no reason. Returns whether it was woken.
+pub(crate) fn sleep(token: &AtomicU32, deadline_ns: Option<u64>) -> bool {
+    let cpu = this();
+    assert!(!cpu.in_interrupt.get(), "an action of a message can't sleep");
+    let were_on = without_interrupts();
+    if !token::fall_asleep(token) {
+        restore(were_on);
+        return true;
+    }
+    let thread = cpu.current();
+    if let Some(at_ns) = deadline_ns {
+        // SAFETY: interrupts are off. The alarm is the thread's, and not set: it sleeps once.
+        unsafe {
+            let own = own(cpu);
+            own.deadlines.set(&raw const (*thread).alarm, at_ns, Sleeper { thread, token });
+            own.alarm(at_ns);
+        }
+    }
+    switch_away(cpu);
+    if deadline_ns.is_some() {
+        // SAFETY: interrupts are off; a thread that sleeps stays on its CPU.
+        unsafe { own(this()).deadlines.unset(&(*thread).alarm) };
+    }
+    restore(were_on);
+    token::wake_up(token)
+}
+
+/// Lets the other threads of this CPU run that can; returns whether there were any.
+pub fn yield_now() -> bool {
+    let cpu = this();
+    if cpu.in_interrupt.get() {
+        return false;
+    }
+    let were_on = without_interrupts();
+    let others = yield_with_interrupts_off(cpu);
+    restore(were_on);
+    others
+}
+
+fn yield_with_interrupts_off(cpu: &Cpu) -> bool {
+    let running = cpu.current();
+    // SAFETY: interrupts are off.
+    let own = unsafe { own(cpu) };
+    own.collect(cpu);
+    if own.queue.is_empty() {
+        return false;
+    }
+    if running != own.idle {
+        // SAFETY: RUN-1: it runs, and leaves.
+        unsafe { own.queue.push(running) };
+    }
+    switch_away(cpu);
+    true
+}
+
+/// The timer has interrupted this CPU.
+pub(crate) extern "C" fn timer_interrupt() {
+    apic::end_of_interrupt();
+    let cpu = this();
+    let now_ns = clock::now_ns();
+    let is_over = {
+        // SAFETY: interrupts are off; the code that was interrupted has no reference, because it
+        // has one with interrupts off only.
+        let own = unsafe { own(cpu) };
+        own.alarm_ns = u64::MAX;
+        while let Some(sleeper) = own.deadlines.take_due(now_ns) {
+            // SAFETY: the token is there while its sleeper sleeps, and the sleeper has not run
+            // since its alarm was set: it unsets it first.
+            if token::expire(unsafe { &*sleeper.token }) {
+                // SAFETY: RUN-1: we have taken the token away.
+                unsafe { own.queue.push(sleeper.thread) };
+            }
+        }
+        if let Some(at_ns) = own.deadlines.first_ns() {
+            own.alarm(at_ns);
+        }
+        let is_over = own.slice_end_ns <= now_ns;
+        if is_over {
+            own.begin_slice();
+        } else {
+            own.alarm(own.slice_end_ns);
+        }
+        is_over && cpu.current() != own.idle
+    };
+    if is_over {
+        yield_with_interrupts_off(cpu);
+    }
+}
+
+/// Gives this CPU its idle thread.
+pub(super) fn set_idle_thread(thread: *const Thread) {
+    let were_on = without_interrupts();
+    // SAFETY: interrupts are off.
+    unsafe { own(this()).idle = thread };
+    restore(were_on);
+}
+
+/// Makes room for the deadlines of `count` threads of this CPU.
+pub(super) fn make_room(count: usize) {
+    let were_on = without_interrupts();
+    // SAFETY: interrupts are off.
+    unsafe { own(this()).deadlines.make_room(count) };
+    restore(were_on);
+}
+
+/// The idle thread of this CPU, for ever: runs other threads, and halts when there are none.
+/// Interrupts are off, but while it is halted.
+pub(super) fn idle() -> ! {
+    let cpu = this();
+    let watches = IDLE.load(Relaxed) == Idle::Watch as usize;
+    loop {
+        switch_away(cpu);
+        if watches {
+            if cpu.inbox.watch() {
+                // SAFETY: `set_idle` was called by one that has checked. A store between the look
+                // and the watch has ended it already.
+                unsafe { watch_with_interrupts(cpu.inbox.word(), || !cpu.inbox.is_empty()) };
+                cpu.inbox.awake();
+            }
+        } else if cpu.inbox.halt() {
+            halt_with_interrupts();
+            cpu.inbox.awake();
+        }
+    }
+}
+
+/// Waits until this CPU was interrupted, by whatever: halted, with the thread that calls it.
+pub fn await_interrupt() {
+    let were_on = without_interrupts();
+    halt_with_interrupts();
+    restore(were_on);
+}
+
+/// Whether other threads of this CPU can run.
+#[inline]
+pub fn has_others() -> bool {
+    let cpu: &Cpu = cpu::this();
+    let were_on = without_interrupts();
+    // SAFETY: interrupts are off.
+    let others = !unsafe { own(cpu) }.queue.is_empty() || !cpu.inbox.is_empty();
+    restore(were_on);
+    others
+}

@@ -1,0 +1,102 @@
+//! The state of threads and of schedulers, which `schedule`, `thread` and `message` change.
+
+use alloc::boxed::Box;
+use core::cell::{Cell, UnsafeCell};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
+
+use antiphon_platform::Local;
+
+use super::cpu::Cpu;
+use crate::deadlines::{Alarm, Deadlines};
+use crate::inbox::Linked;
+use crate::metal::Metal;
+use crate::run_queue::RunQueue;
+use crate::x86::context::StackPointer;
+
+/// How many actions can be broadcast.
+pub const BROADCAST_ACTIONS: usize = 16;
+
+/// A thread.
+pub struct Thread {
+    pub(super) stack_pointer: UnsafeCell<StackPointer>,
+    pub(super) link: AtomicUsize,
+    /// The CPU that it runs on: its own business, when it moves.
+    pub(super) cpu: Cell<&'static Cpu>,
+    pub(super) number: u32,
+    /// The ends of its stack.
+    pub(super) stack: (usize, usize),
+    pub(super) alarm: Alarm<Sleeper>,
+    /// For waits that have no node: joins and sleeps.
+    pub(super) token: AtomicU32,
+    pub(super) runs: AtomicBool,
+    pub(super) body: Cell<Option<Box<dyn FnOnce() + Send>>>,
+    pub(crate) local: Local<Metal>,
+}
+
+// SAFETY: what is not atomic is written by its creator before it runs, and then by itself.
+unsafe impl Sync for Thread {}
+// SAFETY: as above.
+unsafe impl Send for Thread {}
+
+// SAFETY: the word is used for links only; a thread is aligned as its words are.
+unsafe impl Linked for Thread {
+    #[inline]
+    fn link(&self) -> &AtomicUsize {
+        &self.link
+    }
+}
+
+/// The scheduler of a CPU.
+pub struct Scheduler {
+    pub(super) queue: RunQueue<Thread>,
+    pub(super) deadlines: Deadlines<Sleeper>,
+    pub(super) idle: *const Thread,
+    pub(super) after: AfterSwitch,
+    /// When the timer is to interrupt; `u64::MAX`: it is not set.
+    pub(super) alarm_ns: u64,
+    /// When the slice of the running thread is over; `u64::MAX`: never.
+    pub(super) slice_end_ns: u64,
+}
+
+/// A thread that sleeps until a deadline, and its token.
+#[derive(Clone, Copy, Debug)]
+pub struct Sleeper {
+    pub(super) thread: *const Thread,
+    pub(super) token: *const AtomicU32,
+}
+
+/// What the thread that goes on does for the one that has left.
+#[derive(Clone, Copy)]
+pub(super) enum AfterSwitch {
+    Nothing,
+    /// The thread has ended.
+    Reap(*const Thread),
+    /// The thread goes on on another CPU.
+    Send(*const Thread),
+}
+
+impl Scheduler {
+    pub(super) const NEW: Self = Self {
+        queue: RunQueue::NEW,
+        deadlines: Deadlines::NEW,
+        idle: ptr::null(),
+        after: AfterSwitch::Nothing,
+        alarm_ns: u64::MAX,
+        slice_end_ns: u64::MAX,
+    };
+}
+
+/// The broadcasts that a CPU has seen.
+#[derive(Debug)]
+pub(super) struct Broadcasts {
+    pub(super) total: Cell<u32>,
+    pub(super) counters: [Cell<u32>; BROADCAST_ACTIONS],
+}
+
+impl Broadcasts {
+    #[must_use]
+    pub(super) const fn new() -> Self {
+        Self { total: Cell::new(0), counters: [const { Cell::new(0) }; BROADCAST_ACTIONS] }
+    }
+}

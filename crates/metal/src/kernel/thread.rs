@@ -1,0 +1,289 @@
+//! Kernel threads: create, join, yield, sleep, move.
+//!
+//! A thread runs on the CPU that its creator has chosen, its own by default, until it moves itself
+//! ([`bind`]); nothing else moves it. Its stack is of that CPU's node, above a page that is not
+//! mapped. Threads, with their stacks, are used again and never freed: a wake that comes late meets
+//! a thread, though perhaps another one, for which it is a wake for no reason.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::cell::{Cell, UnsafeCell};
+use core::ptr;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
+
+use antiphon_platform::Local;
+
+use super::cpu::{self, Cpu, this};
+use super::heap;
+use super::lock::Lock;
+use super::schedule;
+use super::state::{AfterSwitch, Thread};
+use crate::deadlines::Alarm;
+use crate::x86::context;
+use crate::x86::cpu::{switch_on, without_interrupts};
+use crate::x86::paging::MOST_STACKS;
+
+/// Threads by number; they are never freed.
+static THREADS: [AtomicPtr<Thread>; MOST_STACKS] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; MOST_STACKS];
+static MADE: AtomicU32 = AtomicU32::new(0);
+/// Threads that have ended, by node, linked.
+static FREE: [Lock<Ended>; heap::MOST_NODES] =
+    [const { Lock::new(Ended(ptr::null())) }; heap::MOST_NODES];
+
+struct Ended(*const Thread);
+
+// SAFETY: threads are `Sync`.
+unsafe impl Send for Ended {}
+
+/// The reason why a thread was not created: there is no memory for its stack, or there are
+/// 65 536 threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotCreated;
+
+impl Thread {
+    /// The CPU that it is bound to.
+    #[inline]
+    pub(super) fn cpu(&self) -> &'static Cpu {
+        self.cpu.get()
+    }
+
+    /// Its number: from 1 on, and used again when it has ended.
+    #[inline]
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The ends of its stack.
+    #[must_use]
+    pub fn stack(&self) -> (usize, usize) {
+        self.stack
+    }
+
+    /// A thread that does not run, for a CPU: one that has ended, or a new one.
+    fn make(cpu: &'static Cpu) -> Result<&'static Self, NotCreated> {
+        let node = cpu.node.get();
+        let mut free = FREE[usize::from(node)].lock();
+        // SAFETY: threads are never freed.
+        if let Some(thread) = unsafe { free.0.as_ref() } {
+            // Relaxed: under the lock.
+            free.0 = ptr::with_exposed_provenance(thread.link.load(Relaxed));
+            thread.cpu.set(cpu);
+            return Ok(thread);
+        }
+        drop(free);
+        // Relaxed: a number.
+        let index = MADE.fetch_add(1, Relaxed) as usize;
+        if index >= MOST_STACKS {
+            MADE.fetch_sub(1, Relaxed);
+            return Err(NotCreated);
+        }
+        // SAFETY: the number is ours alone, so no stack of it was mapped.
+        let stack = unsafe { heap::map_stack(index, node) }.map_err(|_| NotCreated)?;
+        Ok(Self::leak(index, stack, cpu))
+    }
+
+    fn leak(index: usize, stack: (usize, usize), cpu: &'static Cpu) -> &'static Self {
+        let thread = Box::leak(Box::new(Self {
+            stack_pointer: UnsafeCell::new(0),
+            link: AtomicUsize::new(0),
+            cpu: Cell::new(cpu),
+            number: index as u32 + 1,
+            stack,
+            alarm: Alarm::new(),
+            token: AtomicU32::new(0),
+            runs: AtomicBool::new(false),
+            body: Cell::new(None),
+            local: Local::NEW,
+        }));
+        // Release: the thread; pairs with the acquire in `is_alive`.
+        THREADS[index].store(thread, Release);
+        thread
+    }
+}
+
+/// The thread that the caller is, on a CPU that has just begun to run this kernel. It becomes the
+/// CPU's idle thread, and keeps the stack that it is on.
+pub(super) fn adopt(cpu: &'static Cpu, stack: (usize, usize)) {
+    let index = MADE.fetch_add(1, Relaxed) as usize;
+    assert!(index < MOST_STACKS, "more CPUs than threads");
+    let thread = Thread::leak(index, stack, cpu);
+    // Relaxed: it runs, and says so itself.
+    thread.runs.store(true, Relaxed);
+    cpu.set_current(thread);
+    schedule::set_idle_thread(thread);
+}
+
+/// Maps a stack for a CPU that is to be started, which its idle thread keeps.
+pub(super) fn stack_for(node: u16) -> Result<(usize, usize), NotCreated> {
+    let index = MADE.fetch_add(1, Relaxed) as usize;
+    // SAFETY: the number is ours alone.
+    unsafe { heap::map_stack(index, node) }.map_err(|_| NotCreated)
+}
+
+/// Creates a thread on the caller's CPU; see [`spawn_on`].
+///
+/// # Errors
+///
+/// [`NotCreated`].
+pub fn spawn<T: Send + 'static>(
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, NotCreated> {
+    spawn_on(cpu::number(), body)
+}
+
+/// Creates a thread on CPU `number`, which runs `body` when its turn comes.
+///
+/// # Errors
+///
+/// [`NotCreated`].
+///
+/// # Panics
+///
+/// If there is no such CPU.
+pub fn spawn_on<T: Send + 'static>(
+    number: u32,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, NotCreated> {
+    let thread = Thread::make(cpu::get(number))?;
+    let packet = Arc::new(Packet { state: AtomicUsize::new(RUNS), result: UnsafeCell::new(None) });
+    let ours = packet.clone();
+    thread.body.set(Some(Box::new(move || {
+        let result = body();
+        // SAFETY: the handle reads it after it has seen `ENDED`.
+        unsafe { *ours.result.get() = Some(result) };
+        ours.end();
+    })));
+    // SAFETY: the stack is the thread's, which does not run; entries are 64 bytes.
+    unsafe { *thread.stack_pointer.get() = context::prepare(thread.stack.1, enter) };
+    // Relaxed: published with the thread.
+    thread.runs.store(true, Relaxed);
+    schedule::make_runnable(thread);
+    Ok(JoinHandle(packet))
+}
+
+/// The first frame of a thread. Interrupts are off.
+extern "C" fn enter() -> ! {
+    schedule::after_switch();
+    schedule::make_room(MADE.load(Relaxed) as usize);
+    switch_on();
+    let thread = cpu::current();
+    if let Some(body) = thread.body.take() {
+        body();
+    }
+    let _ = without_interrupts();
+    thread.runs.store(false, Relaxed);
+    schedule::leave(AfterSwitch::Reap(thread));
+    unreachable!("a thread that has ended is not gone on with")
+}
+
+/// A thread has ended and has left its stack.
+pub(super) fn recycle(thread: *const Thread) {
+    // SAFETY: threads are never freed.
+    let thread = unsafe { &*thread };
+    let mut free = FREE[usize::from(thread.cpu().node.get())].lock();
+    // Relaxed: under the lock.
+    thread.link.store(free.0.expose_provenance(), Relaxed);
+    free.0 = thread;
+}
+
+/// Whether thread `number` runs, or another that has its number now.
+pub(crate) fn is_alive(number: u32) -> bool {
+    let Some(slot) = THREADS.get((number as usize).wrapping_sub(1)) else { return false };
+    // Acquire: pairs with the release in `leak`.
+    let thread = slot.load(Acquire);
+    // SAFETY: threads are never freed. Relaxed: it orders nothing.
+    unsafe { thread.as_ref() }.is_some_and(|thread| thread.runs.load(Relaxed))
+}
+
+/// Moves the caller to CPU `number`, for good; returns when it runs there.
+///
+/// # Panics
+///
+/// If there is no such CPU, or the caller is an action of a message.
+pub fn bind(number: u32) {
+    let target = cpu::get(number);
+    assert!(!this().in_interrupt.get(), "an action of a message has no CPU to choose");
+    let were_on = without_interrupts();
+    if !ptr::eq(target, this()) {
+        let thread = cpu::current();
+        thread.cpu.set(target);
+        // RUN-2: by the thread behind it.
+        schedule::leave(AfterSwitch::Send(thread));
+        schedule::make_room(MADE.load(Relaxed) as usize);
+    }
+    crate::x86::cpu::restore(were_on);
+}
+
+/// Sleeps for `ns` nanoseconds.
+pub fn sleep_ns(ns: u64) {
+    let end = crate::x86::clock::now_ns() + ns;
+    while crate::x86::clock::now_ns() < end {
+        schedule::sleep(&cpu::current().token, Some(end));
+    }
+}
+
+/// Blocks the caller until [`unblock`], which may have come first, or for no reason.
+pub fn block() {
+    schedule::sleep(&cpu::current().token, None);
+}
+
+/// Ends the present or next [`block`] of a thread.
+pub fn unblock(thread: &'static Thread) {
+    schedule::wake(&thread.token, || thread);
+}
+
+const RUNS: usize = 0;
+const ENDED: usize = 1;
+
+/// What a thread and its handle share: `RUNS`, `ENDED`, or the thread that waits for the end.
+struct Packet<T> {
+    state: AtomicUsize,
+    result: UnsafeCell<Option<T>>,
+}
+
+// SAFETY: the result is written before `ENDED`, and read after it, by one thread each.
+unsafe impl<T: Send> Sync for Packet<T> {}
+
+impl<T> Packet<T> {
+    fn end(&self) {
+        // Release: the result; pairs with the acquires in `join`. Acquire: the waiting thread.
+        let waiting = self.state.swap(ENDED, AcqRel);
+        let thread = ptr::with_exposed_provenance::<Thread>(waiting);
+        // SAFETY: threads are never freed.
+        if let Some(thread) = unsafe { thread.as_ref() } {
+            unblock(thread);
+        }
+    }
+}
+
+/// A thread that can be joined. One that is not runs on.
+#[must_use = "a thread whose handle is dropped can't be joined"]
+pub struct JoinHandle<T>(Arc<Packet<T>>);
+
+impl<T> JoinHandle<T> {
+    /// Waits until the thread has ended, and returns what it has returned.
+    pub fn join(self) -> T {
+        let me = ptr::from_ref(cpu::current()).expose_provenance();
+        // Release: ourselves; pairs with the acquire in `end`. Acquire, here and below: the result.
+        let mut seen = match self.0.state.compare_exchange(RUNS, me, Release, Acquire) {
+            Ok(_) => me,
+            Err(now) => now,
+        };
+        while seen != ENDED {
+            block();
+            seen = self.0.state.load(Acquire);
+        }
+        // SAFETY: it has ended, and we are the only one to read it.
+        let result = unsafe { (*self.0.result.get()).take() };
+        result.expect("a thread that has ended has a result")
+    }
+
+    /// Whether the thread has ended.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.0.state.load(Acquire) == ENDED
+    }
+}

@@ -1,0 +1,73 @@
+//! Bare metal as a platform: a small kernel that is linked with a program and its runtime.
+//!
+//! There is no user mode and no system call: the program's threads are the kernel's, and an active
+//! message is an interrupt. `Metal` implements [`Platform`](antiphon_platform::Platform), so that
+//! the locks, waits and messages of Antiphon run here from the same source as on Linux.
+//!
+//! | part | files | tested |
+//! |---|---|---|
+//! | firmware's tables | `bytes`, `pvh`, `acpi`, `memory` | on the host, with malformed tables |
+//! | what CPUs share | `inbox`, `token`, `pending` | on the host, with threads |
+//! | what a CPU has | `run_queue`, `deadlines` | on the host |
+//! | figures, options | `statistics`, `options` | on the host |
+//! | the machine | `x86` | in QEMU |
+//! | threads, memory, messages | `kernel`, `metal`, `platform`, `words`, `interrupt` | in QEMU |
+//!
+//! An image is built with `--cfg antiphon_image`, by `antiphon-lab metal`: `docs/metal.md`. Without
+//! that flag this is a library like any other, and what can only run on bare metal is compiled but
+//! not linked to anything.
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod acpi;
+pub mod bytes;
+pub mod deadlines;
+pub mod inbox;
+pub mod memory;
+pub mod options;
+pub mod pending;
+pub mod pvh;
+pub mod run_queue;
+pub mod statistics;
+pub mod token;
+
+#[cfg(target_arch = "x86_64")]
+mod interrupt;
+#[cfg(target_arch = "x86_64")]
+#[cfg_attr(
+    not(antiphon_image),
+    allow(dead_code, reason = "the way up from the boot is an image's")
+)]
+pub mod kernel;
+#[cfg(target_arch = "x86_64")]
+mod metal;
+#[cfg(target_arch = "x86_64")]
+mod platform;
+#[cfg(target_arch = "x86_64")]
+mod words;
+#[cfg(target_arch = "x86_64")]
+#[cfg_attr(not(antiphon_image), allow(dead_code, reason = "as above"))]
+pub mod x86;
+
+#[cfg(target_arch = "x86_64")]
+pub use interrupt::Interrupt;
+#[cfg(target_arch = "x86_64")]
+pub use metal::Metal;
+
+/// Makes `$main`, a `fn() -> Outcome`, the program of an image: it runs in a thread of CPU 0, and
+/// the machine ends with what it returns.
+///
+/// [`Outcome`](x86::power::Outcome) says how.
+#[macro_export]
+macro_rules! program {
+    ($main:path) => {
+        /// Called by the kernel when the machine is set up.
+        #[unsafe(no_mangle)]
+        fn antiphon_metal_program() -> $crate::x86::power::Outcome {
+            $main()
+        }
+    };
+}

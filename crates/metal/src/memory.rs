@@ -1,0 +1,219 @@
+//! Which memory may be used, and of which node it is; and the frames of a node.
+//!
+//! The map is made of the firmware's usable ranges, without what the image and the tables occupy,
+//! cut at the borders of nodes. It has a fixed size, because there is no heap before it.
+
+use crate::pvh::Range;
+
+/// Size of a frame, and of a page.
+pub const FRAME: u64 = 4096;
+
+/// How many ranges a map holds at most; more are left out, and counted.
+const RANGES: usize = 128;
+
+/// Memory of one node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Region {
+    /// The range.
+    pub range: Range,
+    /// The node, counted from 0.
+    pub node: u16,
+}
+
+/// The memory that may be used.
+#[derive(Clone, Debug)]
+pub struct Map {
+    regions: [Region; RANGES],
+    count: usize,
+    dropped: usize,
+}
+
+impl Range {
+    /// Length in bytes.
+    #[must_use]
+    pub fn length(self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// The part that is in both.
+    #[must_use]
+    pub fn common(self, other: Self) -> Self {
+        let start = self.start.max(other.start);
+        Self { start, end: self.end.min(other.end).max(start) }
+    }
+
+    /// The part that is below `at`, and the part that is not.
+    #[must_use]
+    pub fn split(self, at: u64) -> (Self, Self) {
+        let at = at.clamp(self.start, self.end.max(self.start));
+        (Self { end: at, ..self }, Self { start: at, end: self.end.max(at) })
+    }
+
+    /// The whole frames of it.
+    #[must_use]
+    pub fn frames(self) -> Self {
+        let start = self.start.checked_next_multiple_of(FRAME).unwrap_or(self.end);
+        Self { start, end: (self.end / FRAME * FRAME).max(start) }
+    }
+}
+
+impl Map {
+    /// A map without memory.
+    pub const NEW: Self = Self {
+        regions: [Region { range: Range { start: 0, end: 0 }, node: 0 }; RANGES],
+        count: 0,
+        dropped: 0,
+    };
+
+    /// Adds the whole frames of `usable`, without the ranges `taken`. They are of node 0 until
+    /// [`assign`](Self::assign).
+    pub fn add(&mut self, usable: Range, taken: &[Range]) {
+        match taken {
+            [] => self.push(Region { range: usable.frames(), node: 0 }),
+            [first, others @ ..] => {
+                let (below, rest) = usable.split(first.start);
+                let (_, above) = rest.split(first.end);
+                self.add(below, others);
+                self.add(above, others);
+            }
+        }
+    }
+
+    /// Makes the memory in `range` that node's.
+    pub fn assign(&mut self, range: Range, node: u16) {
+        for index in 0..self.count {
+            let Region { range: whole, node: before } = self.regions[index];
+            let (below, rest) = whole.split(range.start.next_multiple_of(FRAME));
+            let (inside, above) = rest.split(range.end / FRAME * FRAME);
+            if inside.length() == 0 {
+                continue;
+            }
+            self.regions[index] = Region { range: inside, node };
+            self.push(Region { range: below, node: before });
+            self.push(Region { range: above, node: before });
+        }
+    }
+
+    fn push(&mut self, region: Region) {
+        if region.range.length() == 0 {
+            return;
+        }
+        match self.regions.get_mut(self.count) {
+            Some(slot) => {
+                *slot = region;
+                self.count += 1;
+            }
+            None => self.dropped += 1,
+        }
+    }
+
+    /// The ranges, with their nodes.
+    #[must_use]
+    pub fn regions(&self) -> &[Region] {
+        &self.regions[..self.count]
+    }
+
+    /// How many ranges had no place in the map, and are not used.
+    #[must_use]
+    pub fn dropped(&self) -> usize {
+        self.dropped
+    }
+
+    /// The end of the highest range.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.regions().iter().map(|region| region.range.end).max().unwrap_or(0)
+    }
+
+    /// How many bytes of memory a node has.
+    #[must_use]
+    pub fn size(&self, node: u16) -> u64 {
+        let of_node = self.regions().iter().filter(|region| region.node == node);
+        of_node.map(|region| region.range.length()).sum()
+    }
+}
+
+/// The frames of one node: taken from its ranges in turn. Frames that are given back are kept in a
+/// list, for single frames; whoever takes more at a time, such as a heap, keeps them for good.
+#[derive(Debug)]
+pub struct Frames {
+    ranges: [Range; RANGES],
+    count: usize,
+    free: Option<u64>,
+}
+
+impl Frames {
+    /// No frames.
+    pub const NEW: Self =
+        Self { ranges: [Range { start: 0, end: 0 }; RANGES], count: 0, free: None };
+
+    /// Takes over a range, which is made of whole frames. A range beyond the greatest number is
+    /// refused: `false`.
+    #[must_use]
+    pub fn add(&mut self, range: Range) -> bool {
+        let Some(slot) = self.ranges.get_mut(self.count) else { return false };
+        *slot = range.frames();
+        self.count += 1;
+        true
+    }
+
+    /// Takes a range of `length` bytes, a multiple of a frame, that begins at a multiple of
+    /// `align`, a power of two and at least a frame. `None`: no range of the node has so much left.
+    pub fn take(&mut self, length: u64, align: u64) -> Option<Range> {
+        if length == 0 || !length.is_multiple_of(FRAME) || !align.is_power_of_two() {
+            return None;
+        }
+        let align = align.max(FRAME);
+        for index in 0..self.count {
+            let rest = self.ranges[index];
+            let Some(start) = rest.start.checked_next_multiple_of(align) else { continue };
+            let Some(end) = start.checked_add(length) else { continue };
+            if end > rest.end {
+                continue;
+            }
+            self.ranges[index].start = end;
+            // What alignment has left out is a range of its own, if there is a place for it.
+            if start > rest.start {
+                let _ = self.add(Range { start: rest.start, end: start });
+            }
+            return Some(Range { start, end });
+        }
+        None
+    }
+
+    /// Takes one frame: one that was given back, if there is one.
+    ///
+    /// # Safety
+    ///
+    /// Frames that were given back are mapped at their physical addresses, and written by no one.
+    pub unsafe fn take_one(&mut self) -> Option<u64> {
+        let Some(frame) = self.free else {
+            return self.take(FRAME, FRAME).map(|range| range.start);
+        };
+        let link = core::ptr::with_exposed_provenance::<u64>(frame as usize);
+        // SAFETY: `give` has written it there, and the caller promises that it is there still.
+        self.free = match unsafe { link.read() } {
+            0 => None,
+            next => Some(next),
+        };
+        Some(frame)
+    }
+
+    /// Gives back one frame.
+    ///
+    /// # Safety
+    ///
+    /// It was taken from here, is used by no one, and is mapped at its physical address.
+    pub unsafe fn give(&mut self, frame: u64) {
+        let link = core::ptr::with_exposed_provenance_mut::<u64>(frame as usize);
+        // SAFETY: the caller's promise.
+        unsafe { link.write(self.free.unwrap_or(0)) };
+        self.free = Some(frame);
+    }
+
+    /// How many bytes were never taken.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.ranges[..self.count].iter().map(|range| range.length()).sum()
+    }
+}

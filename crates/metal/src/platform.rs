@@ -1,0 +1,194 @@
+//! The kernel as a platform: what an algorithm may ask of it.
+
+use core::sync::atomic::Ordering::{self, Relaxed};
+use core::sync::atomic::{AtomicU32, fence};
+
+use antiphon_platform::{
+    Arena, Atomic, Atomics, Clock, Clocks, CpuId, Deadline, Hints, LightUnlock, Local, Parked,
+    Platform, SocketId, ThreadId, Topology, Urgency, Waiter, WaiterRef, WordWaits,
+};
+
+use crate::kernel::{cpu, schedule, thread};
+use crate::metal::Metal;
+use crate::words::{U8, U16, U32, U64};
+use crate::x86::{clock, cpu::tsc};
+
+/// How many nodes there are: for about eight waits of as many threads as a large machine has.
+const NODES: usize = 1 << 14;
+
+static WAITERS: [Waiter<Metal>; NODES] = [const { Waiter::NEW }; NODES];
+// SAFETY: the one of this platform.
+static ARENA: Arena<Metal> = unsafe { Arena::new() };
+
+impl Atomics for Metal {
+    type U8 = U8;
+    type U16 = U16;
+    type U32 = U32;
+    type U64 = U64;
+
+    #[inline]
+    fn fence(order: Ordering) {
+        fence(order);
+    }
+}
+
+impl Topology for Metal {
+    #[inline]
+    fn cpus() -> u32 {
+        cpu::count()
+    }
+
+    #[inline]
+    fn cpu() -> CpuId {
+        CpuId(cpu::number())
+    }
+
+    #[inline]
+    fn socket() -> SocketId {
+        SocketId(cpu::this().node.get().into())
+    }
+
+    #[inline]
+    fn numa() -> bool {
+        cpu::nodes() > 1
+    }
+
+    fn distance(one: CpuId, other: CpuId) -> u32 {
+        u32::from(cpu::get(one.0).node.get() != cpu::get(other.0).node.get())
+    }
+}
+
+impl Urgency for Metal {}
+
+impl Clocks for Metal {
+    fn now(clock: Clock) -> u64 {
+        match clock {
+            Clock::Monotonic | Clock::SeenMonotonic => clock::now_ns(),
+            Clock::Realtime | Clock::SeenRealtime => clock::now_wall_ns(),
+        }
+    }
+
+    #[inline]
+    fn counter() -> u64 {
+        tsc()
+    }
+}
+
+impl LightUnlock for Metal {}
+
+impl WordWaits for Metal {}
+
+impl Hints for Metal {
+    /// Other threads of this CPU wait for it, so a spin keeps them from running.
+    fn crowded() -> bool {
+        schedule::has_others()
+    }
+
+    /// A wake is an interrupt and a switch: there is no kernel to go through.
+    fn sleep_cost_ns() -> u32 {
+        2_000
+    }
+
+    fn give_way() -> bool {
+        schedule::yield_now()
+    }
+}
+
+// SAFETY: words are those of `core`; a node is an entry of `WAITERS`, and `ARENA` alone hands them
+// out.
+unsafe impl Platform for Metal {
+    const WAITERS: u32 = NODES as u32;
+
+    const COUNTERS: usize = 256;
+
+    const COHORTS: usize = 512;
+
+    #[inline]
+    unsafe fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
+        WAITERS.get(index as usize)
+    }
+
+    #[inline]
+    unsafe fn arena() -> &'static Arena<Self> {
+        &ARENA
+    }
+
+    #[inline]
+    fn local<R>(f: impl FnOnce(&Local<Self>) -> R) -> R {
+        f(&cpu::current().local)
+    }
+
+    #[inline]
+    fn thread() -> ThreadId {
+        ThreadId(cpu::current().number())
+    }
+
+    fn alive(thread: ThreadId) -> bool {
+        thread::is_alive(thread.0)
+    }
+
+    #[inline]
+    fn epoch() -> u32 {
+        1
+    }
+
+    /// Marsaglia's xorshift, seeded by the thread's number: the same in each run.
+    fn random() -> u32 {
+        Self::local(|local| {
+            let seed = match local.seed.load(Relaxed) {
+                0 => Self::thread().0.wrapping_mul(0x9e37_79b9) | 1,
+                seed => seed,
+            };
+            let mut next = seed;
+            next ^= next << 13;
+            next ^= next >> 17;
+            next ^= next << 5;
+            local.seed.store(next, Relaxed);
+            next
+        })
+    }
+
+    fn park(waiter: &Waiter<Self>, deadline: Option<Deadline>) -> Parked {
+        // Relaxed: published by the token.
+        let me = core::ptr::from_ref(cpu::current()).expose_provenance();
+        waiter.handle.store(me as u64, Relaxed);
+        let deadline_ns = deadline.map(monotonic_ns);
+        if schedule::sleep(token(waiter), deadline_ns) {
+            Parked::Woken
+        } else {
+            timed_out(deadline)
+        }
+    }
+
+    fn unpark(waiter: WaiterRef) {
+        let Some(node) = WAITERS.get(waiter.index as usize) else { return };
+        // Relaxed: it only keeps late wakes from most of the node's next waits; the token orders.
+        if node.generation.load(Relaxed) != waiter.generation {
+            return;
+        }
+        schedule::wake(token(node), || {
+            // Relaxed: acquired with the token.
+            core::ptr::with_exposed_provenance(node.handle.load(Relaxed) as usize)
+        });
+    }
+}
+
+#[inline]
+fn token(waiter: &Waiter<Metal>) -> &AtomicU32 {
+    &waiter.token.0
+}
+
+/// A deadline in the clock that the timer goes by. No one sets the time of day here.
+fn monotonic_ns(deadline: Deadline) -> u64 {
+    let ahead_ns = match deadline.clock {
+        Clock::Monotonic | Clock::SeenMonotonic => 0,
+        Clock::Realtime | Clock::SeenRealtime => clock::now_wall_ns() - clock::now_ns(),
+    };
+    deadline.ns.saturating_sub(ahead_ns)
+}
+
+/// The sleep has ended without a wake: because the deadline has passed, or for no reason.
+fn timed_out(deadline: Option<Deadline>) -> Parked {
+    let passed = deadline.is_some_and(|deadline| Metal::now(deadline.clock) >= deadline.ns);
+    if passed { Parked::TimedOut } else { Parked::Woken }
+}

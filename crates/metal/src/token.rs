@@ -1,0 +1,57 @@
+//! The token of a sleeper: whether it sleeps, and whether a wake is due.
+//!
+//! | token | meaning | park | unpark | deadline |
+//! |---|---|---|---|---|
+//! | `EMPTY` | no sleeper, no wake is due | → `ASLEEP`, sleep | → `DUE` | |
+//! | `DUE` | a wake is due | → `EMPTY`, return | → `DUE` | |
+//! | `ASLEEP` | the thread has left, or is about to | | → `DUE`, it runs | → `EMPTY`, it runs |
+//!
+//! - TOKEN-1 (no lost wake): `wake` always leaves `DUE`, and only the sleeper takes `DUE` away, by
+//!   which it returns.
+//! - TOKEN-2 (one wake): one thread moves a token away from `ASLEEP`, and it alone makes the
+//!   sleeper runnable. A thread that is still on the way to its sleep can be made runnable: that is
+//!   in the inbox of its own CPU, which looks there only when the thread has left.
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+const EMPTY: u32 = 0;
+const DUE: u32 = 1;
+const ASLEEP: u32 = 2;
+
+/// The caller is about to sleep. `false`: a wake was due; it is taken.
+#[inline]
+#[must_use]
+pub fn fall_asleep(token: &AtomicU32) -> bool {
+    // Release: the name of the sleeper, which the waker reads; pairs with the acquire in `wake`.
+    if token.compare_exchange(EMPTY, ASLEEP, Release, Relaxed).is_ok() {
+        return true;
+    }
+    // Acquire: the waker's past; pairs with the release in `wake`.
+    token.swap(EMPTY, Acquire);
+    false
+}
+
+/// The sleeper runs again: takes the wake that was due, if there was one.
+#[inline]
+pub fn wake_up(token: &AtomicU32) -> bool {
+    // Acquire: the waker's past; pairs with the release in `wake`.
+    token.swap(EMPTY, Acquire) == DUE
+}
+
+/// Ends the present or next sleep. `true`: the caller, and no other, makes the sleeper runnable.
+#[inline]
+#[must_use]
+pub fn wake(token: &AtomicU32) -> bool {
+    // Release: the waker's past; pairs with `fall_asleep` and `wake_up`. Acquire: the sleeper's
+    // name; pairs with `fall_asleep`.
+    token.swap(DUE, AcqRel) == ASLEEP
+}
+
+/// The deadline has passed. `true`: the caller, and no other, makes the sleeper runnable.
+#[inline]
+#[must_use]
+pub fn expire(token: &AtomicU32) -> bool {
+    // Relaxed: done on the sleeper's own CPU.
+    token.compare_exchange(ASLEEP, EMPTY, Relaxed, Relaxed).is_ok()
+}

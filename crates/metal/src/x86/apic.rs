@@ -1,0 +1,186 @@
+//! The local APIC: interrupts between processors, and the timer. Its registers are in memory
+//! (xAPIC) or registers of the processor (x2APIC); x2APIC is used where the processor has it.
+
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicUsize, fence};
+
+use super::cpu::{cpuid, outb, rdmsr, restore, without_interrupts, wrmsr};
+use super::vectors::{SPURIOUS, TIMER};
+
+/// Address of the registers in memory. Handlers in assembly read it.
+pub(super) static REGISTERS: AtomicUsize = AtomicUsize::new(0xfee0_0000);
+static X2: AtomicBool = AtomicBool::new(false);
+static BY_DEADLINE: AtomicBool = AtomicBool::new(false);
+
+const BASE: u32 = 0x1b;
+const ENABLED: u64 = 1 << 11;
+const EXTENDED: u64 = 1 << 10;
+
+const ID: usize = 0x20;
+const PRIORITY: usize = 0x80;
+const END: usize = 0xb0;
+const SPURIOUS_VECTOR: usize = 0xf0;
+const COMMAND: usize = 0x300;
+const DESTINATION: usize = 0x310;
+const LOCAL_TIMER: usize = 0x320;
+const INITIAL: usize = 0x380;
+const CURRENT: usize = 0x390;
+const DIVIDE: usize = 0x3e0;
+
+const DEADLINE: u32 = 0x6e0;
+
+/// All processors but this one.
+const ALL_OTHERS: u32 = 3 << 18;
+/// The interrupt has not left yet.
+const PENDING: u32 = 1 << 12;
+
+/// Whether registers of the processor are used.
+#[inline]
+pub fn is_x2() -> bool {
+    X2.load(Relaxed)
+}
+
+/// Chooses the kind of registers, for all processors.
+pub fn choose(registers: u64) {
+    let features = cpuid(1, 0).ecx;
+    X2.store(features & 1 << 21 != 0, Relaxed);
+    BY_DEADLINE.store(features & 1 << 24 != 0, Relaxed);
+    if let Ok(address) = usize::try_from(registers) {
+        REGISTERS.store(address, Relaxed);
+    }
+}
+
+/// Silences the interrupt controllers of old, which deliver to vectors of exceptions until they are
+/// told otherwise.
+pub fn silence_old_controllers() {
+    // Begin, vectors from 32 on, how they are connected, mode; then all lines off.
+    for (port, values) in [(0x20, [0x11, 0x20, 4, 1, 0xff]), (0xa0, [0x11, 0x28, 2, 1, 0xff])] {
+        for (index, value) in values.into_iter().enumerate() {
+            // SAFETY: the ports of the controllers, or of nothing.
+            unsafe { outb(port + u16::from(index > 0), value) };
+        }
+    }
+}
+
+fn register(at: usize) -> *mut u32 {
+    core::ptr::with_exposed_provenance_mut(REGISTERS.load(Relaxed) + at)
+}
+
+fn read(at: usize) -> u32 {
+    if is_x2() {
+        // SAFETY: `choose` has seen that the processor has them.
+        unsafe { rdmsr(0x800 + (at as u32 >> 4)) as u32 }
+    } else {
+        // SAFETY: the APIC's registers, which are mapped uncached.
+        unsafe { register(at).read_volatile() }
+    }
+}
+
+fn write(at: usize, value: u32) {
+    if is_x2() {
+        // SAFETY: as in `read`.
+        unsafe { wrmsr(0x800 + (at as u32 >> 4), value.into()) };
+    } else {
+        // SAFETY: as in `read`.
+        unsafe { register(at).write_volatile(value) };
+    }
+}
+
+/// Sets up the APIC of this processor. Its timer is set by nothing yet.
+pub fn set_up() {
+    // SAFETY: all processors of 64 bits have it; the address of the registers stays as it is.
+    unsafe {
+        let base = rdmsr(BASE) | ENABLED;
+        wrmsr(BASE, base);
+        if is_x2() {
+            wrmsr(BASE, base | EXTENDED);
+        }
+    }
+    write(PRIORITY, 0);
+    write(SPURIOUS_VECTOR, 1 << 8 | u32::from(SPURIOUS));
+    // Counts as fast as it can.
+    write(DIVIDE, 0b1011);
+    let deadline = if BY_DEADLINE.load(Relaxed) { 1 << 18 } else { 0 };
+    write(LOCAL_TIMER, deadline | u32::from(TIMER));
+}
+
+/// The id of this processor's APIC.
+pub fn id() -> u32 {
+    if is_x2() { read(ID) } else { read(ID) >> 24 }
+}
+
+/// The interrupt that is handled has ended.
+#[inline]
+pub fn end_of_interrupt() {
+    write(END, 0);
+}
+
+/// Sends an interrupt to the processor with this APIC id.
+#[inline]
+pub fn send(apic_id: u32, vector: u8) {
+    command(apic_id, vector.into());
+}
+
+/// Sends an interrupt to all other processors, by one command.
+#[inline]
+pub fn send_to_others(vector: u8) {
+    command(0, ALL_OTHERS | u32::from(vector));
+}
+
+/// Resets the processor with this APIC id, which then waits to be started.
+pub fn send_reset(apic_id: u32) {
+    command(apic_id, 0x4500);
+}
+
+/// Starts the processor with this APIC id at `page`, a multiple of 4096 below 1 MiB.
+pub fn send_start(apic_id: u32, page: usize) {
+    command(apic_id, 0x4600 | (page >> 12) as u32);
+}
+
+#[inline]
+fn command(apic_id: u32, low: u32) {
+    if is_x2() {
+        // What was written before is to be seen before the interrupt: a write to these registers
+        // does not wait for stores.
+        fence(SeqCst);
+        // SAFETY: as in `read`; what the interrupt does is its handler's.
+        unsafe { wrmsr(0x830, u64::from(apic_id) << 32 | u64::from(low)) };
+        return;
+    }
+    // An interrupt between the two writes might send one itself.
+    let were_on = without_interrupts();
+    let registers = REGISTERS.load(Relaxed);
+    let at = |offset| core::ptr::with_exposed_provenance_mut::<u32>(registers + offset);
+    // SAFETY: as in `read`. Uncached writes are not ahead of stores.
+    unsafe {
+        while at(COMMAND).read_volatile() & PENDING != 0 {
+            core::hint::spin_loop();
+        }
+        at(DESTINATION).write_volatile(apic_id << 24);
+        at(COMMAND).write_volatile(low);
+    }
+    restore(were_on);
+}
+
+/// Sets the timer of this processor to interrupt it at a value of the time-stamp counter, or after
+/// that many of its own ticks, whichever it can; 0 for never.
+#[inline]
+pub fn set_timer(at_tsc: u64, in_ticks: u32) {
+    if BY_DEADLINE.load(Relaxed) {
+        // SAFETY: `choose` has seen that the processor has it.
+        unsafe { wrmsr(DEADLINE, at_tsc) };
+    } else {
+        write(INITIAL, in_ticks);
+    }
+}
+
+/// The ticks that are left of the timer, to calibrate it.
+pub(super) fn timer_left() -> u32 {
+    read(CURRENT)
+}
+
+/// Whether the timer takes a value of the time-stamp counter.
+#[must_use]
+pub fn is_by_deadline() -> bool {
+    BY_DEADLINE.load(Relaxed)
+}

@@ -1,0 +1,192 @@
+//! The way up: from the PVH entry, in 32-bit mode, and from the reset of another processor, in
+//! 16-bit mode, to Rust in long mode.
+//!
+//! The boot page tables map the first 4 GiB at their own addresses by pages of 2 MiB;
+//! [`paging`](super::paging) makes the final ones. Other processors go straight from 16-bit to
+//! 64-bit mode, with the final tables: their code is copied to [`TRAMPOLINE`], where it finds four
+//! words that were written for the one that is started.
+
+use core::arch::global_asm;
+
+use crate::kernel;
+
+/// Where the code of starting processors is: below 1 MiB, at a multiple of a page. Nothing else is
+/// kept there: the memory map leaves out the first megabyte.
+pub(crate) const TRAMPOLINE: usize = 0x8000;
+/// Where a starting processor finds its page table, its stack, its argument and its entry.
+pub(crate) const PARAMETERS: usize = TRAMPOLINE + 0xf00;
+
+global_asm!(
+    // The note that tells a loader the 32-bit entry: Xen's number 18.
+    ".pushsection .note.Xen, \"a\", @note",
+    ".balign 4",
+    ".long 4, 8, 18",
+    ".asciz \"Xen\"",
+    ".quad pvh_start",
+    ".popsection",
+
+    ".pushsection .bss.boot, \"aw\", @nobits",
+    ".balign 4096",
+    "boot_pml4: .skip 4096",
+    "boot_pdpt: .skip 4096",
+    "boot_pds: .skip 4 * 4096",
+    ".global boot_stack",
+    "boot_stack: .skip 65536",
+    ".global boot_stack_top",
+    "boot_stack_top:",
+    ".popsection",
+
+    ".pushsection .rodata.boot, \"a\"",
+    ".balign 8",
+    "boot_gdt: .quad 0, 0x00af9b000000ffff, 0x00cf93000000ffff",
+    "boot_gdtr: .word 23",
+    ".quad boot_gdt",
+    ".popsection",
+
+    ".pushsection .boot, \"ax\"",
+    ".code32",
+    ".global pvh_start",
+    "pvh_start:",
+    "cli",
+    "cld",
+    "mov esp, offset boot_stack_top",
+    // The address of the start information survives in esi.
+    "mov esi, ebx",
+    "mov edi, offset boot_pds",
+    "xor ecx, ecx",
+    "2:",
+    "mov eax, ecx",
+    "shl eax, 21",
+    // Present, writable, 2 MiB.
+    "or eax, 0x83",
+    "mov dword ptr [edi + ecx * 8], eax",
+    "mov dword ptr [edi + ecx * 8 + 4], 0",
+    "inc ecx",
+    "cmp ecx, 2048",
+    "jb 2b",
+    "mov edi, offset boot_pdpt",
+    "mov eax, offset boot_pds",
+    "or eax, 3",
+    "xor ecx, ecx",
+    "3:",
+    "mov dword ptr [edi + ecx * 8], eax",
+    "add eax, 4096",
+    "inc ecx",
+    "cmp ecx, 4",
+    "jb 3b",
+    "mov eax, offset boot_pdpt",
+    "or eax, 3",
+    "mov dword ptr [boot_pml4], eax",
+    // PAE, and SSE for the code that the compiler makes.
+    "mov eax, cr4",
+    "or eax, 0x620",
+    "mov cr4, eax",
+    "mov eax, offset boot_pml4",
+    "mov cr3, eax",
+    "mov ecx, 0xc0000080",
+    "rdmsr",
+    "or eax, 0x100",
+    "wrmsr",
+    // Paging, write protection, no emulation of floating point, caches on.
+    "mov eax, cr0",
+    "and eax, 0x9ffffff3",
+    "or eax, 0x80010003",
+    "mov cr0, eax",
+    "lgdt [boot_gdtr]",
+    "push 8",
+    "mov eax, offset boot_long",
+    "push eax",
+    "retf",
+    ".code64",
+    "boot_long:",
+    "mov ax, 16",
+    "mov ds, ax",
+    "mov es, ax",
+    "mov ss, ax",
+    "mov fs, ax",
+    "mov gs, ax",
+    "mov esi, esi",
+    "lea rsp, [rip + boot_stack_top]",
+    "xor ebp, ebp",
+    "mov rdi, rsi",
+    "call {first}",
+    "ud2",
+    ".popsection",
+
+    // The code of starting processors, to be copied.
+    ".pushsection .rodata.trampoline, \"a\"",
+    ".balign 16",
+    ".global trampoline_begin",
+    "trampoline_begin:",
+    ".code16",
+    "cli",
+    "cld",
+    "xor ax, ax",
+    "mov ds, ax",
+    "lgdt [{base} + 0x118]",
+    "mov eax, 0x620",
+    "mov cr4, eax",
+    "mov eax, dword ptr [{base} + 0xf00]",
+    "mov cr3, eax",
+    "mov ecx, 0xc0000080",
+    "rdmsr",
+    "or eax, 0x100",
+    "wrmsr",
+    // Protection and paging at once, into long mode.
+    "mov eax, 0x80010033",
+    "mov cr0, eax",
+    // A far jump with a 32-bit address.
+    ".byte 0x66, 0xea",
+    ".long {base} + (trampoline_long - trampoline_begin)",
+    ".word 8",
+    ".code64",
+    "trampoline_long:",
+    "mov ax, 16",
+    "mov ds, ax",
+    "mov es, ax",
+    "mov ss, ax",
+    "mov fs, ax",
+    "mov gs, ax",
+    "mov eax, {base} + 0xf00",
+    "mov rsp, [rax + 8]",
+    "mov rdi, [rax + 16]",
+    "mov rax, [rax + 24]",
+    "xor ebp, ebp",
+    "call rax",
+    "ud2",
+    // At a place that `lgdt` can name: its operand is not a sum of symbols.
+    ".org trampoline_begin + 0x100",
+    ".quad 0, 0x00af9b000000ffff, 0x00cf93000000ffff",
+    ".word 23",
+    ".long {base} + 0x100",
+    ".global trampoline_end",
+    "trampoline_end:",
+    ".popsection",
+    first = sym kernel::boot::first,
+    base = const TRAMPOLINE,
+);
+
+unsafe extern "C" {
+    static trampoline_begin: u8;
+    static trampoline_end: u8;
+    static boot_stack: u8;
+    static boot_stack_top: u8;
+}
+
+/// The stack that the first processor boots on: its lowest address, and the one above it.
+pub(crate) fn stack() -> (usize, usize) {
+    ((&raw const boot_stack).addr(), (&raw const boot_stack_top).addr())
+}
+
+/// Copies the code of starting processors to where they begin.
+///
+/// # Safety
+///
+/// The memory at [`TRAMPOLINE`] is mapped, and used for nothing else.
+pub(crate) unsafe fn place_trampoline() {
+    let begin = &raw const trampoline_begin;
+    let length = (&raw const trampoline_end).addr() - begin.addr();
+    let to = core::ptr::with_exposed_provenance_mut::<u8>(TRAMPOLINE);
+    // SAFETY: the code is of that length; the caller's promise.
+    unsafe { core::ptr::copy_nonoverlapping(begin, to, length) };
+}

@@ -1,0 +1,256 @@
+//! The way from an interrupt to Rust, and back.
+//!
+//! A short handler (a kick, a note of the time) stays on the stack of its vector, touches three
+//! registers and returns. A handler in Rust leaves that stack first: its frame is copied to below
+//! the stack pointer of the interrupted code, with 192 bytes between them that precompiled code may
+//! use. So the handler may switch to another thread, and the next interrupt finds its stack free.
+//!
+//! Handlers exist twice: the end of an interrupt is written to memory (xAPIC) or to a register of
+//! the processor (x2APIC).
+
+use core::arch::naked_asm;
+use core::mem::offset_of;
+
+use super::{apic, fault, vectors};
+use crate::kernel;
+use crate::kernel::cpu::Cpu;
+
+/// The distance that is kept from the interrupted code's stack pointer.
+const DISTANCE: usize = 192;
+
+/// The end of an interrupt, in assembly; `rax`, and for x2APIC also `rcx` and `rdx`, are lost.
+macro_rules! end_of_interrupt {
+    (x) => {
+        "mov rax, [rip + {apic}]\nmov dword ptr [rax + 0xb0], 0"
+    };
+    (x2) => {
+        "mov ecx, 0x80b\nxor eax, eax\nxor edx, edx\nwrmsr"
+    };
+}
+
+/// A handler in Rust: leaves the vector's stack, saves what a call may change, and calls `$rust`.
+macro_rules! rust_handler {
+    ($(#[$doc:meta])* $name:ident => $rust:path $(, $before:literal)*) => {
+        $(#[$doc])*
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            naked_asm!(
+                "push rax",
+                "push rcx",
+                "mov rcx, rsp",
+                // The interrupted code's stack pointer.
+                "mov rsp, [rcx + 40]",
+                "sub rsp, {distance}",
+                "and rsp, -16",
+                // ss, rsp, flags, cs, rip; then rax and rcx.
+                "push qword ptr [rcx + 48]",
+                "push qword ptr [rcx + 40]",
+                "push qword ptr [rcx + 32]",
+                "push qword ptr [rcx + 24]",
+                "push qword ptr [rcx + 16]",
+                "push qword ptr [rcx + 8]",
+                "push qword ptr [rcx]",
+                "push rdx",
+                "push rsi",
+                "push rdi",
+                "push r8",
+                "push r9",
+                "push r10",
+                "push r11",
+                // 14 words: the stack is aligned to 16 bytes again.
+                "sub rsp, 512",
+                "fxsave [rsp]",
+                $($before,)*
+                "call {rust}",
+                "fxrstor [rsp]",
+                "add rsp, 512",
+                "pop r11",
+                "pop r10",
+                "pop r9",
+                "pop r8",
+                "pop rdi",
+                "pop rsi",
+                "pop rdx",
+                "pop rcx",
+                "pop rax",
+                "iretq",
+                "/* {noted} */",
+                distance = const DISTANCE,
+                noted = const offset_of!(Cpu, noted),
+                rust = sym $rust,
+            )
+        }
+    };
+}
+
+rust_handler! {
+    /// Active messages.
+    message => kernel::message::interrupt
+}
+rust_handler! {
+    /// Active messages, with a note of the time at which Rust begins.
+    message_noted => kernel::message::interrupt,
+    "rdtsc",
+    "shl rdx, 32",
+    "or rax, rdx",
+    "mov gs:[{noted}], rax"
+}
+rust_handler! {
+    /// The timer.
+    timer => kernel::schedule::timer_interrupt
+}
+
+macro_rules! short_handlers {
+    ($kind:tt: $kick:ident, $raw:ident, $save:literal, $restore:literal) => {
+        /// Wakes a halted processor: that it returns is all.
+        #[unsafe(naked)]
+        unsafe extern "C" fn $kick() {
+            naked_asm!(
+                "push rax",
+                $save,
+                end_of_interrupt!($kind),
+                $restore,
+                "pop rax",
+                "iretq",
+                "/* {apic} */",
+                apic = sym apic::REGISTERS,
+            )
+        }
+
+        /// Notes the time.
+        #[unsafe(naked)]
+        unsafe extern "C" fn $raw() {
+            naked_asm!(
+                "push rax",
+                "push rdx",
+                "rdtsc",
+                "shl rdx, 32",
+                "or rax, rdx",
+                "mov gs:[{noted}], rax",
+                "push rcx",
+                end_of_interrupt!($kind),
+                "pop rcx",
+                "pop rdx",
+                "pop rax",
+                "iretq",
+                "/* {apic} */",
+                noted = const offset_of!(Cpu, noted),
+                apic = sym apic::REGISTERS,
+            )
+        }
+    };
+}
+
+short_handlers!(x: kick_x, raw_x, "", "");
+short_handlers!(x2: kick_x2, raw_x2, "push rcx\npush rdx", "pop rdx\npop rcx");
+
+/// Notes the time of an interrupt that the processor has made by an instruction: no end is due.
+#[unsafe(naked)]
+unsafe extern "C" fn instruction() {
+    naked_asm!(
+        "push rax",
+        "push rdx",
+        "rdtsc",
+        "shl rdx, 32",
+        "or rax, rdx",
+        "mov gs:[{noted}], rax",
+        "pop rdx",
+        "pop rax",
+        "iretq",
+        noted = const offset_of!(Cpu, noted),
+    )
+}
+
+/// An interrupt that has gone away: no end is due.
+#[unsafe(naked)]
+unsafe extern "C" fn spurious() {
+    naked_asm!("iretq")
+}
+
+/// The common end of exceptions: on the stack are the number and the error code, above those the
+/// frame. All registers are saved, for the report.
+#[unsafe(naked)]
+unsafe extern "C" fn exception() {
+    naked_asm!(
+        "push rax",
+        "push rbx",
+        "push rcx",
+        "push rdx",
+        "push rsi",
+        "push rdi",
+        "push rbp",
+        "push r8",
+        "push r9",
+        "push r10",
+        "push r11",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "mov rdi, rsp",
+        "and rsp, -16",
+        "call {report}",
+        "ud2",
+        report = sym fault::exception,
+    )
+}
+
+/// An exception without an error code, in whose place a zero is pushed; and one with it.
+macro_rules! exceptions {
+    ($($name:ident: $vector:literal, $push:literal;)*) => {
+        $(
+            #[unsafe(naked)]
+            unsafe extern "C" fn $name() {
+                naked_asm!($push, "push {vector}", "jmp {common}",
+                    vector = const $vector, common = sym exception)
+            }
+        )*
+
+        /// The handlers of exceptions, by vector.
+        pub(super) fn exceptions() -> [usize; 32] {
+            let mut table = [unexpected(); 32];
+            $(table[$vector] = $name as *const () as usize;)*
+            table
+        }
+    };
+}
+
+exceptions! {
+    e0: 0, "push 0"; e1: 1, "push 0"; e2: 2, "push 0"; e3: 3, "push 0";
+    e4: 4, "push 0"; e5: 5, "push 0"; e6: 6, "push 0"; e7: 7, "push 0";
+    e8: 8, ""; e9: 9, "push 0"; e10: 10, ""; e11: 11, "";
+    e12: 12, ""; e13: 13, ""; e14: 14, ""; e15: 15, "push 0";
+    e16: 16, "push 0"; e17: 17, ""; e18: 18, "push 0"; e19: 19, "push 0";
+    e20: 20, "push 0"; e21: 21, ""; e28: 28, "push 0"; e29: 29, "";
+    e30: 30, "";
+}
+
+/// A vector that nothing is known to use.
+#[unsafe(naked)]
+unsafe extern "C" fn stray() {
+    naked_asm!("push 0", "push 256", "jmp {common}", common = sym exception)
+}
+
+/// The handler of vectors that nothing is known to use: it reports them.
+pub(super) fn unexpected() -> usize {
+    stray as *const () as usize
+}
+
+/// The handlers of interrupts, by vector.
+pub(super) fn interrupts(x2: bool) -> [(u8, usize); 7] {
+    let (kick, raw) = if x2 {
+        (kick_x2 as *const (), raw_x2 as *const ())
+    } else {
+        (kick_x as *const (), raw_x as *const ())
+    };
+    [
+        (vectors::KICK, kick),
+        (vectors::RAW, raw),
+        (vectors::INSTRUCTION, instruction as *const ()),
+        (vectors::MESSAGE, message as *const ()),
+        (vectors::MESSAGE_NOTED, message_noted as *const ()),
+        (vectors::TIMER, timer as *const ()),
+        (vectors::SPURIOUS, spurious as *const ()),
+    ]
+    .map(|(vector, handler)| (vector, handler as usize))
+}

@@ -1,0 +1,178 @@
+//! The page tables: all memory at its own address, and a part of the address space for stacks, each
+//! above a page that is not mapped.
+//!
+//! | addresses | what |
+//! |---|---|
+//! | 0 to 4 GiB | the same physical addresses; uncached where the map has no memory |
+//! | 4 GiB to the end of memory | the same, by pages of 1 GiB where the processor has them |
+//! | from [`STACKS`] on | stacks: a page that is not mapped, then [`STACK_SIZE`] bytes |
+//!
+//! Tables are only added to, never taken from: a stack whose thread has ended is used again. So no
+//! processor ever has to be told that a page is gone.
+
+use core::ptr;
+
+use super::cpu::cpuid;
+use crate::memory::{FRAME, Map};
+use crate::pvh::Range;
+
+/// Size of a thread's stack.
+pub const STACK_SIZE: usize = 64 << 10;
+/// Distance of stacks: a guard page and a stack, at multiples that are easy to tell.
+pub const STACK_STRIDE: usize = 128 << 10;
+/// Where stacks begin: an entry of the top table of their own.
+pub const STACKS: usize = 1 << 46;
+/// The greatest number of stacks.
+pub const MOST_STACKS: usize = 1 << 16;
+
+const PRESENT: u64 = 1;
+const WRITABLE: u64 = 1 << 1;
+const UNCACHED: u64 = 1 << 4 | 1 << 3;
+const LARGE: u64 = 1 << 7;
+const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
+const MIB2: u64 = 2 << 20;
+const GIB: u64 = 1 << 30;
+const GIB4: u64 = 4 << 30;
+
+type Table = [u64; 512];
+
+/// The page tables of the kernel.
+#[derive(Debug)]
+pub struct Tables {
+    root: *mut Table,
+}
+
+// SAFETY: the tables are changed under a lock only, by the one that has this.
+unsafe impl Send for Tables {}
+
+/// There is no frame left for a table or a page.
+#[derive(Clone, Copy, Debug)]
+pub struct OutOfFrames;
+
+impl Tables {
+    /// Makes tables that map the memory of `map`, and all of the first 4 GiB.
+    ///
+    /// # Safety
+    ///
+    /// `frame` gives frames that are mapped at their own addresses now, and no one else's.
+    pub unsafe fn new(
+        map: &Map,
+        frame: &mut impl FnMut() -> Option<u64>,
+    ) -> Result<Self, OutOfFrames> {
+        let has_gib_pages = cpuid(0x8000_0001, 0).edx & 1 << 26 != 0;
+        // SAFETY: the caller's promise, here and below.
+        let root = unsafe { fresh(frame)? };
+        let mut tables = Self { root };
+        let mut at = 0;
+        while at < GIB4.max(map.end()) {
+            let huge = Range { start: at, end: at + GIB };
+            if at >= GIB4 && has_gib_pages {
+                // SAFETY: as above; memory and devices at their own addresses.
+                unsafe { tables.map(at, at | WRITABLE | LARGE, 3, frame)? };
+                at += GIB;
+                continue;
+            }
+            for start in (huge.start..huge.end).step_by(MIB2 as usize) {
+                let page = Range { start, end: start + MIB2 };
+                let is_memory =
+                    map.regions().iter().any(|region| region.range.common(page).length() > 0);
+                // The first megabyte has memory that the map leaves out.
+                let flags = if is_memory || start == 0 { 0 } else { UNCACHED };
+                // SAFETY: as above.
+                unsafe { tables.map(start, start | WRITABLE | LARGE | flags, 2, frame)? };
+            }
+            at += GIB;
+        }
+        Ok(tables)
+    }
+
+    /// Address of the root, for the processors.
+    #[must_use]
+    pub fn root(&self) -> u64 {
+        self.root.expose_provenance() as u64
+    }
+
+    /// Maps the pages of the stack at `index`, and returns the addresses of its ends. Its pages
+    /// come from `frame`; those that were mapped before a failure stay mapped.
+    ///
+    /// # Safety
+    ///
+    /// See [`new`](Self::new); and the stack was not mapped before.
+    pub unsafe fn map_stack(
+        &mut self,
+        index: usize,
+        frame: &mut impl FnMut() -> Option<u64>,
+    ) -> Result<(usize, usize), OutOfFrames> {
+        if index >= MOST_STACKS {
+            return Err(OutOfFrames);
+        }
+        let top = STACKS + (index + 1) * STACK_STRIDE;
+        for page in (top - STACK_SIZE..top).step_by(FRAME as usize) {
+            let physical = frame().ok_or(OutOfFrames)?;
+            // SAFETY: the caller's promise.
+            unsafe { self.map(page as u64, physical | WRITABLE, 1, frame)? };
+        }
+        Ok((top - STACK_SIZE, top))
+    }
+
+    /// Writes the entry for an address, in the table of this level: 1 is the one of small pages.
+    ///
+    /// # Safety
+    ///
+    /// See `new`; and the memory may be reached by that address.
+    unsafe fn map(
+        &mut self,
+        address: u64,
+        entry: u64,
+        level: u32,
+        frame: &mut impl FnMut() -> Option<u64>,
+    ) -> Result<(), OutOfFrames> {
+        let mut table = self.root;
+        for above in (level + 1..=4).rev() {
+            let index = place(address, above);
+            // SAFETY: tables are frames that `fresh` has made, and mapped at their own addresses.
+            let next = unsafe { (*table)[index] };
+            table = if next & PRESENT != 0 {
+                ptr::with_exposed_provenance_mut((next & ADDRESS) as usize)
+            } else {
+                // SAFETY: the caller's promise.
+                let made = unsafe { fresh(frame)? };
+                // SAFETY: as above.
+                unsafe {
+                    (*table)[index] = made.expose_provenance() as u64 | WRITABLE | PRESENT;
+                }
+                made
+            };
+        }
+        // SAFETY: as above.
+        unsafe { (*table)[place(address, level)] = entry | PRESENT };
+        Ok(())
+    }
+}
+
+/// A table without entries.
+///
+/// # Safety
+///
+/// See [`Tables::new`].
+unsafe fn fresh(frame: &mut impl FnMut() -> Option<u64>) -> Result<*mut Table, OutOfFrames> {
+    let frame = frame().ok_or(OutOfFrames)?;
+    let table = ptr::with_exposed_provenance_mut::<Table>(frame as usize);
+    // SAFETY: the caller's promise.
+    unsafe { table.write([0; 512]) };
+    Ok(table)
+}
+
+fn place(address: u64, level: u32) -> usize {
+    (address >> (12 + 9 * (level - 1)) & 511) as usize
+}
+
+/// Makes this processor use the tables.
+///
+/// # Safety
+///
+/// They map the running code, its stack, and all that it names.
+pub unsafe fn load(root: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { core::arch::asm!("mov cr3, {}", in(reg) root, options(nostack, preserves_flags)) };
+}

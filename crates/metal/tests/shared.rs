@@ -1,0 +1,255 @@
+//! The parts that CPUs share, with threads in the place of CPUs; and the parts that a CPU has.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use antiphon_metal::deadlines::{Alarm, Deadlines};
+use antiphon_metal::inbox::{Inbox, Linked, Wake};
+use antiphon_metal::options::Options;
+use antiphon_metal::pending::{ACTIONS, Pending};
+use antiphon_metal::run_queue::RunQueue;
+use antiphon_metal::statistics::{Summary, deviation};
+use antiphon_metal::token;
+use proptest::prelude::*;
+
+#[repr(align(8))]
+struct Entry {
+    link: AtomicUsize,
+    number: u64,
+    taken: AtomicU64,
+}
+
+// SAFETY: the link is always the same word, and the entry is aligned.
+unsafe impl Linked for Entry {
+    fn link(&self) -> &AtomicUsize {
+        &self.link
+    }
+}
+
+impl Entry {
+    fn leak(number: u64) -> &'static Self {
+        Box::leak(Box::new(Self { link: AtomicUsize::new(0), number, taken: AtomicU64::new(0) }))
+    }
+}
+
+/// How much is done by tests with threads.
+const ROUNDS: u64 = if cfg!(miri) { 50 } else { 20_000 };
+
+/// Senders put each entry of theirs in once; the receiver halts whenever it finds nothing, and is
+/// woken by an "interrupt" only. If one were missing, it would never end.
+#[test]
+fn an_inbox_gives_each_entry_once_and_wakes_a_halted_receiver() {
+    let (inbox, interrupt) = (Arc::new(Inbox::new()), Arc::new(AtomicBool::new(false)));
+    let senders: Vec<_> = (0..3)
+        .map(|sender| {
+            let (inbox, interrupt) = (inbox.clone(), interrupt.clone());
+            thread::spawn(move || {
+                for round in 0..ROUNDS {
+                    let entry = Entry::leak(sender * ROUNDS + round);
+                    // SAFETY: a new entry, which is never freed.
+                    if unsafe { inbox.put(entry) } == Wake::Interrupt {
+                        interrupt.store(true, Release);
+                    }
+                }
+            })
+        })
+        .collect();
+    let mut left = 3 * ROUNDS;
+    let mut last = BTreeMap::new();
+    while left > 0 {
+        let mut taken: Vec<&Entry> = Vec::new();
+        // SAFETY: entries are never freed.
+        taken.extend(inbox.take::<Entry>().map(|entry| unsafe { &*entry }));
+        for entry in taken.iter().rev() {
+            assert_eq!(entry.taken.fetch_add(1, Relaxed), 0, "an entry was taken twice");
+            let before = last.insert(entry.number / ROUNDS, entry.number);
+            assert!(before.is_none_or(|before| before < entry.number), "out of order");
+            left -= 1;
+        }
+        if left > 0 && taken.is_empty() && inbox.halt() {
+            while !interrupt.swap(false, Acquire) {
+                thread::yield_now();
+            }
+            inbox.awake();
+        }
+    }
+    senders.into_iter().for_each(|sender| sender.join().expect("no sender panics"));
+    assert!(inbox.is_empty());
+}
+
+/// Each sender posts its action, and the next time when that was run; interrupts are sent only when
+/// `post` says so. If an action were lost, its sender would wait for ever.
+#[test]
+fn a_pending_action_is_not_lost() {
+    let (pending, interrupt) = (Arc::new(Pending::new()), Arc::new(AtomicBool::new(false)));
+    let ran: Arc<Vec<AtomicU64>> = Arc::new((0..4).map(|_| AtomicU64::new(0)).collect());
+    let actions = [0_usize, 63, 64, ACTIONS - 1];
+    let senders: Vec<_> = (0..4)
+        .map(|sender| {
+            let (pending, interrupt, ran) = (pending.clone(), interrupt.clone(), ran.clone());
+            thread::spawn(move || {
+                for round in 0..ROUNDS {
+                    if pending.post(actions[sender]) {
+                        interrupt.store(true, Release);
+                    }
+                    while ran[sender].load(Acquire) == round {
+                        thread::yield_now();
+                    }
+                }
+            })
+        })
+        .collect();
+    let mut idle = Instant::now();
+    while senders.iter().any(|sender| !sender.is_finished()) {
+        if !interrupt.swap(false, Acquire) {
+            assert!(idle.elapsed() < Duration::from_secs(60), "an action was lost");
+            thread::yield_now();
+            continue;
+        }
+        pending.drain(|action| {
+            let sender = actions.iter().position(|&other| other == action).expect("posted");
+            ran[sender].fetch_add(1, Release);
+        });
+        idle = Instant::now();
+    }
+    senders.into_iter().for_each(|sender| sender.join().expect("no sender panics"));
+    assert!(ran.iter().all(|ran| ran.load(Relaxed) == ROUNDS), "an action ran twice");
+}
+
+/// A sleeper, a waker and a deadline: the sleeper is made runnable once for each sleep.
+#[test]
+fn a_token_makes_its_sleeper_runnable_once() {
+    let (word, runnable) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU64::new(0)));
+    let (theirs, counted) = (word.clone(), runnable.clone());
+    let waker = thread::spawn(move || {
+        for _ in 0..ROUNDS {
+            if token::wake(&theirs) {
+                counted.fetch_add(1, Release);
+            }
+            thread::yield_now();
+        }
+    });
+    let mut sleeps = 0;
+    while !waker.is_finished() {
+        if !token::fall_asleep(&word) {
+            continue;
+        }
+        sleeps += 1;
+        if token::expire(&word) {
+            runnable.fetch_add(1, Relaxed);
+        }
+        while runnable.load(Acquire) < sleeps {
+            thread::yield_now();
+        }
+        token::wake_up(&word);
+    }
+    waker.join().expect("it does not panic");
+    assert_eq!(runnable.load(Relaxed), sleeps);
+}
+
+#[test]
+fn a_wake_that_comes_first_is_not_lost() {
+    let word = AtomicU32::new(0);
+    assert!(!token::wake(&word));
+    assert!(!token::fall_asleep(&word));
+    assert!(token::fall_asleep(&word));
+    assert!(token::wake(&word));
+    assert!(!token::expire(&word));
+    assert!(token::wake_up(&word));
+}
+
+#[test]
+fn a_run_queue_serves_in_the_order_of_arrival() {
+    let inbox = Inbox::new();
+    let mut queue = RunQueue::<Entry>::NEW;
+    let put = |number| {
+        // SAFETY: a new entry, which is never freed.
+        assert_eq!(unsafe { inbox.put(Entry::leak(number)) }, Wake::No);
+    };
+    // SAFETY: as above.
+    unsafe { queue.push(Entry::leak(0)) };
+    (1..4).for_each(put);
+    // SAFETY: they were in the inbox.
+    unsafe { queue.push_all(inbox.take()) };
+    // SAFETY: as above.
+    unsafe { queue.push(Entry::leak(4)) };
+    // SAFETY: nothing was in the inbox.
+    unsafe { queue.push_all(inbox.take()) };
+    // SAFETY: entries are never freed.
+    let order: Vec<_> =
+        std::iter::from_fn(|| queue.pop()).map(|entry| unsafe { (*entry).number }).collect();
+    assert_eq!(order, [0, 1, 2, 3, 4]);
+    assert!(queue.is_empty());
+}
+
+proptest! {
+    /// Against a map: alarms are set, unset and taken in any order.
+    #[test]
+    fn deadlines_come_in_order(
+        steps in prop::collection::vec((0_u8..3, 0_usize..12, 0_u64..50), 0..200),
+    ) {
+        let alarms: Vec<Alarm<usize>> = (0..12).map(|_| Alarm::new()).collect();
+        let mut deadlines = Deadlines::NEW;
+        deadlines.make_room(12);
+        let mut expected: BTreeMap<usize, u64> = BTreeMap::new();
+        for (step, which, at) in steps {
+            match step {
+                0 if !alarms[which].is_set() => {
+                    // SAFETY: it is not set, and stays where it is.
+                    unsafe { deadlines.set(&raw const alarms[which], at, which) };
+                    expected.insert(which, at);
+                }
+                1 => {
+                    deadlines.unset(&alarms[which]);
+                    expected.remove(&which);
+                }
+                _ => {
+                    let due = deadlines.take_due(at);
+                    let first = expected.values().min().copied();
+                    prop_assert_eq!(due.is_some(), first.is_some_and(|first| first <= at));
+                    if let Some(due) = due {
+                        prop_assert_eq!(expected.remove(&due), first);
+                    }
+                }
+            }
+            prop_assert_eq!(deadlines.first_ns(), expected.values().min().copied());
+            let set = alarms.iter().filter(|alarm| alarm.is_set()).count();
+            prop_assert_eq!(set, expected.len());
+        }
+    }
+
+    #[test]
+    fn statistics_are_of_the_sorted_samples(
+        mut samples in prop::collection::vec(0_u64..1000, 1..300),
+    ) {
+        let sigma = deviation(&samples);
+        let summary = Summary::of(&mut samples).expect("samples");
+        prop_assert_eq!(summary.min, samples[0]);
+        prop_assert_eq!(summary.max, samples[samples.len() - 1]);
+        prop_assert!(summary.min <= summary.median && summary.median <= summary.p99);
+        let above = samples.iter().filter(|&&sample| sample > summary.p99).count();
+        prop_assert!(above * 100 <= samples.len());
+        prop_assert!(sigma <= summary.max - summary.min);
+    }
+}
+
+#[test]
+fn statistics_of_known_samples() {
+    assert_eq!(deviation(&[2, 4, 4, 4, 5, 5, 7, 9]), 2);
+    assert_eq!(deviation(&[]), 0);
+    assert_eq!(Summary::of(&mut []), None);
+}
+
+#[test]
+fn the_last_word_of_a_name_counts() {
+    let options = Options("a=1 program=hello  b=x a=22 ab=3");
+    assert_eq!(options.get("a"), Some("22"));
+    assert_eq!(options.get("program"), Some("hello"));
+    assert_eq!(options.number("a", 5), Ok(22));
+    assert_eq!(options.number("c", 5), Ok(5));
+    assert_eq!(options.number("b", 5), Err("x"));
+}
