@@ -1,0 +1,3 @@
+//! Cases of several CPUs.
+use crate::Case;
+pub const CASES: &[Case] = &[];

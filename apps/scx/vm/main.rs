@@ -1,0 +1,119 @@
+//! The init program of `cargo xtask vm`: runs the cases of the machine that it was started on, and
+//! tells their results on the console.
+//!
+//! | suite (`antiphon=` of the kernel's command line) | machine | cases |
+//! |---|---|---|
+//! | `one` | one CPU, whose time is its count of instructions | `policy`: order, shares, tardiness |
+//! | `many` | several CPUs | `life`: deaths, unprivileged and hostile processes |
+//!
+//! A line `case NAME pass: …` or `case NAME fail: …` for each, `figure …` lines for the docs, and
+//! `result pass` or `result fail` at the end.
+
+mod life;
+mod policy;
+mod scheduler;
+mod thread;
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::process::ExitCode;
+use std::ptr;
+
+use antiphon_scx::loader::{Failure, Scope, Setup};
+use antiphon_scx::server;
+
+/// A case: its name, and what runs it. It returns what it has seen.
+type Case = (&'static str, fn() -> Result<String, Failure>);
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() == Some(scheduler::VERB) {
+        return schedule(arguments);
+    }
+    let passed = match prepare() {
+        Ok(suite) => run(suite),
+        Err(failure) => {
+            println!("case start fail: {failure}");
+            false
+        }
+    };
+    println!("result {}", if passed { "pass" } else { "fail" });
+    // SAFETY: writes out what is cached; and ends the machine, whose only program this is.
+    unsafe {
+        libc::sync();
+        libc::reboot(libc::RB_POWER_OFF);
+    }
+    ExitCode::FAILURE
+}
+
+/// The scheduler's program, with the options of a case.
+fn schedule(arguments: impl Iterator<Item = String>) -> ExitCode {
+    let mut setup = Setup { watchdog_ms: 30_000, ..Setup::default() };
+    for argument in arguments {
+        match argument.as_str() {
+            "full" => setup.scope = Scope::Full,
+            "no-police" => setup.parameters.police = 0,
+            "no-kick" => setup.parameters.kick = 0,
+            "no-grace" => setup.parameters.grace_ns = 0,
+            "stall" => (setup.parameters.stall, setup.watchdog_ms) = (1, 1_000),
+            other => {
+                eprintln!("no option {other}");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    match server::run(&setup) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("the scheduler: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(suite: &[Case]) -> bool {
+    let mut passed = true;
+    for (name, case) in suite {
+        match case() {
+            Ok(seen) => println!("case {name} pass: {seen}"),
+            Err(failure) => {
+                println!("case {name} fail: {failure}");
+                passed = false;
+            }
+        }
+    }
+    passed
+}
+
+/// Mounts what the cases need. Returns the suite that the command line names.
+fn prepare() -> Result<&'static [Case], Failure> {
+    for (kind, at) in
+        [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/run")]
+    {
+        fs::create_dir_all(at)?;
+        mount(kind, at)?;
+    }
+    thread::become_real_time(50)?;
+    let line = fs::read_to_string("/proc/cmdline")?;
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
+    println!("figure kernel {}", kernel.trim());
+    let suite = line.split_whitespace().find_map(|word| word.strip_prefix("antiphon="));
+    match suite {
+        Some("one") => Ok(policy::CASES),
+        Some("many") => Ok(life::CASES),
+        other => Err(format!("no suite {other:?}").into()),
+    }
+}
+
+fn mount(kind: &str, at: &str) -> Result<(), Failure> {
+    let (kind, at) = (CString::new(kind)?, CString::new(at)?);
+    // SAFETY: both are texts with an end; no options.
+    let done = unsafe { libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), 0, ptr::null()) };
+    let error = io::Error::last_os_error();
+    // The kernel may have mounted its devices itself.
+    if done != 0 && error.raw_os_error() != Some(libc::EBUSY) {
+        return Err(error.into());
+    }
+    Ok(())
+}

@@ -1,0 +1,362 @@
+//! Cases of one CPU, whose clock counts its instructions: the policy, against the one in Rust where
+//! the latter decides the same, and beside the kernel's other schedulers.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::scope;
+use std::time::Duration;
+
+use antiphon_hints::{Hints, now_ns};
+use antiphon_runtime::coop::{Group, Member, Members, Options, Pick, Scheduler as Pure, WEIGHT};
+use antiphon_scx::loader::Failure;
+
+use crate::Case;
+use crate::scheduler::under;
+use crate::thread::{
+    Policy, become_of, exact_timers, hog, own_cpu_ns, sleep_until, spin_until, stop_after, work,
+};
+
+pub const CASES: &[Case] = &[
+    ("order", order),
+    ("shares", shares),
+    ("police", police),
+    ("sections", sections),
+    ("wake-up", wake_up),
+    ("players", players),
+];
+
+/// A thread of plain fair scheduling, and one of ours.
+const EXT: Policy = Policy::Ext { nice: 0 };
+const FAIR: Policy = Policy::Fair { nice: 0, slice_ns: 0 };
+/// The kernel's shortest slice.
+const SHORT: Policy = Policy::Fair { nice: 0, slice_ns: 100_000 };
+
+/// Threads that are due run in the order of their releases, whatever the order of their wake-ups:
+/// as the policy in Rust says.
+fn order() -> Result<String, Failure> {
+    const THREADS: usize = 8;
+    const ROUNDS: usize = 5;
+    under(&[], |scheduler| {
+        let hints = scheduler.connect()?;
+        for round in 0..ROUNDS {
+            // A permutation: 5 and 8 have no common divisor.
+            let rank = |thread: usize| (thread * 5 + round * 3) % THREADS;
+            let ran = run_in_order(&hints, rank)?;
+            let expected = pure_order::<THREADS>(rank);
+            if ran != expected {
+                return Err(format!("round {round}: ran {ran:?}, not {expected:?}").into());
+            }
+        }
+        Ok(format!("{ROUNDS} rounds of {THREADS} threads as in the policy in Rust"))
+    })
+}
+
+/// Wakes threads that are due, one after the other, while none can run. Returns the order in which
+/// they run then.
+fn run_in_order(hints: &Hints, rank: impl Fn(usize) -> usize + Sync) -> Result<Vec<usize>, Failure> {
+    let ran = Mutex::new(Vec::new());
+    let failures = Mutex::new(Vec::new());
+    let base = now_ns() + 20_000_000;
+    scope(|threads| {
+        for id in 0..8 {
+            let (ran, failures, rank) = (&ran, &failures, &rank);
+            threads.spawn(move || {
+                let release = base + 1_000 * rank(id) as u64;
+                let play = || -> std::io::Result<()> {
+                    become_of(FAIR)?;
+                    exact_timers();
+                    let thread = hints.register()?;
+                    thread.poll(Some(release), None);
+                    // All wake while the conductor has the CPU, in another order than that of
+                    // their releases.
+                    sleep_until(base + 1_000_000 + 50_000 * id as u64);
+                    Ok(())
+                };
+                match play() {
+                    Ok(()) => ran.lock().expect("no panic").push(id),
+                    Err(error) => failures.lock().expect("no panic").push(error),
+                }
+            });
+        }
+        sleep_until(base + 900_000);
+        spin_until(base + 3_000_000);
+    });
+    match failures.into_inner()?.pop() {
+        Some(error) => Err(error.into()),
+        None => Ok(ran.into_inner()?),
+    }
+}
+
+/// The same events for the policy in Rust.
+fn pure_order<const THREADS: usize>(rank: impl Fn(usize) -> usize) -> Vec<usize> {
+    let mut cpu = Pure::new(Members::new(), Options::default());
+    for id in 0..THREADS {
+        cpu.join(Member::new(Group::Own, WEIGHT));
+        cpu.poll(id, 0, Some(1_000 * rank(id) as u64 + 1), None);
+    }
+    let mut ran = Vec::new();
+    let now_ns = 1_000_000;
+    for id in 0..THREADS {
+        cpu.wake(id);
+    }
+    while let Pick::Run { id, .. } = cpu.pick(now_ns) {
+        ran.push(id);
+        cpu.leave(id, 1_000);
+    }
+    ran
+}
+
+/// Three threads that always want the CPU have it by their weights.
+fn shares() -> Result<String, Failure> {
+    // As `sched_prio_to_weight` has them.
+    const WEIGHTS: [(i32, f64); 3] = [(0, 1024.0), (-5, 3121.0), (5, 335.0)];
+    let ran = under(&[], |_| {
+        hogs(&WEIGHTS.map(|(nice, _)| Policy::Ext { nice }), Duration::from_secs(4))
+    })?;
+    let (all, weights): (u64, f64) = (ran.iter().sum(), WEIGHTS.iter().map(|one| one.1).sum());
+    let (mut told, mut worst) = (Vec::new(), 0.0_f64);
+    for ((nice, weight), ran) in WEIGHTS.iter().zip(&ran) {
+        let (is, due) = (*ran as f64 / all as f64, weight / weights);
+        told.push(format!("nice {nice}: {is:.3} of {due:.3}"));
+        worst = worst.max((is - due).abs());
+    }
+    let told = told.join(", ");
+    if worst < 0.01 { Ok(told) } else { Err(told.into()) }
+}
+
+/// Runs a thread of each policy that always wants the CPU. Returns how much each has had.
+fn hogs(policies: &[Policy], time: Duration) -> Result<Vec<u64>, Failure> {
+    let stop = AtomicBool::new(false);
+    scope(|threads| {
+        let all: Vec<_> = policies
+            .iter()
+            .map(|policy| threads.spawn(|| become_of(*policy).map(|()| hog(&stop))))
+            .collect();
+        stop_after(time, &stop);
+        let ran = all.into_iter().map(|one| one.join().map_err(|_| "a thread panicked"));
+        ran.map(|one| Ok(one??)).collect()
+    })
+}
+
+/// A thread that says that it is due for ever: without policing it takes all, with it its share.
+fn police() -> Result<String, Failure> {
+    let [free, policed] = [&["no-police"][..], &[]].map(|options| {
+        under(options, |scheduler| {
+            let hints = scheduler.connect()?;
+            let stop = AtomicBool::new(false);
+            let ran = scope(|threads| -> Result<_, Failure> {
+                let liar = threads.spawn(|| lie(&hints, &stop));
+                let honest = threads.spawn(|| become_of(EXT).map(|()| hog(&stop)));
+                stop_after(Duration::from_millis(1_500), &stop);
+                let panicked = "a thread panicked";
+                Ok((liar.join().map_err(|_| panicked)??, honest.join().map_err(|_| panicked)??))
+            })?;
+            Ok((ran.0 as f64 / (ran.0 + ran.1) as f64, scheduler.count("demoted_share")?))
+        })
+    });
+    let ((free, none), (policed, demoted)) = (free?, policed?);
+    let told = format!(
+        "the liar's share: {free:.3} without policing, {policed:.3} with it ({demoted} demotions)"
+    );
+    // Its advantage is the threshold, 20 ms, once.
+    let is_fair = policed < 0.53 && demoted > 0 && none == 0;
+    if free > 0.9 && is_fair { Ok(told) } else { Err(told.into()) }
+}
+
+/// Polls and spins, always due.
+fn lie(hints: &Hints, stop: &AtomicBool) -> std::io::Result<u64> {
+    become_of(FAIR)?;
+    let thread = hints.register()?;
+    let before = own_cpu_ns();
+    // Relaxed: the flag says nothing about other memory.
+    while !stop.load(Ordering::Relaxed) {
+        thread.poll(Some(1), None);
+    }
+    Ok(own_cpu_ns() - before)
+}
+
+/// A thread that is often in short critical sections is preempted outside of them.
+fn sections() -> Result<String, Failure> {
+    let [without, with] = [&["no-grace"][..], &[]].map(|options| {
+        under(options, |scheduler| {
+            let hints = scheduler.connect()?;
+            let stop = AtomicBool::new(false);
+            scope(|threads| -> Result<_, Failure> {
+                let holder = threads.spawn(|| hold(&hints, &stop));
+                let timer = threads.spawn(|| periodic(Some(&hints), EXT, 100, 3_100_000));
+                threads.spawn(|| become_of(EXT).map(|()| hog(&stop)));
+                let late = timer.join();
+                stop.store(true, Ordering::Relaxed);
+                let inside = holder.join().map_err(|_| "a thread panicked")??;
+                Ok((inside, late.map_err(|_| "a thread panicked")??))
+            })
+        })
+    });
+    let (((inside, all, _), late), ((with, with_all, graces), with_late)) = (without?, with?);
+    let told = format!(
+        "preempted within sections {inside} of {all} times without grace (p50 of the timer {} us), \
+         {with} of {with_all} with it ({graces} graces, p50 {} us)",
+        late.p50_us, with_late.p50_us
+    );
+    if inside > 20 && with * 10 <= inside && graces > 0 { Ok(told) } else { Err(told.into()) }
+}
+
+/// Is in a section of 20 us for most of the time. Returns how often it was preempted within one and
+/// in all, and how often that was put off.
+fn hold(hints: &Hints, stop: &AtomicBool) -> std::io::Result<(u32, u32, u32)> {
+    become_of(FAIR)?;
+    let thread = hints.register()?;
+    // Relaxed: the flag says nothing about other memory.
+    while !stop.load(Ordering::Relaxed) {
+        thread.enter();
+        spin_until(now_ns() + 20_000);
+        thread.leave();
+        spin_until(now_ns() + 2_000);
+    }
+    let told = thread.answer();
+    Ok((told.preempted_inside, told.preempted, told.graces))
+}
+
+/// How late the turns of a timer were.
+#[derive(Clone, Copy, Debug)]
+struct Late {
+    p50_us: u64,
+    p90_us: u64,
+    p99_us: u64,
+    max_us: u64,
+}
+
+impl Late {
+    fn of(mut samples: Vec<u64>) -> Self {
+        samples.sort_unstable();
+        let at = |percent: usize| samples[(samples.len() - 1) * percent / 100] / 1_000;
+        Self { p50_us: at(50), p90_us: at(90), p99_us: at(99), max_us: at(100) }
+    }
+}
+
+impl std::fmt::Display for Late {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "p50 {} p90 {} p99 {} max {} us",
+            self.p50_us, self.p90_us, self.p99_us, self.max_us
+        )
+    }
+}
+
+/// A thread that is due each `period_ns`, and does little then. Returns how late it ran, without
+/// the first turn: a thread may be preempted between its policy and its first sleep.
+fn periodic(
+    hints: Option<&Hints>,
+    policy: Policy,
+    turns: usize,
+    period_ns: u64,
+) -> std::io::Result<Late> {
+    Ok(Late::of(turns_of(hints, policy, turns, period_ns, 0)?))
+}
+
+fn turns_of(
+    hints: Option<&Hints>,
+    policy: Policy,
+    turns: usize,
+    period_ns: u64,
+    work_ns: u64,
+) -> std::io::Result<Vec<u64>> {
+    become_of(FAIR)?;
+    exact_timers();
+    let thread = hints.map(Hints::register).transpose()?;
+    if thread.is_none() {
+        become_of(policy)?;
+    }
+    let mut at = now_ns() + period_ns;
+    let mut late = Vec::with_capacity(turns + 1);
+    for _ in 0..=turns {
+        if let Some(thread) = &thread {
+            thread.poll(Some(at), None);
+        }
+        sleep_until(at);
+        late.push(now_ns() - at);
+        if work_ns > 0 {
+            work(work_ns);
+        }
+        at += period_ns;
+    }
+    Ok(late.split_off(1))
+}
+
+/// The time from a timer to its thread, against two threads that always want the CPU.
+fn wake_up() -> Result<String, Failure> {
+    const DEADLINE: Policy = Policy::Deadline { runtime_ns: 1_000_000, period_ns: 7_300_000 };
+    for (name, policy) in [
+        ("EEVDF, default slice", FAIR),
+        ("EEVDF, slice of 0.1 ms", SHORT),
+        ("SCHED_FIFO", Policy::Fifo(10)),
+        ("SCHED_DEADLINE", DEADLINE),
+    ] {
+        println!("figure wake-up {name}: {}", against_hogs(None, policy, FAIR)?);
+    }
+    let [unkicked, kicked] = [&["no-kick"][..], &[]].map(|options| {
+        under(options, |scheduler| against_hogs(Some(&scheduler.connect()?), EXT, EXT))
+    });
+    let (unkicked, kicked) = (unkicked?, kicked?);
+    println!("figure wake-up antiphon without kicks: {unkicked}");
+    println!("figure wake-up antiphon: {kicked}");
+    let told = format!("p50 {} us, without kicks {} us", kicked.p50_us, unkicked.p50_us);
+    if kicked.p50_us * 50 <= unkicked.p50_us { Ok(told) } else { Err(told.into()) }
+}
+
+fn against_hogs(hints: Option<&Hints>, timer: Policy, hogs: Policy) -> Result<Late, Failure> {
+    let stop = AtomicBool::new(false);
+    scope(|threads| {
+        for _ in 0..2 {
+            threads.spawn(|| become_of(hogs).map(|()| hog(&stop)));
+        }
+        let late = threads.spawn(|| periodic(hints, timer, 100, 7_300_000));
+        let late = late.join();
+        stop.store(true, Ordering::Relaxed);
+        Ok(late.map_err(|_| "a thread panicked")??)
+    })
+}
+
+/// Eight threads with timers and work, and four that always want the CPU: more than there is.
+fn players() -> Result<String, Failure> {
+    let eevdf = overload(None, FAIR)?;
+    println!("figure players EEVDF, default slice: {eevdf}");
+    let short = overload(None, SHORT)?;
+    println!("figure players EEVDF, slice of 0.1 ms: {short}");
+    let ours = under(&[], |scheduler| overload(Some(&scheduler.connect()?), EXT))?;
+    println!("figure players antiphon: {ours}");
+    let told = format!("p99 {} us, EEVDF with its shortest slice {} us", ours.p99_us, short.p99_us);
+    if ours.p99_us * 10 <= short.p99_us * 3 { Ok(told) } else { Err(told.into()) }
+}
+
+fn overload(hints: Option<&Hints>, policy: Policy) -> Result<Late, Failure> {
+    let stop = AtomicBool::new(false);
+    scope(|threads| {
+        let (others, stop) = (if hints.is_some() { EXT } else { FAIR }, &stop);
+        for _ in 0..4 {
+            threads.spawn(move || become_of(others).map(|()| hog(stop)));
+        }
+        // Their periods have no common multiple that is short.
+        let players: Vec<_> = (0..8_u64)
+            .map(|id| {
+                threads.spawn(move || {
+                    turns_of(hints, policy, 60, 16_600_000 + 130_000 * id, 700_000)
+                })
+            })
+            .collect();
+        let mut all = Vec::new();
+        let mut failure = None;
+        for player in players {
+            match player.join().map_err(|_| "a thread panicked")? {
+                Ok(late) => all.extend(late),
+                Err(error) => failure = Some(error),
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        match failure {
+            None => Ok(Late::of(all)),
+            Some(error) => Err(error.into()),
+        }
+    })
+}
