@@ -52,13 +52,12 @@ struct task {
 	u32 weight;
 	u32 standing;
 	u32 polls;	  /* as last read */
-	u32 polls_before; /* as read when it last began to run */
+	u32 polls_before; /* as read when it last woke */
 	u32 slot;	  /* 0: not registered */
 	u32 place;	  /* in `threads` */
 	u32 uid;
 	u8 timely; /* picked by its release */
 	u8 graced;
-	u8 fresh; /* a turn has begun that `running` has not seen */
 };
 
 struct {
@@ -301,25 +300,38 @@ static u64 next_release(u32 but, u64 now)
 	return next == NEVER ? 0 : next;
 }
 
-/* The time until a thread that begins a turn now is to be preempted. */
-static __always_inline u64 turn_ns(struct task *t)
-{
-	u64 ready = scx_bpf_dsq_nr_queued(TIMELY) + scx_bpf_dsq_nr_queued(FAIR) + 1;
-	u64 slack = t->standing == STANDING_COOPERATIVE ? options.slack_ns : 0;
-	u64 slice = t->timely ? 0 : options.period_ns / ready;
-
-	slice += slack;
-	return slice > options.min_slice_ns ? slice : options.min_slice_ns;
-}
-
-/* Begins a turn, or a grace, of `ns`. */
-static __always_inline void begin(struct task_struct *p, struct cpus *here, u64 now, u64 ns)
+/* The time of preemption in a turn, or a grace, of `ns` that begins now. */
+static __always_inline void hold_for(struct task_struct *p, struct cpus *here, u64 now, u64 ns)
 {
 	here->cpu.until_ns = now + ns;
 	scx_bpf_task_set_slice(p, ns);
 	/* The kernel looks at slices at its ticks only. */
 	if (ns < options.tick_ns)
 		bpf_timer_start(&here->timer, ns, 0);
+}
+
+/* Begins a turn. Returns when the thread should poll, which is the slack before it is preempted. */
+static __always_inline u64 begin(struct task_struct *p, struct task *t, struct cpus *here, u64 now)
+{
+	u64 ready = scx_bpf_dsq_nr_queued(TIMELY) + scx_bpf_dsq_nr_queued(FAIR) + 1;
+	u64 slack = t->standing == STANDING_COOPERATIVE ? options.slack_ns : 0;
+	u64 slice = t->timely ? 0 : options.period_ns / ready;
+	u64 whole = slice + slack;
+
+	here->cpu.release_ns = t->timely ? t->release_ns : NEVER;
+	hold_for(p, here, now, whole > options.min_slice_ns ? whole : options.min_slice_ns);
+	return now + slice;
+}
+
+/* Tells a thread what it should know when a turn begins. */
+static __always_inline void answer(struct hints_slot *slot, struct task *t, u64 now, u64 until)
+{
+	if (!slot)
+		return;
+	slot->seen_ns = now;
+	slot->until_ns = until;
+	slot->next_release_ns = next_release(t->place, now);
+	slot->wanted = 0;
 }
 
 /* Makes a CPU look at TIMELY that runs something later. */
@@ -426,8 +438,10 @@ void BPF_PROG(antiphon_runnable, struct task_struct *p, u64 enq_flags)
 	struct task *t = task_of(p);
 
 	/* Use it or lose it (COOP-4): at a wake-up only, not when a thread changes queues. */
-	if (t && enq_flags & FLAG(scx_enq_flags, SCX_ENQ_WAKEUP))
+	if (t && enq_flags & FLAG(scx_enq_flags, SCX_ENQ_WAKEUP)) {
 		t->virtual_time = later(t->virtual_time, least);
+		t->polls_before = t->polls;
+	}
 }
 
 SEC("struct_ops/antiphon_enqueue")
@@ -515,8 +529,7 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 			police(slot, t);
 			if (goes_on(t, now)) {
 				t->timely = is_due(t, now);
-				here->cpu.release_ns = t->timely ? t->release_ns : NEVER;
-				begin(prev, here, now, turn_ns(t));
+				answer(slot, t, now, begin(prev, t, here, now));
 				return;
 			}
 			if (slot && ((volatile struct hints_slot *)slot)->section) {
@@ -526,7 +539,7 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 					slot->graces++;
 					slot->wanted = 1;
 					__sync_fetch_and_add(&counters.graces, 1);
-					begin(prev, here, now, options.grace_ns);
+					hold_for(prev, here, now, options.grace_ns);
 					return;
 				}
 				slot->preempted_inside++;
@@ -545,7 +558,7 @@ void BPF_PROG(antiphon_running, struct task_struct *p)
 	u64 now = bpf_ktime_get_ns();
 	struct hints_slot *slot;
 	struct thread *thread;
-	u64 ns, key;
+	u64 until, key;
 
 	if (!t || !here)
 		return;
@@ -555,9 +568,7 @@ void BPF_PROG(antiphon_running, struct task_struct *p)
 	/* The least of those that want the CPU (COOP-3). */
 	key = first_key(FAIR, t->virtual_time);
 	advance((s64)(key - t->virtual_time) < 0 ? key : t->virtual_time);
-	ns = turn_ns(t);
-	here->cpu.release_ns = t->timely ? t->release_ns : NEVER;
-	begin(p, here, now, ns);
+	until = begin(p, t, here, now);
 	if (t->timely)
 		__sync_fetch_and_add(&counters.timely, 1);
 	else
@@ -565,11 +576,7 @@ void BPF_PROG(antiphon_running, struct task_struct *p)
 	slot = slot_of(p, t);
 	if (!slot)
 		return;
-	t->polls_before = t->polls;
-	slot->seen_ns = now;
-	slot->until_ns = t->timely ? now : now + ns;
-	slot->next_release_ns = next_release(t->place, now);
-	slot->wanted = 0;
+	answer(slot, t, now, until);
 	thread = thread_at(t->place);
 	if (thread && t->timely) {
 		u64 late = now - t->release_ns;

@@ -39,8 +39,7 @@ struct Attributes {
 
 /// Puts the calling thread under a policy.
 pub fn become_of(policy: Policy) -> io::Result<()> {
-    let size = size_of::<Attributes>() as u32;
-    let mut wanted = Attributes { size, ..Attributes::default() };
+    let mut wanted = Attributes::default();
     match policy {
         Policy::Fair { nice, slice_ns } => (wanted.nice, wanted.runtime) = (nice, slice_ns),
         Policy::Fifo(priority) => (wanted.policy, wanted.priority) = (1, priority),
@@ -51,14 +50,22 @@ pub fn become_of(policy: Policy) -> io::Result<()> {
         }
         Policy::Ext { nice } => (wanted.policy, wanted.nice) = (7, nice),
     }
+    set(wanted)
+}
+
+fn set(mut wanted: Attributes) -> io::Result<()> {
+    wanted.size = size_of::<Attributes>() as u32;
     // SAFETY: reads a structure of the size that it states, and concerns the calling thread.
     let done = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Puts the calling thread before all others: what conducts a case must not wait for it.
-pub fn become_real_time(priority: u32) -> io::Result<()> {
-    become_of(Policy::Fifo(priority))
+/// Puts the calling thread before all others: what conducts a case must not wait for it. Threads
+/// and processes that it starts begin with the default policy.
+pub fn become_conductor() -> io::Result<()> {
+    /// `SCHED_FLAG_RESET_ON_FORK`.
+    const RESET: u64 = 1;
+    set(Attributes { policy: 1, priority: 50, flags: RESET, ..Attributes::default() })
 }
 
 /// Makes the calling thread's timers exact: by default they may be 50 µs late.
