@@ -380,10 +380,10 @@ static __always_inline void arm_due(u64 at, u64 now)
 
 	if (!due)
 		return;
-	if (due->at_ns > now && due->at_ns <= at)
+	/* A time that has just passed is that of a timer which is about to fire. */
+	if (due->at_ns && due->at_ns <= at)
 		return;
-	due->at_ns = at;
-	bpf_timer_start(&due->timer, at > now ? at - now : 0, 0);
+	due->at_ns = bpf_timer_start(&due->timer, at > now ? at - now : 0, 0) ? 0 : at;
 }
 
 /* Moves threads to TIMELY whose releases have come. */
