@@ -9,6 +9,7 @@
 //! A line `case NAME pass: …` or `case NAME fail: …` for each, `figure …` lines for the docs, and
 //! `result pass` or `result fail` at the end.
 
+mod client;
 mod life;
 mod policy;
 mod scheduler;
@@ -29,8 +30,10 @@ type Case = (&'static str, fn() -> Result<String, Failure>);
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    if arguments.next().as_deref() == Some(scheduler::VERB) {
-        return schedule(arguments);
+    match arguments.next().as_deref() {
+        Some(scheduler::VERB) => return schedule(arguments),
+        Some(client::VERB) => return client::run(arguments.next()),
+        _ => {}
     }
     let passed = match prepare() {
         Ok(suite) => run(suite),

@@ -13,7 +13,8 @@ use antiphon_scx::loader::Failure;
 use crate::Case;
 use crate::scheduler::under;
 use crate::thread::{
-    Policy, become_of, exact_timers, hog, own_cpu_ns, sleep_until, spin_until, stop_after, work,
+    Policy, become_of, exact_timers, hog, own_cpu_ns, sleep_until, spin_until, stay_on, stop_after,
+    work,
 };
 
 pub const CASES: &[Case] = &[
@@ -26,14 +27,19 @@ pub const CASES: &[Case] = &[
 ];
 
 /// A thread of plain fair scheduling, and one of ours.
-const EXT: Policy = Policy::Ext { nice: 0 };
-const FAIR: Policy = Policy::Fair { nice: 0, slice_ns: 0 };
+pub const EXT: Policy = Policy::Ext { nice: 0 };
+pub const FAIR: Policy = Policy::Fair { nice: 0, slice_ns: 0 };
 /// The kernel's shortest slice.
 const SHORT: Policy = Policy::Fair { nice: 0, slice_ns: 100_000 };
 
 /// Threads that are due run in the order of their releases, whatever the order of their wake-ups:
 /// as the policy in Rust says.
 fn order() -> Result<String, Failure> {
+    order_on(None)
+}
+
+/// The same on one CPU of several.
+pub fn order_on(cpu: Option<usize>) -> Result<String, Failure> {
     const THREADS: usize = 8;
     const ROUNDS: usize = 5;
     under(&[], |scheduler| {
@@ -41,7 +47,7 @@ fn order() -> Result<String, Failure> {
         for round in 0..ROUNDS {
             // A permutation: 5 and 8 have no common divisor.
             let rank = |thread: usize| (thread * 5 + round * 3) % THREADS;
-            let ran = run_in_order(&hints, rank)?;
+            let ran = run_in_order(&hints, cpu, rank)?;
             let expected = pure_order::<THREADS>(rank);
             if ran != expected {
                 return Err(format!("round {round}: ran {ran:?}, not {expected:?}").into());
@@ -53,7 +59,12 @@ fn order() -> Result<String, Failure> {
 
 /// Wakes threads that are due, one after the other, while none can run. Returns the order in which
 /// they run then.
-fn run_in_order(hints: &Hints, rank: impl Fn(usize) -> usize + Sync) -> Result<Vec<usize>, Failure> {
+fn run_in_order(
+    hints: &Hints,
+    cpu: Option<usize>,
+    rank: impl Fn(usize) -> usize + Sync,
+) -> Result<Vec<usize>, Failure> {
+    cpu.map_or(Ok(()), stay_on)?;
     let ran = Mutex::new(Vec::new());
     let failures = Mutex::new(Vec::new());
     // Long enough for all of them to be asleep by then.
@@ -65,6 +76,7 @@ fn run_in_order(hints: &Hints, rank: impl Fn(usize) -> usize + Sync) -> Result<V
                 let release = base + 1_000 * rank(id) as u64;
                 let play = || -> std::io::Result<()> {
                     become_of(FAIR)?;
+                    cpu.map_or(Ok(()), stay_on)?;
                     exact_timers();
                     let thread = hints.register()?;
                     thread.poll(Some(release), None);
@@ -126,7 +138,7 @@ fn shares() -> Result<String, Failure> {
 }
 
 /// Runs a thread of each policy that always wants the CPU. Returns how much each has had.
-fn hogs(policies: &[Policy], time: Duration) -> Result<Vec<u64>, Failure> {
+pub fn hogs(policies: &[Policy], time: Duration) -> Result<Vec<u64>, Failure> {
     let stop = AtomicBool::new(false);
     scope(|threads| {
         let all: Vec<_> = policies
