@@ -2,7 +2,7 @@
 //!
 //! The cases of `life` start this program as such a process, with the name of a part to play.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -23,16 +23,25 @@ const USER: u32 = 1_000;
 /// Starts a client. The caller waits for it.
 pub fn start(part: &str) -> io::Result<Child> {
     let mut command = Command::new("/proc/self/exe");
-    command.args([VERB, part]).uid(USER).gid(USER).stdin(Stdio::null());
+    command.args([VERB, part]).uid(USER).gid(USER).stdin(Stdio::piped());
+    if part == HOLDER {
+        // One that is refused says so, which is what the case expects.
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+    }
     command.spawn()
 }
+
+/// The part of a process that only has a page.
+pub const HOLDER: &str = "hold";
+/// What it says when it has one.
+pub const HELD: &str = "held";
 
 /// Plays a part.
 pub fn run(part: Option<String>) -> ExitCode {
     let done = match part.as_deref() {
         Some("polite") => polite(),
         Some("threads") => threads(),
-        Some("hold") => hold(),
+        Some(HOLDER) => hold(),
         Some("forger") => forger(),
         Some("sleeper") => sleeper(),
         Some("thief") => thief(),
@@ -79,11 +88,12 @@ fn threads() -> Result<(), Failure> {
     if registered == SLOTS - 1 { Ok(()) } else { Err(format!("{registered} registered").into()) }
 }
 
-/// Connects, registers, and stays for a while. Fails if it is refused.
+/// Connects, registers, says so, and stays until its input ends. Fails if it is refused.
 fn hold() -> Result<(), Failure> {
     let hints = Hints::connect(SOCKET)?;
     let _thread = hints.register()?;
-    sleep(Duration::from_secs(3));
+    println!("{HELD}");
+    io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())
 }
 
