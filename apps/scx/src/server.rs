@@ -8,15 +8,12 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use antiphon_hints::{SOCKET, Standing};
+use antiphon_hints::{SOCKET, STATUS, Standing};
 use serde_json::{Value, json};
 
 use crate::loader::{Failure, Loaded, Scope, Setup};
 use crate::service::Service;
 use crate::shared::{Counters, Record};
-
-/// Where the decisions are told: an object of JSON for each connection.
-pub const STATUS: &str = "/run/antiphon/status.sock";
 
 /// How often the program looks whether the kernel's part is still there.
 const LOOK_MS: i32 = 100;
@@ -59,8 +56,9 @@ pub fn run(setup: &Setup) -> Result<(), Failure> {
             }
         }
         if loaded.counters()?.ended != 0 {
-            return Err(format!("the kernel has unloaded the scheduler: {}", loaded.ending()?)
-                .into());
+            return Err(
+                format!("the kernel has unloaded the scheduler: {}", loaded.ending()?).into()
+            );
         }
     }
     for path in [SOCKET, STATUS] {
@@ -95,6 +93,7 @@ fn wait(descriptors: Vec<RawFd>) {
 fn report(setup: &Setup, loaded: &Loaded, service: &Service) -> Result<Value, Failure> {
     let threads: Vec<_> = loaded.threads()?.iter().map(thread).collect();
     Ok(json!({
+        "pid": std::process::id(),
         "scope": match setup.scope { Scope::Partial => "partial", Scope::Full => "full" },
         "processes": service.processes(),
         "decisions": decisions(&loaded.counters()?),

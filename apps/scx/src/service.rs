@@ -172,8 +172,7 @@ fn send(stream: &UnixStream, both: [BorrowedFd<'_>; 2]) -> io::Result<()> {
 }
 
 fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
-    let mut one =
-        libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let mut one = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one entry, as stated.
     unsafe { libc::poll(&mut one, 1, 0) == 1 && one.revents & libc::POLLIN != 0 }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-use antiphon_hints::{Hints, PAGE_BYTES, SOCKET, SLOTS, Standing, now_ns};
+use antiphon_hints::{Hints, PAGE_BYTES, SLOTS, SOCKET, Standing, now_ns};
 use antiphon_scx::loader::Failure;
 
 use crate::scheduler::PATIENCE;

@@ -7,9 +7,8 @@ use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use antiphon_hints::{Hints, SOCKET};
+use antiphon_hints::{Hints, SOCKET, STATUS};
 use antiphon_scx::loader::{Failure, is_enabled};
-use antiphon_scx::server::STATUS;
 use serde_json::Value;
 
 /// The argument by which this program is the scheduler.

@@ -18,6 +18,9 @@ use crate::layout::{Answer, FRESH_NS, MAGIC, PAGE_BYTES, Page, SLOTS, Slot, VERS
 /// Where the scheduler listens.
 pub const SOCKET: &str = "/run/antiphon/sched.sock";
 
+/// Where it tells what it decides: an object of JSON for each connection.
+pub const STATUS: &str = "/run/antiphon/status.sock";
+
 /// The policy number of sched_ext.
 const SCHED_EXT: i32 = 7;
 /// The `bpf` command that runs a program once.
@@ -90,8 +93,7 @@ impl Hints {
         let page = NonNull::new(at.cast::<Page>()).ok_or_else(io::Error::last_os_error)?;
         let hints = Self { page, program };
         let header = &hints.page().header;
-        let found =
-            (header.magic.load(Ordering::Relaxed), header.version.load(Ordering::Relaxed));
+        let found = (header.magic.load(Ordering::Relaxed), header.version.load(Ordering::Relaxed));
         if found != (MAGIC, VERSION) {
             let what = format!("the scheduler's page has version {}, not {VERSION}", found.1);
             return Err(io::Error::new(io::ErrorKind::Unsupported, what));
@@ -224,8 +226,7 @@ fn receive(stream: &UnixStream) -> io::Result<[OwnedFd; 2]> {
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control) as _;
     // SAFETY: the message names one byte and a control buffer, both alive and as large as stated.
-    let bytes =
-        unsafe { libc::recvmsg(stream.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) };
+    let bytes = unsafe { libc::recvmsg(stream.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) };
     if bytes < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -36,7 +36,7 @@
 mod client;
 mod layout;
 
-pub use client::{Hints, SOCKET, Thread, now_ns};
+pub use client::{Hints, SOCKET, STATUS, Thread, now_ns};
 pub use layout::{
     Answer, FRESH_NS, Header, MAGIC, PAGE_BYTES, Page, SLOTS, Slot, Standing, VERSION, c_header,
 };

@@ -75,7 +75,7 @@ const PLAYER: &str = "antiphon-player";
 const REPORT: &str = "antiphon-report";
 /// The crates below the command that users run on their programs: no checker, no models, no player.
 const COMMAND: &[&str] =
-    &[FACADE, COOP, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, SIM, REPORT, BTF];
+    &[FACADE, COOP, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, SIM, REPORT, BTF, HINTS];
 const LABORATORY: &[&str] = &[
     FACADE, CLOCK, COOP, MESSAGE, RUNTIME, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY,
     CHECK, SIM, MODELS, PLAYER, REPORT,

@@ -55,7 +55,14 @@ impl Machine {
         Self {
             name: "one",
             what: "one CPU, its time by instructions (8 ns each): simulated",
-            arguments: &["-smp", "1", "-accel", "tcg,thread=single", "-icount", "shift=3,sleep=off"],
+            arguments: &[
+                "-smp",
+                "1",
+                "-accel",
+                "tcg,thread=single",
+                "-icount",
+                "shift=3,sleep=off",
+            ],
         },
         Self {
             name: "many",
@@ -69,7 +76,12 @@ impl Machine {
     /// # Errors
     ///
     /// If QEMU can't be started.
-    pub fn boot(&self, kernel: &Path, initramfs: &Path, limit: Duration) -> Result<Report, Failure> {
+    pub fn boot(
+        &self,
+        kernel: &Path,
+        initramfs: &Path,
+        limit: Duration,
+    ) -> Result<Report, Failure> {
         let path = initramfs.with_file_name(format!("{}.log", self.name));
         let mut machine = Command::new("qemu-system-x86_64")
             .args(["-M", "q35", "-cpu", "max", "-m", "512", "-nographic", "-nodefaults"])
