@@ -15,7 +15,7 @@ mod shared;
 const COMPILERS: [&str; 3] = ["clang-19", "clang", "clang-18"];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    for file in ["bpf/antiphon.bpf.c", "bpf/kernel.h", "src/shared.rs"] {
+    for file in ["bpf", "src/shared.rs"] {
         println!("cargo:rerun-if-changed={file}");
     }
     if var_os("CARGO_FEATURE_PROGRAM").is_none() {

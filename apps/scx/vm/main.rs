@@ -3,7 +3,7 @@
 //!
 //! | suite (`antiphon=` of the kernel's command line) | machine | cases |
 //! |---|---|---|
-//! | `one` | one CPU, whose time is its count of instructions | `policy`: order, shares, tardiness |
+//! | `one` | one CPU, whose time counts instructions | `policy`: order, shares, tardiness |
 //! | `many` | several CPUs | `life`: deaths, unprivileged and hostile processes |
 //!
 //! A line `case NAME pass: …` or `case NAME fail: …` for each, `figure …` lines for the docs, and
@@ -113,8 +113,8 @@ fn prepare() -> Result<&'static [Case], Failure> {
     }
 }
 
-/// Waits until the kernel has done what it does after its start, such as tests of its ciphers: until
-/// its CPUs are idle for nearly all of half a second.
+/// Waits until the kernel has done what it does after its start: until its CPUs are idle for nearly
+/// all of half a second.
 fn settle() -> Result<(), Failure> {
     const HALF: Duration = Duration::from_millis(500);
     let idle = || -> Result<u64, Failure> {

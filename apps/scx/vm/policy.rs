@@ -337,8 +337,8 @@ fn against_hogs(hints: Option<&Hints>, timer: Policy, hogs: Policy) -> Result<La
     })
 }
 
-/// Eight players, each with a timer for its frames and work in between, and four threads that always
-/// want the CPU.
+/// Eight players, each with a timer for its frames and work in between, and four threads that
+/// always want the CPU.
 fn players() -> Result<String, Failure> {
     for (name, policy) in [("default slice", FAIR), ("slice of 0.1 ms", SHORT)] {
         println!("figure players EEVDF, {name}: {}", overload(None, policy)?);
@@ -397,8 +397,8 @@ fn overload(hints: Option<&Hints>, policy: Policy) -> Result<Overload, Failure> 
     })
 }
 
-/// A player: a frame of 0.1 ms each period, when it is due, and pieces of other work of 0.2 ms, more
-/// than there is time for. Returns how late its frames were, and its CPU time.
+/// A player: a frame of 0.1 ms each period, when it is due, and pieces of other work of 0.2 ms,
+/// more than there is time for. Returns how late its frames were, and its CPU time.
 fn play(
     hints: Option<&Hints>,
     policy: Policy,
@@ -425,7 +425,7 @@ fn play(
         if let Some(thread) = &thread {
             thread.poll(Some(at), None);
             let (now, told) = (now_ns(), thread.answer());
-            // The fast path: two loads, and no system call while nobody is due.
+            // The fast path: two loads, and no system call while no thread is due.
             if now >= told.until_ns || told.next_release_ns.is_some_and(|at| at <= now) {
                 std::thread::yield_now();
             }

@@ -72,7 +72,7 @@ impl Hints {
     ///
     /// # Errors
     ///
-    /// Nobody listens there, the scheduler refuses this process (it has too many), or its page has
+    /// There is no scheduler, it refuses this process (it has too many), or its page has
     /// another version.
     pub fn connect(socket: impl AsRef<Path>) -> io::Result<Self> {
         let [page, program] = receive(&UnixStream::connect(socket)?)?;
@@ -88,6 +88,10 @@ impl Hints {
             )
         };
         if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the range was mapped above. A child has no part in this process's page.
+        if unsafe { libc::madvise(at, PAGE_BYTES, libc::MADV_DONTFORK) } != 0 {
             return Err(io::Error::last_os_error());
         }
         let page = NonNull::new(at.cast::<Page>()).ok_or_else(io::Error::last_os_error)?;

@@ -1,6 +1,6 @@
 //! The page of hints: what threads tell a scheduler in the kernel, and what it answers.
 //!
-//! A process has one page, which it shares with the scheduler of `apps/scx` and with nobody else.
+//! A process has one page, which only it and the scheduler of `apps/scx` can map.
 //! Each registered thread has one [slot](Slot) of it. A hint is a store to the slot, an answer is a
 //! load from it; neither is a system call.
 //!
@@ -13,7 +13,7 @@
 //!
 //! The scheduler checks each hint when it reads it, and keeps everything that it decides by in
 //! memory of its own. The page is writable by its process, so an answer is worth as much as the
-//! process itself: a process can deceive nobody else. A wrong hint reorders the thread that gives
+//! process itself: a process can deceive no other. A wrong hint reorders the thread that gives
 //! it within its own share of the CPU.
 //!
 //! # Use

@@ -13,7 +13,7 @@ const FUNCTIONS: [&str; 2] = ["scx_bpf_dsq_peek", "__scx_bpf_dsq_insert_vtime"];
 /// The privileges that load a scheduler, by number: `CAP_SYS_ADMIN`, `CAP_PERFMON`, `CAP_BPF`.
 const PRIVILEGES: [(u32, &str); 3] = [(21, "CAP_SYS_ADMIN"), (38, "CAP_PERFMON"), (39, "CAP_BPF")];
 
-/// What is known of this machine.
+/// The facts about this machine that decide whether it can have the scheduler.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// The kernel's release.
