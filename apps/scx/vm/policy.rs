@@ -1,8 +1,8 @@
 //! Cases of one CPU, whose clock counts its instructions: the policy, against the one in Rust where
 //! the latter decides the same, and beside the kernel's other schedulers.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex};
 use std::thread::scope;
 use std::time::Duration;
 
@@ -42,7 +42,9 @@ fn order() -> Result<String, Failure> {
 pub fn order_on(cpu: Option<usize>) -> Result<String, Failure> {
     const THREADS: usize = 8;
     const ROUNDS: usize = 5;
-    under(&[], |scheduler| {
+    // A CPU of several is emulated, and stops when the host does something else.
+    let options = if cpu.is_some() { &["patient"][..] } else { &[] };
+    under(options, |scheduler| {
         let hints = scheduler.connect()?;
         for round in 0..ROUNDS {
             // A permutation: 5 and 8 have no common divisor.
@@ -67,23 +69,24 @@ fn run_in_order(
     cpu.map_or(Ok(()), stay_on)?;
     let ran = Mutex::new(Vec::new());
     let failures = Mutex::new(Vec::new());
-    // Long enough for all of them to be asleep by then.
-    let base = now_ns() + 300_000_000;
+    let (base, together) = (AtomicU64::new(0), Barrier::new(9));
     scope(|threads| {
         for id in 0..8 {
             let (ran, failures, rank) = (&ran, &failures, &rank);
+            let (base, together) = (&base, &together);
             threads.spawn(move || {
-                let release = base + 1_000 * rank(id) as u64;
                 let play = || -> std::io::Result<()> {
-                    become_of(FAIR)?;
-                    cpu.map_or(Ok(()), stay_on)?;
+                    let begun = become_of(FAIR)
+                        .and_then(|()| cpu.map_or(Ok(()), stay_on))
+                        .and_then(|()| hints.register());
                     exact_timers();
-                    let thread = hints.register()?;
-                    // A thread that blocks after its poll is demoted: in a page fault, too, while
-                    // others of its process start.
-                    thread.poll(Some(base - 100_000_000), None);
-                    sleep_until(base - 100_000_000);
-                    thread.poll(Some(release), None);
+                    // What follows blocks no more: a thread that blocks after its poll is demoted,
+                    // in a page fault, too, while others of its process start.
+                    sleep_until(now_ns());
+                    together.wait();
+                    together.wait();
+                    let (thread, base) = (begun?, base.load(Ordering::Relaxed));
+                    thread.poll(Some(base + 1_000 * rank(id) as u64), None);
                     // All wake while the conductor has the CPU, in another order than that of
                     // their releases.
                     sleep_until(base + 1_000_000 + 50_000 * id as u64);
@@ -95,9 +98,14 @@ fn run_in_order(
                 }
             });
         }
-        sleep_until(base + 900_000);
+        together.wait();
+        let begin = now_ns() + 100_000_000;
+        // Relaxed: the second wait orders it before the loads.
+        base.store(begin, Ordering::Relaxed);
+        together.wait();
+        sleep_until(begin + 900_000);
         // A CPU that was idle may have given its timers to another one, which is slower.
-        spin_until(base + 30_000_000);
+        spin_until(begin + 30_000_000);
     });
     match failures.into_inner()?.pop() {
         Some(error) => Err(error.into()),
