@@ -241,9 +241,7 @@ fn receive(stream: &UnixStream) -> io::Result<[OwnedFd; 2]> {
     // SAFETY: computes a length.
     let expected = unsafe { libc::CMSG_LEN(TWO as u32) } as usize;
     match header {
-        Some(header)
-            if header.cmsg_type == libc::SCM_RIGHTS && header.cmsg_len as usize == expected =>
-        {
+        Some(header) if header.cmsg_type == libc::SCM_RIGHTS && header.cmsg_len == expected => {
             // SAFETY: the header is within the buffer, and two descriptors follow it, as its
             // length says.
             let both = unsafe { libc::CMSG_DATA(header).cast::<[i32; 2]>().read_unaligned() };

@@ -73,7 +73,7 @@ mod tests {
         let heads: Vec<_> =
             (0..all.len() - 5).filter(|at| &all[*at..at + 6] == b"070701").collect();
         assert_eq!(heads.len(), 3);
-        assert!(heads.iter().all(|at| at % 4 == 0) && all.len() % 4 == 0);
+        assert!(heads.iter().all(|at| at % 4 == 0) && all.len().is_multiple_of(4));
         assert!(all.windows(10).any(|name| name == b"TRAILER!!!"));
     }
 }
