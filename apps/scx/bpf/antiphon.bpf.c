@@ -25,20 +25,6 @@
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
-/* The key of the first thread of a queue. */
-static __always_inline u64 first_key(u64 queue, u64 otherwise)
-{
-	struct task_struct *first = scx_bpf_dsq_peek(queue);
-	u64 key;
-
-	if (!first)
-		return otherwise;
-	key = first->scx.dsq_vtime;
-	/* The verifier refuses one load from either of two kinds of memory. */
-	barrier_var(key);
-	return key;
-}
-
 /* Charges a thread that has run until now. */
 static __always_inline void charge(struct task *t, u64 now)
 {
@@ -401,6 +387,19 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 		take(FAIR);
 }
 
+/* Whether a thread waits that should have this CPU before `t`. */
+static __always_inline bool is_overtaken(struct task *t, s32 cpu)
+{
+	struct task_struct *first = scx_bpf_dsq_peek(TIMELY);
+	u64 key;
+
+	if (!first || !bpf_cpumask_test_cpu(cpu, first->cpus_ptr))
+		return false;
+	key = first->scx.dsq_vtime;
+	barrier_var(key);
+	return !t->timely || (s64)(key - t->release_ns) < 0;
+}
+
 SEC("struct_ops/antiphon_running")
 void BPF_PROG(antiphon_running, struct task_struct *p)
 {
@@ -420,6 +419,12 @@ void BPF_PROG(antiphon_running, struct task_struct *p)
 	key = first_key(FAIR, t->virtual_time);
 	advance((s64)(key - t->virtual_time) < 0 ? key : t->virtual_time);
 	until = begin(p, t, here, now);
+	/*
+	 * A thread of a higher class has left the CPU, and the kernel has given it back to the one
+	 * that had it before, without a dispatch.
+	 */
+	if (is_overtaken(t, scx_bpf_task_cpu(p)))
+		scx_bpf_kick_cpu(scx_bpf_task_cpu(p), FLAG(scx_kick_flags, SCX_KICK_PREEMPT));
 	if (t->timely)
 		__sync_fetch_and_add(&counters.timely, 1);
 	else

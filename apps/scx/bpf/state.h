@@ -156,3 +156,17 @@ static __always_inline void advance(u64 to)
 {
 	least = later(least, to);
 }
+
+/* The key of the first thread of a queue. */
+static __always_inline u64 first_key(u64 queue, u64 otherwise)
+{
+	struct task_struct *first = scx_bpf_dsq_peek(queue);
+	u64 key;
+
+	if (!first)
+		return otherwise;
+	key = first->scx.dsq_vtime;
+	/* The verifier refuses one load from either of two kinds of memory. */
+	barrier_var(key);
+	return key;
+}

@@ -230,6 +230,9 @@ fn settle(setup: &Setup, value: &mut [u8]) -> Result<(), Failure> {
     let short = "the structure of operations is too short";
     let flags = value.get_mut(POINTERS..POINTERS + 8).ok_or(short)?;
     let now = u64::from_ne_bytes(flags.try_into()?);
+    if now & PARTIAL == 0 {
+        return Err("the structure of operations has its flags elsewhere".into());
+    }
     let scope = match setup.scope {
         Scope::Partial => now | PARTIAL,
         Scope::Full => now & !PARTIAL,
