@@ -12,6 +12,7 @@
 mod client;
 mod life;
 mod policy;
+mod pure;
 mod scheduler;
 mod thread;
 
