@@ -4,9 +4,9 @@
 //! instructions. `no_timer_check`: on a host under load the kernel takes a late timer for a broken
 //! one. `cryptomgr.notests`: the kernel tests its ciphers for a second, beside the cases.
 //!
-//! `thread=single` for two CPUs, too: with a thread of the host for each, QEMU 7.2 now and then runs
-//! an instruction (`int3`) that the kernel has put into its code and taken out again, as it does
-//! whenever a scheduler is loaded; the kernel then stops.
+//! `thread=single` for two CPUs, too: with a thread of the host for each, QEMU 7.2 now and then
+//! runs an instruction (`int3`) that the kernel has put into its code and taken out again, as it
+//! does whenever a scheduler is loaded; the kernel then stops.
 
 use std::fs::File;
 use std::io::Read as _;
