@@ -1,7 +1,7 @@
 //! The batches of actions that a CPU runs, counted, so that other CPUs can wait for the end of one.
 //!
-//! - BATCH-1: what a CPU stores before [`Batch::wait`], after a fence, is seen by all later batches;
-//!   a batch that may not have seen it has ended when that returns.
+//! - BATCH-1: what a CPU stores before a fence and [`Batch::wait`] is seen by all later batches; a
+//!   batch that may not have seen it has ended when that returns.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 

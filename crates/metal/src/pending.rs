@@ -2,8 +2,8 @@
 //!
 //! | word | meaning | sender | handler |
 //! |---|---|---|---|
-//! | `words` | a bit for each action | sets one | takes a word |
-//! | `summary` | a bit for each word; if not 0, an interrupt is on its way | sets one | takes it, first |
+//! | `words` | a bit for each action | first, sets one | then, takes words |
+//! | `summary` | a bit for each word; not 0: an interrupt comes | then, sets one | first, takes it |
 //!
 //! - PENDING-1 (no lost action): a sender sets the bit, then the summary; the handler takes the
 //!   summary, then the words. A sender that finds the summary empty sends an interrupt. One that

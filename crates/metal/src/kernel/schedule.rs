@@ -17,11 +17,10 @@ use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::cpu::{self, Cpu, this};
-use super::state::{AfterSwitch, Scheduler, Sleeper, Thread};
+use super::state::{AfterSwitch, Scheduler, Sleeper, Thread, Token};
 use super::thread;
 use crate::inbox::Wake;
 use crate::token;
-use crate::words::{U32, U64};
 use crate::x86::cpu::{halt_with_interrupts, restore, watch_with_interrupts, without_interrupts};
 use crate::x86::vectors::KICK;
 use crate::x86::{apic, clock, context};
@@ -166,7 +165,7 @@ pub(super) fn make_runnable(thread: *const Thread) {
 ///
 /// `sleeper` says which it is; it is asked only if the thread is asleep.
 #[inline]
-pub(crate) fn wake(token: &U32, sleeper: impl FnOnce() -> *const Thread) {
+pub(crate) fn wake(token: &Token, sleeper: impl FnOnce() -> *const Thread) {
     if token::wake(token) {
         make_runnable(sleeper());
     }
@@ -174,7 +173,7 @@ pub(crate) fn wake(token: &U32, sleeper: impl FnOnce() -> *const Thread) {
 
 /// Sleeps until the token is woken, or until `deadline_ns` of the monotonic clock, or, seldom, for
 /// no reason. Returns whether it was woken.
-pub(crate) fn sleep(token: &U32, deadline_ns: Option<u64>) -> bool {
+pub(crate) fn sleep(token: &Token, deadline_ns: Option<u64>) -> bool {
     let cpu = this();
     assert!(!cpu.in_interrupt.get(), "an action of a message can't sleep");
     let were_on = without_interrupts();
@@ -288,8 +287,9 @@ pub(super) fn idle() -> ! {
         if watches {
             // SAFETY: `set_idle` was called by one that has checked. A store between the look and
             // the watch has ended it already.
-            let watch = |word| unsafe { watch_with_interrupts(word, || !cpu.inbox.is_empty()) };
-            cpu.inbox.watch(|word: &U64| watch(ptr::from_ref(word)));
+            cpu.inbox.watch(|word| unsafe {
+                watch_with_interrupts(word, || !cpu.inbox.is_empty());
+            });
         } else {
             cpu.inbox.halt(halt_with_interrupts);
         }

@@ -5,23 +5,27 @@ use core::cell::{Cell, UnsafeCell};
 use core::ptr;
 use core::sync::atomic::AtomicBool;
 
-use antiphon_platform::Local;
+use antiphon_platform::{Atomics, Local};
 
 use super::cpu::Cpu;
 use crate::deadlines::{Alarm, Deadlines};
 use crate::inbox::Linked;
 use crate::metal::Metal;
 use crate::run_queue::RunQueue;
-use crate::words::{U32, U64};
 use crate::x86::context::StackPointer;
 
 /// How many actions can be broadcast.
 pub const BROADCAST_ACTIONS: usize = 16;
 
+/// The tokens of sleeps.
+pub(crate) type Token = <Metal as Atomics>::U32;
+/// The words that link threads in inboxes and run queues.
+pub(crate) type Link = <Metal as Atomics>::U64;
+
 /// A thread.
 pub struct Thread {
     pub(super) stack_pointer: UnsafeCell<StackPointer>,
-    pub(super) link: U64,
+    pub(super) link: Link,
     /// The CPU that it runs on: its own business, when it moves.
     pub(super) cpu: Cell<&'static Cpu>,
     pub(super) number: u32,
@@ -29,7 +33,7 @@ pub struct Thread {
     pub(super) stack: (usize, usize),
     pub(super) alarm: Alarm<Sleeper>,
     /// For waits that have no node: joins and sleeps.
-    pub(super) token: U32,
+    pub(super) token: Token,
     pub(super) runs: AtomicBool,
     pub(super) body: Cell<Option<Box<dyn FnOnce() + Send>>>,
     pub(crate) local: Local<Metal>,
@@ -45,7 +49,7 @@ unsafe impl Linked for Thread {
     type Machine = Metal;
 
     #[inline]
-    fn link(&self) -> &U64 {
+    fn link(&self) -> &Link {
         &self.link
     }
 }
@@ -66,7 +70,7 @@ pub struct Scheduler {
 #[derive(Clone, Copy, Debug)]
 pub struct Sleeper {
     pub(super) thread: *const Thread,
-    pub(super) token: *const U32,
+    pub(super) token: *const Token,
 }
 
 /// What the thread that goes on does for the one that has left.

@@ -18,9 +18,8 @@ use super::cpu::{self, Cpu, this};
 use super::heap;
 use super::lock::Lock;
 use super::schedule;
-use super::state::{AfterSwitch, Thread};
+use super::state::{AfterSwitch, Link, Thread, Token};
 use crate::deadlines::Alarm;
-use crate::words::{U32, U64};
 use crate::x86::context;
 use crate::x86::cpu::{switch_on, without_interrupts};
 use crate::x86::paging::MOST_STACKS;
@@ -89,12 +88,12 @@ impl Thread {
     fn leak(index: usize, stack: (usize, usize), cpu: &'static Cpu) -> &'static Self {
         let thread = Box::leak(Box::new(Self {
             stack_pointer: UnsafeCell::new(0),
-            link: U64::ZERO,
+            link: Link::ZERO,
             cpu: Cell::new(cpu),
             number: index as u32 + 1,
             stack,
             alarm: Alarm::new(),
-            token: U32::ZERO,
+            token: Token::ZERO,
             runs: AtomicBool::new(false),
             body: Cell::new(None),
             local: Local::NEW,
