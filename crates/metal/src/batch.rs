@@ -19,7 +19,9 @@ impl<A: Atomics> Batch<A> {
     pub fn run(&self, actions: impl FnOnce()) {
         // Relaxed: only this CPU writes it.
         let begun = self.0.load(Relaxed).wrapping_add(1);
-        self.0.store(begun, Relaxed);
+        // Release: what the last batch did, for one that waits for its end and finds this already;
+        // pairs with the acquires in `wait`.
+        self.0.store(begun, Release);
         // BATCH-1: pairs with the fence of the one that waits.
         A::fence(SeqCst);
         actions();
