@@ -1,10 +1,10 @@
 //! Broadcasts: a counter for each action that can be broadcast, which each CPU compares with what
 //! it has seen.
 //!
-//! - CAST-1: a broadcast is one addition to the counter of its action, and then one to `total`; a
+//! - REACH-1: a broadcast is one addition to the counter of its action, and then one to `total`; a
 //!   CPU that sees the second sees the first. It runs the action once for each addition that it has
 //!   not seen, so no broadcast is merged with another.
-//! - CAST-2: the sender's CPU counts its own broadcasts as seen. Interrupts are off meanwhile, so
+//! - REACH-2: the sender's CPU counts its own broadcasts as seen. Interrupts are off meanwhile, so
 //!   that it does not run them in between.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -38,9 +38,9 @@ impl<A: Atomics, const N: usize> Broadcasts<A, N> {
     pub fn send(&self, action: usize, own: &Seen<A, N>) {
         // Release: the sender's past; pairs with the acquire of the counter in `take`.
         self.counters[action].fetch_add(1, Release);
-        // Release: CAST-1, the counter; pairs with the acquire of the total in `take`.
+        // Release: REACH-1, the counter; pairs with the acquire of the total in `take`.
         self.total.fetch_add(1, Release);
-        // CAST-2.
+        // REACH-2.
         advance::<A>(&own.counters[action]);
         advance::<A>(&own.total);
     }
@@ -49,7 +49,7 @@ impl<A: Atomics, const N: usize> Broadcasts<A, N> {
     /// the CPU itself, with interrupts off.
     #[inline]
     pub fn take(&self, seen: &Seen<A, N>, run: impl FnMut(usize)) {
-        // Acquire: CAST-1, the counters; pairs with the release in `send`.
+        // Acquire: REACH-1, the counters; pairs with the release in `send`.
         let total = self.total.load(Acquire);
         // Relaxed: only this CPU writes it.
         if total != seen.total.load(Relaxed) {

@@ -123,7 +123,7 @@ fn post_by(cpu: &Cpu, action: Action, vector: u8) {
 /// Makes all other CPUs run the action. What the caller did before happens before the action.
 #[inline]
 pub fn broadcast(action: BroadcastAction) {
-    // Off: CAST-2, and as in `post_by`.
+    // Off: REACH-2, and as in `post_by`.
     let were_on = without_interrupts();
     BROADCASTS.send(action.0.into(), &cpu::this().seen);
     apic::send_to_others_at_once(MESSAGE);

@@ -26,6 +26,8 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("metal-table/takes-over-1+1+1", taking_over(), PLAIN)
             .reaches(&["ran", "took over"]),
         Entry::new("metal-table/registers-1+1+1", registering(), PLAIN).reaches(&["one", "other"]),
+        Entry::new("metal-table/registers-stray-1+1", registering_late(), PLAIN)
+            .reaches(&["ran", "stray"]),
     ]
 }
 
@@ -68,7 +70,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// With the first action registered.
+    /// Without an action.
     fn new() -> Self {
         Self {
             table: Table::NEW,
@@ -187,5 +189,28 @@ fn registering() -> Program {
             }
         });
         scope.finally(|| assert_eq!(first.runs.get() + second.runs.get(), 1));
+    })
+}
+
+/// An action is registered while a post of its name, of a sender that has guessed it, is under way.
+/// If it is run for that, it has its word. Must reach `ran` and `stray`.
+fn registering_late() -> Program {
+    Program::new(2, 2, |scope| {
+        let machine = scope.share(Machine::new());
+        let first = &machine.contexts[0];
+        machine.receiver.post(0);
+        scope.spawn(|| {
+            machine.receiver.line.wait();
+            machine.handle();
+        });
+        scope.spawn(|| {
+            first.posted.set(true);
+            assert!(machine.register::<0>());
+        });
+        scope.finally(|| {
+            if first.runs.get() == 0 {
+                probe("stray");
+            }
+        });
     })
 }
