@@ -5,8 +5,8 @@
 //!
 //! | program | what it does |
 //! |---|---|
-//! | `hello` | says what machine it is on, from a thread of each CPU |
-//! | `stress` | mutex, condition variable, event, barrier, messages: totals must be exact |
+//! | `hello` | prints the machine's CPUs, nodes and memory, from a thread of each CPU |
+//! | `stress` | tests mutex, condition variable, event, barrier, messages: totals must be exact |
 //! | `paths` | measures interrupts, messages and wakes: with `--exact`, in instructions |
 //! | `fault`, `overflow`, `panic` | end in a report and a status that is not zero |
 #![cfg_attr(antiphon_image, no_std, no_main)]
