@@ -1,10 +1,10 @@
-//! The inbox of a CPU: threads that are to run there, put in by any CPU, without a lock.
+//! The inbox of a CPU: threads that must run there. Any CPU puts them in, without a lock.
 //!
 //! | the word | meaning |
 //! |---|---|
-//! | `AWAKE` (0) | nothing was put in, and the CPU looks by itself |
-//! | `HALTED` (1) | nothing was put in, and the CPU is halted, or about to: it needs an interrupt |
-//! | `WATCHING` (2) | nothing was put in, and the CPU watches this word: a store wakes it |
+//! | `AWAKE` (0) | empty; the CPU checks by itself |
+//! | `HALTED` (1) | empty; the CPU is halted, or about to halt: it needs an interrupt |
+//! | `WATCHING` (2) | empty; the CPU watches this word: a store wakes it |
 //! | address | the entry that was put in last; each names the one before it, the first 0 |
 //!
 //! ```text
@@ -19,9 +19,10 @@
 //!
 //! - INBOX-1 (no lost wake): the CPU halts only if its exchange finds `AWAKE`. An entry that is put
 //!   in later finds `HALTED`, and its sender sends the interrupt.
-//! - INBOX-2 (one interrupt): one sender takes `HALTED` away, and no other sends one.
-//! - INBOX-3: an entry is in one inbox at a time, because the one that puts it there has the only
-//!   right to wake its thread ([`token`](crate::token)).
+//! - INBOX-2 (one interrupt): one sender replaces `HALTED`, and only that sender sends an
+//!   interrupt.
+//! - INBOX-3: an entry is in one inbox at a time, because only the waker that took its thread's
+//!   token away from `ASLEEP` puts it there ([`token`](crate::token)).
 
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -29,10 +30,10 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 const AWAKE: usize = 0;
 const HALTED: usize = 1;
 const WATCHING: usize = 2;
-/// Greater than all of these: entries are aligned.
+/// Addresses of entries are at least this, and so none of the values above: entries are aligned.
 const ADDRESSES: usize = 8;
 
-/// Something that can be put into an inbox.
+/// An entry that can be put into an inbox.
 ///
 /// # Safety
 ///
@@ -47,18 +48,18 @@ pub unsafe trait Linked {
 #[derive(Debug, Default)]
 pub struct Inbox(AtomicUsize);
 
-/// The next step of a caller that has put something in.
+/// The next step of a caller that has put an entry in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Wake {
-    /// Nothing: it looks by itself, or has seen the store.
+    /// Nothing: the CPU checks by itself, or its watch sees the store.
     No,
-    /// It is halted: send it an interrupt.
+    /// The CPU is halted: send it an interrupt.
     Interrupt,
 }
 
 impl Inbox {
-    /// An inbox of a CPU that is awake.
+    /// Creates the inbox of a CPU that is awake.
     #[must_use]
     pub const fn new() -> Self {
         Self(AtomicUsize::new(AWAKE))
@@ -68,7 +69,7 @@ impl Inbox {
     ///
     /// # Safety
     ///
-    /// It is in no inbox (INBOX-3), and stays where it is until it was taken out.
+    /// The entry is in no inbox (INBOX-3), and neither moves nor is freed until it was taken out.
     #[inline]
     pub unsafe fn put<T: Linked>(&self, entry: *const T) -> Wake {
         let address = entry.expose_provenance();
@@ -85,14 +86,14 @@ impl Inbox {
                 Err(now) => seen = now,
             }
         }
-        // INBOX-2.
+        // INBOX-2: this exchange has replaced `HALTED`, and so no other does.
         if seen == HALTED { Wake::Interrupt } else { Wake::No }
     }
 
-    /// Takes all entries out, the last that came first. Called by the CPU itself.
+    /// Takes all entries out, the latest first. Called by the CPU itself.
     #[inline]
     pub fn take<T: Linked>(&self) -> Taken<T> {
-        // Relaxed: it only says whether there is something to take.
+        // Relaxed: only whether there is an entry; the swap below acquires.
         if self.0.load(Relaxed) < ADDRESSES {
             return Taken { first: 0, marker: core::marker::PhantomData };
         }
@@ -102,46 +103,46 @@ impl Inbox {
         Taken { first, marker: core::marker::PhantomData }
     }
 
-    /// Whether there is something to take. May be stale at once.
+    /// Returns whether the inbox is empty. May be stale at once.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.load(Relaxed) < ADDRESSES
     }
 
-    /// The CPU is about to halt: from now on a sender sends an interrupt. `false`: something was
-    /// put in, and it must not halt (INBOX-1).
+    /// Announces that the CPU is about to halt: from now on a sender sends an interrupt. Returns
+    /// `false` if an entry was put in, and the CPU must not halt (INBOX-1).
     #[inline]
     #[must_use]
     pub fn halt(&self) -> bool {
         self.0.compare_exchange(AWAKE, HALTED, Relaxed, Relaxed).is_ok()
     }
 
-    /// The CPU is about to watch the word. `false`: something was put in.
+    /// Announces that the CPU is about to watch the word. Returns `false` if an entry was put in.
     #[inline]
     #[must_use]
     pub fn watch(&self) -> bool {
         self.0.compare_exchange(AWAKE, WATCHING, Relaxed, Relaxed).is_ok()
     }
 
-    /// The CPU is awake again, for whatever reason.
+    /// Announces that the CPU is awake again, for any reason.
     #[inline]
     pub fn awake(&self) {
         let seen = self.0.load(Relaxed);
         if seen != AWAKE && seen < ADDRESSES {
-            // Fails if something was put in just now; then that says it. Acquire and release carry
-            // on what came before, though nothing does.
+            // Fails if an entry was put in just now, which has replaced the value. Acquire and
+            // release: no data depends on them; they keep the chain of exchanges ordered.
             let _ = self.0.compare_exchange(seen, AWAKE, AcqRel, Relaxed);
         }
     }
 
-    /// The word, to be watched.
+    /// Returns the address of the word, to watch it.
     #[must_use]
     pub fn word(&self) -> *const usize {
         self.0.as_ptr()
     }
 }
 
-/// Entries that were taken out, the last first.
+/// Entries that were taken out, the latest first.
 #[derive(Debug)]
 pub struct Taken<T> {
     first: usize,

@@ -9,15 +9,15 @@
 //! - PENDING-1 (no lost action): a sender sets the bit, then the summary, then `rung`; the handler
 //!   clears `rung`, then takes the summary, then the words. If the sender finds `rung` set, the
 //!   handler has not cleared it yet, and will see the bit; otherwise it sends an interrupt.
-//! - PENDING-2: bits of one action that are set before the handler takes them are one.
+//! - PENDING-2: posts of one action before the handler takes its bit run the action once.
 //!
-//! Nemo has one slot a core in the place of this, which a second sender overwrites.
+//! Nemo has one slot per core instead, which a second sender overwrites.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// How many actions there are.
+/// Number of actions.
 pub const ACTIONS: usize = 1024;
 const BITS: usize = 64;
 const WORDS: usize = ACTIONS / BITS;
@@ -38,7 +38,7 @@ impl Default for Pending {
 }
 
 impl Pending {
-    /// Nothing is pending.
+    /// Creates a set without pending actions.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -48,7 +48,7 @@ impl Pending {
         }
     }
 
-    /// Makes an action pending. `true`: the caller is to send the CPU an interrupt.
+    /// Makes an action pending. Returns whether the caller must send the CPU an interrupt.
     ///
     /// # Panics
     ///
@@ -61,12 +61,13 @@ impl Pending {
         self.words[word].fetch_or(1 << bit, Release);
         self.summary.fetch_or(1 << word, Release);
         // Release: PENDING-1, for a sender that finds it set; pairs with the acquire of the handler
-        // that clears it. Acquire: an interrupt is sent after that.
+        // that clears it. Acquire: a sender that must interrupt the CPU is ordered after the
+        // handler that cleared it.
         self.rung.fetch_or(1, AcqRel) & 1 == 0
     }
 
-    /// The interrupt has come: runs `run` for each action that is pending. Called by the CPU
-    /// itself, with interrupts off.
+    /// Handles the interrupt: calls `run` for each pending action. Called by the CPU itself, with
+    /// interrupts off.
     #[inline]
     pub fn drain(&self, mut run: impl FnMut(usize)) {
         // Acquire, all: pairs with the releases in `post`. Release: PENDING-1, the clearing comes
@@ -76,7 +77,7 @@ impl Pending {
         while summary != 0 {
             let word = summary.trailing_zeros() as usize;
             summary &= summary - 1;
-            // The mask is no news, but spares a check.
+            // The remainder changes nothing, but saves a bounds check.
             let mut bits = self.words[word % WORDS].swap(0, Acquire);
             while bits != 0 {
                 let bit = bits.trailing_zeros() as usize;
@@ -86,7 +87,7 @@ impl Pending {
         }
     }
 
-    /// Whether something is pending. May be stale at once.
+    /// Returns whether no action is pending. May be stale at once.
     pub fn is_empty(&self) -> bool {
         self.summary.load(Relaxed) == 0
     }

@@ -1,19 +1,20 @@
-//! Active messages at the speed of an interrupt: a CPU is interrupted and runs actions.
+//! Active messages by interrupts: a CPU is interrupted and runs actions.
 //!
 //! An action is a function and a word, in a table that all CPUs share. A [`post`] makes an action
 //! pending on one CPU ([`pending`](crate::pending)) and interrupts it, unless an interrupt is on
-//! its way already; posts of one action that the CPU has not seen yet are one. A [`broadcast`] is
-//! for all other CPUs, by one command to the APIC, whatever their number; each of them runs the
+//! its way already; posts of one action that the CPU has not seen yet run it once. A [`broadcast`]
+//! goes to all other CPUs by one command to the APIC, whatever their number; each of them runs the
 //! action once for each broadcast.
 //!
 //! An action runs with interrupts off, on the stack of the thread that it interrupts. It must not
 //! wait: neither for a lock, which that thread may hold, nor for anything else; it may post, wake
 //! threads ([`unpark`](antiphon_platform::Platform::unpark)) and use atomics.
 //!
-//! - TABLE-1: after [`unregister`] no CPU runs the action: a CPU counts its batches, and a batch
+//! - TABLE-1: after [`unregister`] no CPU runs the action: a CPU counts its batches, and each batch
 //!   that may have seen the action has ended by then.
 //! - TABLE-2: a broadcast is one addition to a counter, and one to `TOTAL`, which each CPU compares
-//!   with what it has seen; those that it has not seen are run once for each addition.
+//!   with the values that it has seen; it runs the action once for each addition that it has not
+//!   seen.
 
 use core::mem;
 use core::ptr;
@@ -27,18 +28,18 @@ use crate::pending::ACTIONS;
 use crate::x86::apic;
 use crate::x86::vectors::{MESSAGE, MESSAGE_NOTED};
 
-/// The code of an action. It is given the word that was registered with it.
+/// The function of an action. Its argument is the word that was registered with it.
 pub type Code = fn(usize);
 
-/// An action that was registered.
+/// A registered action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action(u16);
 
-/// An action that was registered to be broadcast.
+/// An action that was registered for broadcasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BroadcastAction(u16);
 
-/// The table has no free entry.
+/// Error: the table has no free entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableFull;
 
@@ -69,7 +70,7 @@ static TABLE: [Entry; ACTIONS] = [const { Entry::new() }; ACTIONS];
 static BROADCAST_TABLE: [Entry; BROADCAST_ACTIONS] = [const { Entry::new() }; BROADCAST_ACTIONS];
 static COUNTERS: [AtomicU32; BROADCAST_ACTIONS] = [const { AtomicU32::new(0) }; BROADCAST_ACTIONS];
 static TOTAL: AtomicU32 = AtomicU32::new(0);
-/// Held by a thread that registers or unregisters.
+/// Held by a thread that registers an action.
 static CHANGES: Lock<()> = Lock::new(());
 
 impl Broadcasts {
@@ -105,38 +106,39 @@ fn fill(table: &[Entry], code: Code, word: usize) -> Result<u16, TableFull> {
     Ok(index as u16)
 }
 
-/// Registers an action: `code`, to be given `word`.
+/// Registers an action: `code`, which gets `word` as its argument.
 ///
 /// # Errors
 ///
-/// [`TableFull`]: unregister actions that are not used.
+/// [`TableFull`]: unregister actions that are no longer used.
 pub fn register(code: Code, word: usize) -> Result<Action, TableFull> {
     fill(&TABLE, code, word).map(Action)
 }
 
-/// Registers an action to be broadcast.
+/// Registers an action for broadcasts.
 ///
 /// # Errors
 ///
-/// [`TableFull`].
+/// [`TableFull`]: unregister actions that are no longer used.
 pub fn register_broadcast(code: Code, word: usize) -> Result<BroadcastAction, TableFull> {
     fill(&BROADCAST_TABLE, code, word).map(BroadcastAction)
 }
 
-/// Unregisters an action: when this returns no CPU runs it, and none will, until the name is given
-/// to another. A post of it that no CPU has seen yet runs nothing.
+/// Unregisters an action: when this returns, no CPU runs it, and no later post of the name does,
+/// until the name is given to another action. A post that its CPU has not seen yet runs nothing.
+/// Spins while a CPU is in a batch that may run the action.
 pub fn unregister(action: Action) {
     withdraw(&TABLE[usize::from(action.0)]);
 }
 
-/// Like [`unregister`].
+/// Unregisters an action for broadcasts, like [`unregister`].
 pub fn unregister_broadcast(action: BroadcastAction) {
     withdraw(&BROADCAST_TABLE[usize::from(action.0)]);
 }
 
 fn withdraw(entry: &Entry) {
     assert!(!cpu::this().in_interrupt.get(), "an action can't unregister one");
-    // Relaxed: the fence orders.
+    // Relaxed: the fence below orders it.
     entry.code.store(ptr::null_mut(), Relaxed);
     // TABLE-1: pairs with the fence in `batch`.
     fence(SeqCst);
@@ -190,7 +192,7 @@ pub fn post_to_others(action: Action) {
     }
 }
 
-/// The interrupt has come.
+/// Handles the interrupt of active messages.
 pub(crate) extern "C" fn interrupt() {
     batch(cpu::this());
 }

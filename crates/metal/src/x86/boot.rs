@@ -1,5 +1,5 @@
-//! The way up: from the PVH entry, in 32-bit mode, and from the reset of another processor, in
-//! 16-bit mode, to Rust in long mode.
+//! The start of processors: from the PVH entry, in 32-bit mode, and from the reset of another
+//! processor, in 16-bit mode, to Rust in long mode.
 //!
 //! The boot page tables map the first 4 GiB at their own addresses by pages of 2 MiB;
 //! [`paging`](super::paging) makes the final ones. Other processors go straight from 16-bit to
@@ -10,14 +10,14 @@ use core::arch::global_asm;
 
 use crate::kernel;
 
-/// Where the code of starting processors is: below 1 MiB, at a multiple of a page. Nothing else is
-/// kept there: the memory map leaves out the first megabyte.
+/// Address of the code of starting processors: below 1 MiB, at a multiple of a page. No other data
+/// is kept there, because the memory map leaves out the first megabyte.
 pub(crate) const TRAMPOLINE: usize = 0x8000;
-/// Where a starting processor finds its page table, its stack, its argument and its entry.
+/// Address of a starting processor's parameters: page table, stack, argument and entry.
 pub(crate) const PARAMETERS: usize = TRAMPOLINE + 0xf00;
 
 global_asm!(
-    // The note that tells a loader the 32-bit entry: Xen's number 18.
+    // The note that gives a loader the 32-bit entry: Xen's number 18.
     ".pushsection .note.Xen, \"a\", @note",
     ".balign 4",
     ".long 4, 8, 18",
@@ -77,7 +77,7 @@ global_asm!(
     "mov eax, offset boot_pdpt",
     "or eax, 3",
     "mov dword ptr [boot_pml4], eax",
-    // PAE, and SSE for the code that the compiler makes.
+    // PAE, and SSE for the compiler's code.
     "mov eax, cr4",
     "or eax, 0x620",
     "mov cr4, eax",
@@ -113,7 +113,7 @@ global_asm!(
     "ud2",
     ".popsection",
 
-    // The code of starting processors, to be copied.
+    // The code of starting processors, which is copied to `TRAMPOLINE`.
     ".pushsection .rodata.trampoline, \"a\"",
     ".balign 16",
     ".global trampoline_begin",
@@ -154,7 +154,7 @@ global_asm!(
     "xor ebp, ebp",
     "call rax",
     "ud2",
-    // At a place that `lgdt` can name: its operand is not a sum of symbols.
+    // At a constant offset, because the operand of `lgdt` can't be a sum of symbols.
     ".org trampoline_begin + 0x100",
     ".quad 0, 0x00af9b000000ffff, 0x00cf93000000ffff",
     ".word 23",
@@ -173,20 +173,20 @@ unsafe extern "C" {
     static boot_stack_top: u8;
 }
 
-/// The stack that the first processor boots on: its lowest address, and the one above it.
+/// Returns the boot stack of the first processor: its lowest address, and the one above it.
 pub(crate) fn stack() -> (usize, usize) {
     ((&raw const boot_stack).addr(), (&raw const boot_stack_top).addr())
 }
 
-/// Copies the code of starting processors to where they begin.
+/// Copies the code of starting processors to [`TRAMPOLINE`].
 ///
 /// # Safety
 ///
-/// The memory at [`TRAMPOLINE`] is mapped, and used for nothing else.
+/// The memory at [`TRAMPOLINE`] is mapped, and no other code uses it.
 pub(crate) unsafe fn place_trampoline() {
     let begin = &raw const trampoline_begin;
     let length = (&raw const trampoline_end).addr() - begin.addr();
     let to = core::ptr::with_exposed_provenance_mut::<u8>(TRAMPOLINE);
-    // SAFETY: the code is of that length; the caller's promise.
+    // SAFETY: the code has that length; the caller's promise.
     unsafe { core::ptr::copy_nonoverlapping(begin, to, length) };
 }
