@@ -41,43 +41,45 @@ use self::subjects::Subject;
 use super::report::{body, heading, print};
 use crate::every::every;
 
-/// Wake-ups: ours and a kernel's interrupts, by the CPU that is notified; their latency, how far
-/// apart those of a broadcast are, and what the sender pays
+/// Wake-ups: simulate our mechanisms and a kernel's interrupts, with the latency by the notified
+/// CPU, the spread of a broadcast and the sender's cost
 #[derive(Args)]
 #[command(after_help = "\
 Every figure is simulated: a prediction of the model for that machine, not a measurement. The code
 of the events is the one that runs on Linux. Subjects whose names begin with kernel, ipi and message
-are a program's that is the kernel itself. docs/events.md says what the subjects do, and has the
+belong to a program that is itself the kernel. docs/events.md says what the subjects do, and has the
 figures beside published ones.
 
 Example:
   antiphon sim events --machine opteron-64c
   antiphon sim events --machine phi-228t --case broadcast --subject condvar,ipi --json")]
 pub struct Arguments {
-    /// The machine: a name that `antiphon sim machines` has, host, or a file
+    /// Simulated machine: a name from `antiphon sim machines`, host (this machine), or the path of
+    /// a file
     #[arg(long, value_name = "M", default_value = "opteron-64c")]
     machine: String,
-    /// Numbers of threads, each on a CPU: one tells the others; the default is all CPUs
+    /// Numbers of threads, each on its own CPU, of which one notifies the others [default: all
+    /// CPUs]
     #[arg(long, value_name = "LIST")]
     threads: Option<Counts>,
-    /// unicast, broadcast; broadcast-N to N waiters, whatever --threads says
+    /// Cases: unicast, broadcast, or broadcast-N (to N waiters, whatever --threads says)
     #[arg(long, value_name = "LIST", default_value = "unicast,broadcast")]
     case: Cases,
-    /// Mechanisms, or all that the machine's file has costs for
+    /// Mechanisms, or all for which the machine's file has costs
     #[arg(long, value_name = "LIST", default_value = "all")]
     subject: String,
-    /// How often each waiter is notified
+    /// Number of notifications of each waiter
     #[arg(long, value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
-    /// How long waiters are left waiting before that, in microseconds
+    /// Time for which waiters wait before a notification, in microseconds
     #[arg(long, value_name = "N", default_value_t = 400,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     gap_us: u32,
-    /// Seed of all randomness
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Write the distributions to a page, too
+    /// Also write the distributions to FILE as a page for a browser
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Print one JSON object instead of tables
