@@ -8,8 +8,11 @@ use std::process::Command;
 use common::{PROGRAM, skipped};
 use serde_json::Value;
 
+/// The exit code that says that a package is missing.
+const MISSING: i32 = 69;
+
 /// Runs the laboratory; returns whether it has passed, and its report. `None`: there is no
-/// emulator, or no disassembler.
+/// emulator, no disassembler, or no loader.
 fn metal(arguments: &[&str]) -> Option<(bool, Value)> {
     for program in ["qemu-system-x86_64", "objdump"] {
         if Command::new(program).arg("--version").output().is_err() {
@@ -19,6 +22,10 @@ fn metal(arguments: &[&str]) -> Option<(bool, Value)> {
     }
     let output = Command::new(PROGRAM).args(["metal", "--json"]).args(arguments).output();
     let output = output.expect("the laboratory runs");
+    if output.status.code() == Some(MISSING) {
+        skipped(String::from_utf8_lossy(&output.stderr).trim_end());
+        return None;
+    }
     let text = String::from_utf8_lossy(&output.stdout);
     let report = serde_json::from_str(&text).unwrap_or_else(|error| {
         panic!("{arguments:?}: {error}: {text}{}", String::from_utf8_lossy(&output.stderr))
@@ -109,6 +116,29 @@ fn each_way_to_fail_ends_in_a_report() {
             text("name").contains(function) && text("place").contains("kernel/src/faults.rs")
         };
         assert!(functions.into_iter().any(is_it), "{program}: {report:#}");
+    }
+}
+
+#[test]
+fn each_loader_boots_the_image_and_the_machine_switches_itself_off() {
+    for (boot, loader) in [("pvh", "pvh"), ("grub", "multiboot2"), ("grub-efi", "multiboot2")] {
+        let mut all = vec!["--boot", boot, "--cpus", "4", "--nodes", "2", "--memory", "2560"];
+        all.extend(["--program", "stress", "--option", "rounds=20", "--option", "end=acpi"]);
+        let Some((passed, report)) = metal(&all) else { return };
+        assert!(passed, "{boot}: {report:#}");
+        assert_eq!(report["loader"], loader);
+        assert_eq!(figure(&report, "prompt"), figure(&report, "prompt.expected"));
+    }
+}
+
+#[test]
+fn a_word_that_grub_would_change_is_refused() {
+    let arguments = ["metal", "--boot", "grub", "--option", "name=$value"];
+    let output = Command::new(PROGRAM).args(arguments).output().expect("the laboratory runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    match output.status.code() {
+        Some(MISSING) => skipped(error.trim_end()),
+        code => assert_eq!(code, Some(2), "{error}"),
     }
 }
 

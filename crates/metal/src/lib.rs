@@ -6,7 +6,7 @@
 //!
 //! | part | files | tested |
 //! |---|---|---|
-//! | firmware's tables | `bytes`, `pvh`, `acpi`, `memory` | on the host, with malformed tables |
+//! | firmware's tables | `bytes`, `pvh`, `multiboot2`, `acpi`, `memory` | on the host, with malformed tables |
 //! | what CPUs share | `inbox`, `token`, `pending` | on the host, with threads |
 //! | what a CPU has | `run_queue`, `deadlines` | on the host |
 //! | figures, options | `statistics`, `options` | on the host |
@@ -27,6 +27,7 @@ pub mod bytes;
 pub mod deadlines;
 pub mod inbox;
 pub mod memory;
+pub mod multiboot2;
 pub mod options;
 pub mod pending;
 pub mod pvh;

@@ -7,12 +7,14 @@
 //! | [`red_zone`] | what no function of an image may do |
 //! | [`names`] | the functions at the addresses of a backtrace |
 //! | [`report`] | what the image has printed, as a table and as JSON |
+//! | [`rescue`] | the machine's way to the image: QEMU, or firmware and GRUB |
 
 mod image;
 mod machine;
 mod names;
 mod red_zone;
 mod report;
+mod rescue;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,6 +26,7 @@ use clap::Args;
 use image::Image;
 use machine::{Machine, Outcome};
 use report::Report;
+use rescue::Boot;
 
 /// The bare-metal image in QEMU: Antiphon as the kernel, where a message is an interrupt
 #[derive(Args)]
@@ -40,6 +43,7 @@ same each time. Without it, several CPUs run at once, on KVM where there is one.
 Example:
   antiphon-lab metal --cpus 4 --exact --program paths
   antiphon-lab metal --cpus 8 --nodes 2 --program stress --option rounds=200
+  antiphon-lab metal --boot grub-efi --program stress
   antiphon-lab metal --image examples/metal-hello")]
 pub struct Arguments {
     /// CPUs of the machine
@@ -60,6 +64,9 @@ pub struct Arguments {
     /// A further word for the image's command line, such as preempt_us=100 or idle=watch
     #[arg(long = "option", value_name = "NAME=VALUE")]
     options: Vec<String>,
+    /// By whom the image is loaded
+    #[arg(long, value_enum, default_value_t = Boot::Pvh)]
+    boot: Boot,
     /// The folder of another image's package: yours, perhaps
     #[arg(long, value_name = "FOLDER")]
     image: Option<PathBuf>,
@@ -75,16 +82,16 @@ pub struct Arguments {
 ///
 /// # Errors
 ///
-/// Bad arguments; if QEMU is missing; if the image can't be built, or uses the red zone; if its
+/// Bad arguments; if QEMU or GRUB is missing; if the image can't be built, or uses the red zone; if its
 /// program has not passed, or has not ended in time.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let machine = arguments.machine()?;
-    let emulator = machine::find()?;
+    machine::find()?;
     let image = Image::build(arguments.image.as_deref())?;
     image.check()?;
     let mut words = vec![format!("program={}", arguments.program)];
     words.extend(arguments.options.iter().cloned());
-    let ended = machine.run(&emulator, image.path(), &words.join(" "))?;
+    let ended = machine.run(&arguments.boot.start(image.path(), &words.join(" "))?)?;
     let report = Report::of(&machine, &arguments.program, &image, &ended);
     report.print(arguments.json)?;
     match ended.outcome {

@@ -2,7 +2,7 @@
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `boot` | the PVH entry, long mode, the way up of the other processors |
+//! | `boot` | the entries of loaders, long mode, the way up of the other processors |
 //! | `cpu` | instructions that no Rust operation stands for |
 //! | `paging` | the page tables: all memory at its own address, stacks with guard pages |
 //! | `segments` | segments, the task state, the stacks of vectors |
