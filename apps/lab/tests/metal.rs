@@ -4,6 +4,8 @@
 mod common;
 
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{env, fs, process};
 
 use common::{PROGRAM, skipped};
 use serde_json::Value;
@@ -129,6 +131,46 @@ fn each_loader_boots_the_image_and_the_machine_switches_itself_off() {
         assert_eq!(report["loader"], loader);
         assert_eq!(figure(&report, "prompt"), figure(&report, "prompt.expected"));
     }
+}
+
+#[test]
+fn an_image_writes_and_reads_files_of_the_host_and_knows_the_time() {
+    let folder = env::temp_dir().join(format!("antiphon-share-{}", process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let now_ns = || {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("a time after 1970");
+        u64::try_from(since.as_nanos()).expect("a time before 2554")
+    };
+    let before = now_ns();
+    let shared = folder.to_str().expect("a path that is text");
+    let mut all = vec!["--share", shared, "--cpus", "2", "--exact", "--program", "channel"];
+    let Some((passed, report)) = metal(&all) else { return };
+    assert!(passed, "{report:#}");
+    assert!((before..=now_ns()).contains(&figure(&report, "wall_ns")), "{report:#}");
+    let text = report["text"].as_array().expect("lines");
+    assert!(text.iter().any(|line| line == "a line by the channel"), "{report:#}");
+    let written = fs::read(folder.join("antiphon-channel")).expect("the file");
+    assert_eq!(written.len() as u64, figure(&report, "bytes"));
+    assert!(written.iter().enumerate().all(|(at, byte)| *byte == (at * 7) as u8));
+    // The image's part of a call: instructions.
+    for (name, bound) in [("call_ask", 50), ("call_take", 70)] {
+        assert!(figure(&report, &format!("{name}.max")) <= bound, "{name}: {report:#}");
+    }
+    // By EFI the device's memory is above 4 GiB.
+    all = vec!["--boot", "grub-efi", "--share", shared, "--program", "channel"];
+    if let Some((passed, report)) = metal(&all) {
+        assert!(passed, "{report:#}");
+    }
+    fs::remove_dir_all(&folder).expect("the folder");
+}
+
+#[test]
+fn without_a_shared_folder_calls_to_the_host_say_so() {
+    let Some((passed, report)) = metal(&["--cpus", "1", "--program", "channel"]) else { return };
+    assert!(!passed);
+    assert_eq!(report["outcome"], "failed");
+    let text = report["text"].to_string();
+    assert!(text.contains("start the image with `--share DIR`"), "{report:#}");
 }
 
 #[test]

@@ -6,10 +6,12 @@
 //!
 //! | part | files | tested |
 //! |---|---|---|
-//! | firmware's tables | `bytes`, `pvh`, `multiboot2`, `acpi`, `memory` | on the host, with malformed tables |
+//! | loaders | `bytes`, `pvh`, `multiboot2` | on the host, with malformed information |
+//! | firmware's tables | `acpi`, `memory` | on the host, with malformed tables |
 //! | what CPUs share | `inbox`, `token`, `pending` | on the host, with threads |
 //! | what a CPU has | `run_queue`, `deadlines` | on the host |
 //! | figures, options | `statistics`, `options` | on the host |
+//! | what image and host share | `channel` | on the host, with malformed requests |
 //! | the machine | `x86` | in QEMU |
 //! | threads, memory, messages | `kernel`, `metal`, `platform`, `words`, `interrupt` | in QEMU |
 //!
@@ -24,6 +26,7 @@ extern crate std;
 
 pub mod acpi;
 pub mod bytes;
+pub mod channel;
 pub mod deadlines;
 pub mod inbox;
 pub mod memory;

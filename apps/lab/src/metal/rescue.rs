@@ -3,16 +3,17 @@
 //! For GRUB the image is put on a disc that boots by the firmware of old as well as by EFI's. The
 //! disc is a temporary file; `grub-mkrescue` makes it.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{env, fs, process};
 
 use antiphon_report::failure::Failure;
 use clap::ValueEnum;
 
 use super::machine::on_path;
+use super::scratch::Scratch;
 
-/// By whom the image is loaded.
+/// The loader of the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Boot {
     /// QEMU, by the PVH entry
@@ -29,8 +30,8 @@ pub struct Start {
     _disc: Option<Disc>,
 }
 
-/// A folder with a disc, which goes away with this.
-struct Disc(PathBuf);
+/// A disc, which goes away with this.
+struct Disc(Scratch);
 
 /// Programs, and folders of GRUB's modules, that a disc is made with; and their packages.
 const MAKERS: [(&str, &str); 3] =
@@ -80,17 +81,17 @@ impl Disc {
         if !lacking.is_empty() {
             return Err(missing(&lacking));
         }
-        let disc = Self(env::temp_dir().join(format!("antiphon-metal-{}", process::id())));
-        let failed = |error| Failure::measured(format!("{}: {error}", disc.0.display()));
-        let grub = disc.0.join("root/boot/grub");
+        let failed = |error| Failure::measured(format!("the disc: {error}"));
+        let disc = Self(Scratch::new().map_err(failed)?);
+        let grub = disc.0.path("root/boot/grub");
         fs::create_dir_all(&grub).map_err(failed)?;
-        fs::copy(image, disc.0.join("root/image")).map_err(failed)?;
+        fs::copy(image, disc.0.path("root/image")).map_err(failed)?;
         // Commands and no menu: they are run at once.
         let commands = format!("multiboot2 /image {words}\nboot\n");
         fs::write(grub.join("grub.cfg"), commands).map_err(failed)?;
         let mut maker = Command::new("grub-mkrescue");
         maker.args(["--install-modules=normal multiboot2 iso9660", "--fonts=", "--locales="]);
-        maker.arg("--themes=").arg("-o").arg(disc.file()).arg(disc.0.join("root"));
+        maker.arg("--themes=").arg("-o").arg(disc.file()).arg(disc.0.path("root"));
         let made = maker.stdin(Stdio::null()).output().map_err(failed)?;
         if !made.status.success() {
             return Err(Failure::measured(format!(
@@ -102,14 +103,7 @@ impl Disc {
     }
 
     fn file(&self) -> PathBuf {
-        self.0.join("disc.iso")
-    }
-}
-
-impl Drop for Disc {
-    fn drop(&mut self) {
-        // A temporary folder that can't be removed is left to the system.
-        let _ = fs::remove_dir_all(&self.0);
+        self.0.path("disc.iso")
     }
 }
 

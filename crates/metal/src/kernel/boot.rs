@@ -6,6 +6,7 @@
 //! | start information, tables of the firmware | | the map of memory, nodes, processors |
 //! | page tables, heaps | the map | allocation |
 //! | APIC, clock | | interrupts, time |
+//! | the device of the host's channel | page tables | calls to the host |
 //! | the other CPUs, one after the other | stacks | all CPUs idle |
 //! | the program, in a thread of CPU 0 | | an [`Outcome`](crate::x86::power::Outcome) |
 
@@ -17,7 +18,7 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 use super::cpu::{self, Cpu};
 use super::lock::Lock;
 use super::schedule::{self, Idle};
-use super::{command_line, heap, thread};
+use super::{channel, command_line, heap, thread};
 use crate::acpi::{Affinity, Tables};
 use crate::bytes::Memory;
 use crate::memory::Map;
@@ -112,6 +113,8 @@ pub(crate) extern "C" fn first(information: u64, loader: u32) -> ! {
     thread::adopt(&FIRST, crate::x86::boot::stack());
     clock::set_up();
     set_options();
+    // SAFETY: the other processors do not run.
+    unsafe { channel::set_up() };
     start_others(own, root);
     let program = thread::spawn(run);
     assert!(program.is_ok(), "memory for the program's stack");

@@ -13,6 +13,7 @@
 //! | `context` | switching from thread to thread |
 //! | `uart` | the serial port |
 //! | `fault` | reports of exceptions and panics, with backtraces |
+//! | `pci` | finding a device, and its memory |
 //! | `power` | the end: exit status, switching off |
 //! | `memory_functions` | what compilers call to copy and compare |
 
@@ -28,6 +29,7 @@ pub mod interrupts;
 #[cfg(antiphon_image)]
 mod memory_functions;
 pub mod paging;
+pub mod pci;
 pub mod power;
 pub mod segments;
 pub mod uart;

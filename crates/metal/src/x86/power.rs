@@ -37,7 +37,7 @@ const BY_BYTE: u64 = 1 << 62;
 
 static HAS_DEBUG_EXIT: AtomicBool = AtomicBool::new(true);
 
-/// Has [`end`] leave out the debug-exit port, as a machine does that has none.
+/// Makes [`end`] leave out the debug-exit port, as on a machine that has none.
 pub(crate) fn without_debug_exit() {
     // Relaxed: the threads that end the machine are created later.
     HAS_DEBUG_EXIT.store(false, Relaxed);
