@@ -8,12 +8,15 @@
 //! | `hello` | says what machine it is on, from a thread of each CPU |
 //! | `stress` | mutex, condition variable, event, barrier, messages: totals must be exact |
 //! | `paths` | measures interrupts, messages and wakes: with `--exact`, in instructions |
+//! | `channel` | files, lines and the time of day, by the host: with `--share` |
 //! | `fault`, `overflow`, `panic` | end in a report and a status that is not zero |
 #![cfg_attr(antiphon_image, no_std, no_main)]
 
 #[cfg(antiphon_image)]
 extern crate alloc;
 
+#[cfg(antiphon_image)]
+mod channel;
 #[cfg(antiphon_image)]
 mod faults;
 #[cfg(antiphon_image)]
@@ -45,11 +48,12 @@ fn program() -> antiphon_metal::x86::power::Outcome {
         "hello" => hello::run(),
         "stress" => stress::run(options),
         "paths" => paths::run(options),
+        "channel" => channel::run(),
         "fault" => faults::fault(),
         "overflow" => faults::overflow(),
         "panic" => faults::panic(),
         other => {
-            println!("no program `{other}`: hello, stress, paths, fault, overflow, panic");
+            println!("no program `{other}`: hello, stress, paths, channel, fault, overflow, panic");
             Outcome::Misused
         }
     }

@@ -29,6 +29,8 @@ struct Frame {
 
 /// The figure that others are compared with.
 const BASE: &str = "raw_ipi";
+/// How the first line of an image begins: by which entry it was started.
+const LOADER: &str = "loader=";
 
 impl Report {
     /// The report of a run.
@@ -38,6 +40,7 @@ impl Report {
             "cpus": machine.cpus,
             "nodes": machine.nodes,
             "exact": machine.exact,
+            "loader": Value::Null,
             "outcome": ended.outcome.name(),
             "image_bytes": image.size(),
             "seconds": ended.took.as_secs_f64(),
@@ -46,11 +49,16 @@ impl Report {
         let mut report =
             Self { head, unit, figures: Vec::new(), text: Vec::new(), backtrace: Vec::new() };
         let mut names = None;
-        for line in &ended.lines {
+        // What comes before it was printed by firmware.
+        let of_image = |line: &String| line.starts_with(LOADER);
+        let first = ended.lines.iter().position(of_image).unwrap_or(0);
+        for line in &ended.lines[first..] {
             if let Some((name, value)) = line.split_once('=')
                 && let Ok(value) = value.parse()
             {
                 report.figures.push((name.to_owned(), value));
+            } else if let Some(loader) = line.strip_prefix(LOADER) {
+                report.head["loader"] = json!(loader);
             } else if let Some(address) = line.strip_prefix("at=") {
                 let number = u64::from_str_radix(address.trim_start_matches("0x"), 16);
                 let names = names.get_or_insert_with(|| Names::read(image.path()));

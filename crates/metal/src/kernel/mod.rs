@@ -3,6 +3,7 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `boot` | from the machine's entry to the program |
+//! | `channel` | files, lines and the time of day, by the host |
 //! | `command_line` | the command line that the image was started with |
 //! | `console` | printing on the serial port |
 //! | `cpu` | the state of a CPU, and which one the caller is on |
@@ -15,6 +16,7 @@
 
 #[cfg(antiphon_image)]
 pub(crate) mod boot;
+pub mod channel;
 pub mod command_line;
 pub mod console;
 pub mod cpu;

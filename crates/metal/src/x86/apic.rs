@@ -1,11 +1,10 @@
 //! The local APIC: interrupts between processors, and the timer. Its registers are in memory
 //! (xAPIC) or registers of the processor (x2APIC); x2APIC is used where the processor has it.
 
-use core::arch::asm;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicUsize};
 
-use super::cpu::{cpuid, outb, rdmsr, restore, without_interrupts, wrmsr};
+use super::cpu::{before_wrmsr, cpuid, outb, rdmsr, restore, without_interrupts, wrmsr};
 use super::vectors::{SPURIOUS, TIMER};
 
 /// Address of the registers in memory. Handlers in assembly read it.
@@ -103,6 +102,8 @@ pub fn set_up() {
     write(DIVIDE, 0b1011);
     let deadline = if BY_DEADLINE.load(Relaxed) { 1 << 18 } else { 0 };
     write(LOCAL_TIMER, deadline | u32::from(TIMER));
+    // Where registers are in memory, a deadline might be written before the mode is.
+    before_wrmsr();
 }
 
 /// The id of this processor's APIC.
@@ -156,11 +157,9 @@ fn command(apic_id: u32, low: u32) {
 #[inline]
 fn command_at_once(apic_id: u32, low: u32) {
     if is_x2() {
-        // What was written before is to be seen before the interrupt. A write to these registers
-        // waits neither for earlier stores (hence MFENCE) nor, as MFENCE orders memory only, for
-        // MFENCE (hence LFENCE): Intel, "Software Developer's Manual", "MSR Access in x2APIC Mode".
-        // SAFETY: it only waits. No `nomem`: what was written before stays before.
-        unsafe { asm!("mfence", "lfence", options(nostack, preserves_flags)) };
+        // What was written before is to be seen before the interrupt: a write to these registers
+        // does not wait for stores.
+        before_wrmsr();
         // SAFETY: as in `read`; what the interrupt does is its handler's.
         unsafe { wrmsr(0x830, u64::from(apic_id) << 32 | u64::from(low)) };
         return;
