@@ -7,7 +7,7 @@
 //! | part | files | tested |
 //! |---|---|---|
 //! | firmware's tables | `bytes`, `pvh`, `acpi`, `memory` | on the host, with malformed tables |
-//! | what CPUs share | `inbox`, `token`, `pending`, `batch`, `table`, `broadcast` | by models |
+//! | what CPUs share | `inbox`, `token`, `pending`, `slot`, `batch`, `table`, `broadcast` | by models |
 //! | what a CPU has | `run_queue`, `deadlines` | on the host |
 //! | figures, options | `statistics`, `options` | on the host |
 //! | the machine | `x86` | in QEMU |
@@ -33,6 +33,7 @@ pub mod options;
 pub mod pending;
 pub mod pvh;
 pub mod run_queue;
+pub mod slot;
 pub mod statistics;
 pub mod table;
 pub mod token;

@@ -327,10 +327,21 @@ pub(super) fn idle() -> ! {
     }
 }
 
-/// Waits until this CPU was interrupted, by whatever: halted, with the thread that calls it.
-pub fn await_interrupt() {
+/// Halts this CPU, with the thread that calls it, until `ready`, which is asked again after each
+/// interrupt: a message that makes it so is not missed.
+///
+/// The CPU does not count as halted for other threads that are to run here: they wait for a time
+/// slice to end, or for the caller.
+///
+/// # Panics
+///
+/// If an action of a message calls it.
+pub fn halt_until(mut ready: impl FnMut() -> bool) {
+    assert!(!this().in_interrupt.get(), "an action of a message can't wait for another");
     let were_on = without_interrupts();
-    halt_with_interrupts();
+    while !ready() {
+        halt_with_interrupts();
+    }
     restore(were_on);
 }
 

@@ -128,7 +128,13 @@ pub fn send_at_once(apic_id: u32, vector: u8) {
     command_at_once(apic_id, vector.into());
 }
 
-/// Sends an interrupt to all other processors, by one command. Interrupts are off.
+/// Sends an interrupt to all other processors, by one command.
+#[inline]
+pub fn send_to_others(vector: u8) {
+    command(0, ALL_OTHERS | u32::from(vector));
+}
+
+/// Like [`send_to_others`], for a caller that has switched interrupts off.
 #[inline]
 pub fn send_to_others_at_once(vector: u8) {
     command_at_once(0, ALL_OTHERS | u32::from(vector));
