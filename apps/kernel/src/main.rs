@@ -9,6 +9,8 @@
 //! | `stress` | mutex, condition variable, event, barrier, messages: totals must be exact |
 //! | `paths` | measures interrupts, messages and wakes: with `--exact`, in instructions |
 //! | `channel` | files, lines and the time of day, by the host: with `--share` |
+//! | `threads` | what is promised of threads and memory: creation, moves, turns, nodes |
+//! | `messages` | the forms of messages, with actions that are unregistered in flight |
 //! | `fault`, `overflow`, `panic` | end in a report and a status that is not zero |
 #![cfg_attr(antiphon_image, no_std, no_main)]
 
@@ -22,11 +24,17 @@ mod faults;
 #[cfg(antiphon_image)]
 mod hello;
 #[cfg(antiphon_image)]
+mod messages;
+#[cfg(antiphon_image)]
+mod parts;
+#[cfg(antiphon_image)]
 mod paths;
 #[cfg(antiphon_image)]
 mod prompt;
 #[cfg(antiphon_image)]
 mod stress;
+#[cfg(antiphon_image)]
+mod threads;
 
 #[cfg(not(antiphon_image))]
 fn main() {
@@ -49,11 +57,16 @@ fn program() -> antiphon_metal::x86::power::Outcome {
         "stress" => stress::run(options),
         "paths" => paths::run(options),
         "channel" => channel::run(),
+        "threads" => threads::run(),
+        "messages" => messages::run(options),
         "fault" => faults::fault(),
         "overflow" => faults::overflow(),
         "panic" => faults::panic(),
         other => {
-            println!("no program `{other}`: hello, stress, paths, channel, fault, overflow, panic");
+            println!(
+                "no program `{other}`: hello, stress, paths, channel, threads, messages, fault, \
+                 overflow, panic"
+            );
             Outcome::Misused
         }
     }

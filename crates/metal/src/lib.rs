@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | loaders | `bytes`, `pvh`, `multiboot2` | on the host, with malformed information |
 //! | firmware's tables | `acpi`, `memory` | on the host, with malformed tables |
-//! | what CPUs share | `inbox`, `token`, `pending`, `batch`, `table`, `broadcast` | by models |
+//! | what CPUs share | `inbox`, `token`, `pending`, `slot`, `batch`, `table`, `broadcast` | by models |
 //! | what a CPU has | `run_queue`, `deadlines` | on the host |
 //! | figures, options | `statistics`, `options` | on the host |
 //! | what image and host share | `channel` | on the host, with malformed requests |
@@ -37,6 +37,7 @@ pub mod options;
 pub mod pending;
 pub mod pvh;
 pub mod run_queue;
+pub mod slot;
 pub mod statistics;
 pub mod table;
 pub mod token;
