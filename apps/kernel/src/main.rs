@@ -8,6 +8,7 @@
 //! | `hello` | says what machine it is on, from a thread of each CPU |
 //! | `stress` | mutex, condition variable, event, barrier, messages: totals must be exact |
 //! | `paths` | measures interrupts, messages and wakes: with `--exact`, in instructions |
+//! | `fork-join`, `packets` | the runtime's pool, with a worker on each CPU |
 //! | `fault`, `overflow`, `panic` | end in a report and a status that is not zero |
 #![cfg_attr(antiphon_image, no_std, no_main)]
 
@@ -15,11 +16,21 @@
 extern crate alloc;
 
 #[cfg(antiphon_image)]
+mod blocks;
+#[cfg(antiphon_image)]
 mod faults;
+#[cfg(antiphon_image)]
+mod fibonacci;
+#[cfg(antiphon_image)]
+mod fork_join;
 #[cfg(antiphon_image)]
 mod hello;
 #[cfg(antiphon_image)]
+mod packets;
+#[cfg(antiphon_image)]
 mod paths;
+#[cfg(antiphon_image)]
+mod pool;
 #[cfg(antiphon_image)]
 mod prompt;
 #[cfg(antiphon_image)]
@@ -45,11 +56,16 @@ fn program() -> antiphon_metal::x86::power::Outcome {
         "hello" => hello::run(),
         "stress" => stress::run(options),
         "paths" => paths::run(options),
+        "fork-join" => fork_join::run(options),
+        "packets" => packets::run(options),
         "fault" => faults::fault(),
         "overflow" => faults::overflow(),
         "panic" => faults::panic(),
         other => {
-            println!("no program `{other}`: hello, stress, paths, fault, overflow, panic");
+            println!(
+                "no program `{other}`: hello, stress, paths, fork-join, packets, fault, overflow, \
+                 panic"
+            );
             Outcome::Misused
         }
     }

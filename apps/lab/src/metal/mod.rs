@@ -32,7 +32,8 @@ It builds the image from the tree that it is called in, checks it, and runs it. 
 apt-get install qemu-system-x86.
 
 Programs of the image: hello; stress (locks, waits, messages: totals must be exact); paths (from an
-interrupt, a message or a wake to what it causes); fault, overflow, panic (each ends in a report).
+interrupt, a message or a wake to what it causes); fork-join, packets (the runtime's pool); fault,
+overflow, panic (each ends in a report).
 
 With --exact the emulator counts instructions instead of time: all figures of a run are then the
 same each time. Without it, several CPUs run at once, on KVM where there is one.
