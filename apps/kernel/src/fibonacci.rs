@@ -9,12 +9,16 @@ pub struct Counted {
     pub joins: u64,
 }
 
-/// The tree for `n`; `fork` makes the trees of both numbers, and joins them.
+/// The tree for `n`: `leaf` is what a leaf does; `fork` makes the trees of two numbers, and joins
+/// them.
 #[inline]
-pub fn fork_with(n: u32, fork: impl FnOnce(u32, u32) -> (Counted, Counted)) -> Counted {
+pub fn fork_with(
+    n: u32,
+    leaf: impl FnOnce(),
+    fork: impl FnOnce(u32, u32) -> (Counted, Counted),
+) -> Counted {
     if n < 2 {
-        // The CPUs of an exact run take turns when they pause.
-        core::hint::spin_loop();
+        leaf();
         return Counted { result: n.into(), joins: 0 };
     }
     let (one, other) = fork(n - 1, n - 2);

@@ -13,6 +13,8 @@
 //! `.result` and `.joins` are counted by the run itself and must be those of `n` (20 by default);
 //! `.steals` are searches that found a task of another worker.
 
+use core::hint::spin_loop;
+
 use antiphon_metal::options::Options;
 use antiphon_metal::println;
 use antiphon_metal::x86::cpu::tsc;
@@ -58,17 +60,17 @@ pub fn run(options: Options<'_>) -> Outcome {
 
 /// Without forks.
 fn call(n: u32) -> Counted {
-    fork_with(n, |one, other| (call(one), call(other)))
+    fork_with(n, spin_loop, |one, other| (call(one), call(other)))
 }
 
 /// Forks that may become tasks.
 fn fork(n: u32) -> Counted {
-    fork_with(n, |one, other| join(|| fork(one), || fork(other)))
+    fork_with(n, spin_loop, |one, other| join(|| fork(one), || fork(other)))
 }
 
 /// A task for each fork.
 fn spawning(n: u32) -> Counted {
-    fork_with(n, |one, other| {
+    fork_with(n, spin_loop, |one, other| {
         let other = spawn(move || spawning(other));
         (spawning(one), join_task(other))
     })

@@ -9,6 +9,7 @@
 //! | `stress` | mutex, condition variable, event, barrier, messages: totals must be exact |
 //! | `paths` | measures interrupts, messages and wakes: with `--exact`, in instructions |
 //! | `fork-join`, `packets` | the runtime's pool, with a worker on each CPU |
+//! | `legion` | processors asleep until a task is published: condition variables and messages |
 //! | `fault`, `overflow`, `panic` | end in a report and a status that is not zero |
 #![cfg_attr(antiphon_image, no_std, no_main)]
 
@@ -25,6 +26,8 @@ mod fibonacci;
 mod fork_join;
 #[cfg(antiphon_image)]
 mod hello;
+#[cfg(antiphon_image)]
+mod legion;
 #[cfg(antiphon_image)]
 mod packets;
 #[cfg(antiphon_image)]
@@ -58,13 +61,14 @@ fn program() -> antiphon_metal::x86::power::Outcome {
         "paths" => paths::run(options),
         "fork-join" => fork_join::run(options),
         "packets" => packets::run(options),
+        "legion" => legion::run(options),
         "fault" => faults::fault(),
         "overflow" => faults::overflow(),
         "panic" => faults::panic(),
         other => {
             println!(
-                "no program `{other}`: hello, stress, paths, fork-join, packets, fault, overflow, \
-                 panic"
+                "no program `{other}`: hello, stress, paths, fork-join, packets, legion, fault, \
+                 overflow, panic"
             );
             Outcome::Misused
         }

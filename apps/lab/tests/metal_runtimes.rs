@@ -1,5 +1,5 @@
 //! Runtimes on bare metal: the pool of this tree runs each task once and forks for less than a task
-//! costs, on 1, 2 and 4 CPUs.
+//! costs, on 1, 2 and 4 CPUs; and a runtime of others does the same work there as on Linux.
 
 mod common;
 
@@ -51,6 +51,60 @@ fn the_pool_loses_no_task_when_cpus_run_at_once_and_threads_are_preempted() {
             all.extend(time.iter().chain(&options));
             let Some((passed, report)) = metal(&all) else { return };
             assert!(passed, "{all:?}: {report:#}");
+        }
+    }
+}
+
+#[test]
+fn a_runtime_of_others_runs_unchanged_and_shares_its_work() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/metal-chili");
+    for cpus in ["1", "2", "4"] {
+        let mut all = vec!["--cpus", cpus, "--exact", "--image", folder];
+        if cpus == "2" {
+            all.push("--linux");
+        }
+        let Some((passed, report)) = metal(&all) else { return };
+        assert!(passed, "{report:#}");
+        assert_eq!(figure(&report, "port.changed"), 0, "{report:#}");
+        for runtime in ["ours", "chili"] {
+            let elsewhere = figure(&report, &format!("{runtime}.elsewhere"));
+            assert_eq!(elsewhere > 0, cpus != "1", "{runtime}: {report:#}");
+            let call = figure(&report, "call.per_1000");
+            assert!(figure(&report, &format!("{runtime}.per_1000")) > call, "{report:#}");
+            let linux = report["linux"][format!("{runtime}.per_1000")].as_u64();
+            assert_eq!(linux.is_some_and(|ns| ns > 0), cpus == "2", "{report:#}");
+        }
+    }
+}
+
+#[test]
+fn a_message_wakes_one_processor_where_a_broadcast_wakes_all() {
+    const TASKS: u64 = 50;
+    for cpus in [2_u64, 4, 8] {
+        let (count, tasks) = (cpus.to_string(), format!("tasks={TASKS}"));
+        let all = ["--cpus", &count, "--exact", "--program", "legion", "--option", &tasks];
+        let Some((passed, report)) = metal(&all) else { return };
+        assert!(passed, "{report:#}");
+        let of = |name: &str| figure(&report, name);
+        for (way, wakes) in [
+            ("broadcast", TASKS * (cpus - 1)),
+            ("moved", TASKS * (cpus - 1)),
+            ("one", TASKS),
+            ("message", TASKS),
+            ("direct", 0),
+        ] {
+            // Each task is claimed once, by whatever number of processors that have woken for it.
+            assert_eq!(of(&format!("{way}.claims")), TASKS, "{way}: {report:#}");
+            assert_eq!(of(&format!("{way}.twice")), 0, "{way}: {report:#}");
+            assert_eq!(of(&format!("{way}.wakes")), wakes, "{way}: {report:#}");
+            let (ran, quiet) = (of(way), of(&format!("{way}.quiet")));
+            println!("{cpus} CPUs, {way}: runs after {ran}, quiet after {quiet} instructions");
+        }
+        // No switch, no mutex: the task runs earlier, and all CPUs together do less for it.
+        for part in ["", ".quiet"] {
+            let [broadcast, message, direct] =
+                ["broadcast", "message", "direct"].map(|way| of(&format!("{way}{part}")));
+            assert!(direct < message && message < broadcast, "{part}: {report:#}");
         }
     }
 }

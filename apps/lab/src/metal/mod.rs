@@ -4,11 +4,13 @@
 //! |---|---|
 //! | [`image`] | building an image, with the flags that it needs |
 //! | [`machine`] | the emulator: its arguments, its time limit, its exit status |
+//! | [`linux`] | the same program on Linux, beside the image |
 //! | [`red_zone`] | what no function of an image may do |
 //! | [`names`] | the functions at the addresses of a backtrace |
 //! | [`report`] | what the image has printed, as a table and as JSON |
 
 mod image;
+mod linux;
 mod machine;
 mod names;
 mod red_zone;
@@ -41,7 +43,8 @@ same each time. Without it, several CPUs run at once, on KVM where there is one.
 Example:
   antiphon-lab metal --cpus 4 --exact --program paths
   antiphon-lab metal --cpus 8 --nodes 2 --program stress --option rounds=200
-  antiphon-lab metal --image examples/metal-hello")]
+  antiphon-lab metal --image examples/metal-hello
+  antiphon-lab metal --cpus 2 --exact --image examples/metal-chili --linux")]
 pub struct Arguments {
     /// CPUs of the machine
     #[arg(long, value_name = "N", default_value_t = 4)]
@@ -64,6 +67,9 @@ pub struct Arguments {
     /// The folder of another image's package: yours, perhaps
     #[arg(long, value_name = "FOLDER")]
     image: Option<PathBuf>,
+    /// Build that package for Linux, too, run it, and print both side by side
+    #[arg(long, requires = "image")]
+    linux: bool,
     /// How long it may run, in seconds
     #[arg(long, value_name = "S", default_value_t = 120)]
     seconds: u64,
@@ -86,7 +92,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut words = vec![format!("program={}", arguments.program)];
     words.extend(arguments.options.iter().cloned());
     let ended = machine.run(&emulator, image.path(), &words.join(" "))?;
-    let report = Report::of(&machine, &arguments.program, &image, &ended);
+    let mut report = Report::of(&machine, &arguments.program, &image, &ended);
+    if let Some(folder) = arguments.image.as_deref().filter(|_| arguments.linux) {
+        report.beside(linux::figures(folder, &machine, &arguments.options)?);
+    }
     report.print(arguments.json)?;
     match ended.outcome {
         Outcome::Passed => Ok(ExitCode::SUCCESS),
