@@ -6,8 +6,8 @@
 //! | `fork.per_1000` | forks that become tasks when a worker is idle, as `antiphon::pool::join` |
 //! | `spawn.per_1000` | tasks, one for each fork: spawned, run and joined |
 //!
-//! Each is the time of 1000 forks, in instructions with `--exact`, else in ticks. On several CPUs an
-//! exact run counts what all of them do. Each leaf pauses, because the CPUs of an exact run take
+//! Each is the time of 1000 forks, in instructions with `--exact`, else in ticks. On several CPUs
+//! an exact run counts what all of them do. Each leaf pauses, because the CPUs of an exact run take
 //! turns only when they pause.
 //!
 //! `.result` and `.joins` are counted by the run itself and must be those of `n` (20 by default);

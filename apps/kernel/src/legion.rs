@@ -3,23 +3,25 @@
 //! Each CPU but the first has a logical processor: a thread that is bound to it and sleeps while
 //! there is no task. The first CPU publishes tasks, one at a time, in one of these ways:
 //!
-//! | way | what the publisher does | who claims the task |
+//! | way | the publisher | the task is claimed by |
 //! |---|---|---|
-//! | `broadcast` | `notify_all` of a condition variable, as Legion does: all wake at once | one of all, which look for it under a mutex |
-//! | `moved` | the same, with the mutex named: all wake one after the other | the same |
-//! | `one` | `notify_one` | the processor that was woken, under the mutex |
-//! | `message` | posts a message to a CPU whose processor sleeps | the action, for that processor, which it wakes |
+//! | `broadcast` | notifies all, as Legion does, and all wake at once | one of all, under a mutex |
+//! | `moved` | notifies all, and they wake one after the other | one of all, under the mutex |
+//! | `one` | notifies one | the processor that has woken, under the mutex |
+//! | `message` | posts a message to a CPU whose processor sleeps | the action, which wakes that |
 //! | `direct` | the same | the action, which runs the task itself |
 //!
 //! Between two tasks the publisher sleeps until all processors sleep again. Figures of a way, over
 //! `tasks=N` tasks (100 by default), in instructions with `--exact`, else in ticks:
 //!
-//! | figure | what it is |
+//! | figure | contents |
 //! |---|---|
 //! | (none) | median from before a task is published until it runs |
-//! | `.quiet` | median from there until the last processor that has woken is about to sleep; in an exact run, what all CPUs do for a task |
+//! | `.quiet` | median from there until all processors that have woken are about to sleep |
 //! | `.wakes` | how often processors have woken |
 //! | `.claims`, `.twice` | how many tasks were claimed, and how many of these more than once |
+//!
+//! In an exact run `.quiet` is the work that all CPUs do for a task.
 //!
 //! After Hale and Dinda, "An Evaluation of Asynchronous Software Events on Modern Hardware", III-B
 //! and IV-B.

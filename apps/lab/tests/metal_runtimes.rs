@@ -1,5 +1,5 @@
 //! Runtimes on bare metal: the pool of this tree runs each task once and forks for less than a task
-//! costs, on 1, 2 and 4 CPUs; and a runtime of others does the same work there as on Linux.
+//! costs, on 1, 2 and 4 CPUs; and runtimes of others do the same work there as on Linux.
 
 mod common;
 
@@ -56,23 +56,27 @@ fn the_pool_loses_no_task_when_cpus_run_at_once_and_threads_are_preempted() {
 }
 
 #[test]
-fn a_runtime_of_others_runs_unchanged_and_shares_its_work() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/metal-chili");
+fn runtimes_of_others_run_unchanged_and_share_their_work() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/metal-runtimes");
     for cpus in ["1", "2", "4"] {
         let mut all = vec!["--cpus", cpus, "--exact", "--image", folder];
         if cpus == "2" {
             all.push("--linux");
         }
+        // The program checks each result.
         let Some((passed, report)) = metal(&all) else { return };
         assert!(passed, "{report:#}");
-        assert_eq!(figure(&report, "port.changed"), 0, "{report:#}");
-        for runtime in ["ours", "chili"] {
+        for ported in ["chili", "rayon-core", "crossbeam-deque", "crossbeam-epoch"] {
+            assert!(figure(&report, &format!("{ported}.lines")) > 0, "{ported}: {report:#}");
+            assert_eq!(figure(&report, &format!("{ported}.changed")), 0, "{ported}: {report:#}");
+        }
+        let call = figure(&report, "call.per_1000");
+        for runtime in ["ours", "chili", "rayon"] {
             let elsewhere = figure(&report, &format!("{runtime}.elsewhere"));
             assert_eq!(elsewhere > 0, cpus != "1", "{runtime}: {report:#}");
-            let call = figure(&report, "call.per_1000");
             assert!(figure(&report, &format!("{runtime}.per_1000")) > call, "{report:#}");
             let linux = report["linux"][format!("{runtime}.per_1000")].as_u64();
-            assert_eq!(linux.is_some_and(|ns| ns > 0), cpus == "2", "{report:#}");
+            assert_eq!(linux.is_some_and(|ns| ns > 0), cpus == "2", "{runtime}: {report:#}");
         }
     }
 }

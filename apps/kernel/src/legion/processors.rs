@@ -25,7 +25,7 @@ pub trait Way: Send + Sync + Sized + 'static {
     fn end(&self);
 }
 
-/// What is noted about tasks and processors.
+/// The notes about tasks and processors.
 pub struct Board {
     /// By task, how often it was claimed.
     claimed: Vec<AtomicU32>,
@@ -61,7 +61,7 @@ impl Board {
 
     /// Nothing is left to do here.
     pub fn is_quiet(&self) {
-        // Relaxed: as `falls_asleep`, or `run`, is the last to write.
+        // Relaxed: `falls_asleep` releases it; after an action, the publisher's sleep is long.
         self.quiet.fetch_max(tsc_unordered(), Relaxed);
     }
 

@@ -125,7 +125,7 @@ impl Way for Sleepers {
         place.processor.store(me, Relaxed);
         while !self.is_over.load(Relaxed) {
             board.falls_asleep();
-            // Release: the thread, and that the place is empty; pairs with the acquire in `publish`.
+            // Release: the thread, and an empty place; pairs with the acquire in `publish`.
             self.idle.fetch_or(bit, Release);
             let mut task = NONE;
             while task == NONE && !self.is_over.load(Relaxed) {

@@ -44,7 +44,7 @@ Example:
   antiphon-lab metal --cpus 4 --exact --program paths
   antiphon-lab metal --cpus 8 --nodes 2 --program stress --option rounds=200
   antiphon-lab metal --image examples/metal-hello
-  antiphon-lab metal --cpus 2 --exact --image examples/metal-chili --linux")]
+  antiphon-lab metal --cpus 2 --exact --image examples/metal-runtimes --linux")]
 pub struct Arguments {
     /// CPUs of the machine
     #[arg(long, value_name = "N", default_value_t = 4)]

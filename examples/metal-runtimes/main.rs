@@ -1,10 +1,10 @@
-//! A runtime that is not of this tree, on bare metal and on Linux, beside our pool: chili, a crate
-//! for fork and join, with the same tree of forks.
+//! Runtimes that are not of this tree, on bare metal and on Linux, beside our pool: chili and rayon
+//! join the same tree of forks.
 //!
-//! | build | chili | ours |
+//! | build | theirs | ours |
 //! |---|---|---|
-//! | image | the registry's files, on the few modules of `std` in the folder of that name | `antiphon-runtime`'s pool on the platform `Metal` |
-//! | Linux | the registry's crate, on Rust's standard library | `antiphon::pool` |
+//! | image | the registry's files, on the modules of `std/` | `antiphon-runtime`, on `Metal` |
+//! | Linux | the registry's crates, on Rust's `std` | `antiphon::pool` |
 //!
 //! Figures are of 1000 forks that are joined, the median of some rounds: in instructions or ticks
 //! in the image, in nanoseconds on Linux. `n=N` (18 by default) is the size of the tree, `rounds=N`
@@ -16,6 +16,8 @@
 extern crate alloc;
 #[cfg(antiphon_image)]
 extern crate ported_chili as chili;
+#[cfg(antiphon_image)]
+extern crate ported_rayon_core as rayon_core;
 
 #[cfg(antiphon_image)]
 #[path = "../../apps/kernel/src/blocks.rs"]
@@ -84,9 +86,19 @@ fn measure(options: Options<'_>) -> Option<bool> {
         print_elsewhere("chili");
         (chili, counted)
     };
-    system::print(&format_args!("chili.percent_of_ours={}", theirs * 100 / ours.max(1)));
-    system::print_port();
-    Some(right && [one, other] == [expected(n); 2])
+    let (rayon, third) = {
+        let threads = rayon_core::ThreadPoolBuilder::new().num_threads(system::workers(options));
+        let threads = threads.build().ok()?;
+        let rayon = print("rayon", &mut || threads.install(|| rayon(n, system::pause)));
+        let counted = threads.install(|| rayon_noting(n));
+        print_elsewhere("rayon");
+        (rayon, counted)
+    };
+    for (name, figure) in [("chili", theirs), ("rayon", rayon)] {
+        system::print(&format_args!("{name}.percent_of_ours={}", figure * 100 / ours.max(1)));
+    }
+    system::print_ports();
+    Some(right && [one, other, third] == [expected(n); 3])
 }
 
 /// Prints how many leaves of the last tree ran elsewhere.
@@ -104,6 +116,16 @@ fn theirs(scope: &mut chili::Scope<'_>, n: u32, leaf: impl Leaf) -> Counted {
     fork_with(n, leaf, |one, other| {
         scope.join(|scope| theirs(scope, one, leaf), |scope| theirs(scope, other, leaf))
     })
+}
+
+/// By rayon.
+fn rayon(n: u32, leaf: impl Leaf) -> Counted {
+    fork_with(n, leaf, |one, other| rayon_core::join(|| rayon(one, leaf), || rayon(other, leaf)))
+}
+
+/// By rayon; its leaves are counted if they run on another thread than the caller.
+fn rayon_noting(n: u32) -> Counted {
+    rayon(n, noting())
 }
 
 /// By our pool.

@@ -2,7 +2,7 @@
 
 use core::any::Any;
 
-use alloc::boxed::Box;
+use memory::boxed::Box;
 
 pub use core::panic::{AssertUnwindSafe, UnwindSafe};
 

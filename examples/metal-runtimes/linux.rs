@@ -66,7 +66,7 @@ pub fn workers(options: Options<'_>) -> usize {
 pub fn share_cpus() {}
 
 /// Nothing was ported.
-pub fn print_port() {}
+pub fn print_ports() {}
 
 /// Our pool.
 pub struct Ours(Pool);

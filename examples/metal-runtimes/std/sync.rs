@@ -10,8 +10,8 @@ use antiphon_metal::Metal;
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait;
 
-pub use alloc::sync::{Arc, Weak};
 pub use core::sync::atomic;
+pub use memory::sync::{Arc, Weak};
 
 /// The result of locking, which does not fail.
 pub type LockResult<G> = Result<G, Infallible>;
@@ -43,6 +43,12 @@ impl<T> Mutex<T> {
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
         self.lock.lock();
         Ok(MutexGuard { mutex: self, owner: core::marker::PhantomData })
+    }
+}
+
+impl<T: Default> Default for Mutex<T> {
+    fn default() -> Self {
+        Self::new(T::default())
     }
 }
 
@@ -80,7 +86,6 @@ pub struct Condvar(wait::Condvar<Metal>);
 
 impl Condvar {
     /// One that no thread waits for.
-    #[expect(clippy::new_without_default, reason = "chili asks for no other")]
     pub const fn new() -> Self {
         Self(wait::Condvar::NEW)
     }
@@ -112,6 +117,12 @@ impl Condvar {
     /// Wakes all waiters.
     pub fn notify_all(&self) {
         self.0.notify_all();
+    }
+}
+
+impl Default for Condvar {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -152,7 +163,7 @@ unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
 
 impl<T> OnceLock<T> {
     /// Without a value.
-    #[expect(clippy::new_without_default, reason = "chili asks for no other")]
+    #[expect(clippy::new_without_default, reason = "the runtimes ask for no other")]
     pub const fn new() -> Self {
         Self { once: wait::Once::NEW, value: UnsafeCell::new(None) }
     }
@@ -170,5 +181,26 @@ impl<T> OnceLock<T> {
         self.once.call_once(|| unsafe { *self.value.get() = Some(make()) });
         // SAFETY: written before, and never again.
         unsafe { &*self.value.get() }.as_ref().expect("it was made")
+    }
+}
+
+/// Something that is done once.
+pub struct Once(wait::Once<Metal>);
+
+impl Once {
+    /// Not done yet.
+    #[expect(clippy::new_without_default, reason = "the runtimes ask for no other")]
+    pub const fn new() -> Self {
+        Self(wait::Once::NEW)
+    }
+
+    /// Does it, unless it was done; returns when it is.
+    pub fn call_once(&self, f: impl FnOnce()) {
+        self.0.call_once(f);
+    }
+
+    /// Whether it was done.
+    pub fn is_completed(&self) -> bool {
+        self.0.is_completed()
     }
 }

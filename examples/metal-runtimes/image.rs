@@ -7,6 +7,8 @@ use antiphon_metal::options::Options;
 use antiphon_metal::println;
 use antiphon_metal::x86::cpu::tsc;
 use antiphon_metal::x86::power::Outcome;
+use ported_crossbeam_deque as crossbeam_deque;
+use ported_crossbeam_epoch as crossbeam_epoch;
 
 use crate::fibonacci::Counted;
 use crate::pool::Pool;
@@ -50,16 +52,23 @@ pub fn workers(_: Options<'_>) -> usize {
     cpu::count() as usize
 }
 
-/// Lets threads of one CPU take turns, as they do on Linux: chili announces its beats by a thread.
+/// Lets threads of one CPU take turns, as they do on Linux: chili's beats come from a thread.
 pub fn share_cpus() {
     schedule::set_slice_ns(SLICE_NS);
 }
 
-/// How chili was ported.
-pub fn print_port() {
-    println!("port.lines={}", ported_chili::PORTED_LINES);
-    println!("port.changed={}", ported_chili::CHANGED_LINES);
-    println!("port.left_out={}", ported_chili::LEFT_OUT_LINES);
+/// How the crates were ported: their lines, and how many of these were changed or left out.
+pub fn print_ports() {
+    for (name, [lines, changed, left_out]) in [
+        ("chili", chili::PORTED),
+        ("rayon-core", rayon_core::PORTED),
+        ("crossbeam-deque", crossbeam_deque::PORTED),
+        ("crossbeam-epoch", crossbeam_epoch::PORTED),
+    ] {
+        println!("{name}.lines={lines}");
+        println!("{name}.changed={changed}");
+        println!("{name}.left_out={left_out}");
+    }
 }
 
 /// Our pool.
