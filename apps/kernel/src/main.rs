@@ -23,6 +23,8 @@ mod paths;
 #[cfg(antiphon_image)]
 mod prompt;
 #[cfg(antiphon_image)]
+mod sender;
+#[cfg(antiphon_image)]
 mod stress;
 
 #[cfg(not(antiphon_image))]

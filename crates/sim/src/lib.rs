@@ -89,4 +89,4 @@ pub use platform::Sim;
 pub use schedule::{Schedule, Stop, Turn, give, move_to, ran_ns, sleeps, system_call, waited_ns};
 pub use simulation::Simulation;
 pub use workload::{Access, OwnLine, Owns, count, effective_rank, finished, name_line, note, now};
-pub use workload::{owns, set_rank, think, touch, up_since, work};
+pub use workload::{owns, run_instructions, set_rank, think, touch, up_since, work};

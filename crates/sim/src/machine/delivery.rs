@@ -3,7 +3,7 @@
 //! | mode | enters | is |
 //! |---|---|---|
 //! | `kernel` | the kernel, by the table of interrupts, from the kernel | `[interrupt]` |
-//! | `remote-syscall` | the kernel, as a `syscall` instruction of that CPU would | Nemo, section V: proposed, in no processor |
+//! | `remote-syscall` | the kernel, as a `syscall` of that CPU would | proposed: Nemo, section V |
 //! | `fred` | the kernel, by the entry of FRED, from the kernel | in processors of 2026 |
 //! | `uintr` | a program, without its kernel: user interrupts | in processors since 2023 |
 //! | `signal` | a program, by way of its kernel | POSIX |

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use antiphon_platform::Topology as _;
 use antiphon_report::stats::deviation;
-use antiphon_sim::{Machine, OwnLine, Sim, Simulation, Stuck, now, work};
+use antiphon_sim::{Machine, Model, OwnLine, Sim, Simulation, Stuck, now, work};
 
 use super::cases::Case;
 use super::wakes::Wakes;
@@ -120,7 +120,7 @@ impl<W: Wakes> Site<W> {
     }
 }
 
-/// Runs rounds of a mechanism on a machine, with the sender on the first CPU and waiters on the
+/// Runs rounds of a mechanism on a machine under a model's assumptions, with the sender on the first CPU and waiters on the
 /// following ones.
 ///
 /// # Errors
@@ -128,7 +128,7 @@ impl<W: Wakes> Site<W> {
 /// If a waiter is not woken.
 pub fn carry_out<W: Wakes>(
     setting: &Setting<'_>,
-    machine: Machine,
+    (machine, model): (Machine, Model),
     case: Case,
 ) -> Result<Figures, Stuck> {
     let &Setting { seed, rounds, gap_ns, .. } = setting;
@@ -139,6 +139,7 @@ pub fn carry_out<W: Wakes>(
     let sites: Rc<Vec<_>> = Rc::new(sites.into_iter().map(Site::<W>::new).collect());
     let told = Rc::clone(&sites);
     let mut simulation = Simulation::new(machine, seed)
+        .model(model)
         .grace_ns(LONG_NS)
         .thread(move || told.iter().for_each(|site| site.wake(rounds, gap_ns)));
     for site in 0..sites.len() {

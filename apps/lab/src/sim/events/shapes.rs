@@ -2,7 +2,7 @@
 //! the Nemo evaluation. All figures are simulated; `docs/events.md` has the full results, and the
 //! differences from what is published.
 
-use antiphon_sim::{Machine, known};
+use antiphon_sim::{Delivery, Machine, known};
 
 use super::cases::Case;
 use super::experiment::Setting;
@@ -18,7 +18,8 @@ fn machine(name: &str) -> &'static Machine {
 fn row(machine: &Machine, name: &str, case: Case) -> Row {
     let setting = Setting { machine, seed: 1, rounds: 4, gap_ns: 400_000 };
     let subject = subjects::named(name, machine).expect("a subject")[0];
-    Row::of(&setting, subject, case).unwrap_or_else(|failure| panic!("{failure:?}"))
+    let row = Row::of(&setting, subject, case, Delivery::Kernel);
+    row.unwrap_or_else(|failure| panic!("{failure:?}"))
 }
 
 fn all(machine: &Machine) -> usize {
@@ -73,11 +74,11 @@ fn a_broadcast_by_interrupt_reaches_all_together() {
 
 #[test]
 fn every_subject_tells_each_waiter_in_each_round() {
-    let machine = machine("opteron-64c");
+    let machine = machine("nemo-64c");
     let setting = Setting { machine, seed: 1, rounds: 3, gap_ns: 50_000 };
     for subject in &SUBJECTS {
         for case in [Case::Unicast(5), Case::Broadcast(1), Case::Broadcast(9)] {
-            let figures = subject.carry_out(&setting, case);
+            let figures = subject.carry_out(&setting, case, Delivery::Kernel);
             let figures = figures.unwrap_or_else(|stuck| panic!("{}: {stuck}", subject.name));
             let cpus: Vec<_> = figures.targets.iter().map(|target| target.cpu).collect();
             assert!(cpus.iter().copied().eq(1..=case.waiters() as u32), "{}", subject.name);

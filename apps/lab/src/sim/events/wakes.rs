@@ -71,6 +71,29 @@ impl Wakes for Condvar<Sim> {
     }
 }
 
+/// A word that the waiters poll.
+pub struct Polled(Told);
+
+impl Wakes for Polled {
+    fn new(_: usize) -> Self {
+        Self(OwnLine(Atomic::ZERO))
+    }
+
+    fn wait(&self, _: usize, ready: impl FnOnce()) -> u64 {
+        // Relaxed: the waiter's own last wait orders it.
+        let seen = self.0.load(Relaxed);
+        ready();
+        // Acquire: pairs with the Release in `wake`.
+        self.0.wait_while(Acquire, |told| told == seen);
+        now()
+    }
+
+    fn wake(&self) {
+        // Release: the work before; pairs with the Acquire in `wait`.
+        self.0.fetch_add(1, Release);
+    }
+}
+
 /// The word of a condition: the number of notifications.
 type Told = OwnLine<<Sim as Atomics>::U32>;
 
