@@ -75,6 +75,8 @@ pub struct Machine {
     /// at the cost of their distance. 0: [`wake_ns`](Self::wake_ns) and
     /// [`wake_latency_ns`](Self::wake_latency_ns) include them.
     pub wake_lines: u32,
+    /// What threads are told that a sleep costs; `None`: what a wake costs.
+    pub sleep_cost_ns: Option<u64>,
     /// The cost of threads to a program that is the kernel, if that is known.
     pub kernel: Option<Kernel>,
     /// Cost of reading the clock, or the counter of a CPU.

@@ -18,6 +18,8 @@ pub struct Paths {
     /// The number of lines that the waker takes from the destination for that, and the destination
     /// back: those of a run queue.
     pub lines: u32,
+    /// What the kernel tells its threads that a sleep costs, in nanoseconds.
+    pub sleep_cost_ns: u64,
 }
 
 impl Machine {
@@ -37,6 +39,7 @@ impl Machine {
             switch_ns: self.instructions_ns(paths.run)?,
             background_ns: 0,
             lines: paths.lines,
+            sleep_cost_ns: Some(paths.sleep_cost_ns),
         };
         Some(Self { kernel: Some(kernel), ..self.clone() })
     }

@@ -78,7 +78,10 @@ fn a_path_takes_its_instructions_at_the_pace_of_the_machine() {
     assert_eq!(nemo.instruction_ps, Some(476));
     assert_eq!(nemo.instructions_ns(181), Some(87));
     assert_eq!(machine(Wakes::All).instructions_ns(1), None);
-    assert_eq!(machine(Wakes::All).with_paths(&Paths { wake: 1, run: 1, lines: 0 }), None);
+    assert_eq!(
+        machine(Wakes::All).with_paths(&Paths { wake: 1, run: 1, lines: 0, sleep_cost_ns: 1 }),
+        None
+    );
 }
 
 /// How long the waker takes for threads on these cores, and when each runs.
@@ -124,7 +127,7 @@ fn woken(machine: Machine, cores: &[u32], held: bool) -> Woken {
 
 fn kernel(lines: u32) -> Machine {
     let machine = Machine { instruction_ps: Some(500), ..machine(Wakes::Contained) };
-    let paths = Paths { wake: 100, run: 200, lines };
+    let paths = Paths { wake: 100, run: 200, lines, sleep_cost_ns: 2_000 };
     machine.with_paths(&paths).and_then(|one| one.as_kernel(Wakes::All)).expect("it has costs")
 }
 

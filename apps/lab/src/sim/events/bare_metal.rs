@@ -16,7 +16,7 @@ use antiphon_platform::{Atomic, AtomicInteger, Atomics, Deadline, Notify, Parked
 use antiphon_sim::{
     OwnLine, Sim, await_interrupt, interrupt, interrupt_others, kick_once, now, run_instructions,
 };
-use antiphon_sync::wait::Condvar;
+use antiphon_sync::wait::{Condvar, Event};
 
 use super::paths::LENGTHS;
 use super::wakes::Wakes;
@@ -103,19 +103,11 @@ impl Active {
     fn is_broadcast(&self) -> bool {
         self.posts.len() > 1 && !self.one_by_one
     }
-}
 
-impl Wakes for Active {
-    fn new(waiters: usize) -> Self {
-        Self::of(waiters, false)
-    }
-
-    fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
-        let posts = &self.posts[waiter];
-        posts.cpu.store(Sim::cpu().0, Relaxed);
-        ready();
+    /// Waits for the interrupt of a waiter's CPU, and handles it up to the action.
+    fn handle(&self, waiter: usize) {
         await_interrupt();
-        let taken = posts.take();
+        let taken = self.posts[waiter].take();
         if self.is_broadcast() {
             // Acquire, both: pair with the releases in `wake`.
             self.total.load(Acquire);
@@ -125,6 +117,18 @@ impl Wakes for Active {
             assert_eq!(taken, 1, "one action a round");
             run_instructions(LENGTHS.message.destination);
         }
+    }
+}
+
+impl Wakes for Active {
+    fn new(waiters: usize) -> Self {
+        Self::of(waiters, false)
+    }
+
+    fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
+        self.posts[waiter].cpu.store(Sim::cpu().0, Relaxed);
+        ready();
+        self.handle(waiter);
         now()
     }
 
@@ -155,6 +159,38 @@ impl Wakes for ActiveLoop {
 
     fn wake(&self) {
         self.0.wake();
+    }
+}
+
+/// Messages whose action wakes the waiter, a thread of the same CPU, by an event of its own: what
+/// the waiter and its run queue consist of stays on that CPU.
+pub struct ActiveWake {
+    messages: Active,
+    events: Vec<OwnLine<Event<Sim>>>,
+}
+
+impl Wakes for ActiveWake {
+    const HANDLES: bool = true;
+
+    fn new(waiters: usize) -> Self {
+        let events = (0..waiters).map(|_| OwnLine(Event::NEW)).collect();
+        Self { messages: Active::new(waiters), events }
+    }
+
+    fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
+        self.messages.posts[waiter].cpu.store(Sim::cpu().0, Relaxed);
+        ready();
+        self.events[waiter].0.wait();
+        now()
+    }
+
+    fn wake(&self) {
+        self.messages.wake();
+    }
+
+    fn handle(&self, waiter: usize) {
+        self.messages.handle(waiter);
+        self.events[waiter].0.set();
     }
 }
 

@@ -18,6 +18,8 @@ pub static LENGTHS: LazyLock<Lengths> = LazyLock::new(|| Lengths::read(RECORD));
 /// The number of lines that a wake moves there and back: the word of the CPU's inbox, and the link
 /// of the thread that is put into it (`inbox` of `antiphon-metal`).
 const LINES: u32 = 2;
+/// What that kernel tells waiters that a sleep costs (`sleep_cost_ns` of its platform).
+const SLEEP_COST_NS: u64 = 2_000;
 
 /// Lengths of paths, in instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +55,12 @@ impl Lengths {
         };
         let wake = ends("condvar_running", "condvar_send");
         Self {
-            wake: Paths { wake: wake.sender, run: wake.destination, lines: LINES },
+            wake: Paths {
+                wake: wake.sender,
+                run: wake.destination,
+                lines: LINES,
+                sleep_cost_ns: SLEEP_COST_NS,
+            },
             message: ends("message_body", "unicast_send"),
             broadcast: ends("broadcast_last", "broadcast_send"),
         }
@@ -71,7 +78,7 @@ mod tests {
             "message_body": 105, "unicast_send": 60, "broadcast_last": 101, "broadcast_send": 23
         } }"#;
         let Lengths { wake, message, broadcast } = Lengths::read(record);
-        assert_eq!(wake, Paths { wake: 97, run: 84, lines: 2 });
+        assert_eq!((wake.wake, wake.run), (97, 84));
         assert_eq!(message, Ends { sender: 40, destination: 40 });
         assert_eq!(broadcast, Ends { sender: 3, destination: 73 });
     }

@@ -6,7 +6,7 @@ use antiphon_sync::lock::Standard;
 use antiphon_sync::policy::Distance;
 use antiphon_sync::wait::{Broadcast, Condvar, Event, Unpolled};
 
-use super::bare_metal::{Active, ActiveLoop, Batched, Interrupt};
+use super::bare_metal::{Active, ActiveLoop, ActiveWake, Batched, Interrupt};
 use super::cases::Case;
 use super::experiment::{Figures, Setting, carry_out};
 use super::interrupts::{Handler, Ipi, IpiLoop, Messages};
@@ -85,7 +85,7 @@ type Events<F> = Vec<OwnLine<Event<Sim, Distance, F>>>;
 use System::{Actions, BareMetal, Interrupts, Kernel, Linux};
 
 /// All subjects.
-pub static SUBJECTS: [Subject; 22] = [
+pub static SUBJECTS: [Subject; 23] = [
     subject::<WithMutex>("mutex-condvar", Linux, "condition variable, back with its mutex"),
     subject::<Condvar<Sim>>("condvar", Linux, "its list alone: the sender wakes all in a loop"),
     subject::<Counted>("event-count", Linux, "event count and a condition"),
@@ -102,6 +102,7 @@ pub static SUBJECTS: [Subject; 22] = [
     broadcast::<Batched>("metal-condvar-batched", BareMetal, "condvar, one kick for all"),
     subject::<WithMutex>("metal-mutex-condvar", BareMetal, "with its mutex, kicks"),
     subject::<Broadcast<Sim>>("metal-broadcast", BareMetal, "as broadcast, kicks"),
+    subject::<ActiveWake>("metal-message-wake", BareMetal, "a message that wakes a thread there"),
     subject::<Active>("metal-message", Actions, "active message; to many, one interrupt to all"),
     broadcast::<ActiveLoop>("metal-message-loop", Actions, "to one after the other"),
     subject::<Messages<Interrupt>>("metal-mailbox", Actions, "message with a payload"),

@@ -19,6 +19,12 @@ pub trait Wakes: 'static {
 
     /// Notifies all waiters, each of which is ready.
     fn wake(&self);
+
+    /// Whether each waiter's CPU has a second thread, which handles its interrupts.
+    const HANDLES: bool = false;
+
+    /// Handles an interrupt of the waiter's CPU.
+    fn handle(&self, _waiter: usize) {}
 }
 
 /// One event for each waiter, set one by one.

@@ -111,6 +111,7 @@ impl Reader {
             entries: self.entries(file)?,
             instruction_ps,
             wake_lines: 0,
+            sleep_cost_ns: None,
             heavy_fence_ns_per_cpu: self.time(interrupt.required("membarrier")?, System)?,
             kernel: self.kernel(file)?,
             idle: self.idle(file)?,
@@ -191,7 +192,7 @@ impl Reader {
         let switch_ns = self.time(kernel.required("switch")?, System)?;
         let background_ns = self.time(kernel.required("background")?, System)?;
         kernel.end()?;
-        Ok(Some(Kernel { wake_ns, switch_ns, background_ns, lines: 0 }))
+        Ok(Some(Kernel { wake_ns, switch_ns, background_ns, lines: 0, sleep_cost_ns: None }))
     }
 
     /// The time of an instruction, in picoseconds.
