@@ -7,7 +7,7 @@
 //! | part | files | tested |
 //! |---|---|---|
 //! | firmware's tables | `bytes`, `pvh`, `acpi`, `memory` | on the host, with malformed tables |
-//! | what CPUs share | `inbox`, `token`, `pending` | on the host, with threads |
+//! | what CPUs share | `inbox`, `token`, `pending`, `batch`, `table`, `broadcast` | by models |
 //! | what a CPU has | `run_queue`, `deadlines` | on the host |
 //! | figures, options | `statistics`, `options` | on the host |
 //! | the machine | `x86` | in QEMU |
@@ -23,6 +23,8 @@ extern crate alloc;
 extern crate std;
 
 pub mod acpi;
+pub mod batch;
+pub mod broadcast;
 pub mod bytes;
 pub mod deadlines;
 pub mod inbox;
@@ -32,6 +34,7 @@ pub mod pending;
 pub mod pvh;
 pub mod run_queue;
 pub mod statistics;
+pub mod table;
 pub mod token;
 
 #[cfg(target_arch = "x86_64")]

@@ -1,7 +1,7 @@
 //! The kernel as a platform: what an algorithm may ask of it.
 
 use core::sync::atomic::Ordering::{self, Relaxed};
-use core::sync::atomic::{AtomicU32, fence};
+use core::sync::atomic::fence;
 
 use antiphon_platform::{
     Arena, Atomic, Atomics, Clock, Clocks, CpuId, Deadline, Hints, LightUnlock, Local, Parked,
@@ -153,7 +153,7 @@ unsafe impl Platform for Metal {
         let me = core::ptr::from_ref(cpu::current()).expose_provenance();
         waiter.handle.store(me as u64, Relaxed);
         let deadline_ns = deadline.map(monotonic_ns);
-        if schedule::sleep(token(waiter), deadline_ns) {
+        if schedule::sleep(&waiter.token, deadline_ns) {
             Parked::Woken
         } else {
             timed_out(deadline)
@@ -166,16 +166,11 @@ unsafe impl Platform for Metal {
         if node.generation.load(Relaxed) != waiter.generation {
             return;
         }
-        schedule::wake(token(node), || {
+        schedule::wake(&node.token, || {
             // Relaxed: acquired with the token.
             core::ptr::with_exposed_provenance(node.handle.load(Relaxed) as usize)
         });
     }
-}
-
-#[inline]
-fn token(waiter: &Waiter<Metal>) -> &AtomicU32 {
-    &waiter.token.0
 }
 
 /// A deadline in the clock that the timer goes by. No one sets the time of day here.

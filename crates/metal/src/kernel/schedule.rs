@@ -12,7 +12,6 @@
 //!   thread elsewhere, and does so from the thread behind it.
 
 use core::ptr;
-use core::sync::atomic::AtomicU32;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
@@ -22,6 +21,7 @@ use super::state::{AfterSwitch, Scheduler, Sleeper, Thread};
 use super::thread;
 use crate::inbox::Wake;
 use crate::token;
+use crate::words::{U32, U64};
 use crate::x86::cpu::{halt_with_interrupts, restore, watch_with_interrupts, without_interrupts};
 use crate::x86::vectors::KICK;
 use crate::x86::{apic, clock, context};
@@ -147,6 +147,9 @@ pub(super) fn leave(after: AfterSwitch) {
 /// Makes a thread run on its CPU that is asleep, or new.
 #[inline]
 pub(super) fn make_runnable(thread: *const Thread) {
+    // Off: whoever puts something in meanwhile counts on the interrupt, so nothing is to come
+    // before it.
+    let were_on = without_interrupts();
     // SAFETY: threads are never freed. RUN-1: the caller alone may put it somewhere.
     let (cpu, wake) = unsafe {
         let cpu = (*thread).cpu();
@@ -154,15 +157,16 @@ pub(super) fn make_runnable(thread: *const Thread) {
     };
     // A CPU that runs this looks at its inbox before it halts, also if a handler runs it.
     if wake == Wake::Interrupt && !ptr::eq(cpu, this()) {
-        apic::send(cpu.apic_id.get(), KICK);
+        apic::send_at_once(cpu.apic_id.get(), KICK);
     }
+    restore(were_on);
 }
 
 /// Ends the present or next sleep of the thread on this token.
 ///
 /// `sleeper` says which it is; it is asked only if the thread is asleep.
 #[inline]
-pub(crate) fn wake(token: &AtomicU32, sleeper: impl FnOnce() -> *const Thread) {
+pub(crate) fn wake(token: &U32, sleeper: impl FnOnce() -> *const Thread) {
     if token::wake(token) {
         make_runnable(sleeper());
     }
@@ -170,7 +174,7 @@ pub(crate) fn wake(token: &AtomicU32, sleeper: impl FnOnce() -> *const Thread) {
 
 /// Sleeps until the token is woken, or until `deadline_ns` of the monotonic clock, or, seldom, for
 /// no reason. Returns whether it was woken.
-pub(crate) fn sleep(token: &AtomicU32, deadline_ns: Option<u64>) -> bool {
+pub(crate) fn sleep(token: &U32, deadline_ns: Option<u64>) -> bool {
     let cpu = this();
     assert!(!cpu.in_interrupt.get(), "an action of a message can't sleep");
     let were_on = without_interrupts();
@@ -282,15 +286,12 @@ pub(super) fn idle() -> ! {
     loop {
         switch_away(cpu);
         if watches {
-            if cpu.inbox.watch() {
-                // SAFETY: `set_idle` was called by one that has checked. A store between the look
-                // and the watch has ended it already.
-                unsafe { watch_with_interrupts(cpu.inbox.word(), || !cpu.inbox.is_empty()) };
-                cpu.inbox.awake();
-            }
-        } else if cpu.inbox.halt() {
-            halt_with_interrupts();
-            cpu.inbox.awake();
+            // SAFETY: `set_idle` was called by one that has checked. A store between the look and
+            // the watch has ended it already.
+            let watch = |word| unsafe { watch_with_interrupts(word, || !cpu.inbox.is_empty()) };
+            cpu.inbox.watch(|word: &U64| watch(ptr::from_ref(word)));
+        } else {
+            cpu.inbox.halt(halt_with_interrupts);
         }
     }
 }

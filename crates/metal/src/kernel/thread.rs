@@ -12,7 +12,7 @@ use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 
-use antiphon_platform::Local;
+use antiphon_platform::{Atomic, Local};
 
 use super::cpu::{self, Cpu, this};
 use super::heap;
@@ -20,6 +20,7 @@ use super::lock::Lock;
 use super::schedule;
 use super::state::{AfterSwitch, Thread};
 use crate::deadlines::Alarm;
+use crate::words::{U32, U64};
 use crate::x86::context;
 use crate::x86::cpu::{switch_on, without_interrupts};
 use crate::x86::paging::MOST_STACKS;
@@ -69,7 +70,7 @@ impl Thread {
         // SAFETY: threads are never freed.
         if let Some(thread) = unsafe { free.0.as_ref() } {
             // Relaxed: under the lock.
-            free.0 = ptr::with_exposed_provenance(thread.link.load(Relaxed));
+            free.0 = ptr::with_exposed_provenance(thread.link.load(Relaxed) as usize);
             thread.cpu.set(cpu);
             return Ok(thread);
         }
@@ -88,12 +89,12 @@ impl Thread {
     fn leak(index: usize, stack: (usize, usize), cpu: &'static Cpu) -> &'static Self {
         let thread = Box::leak(Box::new(Self {
             stack_pointer: UnsafeCell::new(0),
-            link: AtomicUsize::new(0),
+            link: U64::ZERO,
             cpu: Cell::new(cpu),
             number: index as u32 + 1,
             stack,
             alarm: Alarm::new(),
-            token: AtomicU32::new(0),
+            token: U32::ZERO,
             runs: AtomicBool::new(false),
             body: Cell::new(None),
             local: Local::NEW,
@@ -185,7 +186,7 @@ pub(super) fn recycle(thread: *const Thread) {
     let thread = unsafe { &*thread };
     let mut free = FREE[usize::from(thread.cpu().node.get())].lock();
     // Relaxed: under the lock.
-    thread.link.store(free.0.expose_provenance(), Relaxed);
+    thread.link.store(free.0.expose_provenance() as u64, Relaxed);
     free.0 = thread;
 }
 

@@ -1,8 +1,9 @@
 //! The local APIC: interrupts between processors, and the timer. Its registers are in memory
 //! (xAPIC) or registers of the processor (x2APIC); x2APIC is used where the processor has it.
 
-use core::sync::atomic::Ordering::{Relaxed, SeqCst};
-use core::sync::atomic::{AtomicBool, AtomicUsize, fence};
+use core::arch::asm;
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicUsize};
 
 use super::cpu::{cpuid, outb, rdmsr, restore, without_interrupts, wrmsr};
 use super::vectors::{SPURIOUS, TIMER};
@@ -121,10 +122,16 @@ pub fn send(apic_id: u32, vector: u8) {
     command(apic_id, vector.into());
 }
 
-/// Sends an interrupt to all other processors, by one command.
+/// Like [`send`], for a caller that has switched interrupts off.
 #[inline]
-pub fn send_to_others(vector: u8) {
-    command(0, ALL_OTHERS | u32::from(vector));
+pub fn send_at_once(apic_id: u32, vector: u8) {
+    command_at_once(apic_id, vector.into());
+}
+
+/// Sends an interrupt to all other processors, by one command. Interrupts are off.
+#[inline]
+pub fn send_to_others_at_once(vector: u8) {
+    command_at_once(0, ALL_OTHERS | u32::from(vector));
 }
 
 /// Resets the processor with this APIC id, which then waits to be started.
@@ -139,16 +146,25 @@ pub fn send_start(apic_id: u32, page: usize) {
 
 #[inline]
 fn command(apic_id: u32, low: u32) {
+    // An interrupt between the two writes of an xAPIC might send one itself.
+    let were_on = without_interrupts();
+    command_at_once(apic_id, low);
+    restore(were_on);
+}
+
+/// Interrupts are off.
+#[inline]
+fn command_at_once(apic_id: u32, low: u32) {
     if is_x2() {
-        // What was written before is to be seen before the interrupt: a write to these registers
-        // does not wait for stores.
-        fence(SeqCst);
+        // What was written before is to be seen before the interrupt. A write to these registers
+        // waits neither for earlier stores (hence MFENCE) nor, as MFENCE orders memory only, for
+        // MFENCE (hence LFENCE): Intel, "Software Developer's Manual", "MSR Access in x2APIC Mode".
+        // SAFETY: it only waits. No `nomem`: what was written before stays before.
+        unsafe { asm!("mfence", "lfence", options(nostack, preserves_flags)) };
         // SAFETY: as in `read`; what the interrupt does is its handler's.
         unsafe { wrmsr(0x830, u64::from(apic_id) << 32 | u64::from(low)) };
         return;
     }
-    // An interrupt between the two writes might send one itself.
-    let were_on = without_interrupts();
     let registers = REGISTERS.load(Relaxed);
     let at = |offset| core::ptr::with_exposed_provenance_mut::<u32>(registers + offset);
     // SAFETY: as in `read`. Uncached writes are not ahead of stores.
@@ -159,7 +175,6 @@ fn command(apic_id: u32, low: u32) {
         at(DESTINATION).write_volatile(apic_id << 24);
         at(COMMAND).write_volatile(low);
     }
-    restore(were_on);
 }
 
 /// Sets the timer of this processor to interrupt it at a value of the time-stamp counter, or after

@@ -162,7 +162,7 @@ pub fn halt_with_interrupts() {
 ///
 /// The processor has MONITOR and MWAIT.
 #[inline]
-pub unsafe fn watch_with_interrupts(word: *const usize, changed: impl Fn() -> bool) {
+pub unsafe fn watch_with_interrupts<T>(word: *const T, changed: impl Fn() -> bool) {
     // SAFETY: the caller's promise; it only reads.
     unsafe {
         asm!("monitor", in("rax") word, in("ecx") 0, in("edx") 0,
