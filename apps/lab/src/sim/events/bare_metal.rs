@@ -1,18 +1,17 @@
 //! The mechanisms of the bare-metal kernel of this tree: active messages, and kicks that are sent
 //! together.
 //!
-//! A message is posted and taken by `antiphon_metal`'s own [`Pending`]. Its words are the
-//! processor's, which cost nothing here; so each access to them is made on a simulated line, too. A
-//! broadcast makes the accesses of the kernel's: two counters at the sender, which each destination
-//! compares with what it has seen. What the kernel runs around them takes the lengths of its paths
-//! ([`paths`](super::paths)).
+//! A message is posted, broadcast and taken by the code of `antiphon_metal`, on simulated words. The
+//! rest of the kernel around it takes the lengths of its paths ([`paths`](super::paths)).
 
+use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::Relaxed;
 
+use antiphon_metal::batch::Batch;
+use antiphon_metal::broadcast::{Broadcasts, Seen};
 use antiphon_metal::pending::Pending;
-use antiphon_platform::Topology as _;
-use antiphon_platform::{Atomic, AtomicInteger, Atomics, Deadline, Notify, Parked, Ticket};
+use antiphon_platform::{Deadline, Notify, Parked, Ticket, Topology as _};
 use antiphon_sim::{
     OwnLine, Sim, await_interrupt, interrupt, interrupt_others, kick_once, now, run_instructions,
 };
@@ -21,7 +20,8 @@ use antiphon_sync::wait::{Condvar, Event};
 use super::paths::LENGTHS;
 use super::wakes::Wakes;
 
-type Line = OwnLine<<Sim as Atomics>::U64>;
+/// The number of actions that can be broadcast, as in the kernel.
+const CAST: usize = 16;
 
 /// A condition variable's list, whose sender puts all waiters on their run queues and then kicks
 /// all CPUs by one interrupt.
@@ -41,81 +41,75 @@ impl Wakes for Batched {
     }
 }
 
-/// The pending actions of a CPU.
-struct Posts {
+/// What a CPU has of active messages.
+struct Inbox {
     cpu: AtomicU32,
-    pending: Pending,
-    /// Stands for the line of `pending` that has the word of its only action.
-    line: Line,
+    pending: OwnLine<Pending<Sim>>,
+    batch: OwnLine<Batch<Sim>>,
+    seen: OwnLine<Seen<Sim, CAST>>,
 }
 
-impl Default for Posts {
+impl Default for Inbox {
     fn default() -> Self {
-        Self { cpu: AtomicU32::new(0), pending: Pending::new(), line: OwnLine(Atomic::ZERO) }
+        Self {
+            cpu: AtomicU32::new(0),
+            pending: OwnLine(Pending::NEW),
+            batch: OwnLine(Batch::NEW),
+            seen: OwnLine(Seen::NEW),
+        }
     }
 }
 
-impl Posts {
-    /// Makes the action pending, and interrupts the CPU if none is on its way.
+impl Inbox {
+    /// Makes an action pending, and interrupts the CPU if no interrupt is on its way.
     fn post(&self) {
         run_instructions(LENGTHS.message.sender);
-        // Release, twice, and AcqRel: as `Pending::post` does to three words of one line.
-        self.line.fetch_or(1, Release);
-        self.line.fetch_or(1, Release);
-        self.line.fetch_or(1, AcqRel);
         if self.pending.post(0) {
             interrupt(self.cpu.load(Relaxed));
         }
     }
 
-    /// Handles an interrupt: returns how many actions were pending.
-    fn take(&self) -> u32 {
-        // AcqRel, and Acquire twice: as `Pending::drain`.
-        self.line.swap(0, AcqRel);
-        self.line.swap(0, Acquire);
-        self.line.swap(0, Acquire);
-        let mut taken = 0;
-        self.pending.drain(|_| taken += 1);
-        taken
+    /// Waits for the interrupt and runs what is pending, in a batch; `action` begins when the path
+    /// of a message, or of a broadcast, is over.
+    fn handle(&self, broadcasts: &Broadcasts<Sim, CAST>, mut action: impl FnMut()) {
+        await_interrupt();
+        let mut ran = 0;
+        self.batch.run(|| {
+            self.pending.drain(|_| {
+                run_instructions(LENGTHS.message.destination);
+                ran += 1;
+                action();
+            });
+            broadcasts.take(&self.seen, |_| {
+                run_instructions(LENGTHS.broadcast.destination);
+                ran += 1;
+                action();
+            });
+        });
+        assert_eq!(ran, 1, "one action a round");
     }
 }
 
 /// The kernel's active messages: an action of one CPU, or of all others by one command.
 pub struct Active {
-    posts: Vec<Posts>,
-    /// The counters of broadcasts: of the action, and of all.
-    sent: Line,
-    total: Line,
+    inboxes: Vec<Inbox>,
+    broadcasts: OwnLine<Broadcasts<Sim, CAST>>,
+    /// The sender's own.
+    seen: OwnLine<Seen<Sim, CAST>>,
     /// Whether several waiters are posted to one by one.
     one_by_one: bool,
+    /// When each waiter's action has begun.
+    begun_ns: Vec<Cell<u64>>,
 }
 
 impl Active {
     fn of(waiters: usize, one_by_one: bool) -> Self {
         Self {
-            posts: (0..waiters).map(|_| Posts::default()).collect(),
-            sent: OwnLine(Atomic::ZERO),
-            total: OwnLine(Atomic::ZERO),
+            inboxes: (0..waiters).map(|_| Inbox::default()).collect(),
+            broadcasts: OwnLine(Broadcasts::NEW),
+            seen: OwnLine(Seen::NEW),
             one_by_one,
-        }
-    }
-
-    fn is_broadcast(&self) -> bool {
-        self.posts.len() > 1 && !self.one_by_one
-    }
-
-    /// Waits for the interrupt of a waiter's CPU, and handles it up to the action.
-    fn handle(&self, waiter: usize) {
-        await_interrupt();
-        let taken = self.posts[waiter].take();
-        if self.is_broadcast() {
-            // Acquire, both: pair with the releases in `wake`.
-            self.total.load(Acquire);
-            self.sent.load(Acquire);
-            run_instructions(LENGTHS.broadcast.destination);
-        } else {
-            assert_eq!(taken, 1, "one action a round");
-            run_instructions(LENGTHS.message.destination);
+            begun_ns: (0..waiters).map(|_| Cell::new(0)).collect(),
         }
     }
 }
@@ -126,21 +120,19 @@ impl Wakes for Active {
     }
 
     fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
-        self.posts[waiter].cpu.store(Sim::cpu().0, Relaxed);
+        self.inboxes[waiter].cpu.store(Sim::cpu().0, Relaxed);
         ready();
-        self.handle(waiter);
-        now()
+        self.inboxes[waiter].handle(&self.broadcasts, || self.begun_ns[waiter].set(now()));
+        self.begun_ns[waiter].get()
     }
 
     fn wake(&self) {
-        if self.is_broadcast() {
+        if self.inboxes.len() > 1 && !self.one_by_one {
             run_instructions(LENGTHS.broadcast.sender);
-            // Release, both: as the kernel's broadcast does.
-            self.sent.fetch_add(1, Release);
-            self.total.fetch_add(1, Release);
+            self.broadcasts.send(0, &self.seen);
             interrupt_others();
         } else {
-            self.posts.iter().for_each(Posts::post);
+            self.inboxes.iter().for_each(Inbox::post);
         }
     }
 }
@@ -178,7 +170,7 @@ impl Wakes for ActiveWake {
     }
 
     fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
-        self.messages.posts[waiter].cpu.store(Sim::cpu().0, Relaxed);
+        self.messages.inboxes[waiter].cpu.store(Sim::cpu().0, Relaxed);
         ready();
         self.events[waiter].0.wait();
         now()
@@ -189,32 +181,40 @@ impl Wakes for ActiveWake {
     }
 
     fn handle(&self, waiter: usize) {
-        self.messages.handle(waiter);
-        self.events[waiter].0.set();
+        let Active { inboxes, broadcasts, .. } = &self.messages;
+        inboxes[waiter].handle(broadcasts, || self.events[waiter].0.set());
     }
 }
 
 /// Notifies the owner of a runtime's mailbox, a CPU, by an active message of the kernel.
-#[derive(Default)]
-pub struct Interrupt(Posts);
+pub struct Interrupt {
+    inbox: Inbox,
+    /// In which there is none.
+    broadcasts: OwnLine<Broadcasts<Sim, CAST>>,
+}
+
+impl Default for Interrupt {
+    fn default() -> Self {
+        Self { inbox: Inbox::default(), broadcasts: OwnLine(Broadcasts::NEW) }
+    }
+}
 
 impl Notify for Interrupt {
     fn begin(&self) -> Ticket {
-        self.0.cpu.store(Sim::cpu().0, Relaxed);
+        self.inbox.cpu.store(Sim::cpu().0, Relaxed);
         Ticket::MIN
     }
 
     // Neither this function nor `end` uses the ticket.
     unsafe fn sleep(&self, _: Ticket, _: Option<Deadline>) -> Parked {
-        await_interrupt();
-        assert_eq!(self.0.take(), 1, "one message a round");
-        run_instructions(LENGTHS.message.destination);
+        // The owner delivers when it is back: the action is that.
+        self.inbox.handle(&self.broadcasts, || ());
         Parked::Woken
     }
 
     unsafe fn end(&self, _: Ticket) {}
 
     fn notify(&self, _: Ticket) {
-        self.0.post();
+        self.inbox.post();
     }
 }
