@@ -261,6 +261,7 @@ macro_rules! tests {
             a_multi_queue_is_a_bag: ["multi-queue/"],
             a_k_fifo_of_one_is_a_queue: ["k-fifo/queue-"],
             a_k_fifo_keeps_its_bound: ["k-fifo/bounded-"],
+            a_size_of_two_loads_is_only_a_hint: ["relaxed-queue/size-"],
             nobody_waits_for_one_that_was_stopped: ["relaxed-queue/passes-", "k-fifo/passes-"],
             an_inbox_is_a_queue: ["inbox/in-order-", "inbox/again-"],
         }
