@@ -12,6 +12,8 @@
 
 mod bare_metal;
 mod cases;
+#[cfg(test)]
+mod claims;
 mod experiment;
 mod interrupts;
 mod page;

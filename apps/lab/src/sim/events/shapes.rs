@@ -11,18 +11,22 @@ use super::subjects::{self, SUBJECTS};
 
 const MACHINES: [&str; 2] = ["opteron-64c", "phi-228t"];
 
-fn machine(name: &str) -> &'static Machine {
+pub fn machine(name: &str) -> &'static Machine {
     &known(name).expect("it is shipped").machine
 }
 
-fn row(machine: &Machine, name: &str, case: Case) -> Row {
+pub fn row(machine: &Machine, name: &str, case: Case) -> Row {
+    delivered(machine, name, case, Delivery::Kernel)
+}
+
+pub fn delivered(machine: &Machine, name: &str, case: Case, delivery: Delivery) -> Row {
     let setting = Setting { machine, seed: 1, rounds: 4, gap_ns: 400_000 };
     let subject = subjects::named(name, machine).expect("a subject")[0];
-    let row = Row::of(&setting, subject, case, Delivery::Kernel);
+    let row = Row::of(&setting, subject, case, delivery);
     row.unwrap_or_else(|failure| panic!("{failure:?}"))
 }
 
-fn all(machine: &Machine) -> usize {
+pub fn all(machine: &Machine) -> usize {
     machine.cores() as usize - 1
 }
 
