@@ -46,6 +46,8 @@ mod pool;
 #[cfg(antiphon_image)]
 mod prompt;
 #[cfg(antiphon_image)]
+mod sender;
+#[cfg(antiphon_image)]
 mod stress;
 #[cfg(antiphon_image)]
 mod threads;

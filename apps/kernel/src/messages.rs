@@ -4,7 +4,7 @@
 //! | part | counts |
 //! |---|---|
 //! | `slot` | runs of an action that all CPUs post by slots: as many as posts |
-//! | `bitmap.late`, `slot.late`, `direct.late`, `broadcast.late` | runs after `unregister` has returned, or of another action's code: none |
+//! | `bitmap.late`, `slot.late`, `direct.late`, `broadcast.late` | late or wrong runs: none |
 //! | `bitmap.ran` and so on | rounds in which the action has run |
 //! | `awaited` | messages that a CPU has awaited by halt |
 

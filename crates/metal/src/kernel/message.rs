@@ -10,11 +10,12 @@
 //! wait: neither for a lock, which that thread may hold, nor for anything else; it may post, wake
 //! threads ([`unpark`](antiphon_platform::Platform::unpark)) and use atomics.
 //!
-//! There are two further forms: [`slot`], as in Nemo, and [`direct`], without tables. A CPU that has
-//! nothing else to do awaits messages by [`halt_until`](super::schedule::halt_until).
+//! There are two further forms: [`slot`], as in Nemo, and [`direct`], without tables. A CPU that
+//! has nothing else to do awaits messages by [`halt_until`](super::schedule::halt_until).
 //!
 //! The parts that CPUs share are [`table`](crate::table), [`pending`](crate::pending),
-//! [`slot`](crate::slot), [`broadcast`](crate::broadcast) and [`batch`](crate::batch); here are the interrupts.
+//! [`slot`](crate::slot), [`broadcast`](crate::broadcast) and [`batch`](crate::batch); here are the
+//! interrupts.
 
 pub mod direct;
 pub mod slot;

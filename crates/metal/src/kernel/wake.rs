@@ -10,8 +10,8 @@
 //! its inbox ([`Idle::Watch`](super::schedule::Idle)) needs neither. The mode may be changed at any
 //! time: a sender goes by what the inbox says, which the CPU has written there.
 //!
-//! - KICK-1: a sender that has taken `HALTED` away sends the interrupt before it runs anything else:
-//!   interrupts are off from the first thread of a batch to its last command.
+//! - KICK-1: a sender that has taken `HALTED` away sends the interrupt before it runs anything
+//!   else: interrupts are off from the first thread of a batch to its last command.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU64, AtomicUsize};
