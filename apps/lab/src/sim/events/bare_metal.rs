@@ -1,8 +1,8 @@
 //! The mechanisms of the bare-metal kernel of this tree: active messages, and kicks that are sent
 //! together.
 //!
-//! A message is posted, broadcast and taken by the code of `antiphon_metal`, on simulated words. The
-//! rest of the kernel around it takes the lengths of its paths ([`paths`](super::paths)).
+//! A message is posted, broadcast and taken by the code of `antiphon_metal`, on simulated words.
+//! The rest of the kernel around it takes the lengths of its paths ([`paths`](super::paths)).
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicU32;

@@ -124,8 +124,8 @@ impl<W: Wakes> Site<W> {
     }
 }
 
-/// Runs rounds of a mechanism on a machine under a model's assumptions, with the sender on the first CPU and waiters on the
-/// following ones.
+/// Runs rounds of a mechanism on a machine under a model's assumptions, with the sender on the
+/// first CPU and waiters on the following ones.
 ///
 /// # Errors
 ///
