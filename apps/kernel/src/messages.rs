@@ -90,15 +90,15 @@ trait Form: 'static {
 
 /// The action of a round runs.
 fn run_of(round: u64) {
-    if LIVE.load(Acquire) != round {
-        LATE.fetch_add(1, Relaxed);
-    }
+    let is_live = || LIVE.load(Acquire) == round;
+    let began_live = is_live();
     // So that others find it running.
     clock::delay_ns(300);
-    if LIVE.load(Acquire) != round {
+    if began_live && is_live() {
+        RAN.store(round, Relaxed);
+    } else {
         LATE.fetch_add(1, Relaxed);
     }
-    RAN.fetch_max(round, Relaxed);
     RUNS.fetch_add(1, Relaxed);
 }
 
