@@ -48,7 +48,7 @@ impl Shared {
                 Wait::Watch => {
                     let were_on = without_interrupts();
                     // SAFETY: the caller of `new` has checked that the processor can.
-                    unsafe { watch_with_interrupts(line.as_ptr(), told) };
+                    unsafe { watch_with_interrupts(line, told) };
                     restore(were_on);
                 }
             }
