@@ -61,7 +61,7 @@ struct Here {
     blocks: FreeBlocks,
 }
 
-/// A pool with a worker on each CPU.
+/// A pool with a worker on each CPU; an image has one at a time.
 pub struct Pool {
     crew: &'static Crew,
     threads: Vec<JoinHandle<()>>,
@@ -155,6 +155,7 @@ impl Here {
         let here = Self { crew, worker, forks: Forks::new(), blocks: FreeBlocks::new() };
         let entry = &WORKERS[cpu::number() as usize];
         // Relaxed, all: HERE-1, only this thread follows the pointer.
+        assert_eq!(entry.thread.load(Relaxed), 0, "an image has one pool at a time");
         entry.here.store(ptr::from_ref(&here).cast_mut(), Relaxed);
         entry.thread.store(cpu::current().number(), Relaxed);
         while here.run_one(Worker::next_task) {}
