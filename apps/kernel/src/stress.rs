@@ -19,6 +19,7 @@ use antiphon_runtime::message::{Actions, Mailbox, Message};
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::{Barrier, Condvar, Event};
 
+use crate::parts::Parts;
 use crate::prompt::Prompt;
 
 /// How much each part does.
@@ -48,14 +49,11 @@ pub fn run(options: Options<'_>) -> Outcome {
         ("mailbox", mailbox),
         ("prompt", prompt),
     ];
-    let mut wrong = 0;
+    let mut counted = Parts::NONE;
     for (name, part) in parts {
-        let (total, expected) = part(size);
-        println!("{name}={total}");
-        println!("{name}.expected={expected}");
-        wrong += u32::from(total != expected);
+        counted.add(name, part(size));
     }
-    if wrong == 0 { Outcome::Passed } else { Outcome::Failed }
+    counted.outcome()
 }
 
 /// Runs `body` in `size.threads` threads of each CPU, with the number of the thread; returns the

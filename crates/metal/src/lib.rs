@@ -8,7 +8,8 @@
 //! |---|---|---|
 //! | loaders | `bytes`, `pvh`, `multiboot2` | on the host, with malformed information |
 //! | firmware's tables | `acpi`, `memory` | on the host, with malformed tables |
-//! | what CPUs share | `inbox`, `token`, `pending` | on the host, with threads |
+//! | what CPUs share | `inbox`, `token`, `pending`, `slot` | by models |
+//! | | `batch`, `table`, `broadcast` | by models |
 //! | what a CPU has | `run_queue`, `deadlines` | on the host |
 //! | figures, options | `statistics`, `options` | on the host |
 //! | what image and host share | `channel` | on the host, with malformed requests |
@@ -25,6 +26,8 @@ extern crate alloc;
 extern crate std;
 
 pub mod acpi;
+pub mod batch;
+pub mod broadcast;
 pub mod bytes;
 pub mod channel;
 pub mod deadlines;
@@ -35,7 +38,9 @@ pub mod options;
 pub mod pending;
 pub mod pvh;
 pub mod run_queue;
+pub mod slot;
 pub mod statistics;
+pub mod table;
 pub mod token;
 
 #[cfg(target_arch = "x86_64")]

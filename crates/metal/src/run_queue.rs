@@ -4,6 +4,8 @@
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 
+use antiphon_platform::Atomic;
+
 use crate::inbox::{Linked, Taken};
 
 /// Threads that may run, in the order in which they came. They are linked by the word that links
@@ -37,7 +39,7 @@ impl<T: Linked> RunQueue<T> {
             self.first = thread;
         } else {
             // SAFETY: the last thread is still there: it was not taken out.
-            unsafe { (*self.last).link().store(thread.expose_provenance(), Relaxed) };
+            unsafe { (*self.last).link().store(thread.expose_provenance() as u64, Relaxed) };
         }
         self.last = thread;
     }
@@ -56,7 +58,7 @@ impl<T: Linked> RunQueue<T> {
                 last = thread;
             }
             // SAFETY: the caller's promise; the iterator has read the link already.
-            unsafe { (*thread).link().store(first.expose_provenance(), Relaxed) };
+            unsafe { (*thread).link().store(first.expose_provenance() as u64, Relaxed) };
             first = thread;
         }
         if first.is_null() {
@@ -66,7 +68,7 @@ impl<T: Linked> RunQueue<T> {
             self.first = first;
         } else {
             // SAFETY: as in `push`.
-            unsafe { (*self.last).link().store(first.expose_provenance(), Relaxed) };
+            unsafe { (*self.last).link().store(first.expose_provenance() as u64, Relaxed) };
         }
         self.last = last;
     }
@@ -80,7 +82,7 @@ impl<T: Linked> RunQueue<T> {
         let thread = self.first;
         // SAFETY: it is in the queue, so it is there. Relaxed: one CPU only.
         let next = unsafe { (*thread).link().load(Relaxed) };
-        self.first = ptr::with_exposed_provenance(next);
+        self.first = ptr::with_exposed_provenance(next as usize);
         Some(thread)
     }
 }

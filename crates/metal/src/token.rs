@@ -12,8 +12,9 @@
 //!   sleeper runnable. A thread that is still on the way to its sleep can be made runnable: that is
 //!   in the inbox of its own CPU, which looks there only when the thread has left.
 
-use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use antiphon_platform::Atomic;
 
 const EMPTY: u32 = 0;
 const DUE: u32 = 1;
@@ -22,7 +23,7 @@ const ASLEEP: u32 = 2;
 /// The caller is about to sleep. `false`: a wake was due; it is taken.
 #[inline]
 #[must_use]
-pub fn fall_asleep(token: &AtomicU32) -> bool {
+pub fn fall_asleep(token: &impl Atomic<u32>) -> bool {
     // Release: the name of the sleeper, which the waker reads; pairs with the acquire in `wake`.
     if token.compare_exchange(EMPTY, ASLEEP, Release, Relaxed).is_ok() {
         return true;
@@ -34,7 +35,7 @@ pub fn fall_asleep(token: &AtomicU32) -> bool {
 
 /// The sleeper runs again: takes the wake that was due, if there was one.
 #[inline]
-pub fn wake_up(token: &AtomicU32) -> bool {
+pub fn wake_up(token: &impl Atomic<u32>) -> bool {
     // Acquire: the waker's past; pairs with the release in `wake`.
     token.swap(EMPTY, Acquire) == DUE
 }
@@ -42,7 +43,7 @@ pub fn wake_up(token: &AtomicU32) -> bool {
 /// Ends the present or next sleep. `true`: the caller, and no other, makes the sleeper runnable.
 #[inline]
 #[must_use]
-pub fn wake(token: &AtomicU32) -> bool {
+pub fn wake(token: &impl Atomic<u32>) -> bool {
     // Release: the waker's past; pairs with `fall_asleep` and `wake_up`. Acquire: the sleeper's
     // name; pairs with `fall_asleep`.
     token.swap(DUE, AcqRel) == ASLEEP
@@ -51,7 +52,7 @@ pub fn wake(token: &AtomicU32) -> bool {
 /// The deadline has passed. `true`: the caller, and no other, makes the sleeper runnable.
 #[inline]
 #[must_use]
-pub fn expire(token: &AtomicU32) -> bool {
+pub fn expire(token: &impl Atomic<u32>) -> bool {
     // Relaxed: done on the sleeper's own CPU.
     token.compare_exchange(ASLEEP, EMPTY, Relaxed, Relaxed).is_ok()
 }

@@ -169,7 +169,7 @@ impl Machine {
 }
 
 /// Reads what is printed until the end, or until `end`: then `false`.
-fn read(child: &mut Child, end: Instant) -> (Vec<String>, bool) {
+pub fn read(child: &mut Child, end: Instant) -> (Vec<String>, bool) {
     let (sender, receiver) = mpsc::channel();
     if let Some(out) = child.stdout.take() {
         thread::spawn(move || {

@@ -5,6 +5,7 @@
 //! | [`channel`] | the host's side of the channel by which an image asks for files |
 //! | [`image`] | building an image, with the flags that it needs |
 //! | [`machine`] | the emulator: its arguments, its time limit, its exit status |
+//! | [`linux`] | the same program on Linux, beside the image |
 //! | [`red_zone`] | what no function of an image may do |
 //! | [`names`] | the functions at the addresses of a backtrace |
 //! | [`report`] | what the image has printed, as a table and as JSON |
@@ -14,6 +15,7 @@
 
 mod channel;
 mod image;
+mod linux;
 mod machine;
 mod names;
 mod red_zone;
@@ -43,7 +45,9 @@ apt-get install qemu-system-x86.
 
 Programs of the image: hello; stress (locks, waits, messages: totals must be exact); paths (from an
 interrupt, a message or a wake to what it causes); channel (files, lines and the time of day, by the
-host: with --share); fault, overflow, panic (each ends in a report).
+host: with --share); threads, messages (what is promised of them); fork-join, packets (the runtime's
+pool); legion (processors asleep until a task is published); fault, overflow, panic (each ends in a
+report).
 
 With --exact the emulator counts instructions instead of time: all figures of a run are then the
 same each time. Without it, several CPUs run at once, on KVM where there is one.
@@ -53,7 +57,8 @@ Example:
   antiphon-lab metal --cpus 8 --nodes 2 --program stress --option rounds=200
   antiphon-lab metal --boot grub-efi --program stress
   antiphon-lab metal --share /tmp/shared --program channel
-  antiphon-lab metal --image examples/metal-hello")]
+  antiphon-lab metal --image examples/metal-hello
+  antiphon-lab metal --cpus 2 --exact --image examples/metal-runtimes --linux")]
 pub struct Arguments {
     /// CPUs of the machine
     #[arg(long, value_name = "N", default_value_t = 4)]
@@ -82,6 +87,9 @@ pub struct Arguments {
     /// The folder of another image's package: yours, perhaps
     #[arg(long, value_name = "FOLDER")]
     image: Option<PathBuf>,
+    /// Build that package for Linux, too, run it, and print both side by side
+    #[arg(long, requires = "image")]
+    linux: bool,
     /// How long it may run, in seconds
     #[arg(long, value_name = "S", default_value_t = 120)]
     seconds: u64,
@@ -110,7 +118,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(served) = served {
         ended.lines.extend(served.end()?);
     }
-    let report = Report::of(&machine, &arguments.program, &image, &ended);
+    let mut report = Report::of(&machine, &arguments.program, &image, &ended);
+    if let Some(folder) = arguments.image.as_deref().filter(|_| arguments.linux) {
+        report.beside(linux::figures(folder, &machine, &arguments.options)?);
+    }
     report.print(arguments.json)?;
     match ended.outcome {
         Outcome::Passed => Ok(ExitCode::SUCCESS),

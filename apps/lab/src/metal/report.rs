@@ -17,6 +17,8 @@ pub struct Report {
     unit: &'static str,
     /// The figures, in the order in which they were printed.
     figures: Vec<(String, u64)>,
+    /// Those that the program has printed on Linux, if it ran there.
+    linux: Option<Vec<(String, u64)>>,
     text: Vec<String>,
     backtrace: Vec<Frame>,
 }
@@ -46,8 +48,8 @@ impl Report {
             "seconds": ended.took.as_secs_f64(),
         });
         let unit = if machine.exact { "instructions" } else { "ticks" };
-        let mut report =
-            Self { head, unit, figures: Vec::new(), text: Vec::new(), backtrace: Vec::new() };
+        let (figures, text, backtrace) = (Vec::new(), Vec::new(), Vec::new());
+        let mut report = Self { head, unit, figures, linux: None, text, backtrace };
         let mut names = None;
         // What comes before it was printed by firmware.
         let of_image = |line: &String| line.starts_with(LOADER);
@@ -74,6 +76,11 @@ impl Report {
         report
     }
 
+    /// Puts the figures of the same program on Linux beside.
+    pub fn beside(&mut self, linux: Vec<(String, u64)>) {
+        self.linux = Some(linux);
+    }
+
     /// Prints it.
     ///
     /// # Errors
@@ -98,8 +105,9 @@ impl Report {
     }
 
     fn json(&self) -> Value {
-        let figures: Map<_, _> =
-            self.figures.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        let map = |figures: &[(String, u64)]| -> Map<_, _> {
+            figures.iter().map(|(name, value)| (name.clone(), json!(value))).collect()
+        };
         let frame = |frame: &Frame| {
             let function = |(name, place): &(String, String)| json!({"name": name, "place": place});
             let functions: Vec<_> = frame.functions.iter().map(function).collect();
@@ -108,7 +116,10 @@ impl Report {
         let backtrace: Vec<_> = self.backtrace.iter().map(frame).collect();
         let mut body = self.head.clone();
         body["unit"] = json!(self.unit);
-        body["figures"] = Value::Object(figures);
+        body["figures"] = Value::Object(map(&self.figures));
+        if let Some(linux) = &self.linux {
+            body["linux"] = Value::Object(map(linux));
+        }
         body["text"] = json!(self.text);
         body["backtrace"] = json!(backtrace);
         body
@@ -116,6 +127,9 @@ impl Report {
 
     /// Measured figures with their statistics, or all figures as they are.
     fn table(&self) -> Table {
+        if let Some(linux) = &self.linux {
+            return self.table_beside(linux);
+        }
         let Some(base) = self.figure(BASE) else {
             let mut table = Table::new(&["figure", ">value"]);
             for (name, value) in &self.figures {
@@ -147,6 +161,20 @@ impl Report {
                 part("sigma"),
                 Cell::number(above),
             ]);
+        }
+        table
+    }
+
+    /// All figures of both runs as they are, in the image's order.
+    fn table_beside(&self, linux: &[(String, u64)]) -> Table {
+        let mut table = Table::new(&["figure", ">image", ">Linux"]);
+        let further = linux.iter().filter(|(name, _)| self.figure(name).is_none());
+        for (name, _) in self.figures.iter().chain(further) {
+            let number = |value: Option<u64>| {
+                Cell::number(value.map_or_else(|| "–".to_owned(), |value| value.to_string()))
+            };
+            let beside = linux.iter().find(|(other, _)| other == name).map(|(_, value)| *value);
+            table.row(vec![Cell::text(name), number(self.figure(name)), number(beside)]);
         }
         table
     }

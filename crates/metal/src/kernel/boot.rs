@@ -18,6 +18,7 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 use super::cpu::{self, Cpu};
 use super::lock::Lock;
 use super::schedule::{self, Idle};
+use super::wake::{self, Wake};
 use super::{channel, command_line, heap, thread};
 use crate::acpi::{Affinity, Tables};
 use crate::bytes::Memory;
@@ -207,9 +208,9 @@ fn image() -> Range {
 }
 
 /// `preempt_us=N`: the length of time slices, 0 for none. `idle=watch`: idle CPUs watch their
-/// inboxes, where the processor can. `end=acpi`: the machine is switched off by ACPI.
+/// inboxes, where the processor can. `wake=queue|kick|batched`, `tick_us=N`: how they learn of what
+/// was put there. `end=acpi`: the machine is switched off by ACPI.
 fn set_options() {
-    const MONITOR: u32 = 1 << 3;
     let options = command_line::options();
     match options.number("preempt_us", 0) {
         Ok(us) => schedule::set_slice_ns(us * 1000),
@@ -217,7 +218,7 @@ fn set_options() {
     }
     match options.get("idle") {
         None | Some("halt") => {}
-        Some("watch") if cpuid(1, 0).ecx & MONITOR != 0 => schedule::set_idle(Idle::Watch),
+        Some("watch") if schedule::set_idle(Idle::Watch) => {}
         Some("watch") => crate::println!("idle=halt: this processor has no MONITOR"),
         Some(other) => panic!("`idle={other}`: give `halt` or `watch`"),
     }
@@ -225,6 +226,16 @@ fn set_options() {
         None | Some("port") => {}
         Some("acpi") => power::without_debug_exit(),
         Some(other) => panic!("`end={other}`: give `port` or `acpi`"),
+    }
+    match options.get("wake") {
+        None | Some("kick") => {}
+        Some("queue") => wake::set(Wake::Queue),
+        Some("batched") => wake::set(Wake::Batched),
+        Some(other) => panic!("`wake={other}`: give `queue`, `kick` or `batched`"),
+    }
+    match options.number("tick_us", 100) {
+        Ok(us) => wake::set_tick_ns(us.max(1) * 1000),
+        Err(value) => panic!("`tick_us={value}`: give a number of microseconds"),
     }
 }
 

@@ -6,9 +6,13 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
-use super::state::{Broadcasts, Scheduler, Thread};
+use super::state::{BROADCAST_ACTIONS, Scheduler, Thread};
+use crate::batch::Batch;
+use crate::broadcast::Seen;
 use crate::inbox::Inbox;
+use crate::metal::Metal;
 use crate::pending::Pending;
+use crate::slot::Slot;
 use crate::x86::cpu::wrmsr;
 use crate::x86::segments::Segments;
 
@@ -33,12 +37,14 @@ pub struct Cpu {
     /// Whether it runs actions of messages.
     pub in_interrupt: Cell<bool>,
     /// Threads that others want it to run.
-    pub inbox: Apart<Inbox>,
+    pub inbox: Apart<Inbox<Metal>>,
     /// Actions that others want it to run.
-    pub pending: Apart<Pending>,
-    /// How many batches of actions it has begun and ended: odd while it runs one.
-    pub batch: Apart<AtomicU64>,
-    pub(super) broadcasts: Broadcasts,
+    pub pending: Apart<Pending<Metal>>,
+    /// The action that another wants it to run, in the form with one slot.
+    pub slot: Apart<Slot<Metal>>,
+    /// The batches of actions that it has run.
+    pub batch: Apart<Batch<Metal>>,
+    pub(super) seen: Seen<Metal, BROADCAST_ACTIONS>,
     pub(super) scheduler: UnsafeCell<Scheduler>,
     segments: Segments,
 }
@@ -78,10 +84,11 @@ impl Cpu {
             apic_id: Cell::new(0),
             node: Cell::new(0),
             in_interrupt: Cell::new(false),
-            inbox: Apart(Inbox::new()),
-            pending: Apart(Pending::new()),
-            batch: Apart(AtomicU64::new(0)),
-            broadcasts: Broadcasts::new(),
+            inbox: Apart(Inbox::NEW),
+            pending: Apart(Pending::NEW),
+            slot: Apart(Slot::NEW),
+            batch: Apart(Batch::NEW),
+            seen: Seen::NEW,
             scheduler: UnsafeCell::new(Scheduler::NEW),
             segments: Segments::new(),
         }

@@ -13,6 +13,7 @@
 //! | `schedule` | run queues, sleeps, the timer, idle CPUs |
 //! | `state` | what threads and schedulers consist of |
 //! | `thread` | kernel threads |
+//! | `wake` | how a CPU learns that it has a thread to run: by itself, by a kick, by one for many |
 
 #[cfg(antiphon_image)]
 pub(crate) mod boot;
@@ -26,3 +27,4 @@ pub mod message;
 pub mod schedule;
 pub mod state;
 pub mod thread;
+pub mod wake;

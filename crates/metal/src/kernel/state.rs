@@ -3,9 +3,9 @@
 use alloc::boxed::Box;
 use core::cell::{Cell, UnsafeCell};
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
+use core::sync::atomic::AtomicBool;
 
-use antiphon_platform::Local;
+use antiphon_platform::{Atomics, Local};
 
 use super::cpu::Cpu;
 use crate::deadlines::{Alarm, Deadlines};
@@ -17,10 +17,15 @@ use crate::x86::context::StackPointer;
 /// How many actions can be broadcast.
 pub const BROADCAST_ACTIONS: usize = 16;
 
+/// The tokens of sleeps.
+pub(crate) type Token = <Metal as Atomics>::U32;
+/// The words that link threads in inboxes and run queues.
+pub(crate) type Link = <Metal as Atomics>::U64;
+
 /// A thread.
 pub struct Thread {
     pub(super) stack_pointer: UnsafeCell<StackPointer>,
-    pub(super) link: AtomicUsize,
+    pub(super) link: Link,
     /// The CPU that it runs on: its own business, when it moves.
     pub(super) cpu: Cell<&'static Cpu>,
     pub(super) number: u32,
@@ -28,7 +33,7 @@ pub struct Thread {
     pub(super) stack: (usize, usize),
     pub(super) alarm: Alarm<Sleeper>,
     /// For waits that have no node: joins and sleeps.
-    pub(super) token: AtomicU32,
+    pub(super) token: Token,
     pub(super) runs: AtomicBool,
     pub(super) body: Cell<Option<Box<dyn FnOnce() + Send>>>,
     pub(crate) local: Local<Metal>,
@@ -41,8 +46,10 @@ unsafe impl Send for Thread {}
 
 // SAFETY: the word is used for links only; a thread is aligned as its words are.
 unsafe impl Linked for Thread {
+    type Machine = Metal;
+
     #[inline]
-    fn link(&self) -> &AtomicUsize {
+    fn link(&self) -> &Link {
         &self.link
     }
 }
@@ -63,7 +70,7 @@ pub struct Scheduler {
 #[derive(Clone, Copy, Debug)]
 pub struct Sleeper {
     pub(super) thread: *const Thread,
-    pub(super) token: *const AtomicU32,
+    pub(super) token: *const Token,
 }
 
 /// What the thread that goes on does for the one that has left.
@@ -85,18 +92,4 @@ impl Scheduler {
         alarm_ns: u64::MAX,
         slice_end_ns: u64::MAX,
     };
-}
-
-/// The broadcasts that a CPU has seen.
-#[derive(Debug)]
-pub(super) struct Broadcasts {
-    pub(super) total: Cell<u32>,
-    pub(super) counters: [Cell<u32>; BROADCAST_ACTIONS],
-}
-
-impl Broadcasts {
-    #[must_use]
-    pub(super) const fn new() -> Self {
-        Self { total: Cell::new(0), counters: [const { Cell::new(0) }; BROADCAST_ACTIONS] }
-    }
 }

@@ -12,13 +12,13 @@ use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 
-use antiphon_platform::Local;
+use antiphon_platform::{Atomic, Local};
 
 use super::cpu::{self, Cpu, this};
 use super::heap;
 use super::lock::Lock;
 use super::schedule;
-use super::state::{AfterSwitch, Thread};
+use super::state::{AfterSwitch, Link, Thread, Token};
 use crate::deadlines::Alarm;
 use crate::x86::context;
 use crate::x86::cpu::{switch_on, without_interrupts};
@@ -69,7 +69,7 @@ impl Thread {
         // SAFETY: threads are never freed.
         if let Some(thread) = unsafe { free.0.as_ref() } {
             // Relaxed: under the lock.
-            free.0 = ptr::with_exposed_provenance(thread.link.load(Relaxed));
+            free.0 = ptr::with_exposed_provenance(thread.link.load(Relaxed) as usize);
             thread.cpu.set(cpu);
             return Ok(thread);
         }
@@ -88,12 +88,12 @@ impl Thread {
     fn leak(index: usize, stack: (usize, usize), cpu: &'static Cpu) -> &'static Self {
         let thread = Box::leak(Box::new(Self {
             stack_pointer: UnsafeCell::new(0),
-            link: AtomicUsize::new(0),
+            link: Link::ZERO,
             cpu: Cell::new(cpu),
             number: index as u32 + 1,
             stack,
             alarm: Alarm::new(),
-            token: AtomicU32::new(0),
+            token: Token::ZERO,
             runs: AtomicBool::new(false),
             body: Cell::new(None),
             local: Local::NEW,
@@ -185,7 +185,7 @@ pub(super) fn recycle(thread: *const Thread) {
     let thread = unsafe { &*thread };
     let mut free = FREE[usize::from(thread.cpu().node.get())].lock();
     // Relaxed: under the lock.
-    thread.link.store(free.0.expose_provenance(), Relaxed);
+    thread.link.store(free.0.expose_provenance() as u64, Relaxed);
     free.0 = thread;
 }
 

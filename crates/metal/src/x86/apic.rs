@@ -123,10 +123,52 @@ pub fn send(apic_id: u32, vector: u8) {
     command(apic_id, vector.into());
 }
 
+/// Like [`send`], for a caller that has switched interrupts off.
+#[inline]
+pub fn send_at_once(apic_id: u32, vector: u8) {
+    command_at_once(apic_id, vector.into());
+}
+
 /// Sends an interrupt to all other processors, by one command.
 #[inline]
 pub fn send_to_others(vector: u8) {
     command(0, ALL_OTHERS | u32::from(vector));
+}
+
+/// Like [`send_to_others`], for a caller that has switched interrupts off.
+#[inline]
+pub fn send_to_others_at_once(vector: u8) {
+    command_at_once(0, ALL_OTHERS | u32::from(vector));
+}
+
+/// Processors that an x2APIC interrupts by one command: up to sixteen, of one cluster.
+///
+/// The logical address follows from the id: Intel, "Software Developer's Manual", "Deriving Logical
+/// x2APIC ID from the Local x2APIC ID".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group(u32);
+
+impl Group {
+    const MEMBERS: u32 = 0xffff;
+    /// The destination is a logical address.
+    const LOGICAL: u32 = 1 << 11;
+
+    /// The group of the processor with this APIC id.
+    #[must_use]
+    pub fn of(apic_id: u32) -> Self {
+        Self((apic_id >> 4) << 16 | 1 << (apic_id & 15))
+    }
+
+    /// This group and another; `None` if they are of two clusters.
+    #[must_use]
+    pub fn with(self, other: Self) -> Option<Self> {
+        ((self.0 ^ other.0) & !Self::MEMBERS == 0).then_some(Self(self.0 | other.0))
+    }
+
+    /// Sends an interrupt to all of them. Interrupts are off, and the APIC is an x2APIC.
+    pub fn send_at_once(self, vector: u8) {
+        command_at_once(self.0, Self::LOGICAL | u32::from(vector));
+    }
 }
 
 /// Resets the processor with this APIC id, which then waits to be started.
@@ -141,6 +183,15 @@ pub fn send_start(apic_id: u32, page: usize) {
 
 #[inline]
 fn command(apic_id: u32, low: u32) {
+    // An interrupt between the two writes of an xAPIC might send one itself.
+    let were_on = without_interrupts();
+    command_at_once(apic_id, low);
+    restore(were_on);
+}
+
+/// Interrupts are off.
+#[inline]
+fn command_at_once(apic_id: u32, low: u32) {
     if is_x2() {
         // What was written before is to be seen before the interrupt: a write to these registers
         // does not wait for stores.
@@ -149,8 +200,6 @@ fn command(apic_id: u32, low: u32) {
         unsafe { wrmsr(0x830, u64::from(apic_id) << 32 | u64::from(low)) };
         return;
     }
-    // An interrupt between the two writes might send one itself.
-    let were_on = without_interrupts();
     let registers = REGISTERS.load(Relaxed);
     let at = |offset| core::ptr::with_exposed_provenance_mut::<u32>(registers + offset);
     // SAFETY: as in `read`. Uncached writes are not ahead of stores.
@@ -161,7 +210,6 @@ fn command(apic_id: u32, low: u32) {
         at(DESTINATION).write_volatile(apic_id << 24);
         at(COMMAND).write_volatile(low);
     }
-    restore(were_on);
 }
 
 /// Sets the timer of this processor to interrupt it at a value of the time-stamp counter, or after

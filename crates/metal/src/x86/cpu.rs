@@ -2,6 +2,7 @@
 
 use core::arch::asm;
 use core::arch::x86_64::{__cpuid_count, CpuidResult};
+use core::ptr;
 
 /// Reads a byte from a port.
 ///
@@ -186,10 +187,10 @@ pub fn halt_with_interrupts() {
 ///
 /// The processor has MONITOR and MWAIT.
 #[inline]
-pub unsafe fn watch_with_interrupts(word: *const usize, changed: impl Fn() -> bool) {
+pub unsafe fn watch_with_interrupts<T>(word: &T, changed: impl Fn() -> bool) {
     // SAFETY: the caller's promise; it only reads.
     unsafe {
-        asm!("monitor", in("rax") word, in("ecx") 0, in("edx") 0,
+        asm!("monitor", in("rax") ptr::from_ref(word), in("ecx") 0, in("edx") 0,
             options(nostack, preserves_flags));
     }
     if !changed() {
