@@ -239,8 +239,9 @@ fn set_options() {
     }
 }
 
-/// How long a processor has to come up, in nanoseconds.
-const PATIENCE_NS: u64 = 500_000_000;
+/// How long a processor has to come up, in nanoseconds: as an emulator's has to, which waits for a
+/// turn on a host that has other things to do.
+const PATIENCE_NS: u64 = 10_000_000_000;
 
 /// Starts the other processors, one after the other: each by the id of its APIC, so that processors
 /// which the firmware has left out stay off.
