@@ -1,22 +1,22 @@
-//! The ACPI tables that a kernel needs to start all processors and to find the nodes.
+//! The ACPI tables that a kernel needs to start all processors and to tell nodes apart.
 //!
 //! | table | what is read |
 //! |---|---|
-//! | root pointer, `RSDT` or `XSDT` | the addresses of the others |
-//! | `APIC` (MADT) | the processors; the address of the local APIC |
+//! | root pointer, `RSDT` or `XSDT` | where the others are |
+//! | `APIC` (MADT) | the processors, the address of the local APIC |
 //! | `SRAT` | the nodes of processors and of memory |
 //! | `FACP` (FADT), `DSDT` | how to switch the machine off |
 //!
-//! Firmware is not trusted: each length is checked against the existing memory, a table with a
-//! wrong checksum is ignored, and an entry of length zero ends its table. With a malformed table
-//! less is known of the machine; nothing here panics.
+//! Firmware is not trusted: each length is checked against the memory that is there, a table whose
+//! bytes do not add up is ignored, and an entry of length zero ends its table. A malformed table
+//! means that less is known of the machine; nothing here panics.
 
 use crate::bytes::{Bytes, Memory};
 use crate::pvh::Range;
 
-/// Length of a table's header, in bytes.
+/// Length of the header of a table.
 const HEADER: usize = 36;
-/// Longest table, in bytes; one with a greater length is malformed.
+/// A table that says that it is longer is malformed.
 const LONGEST: usize = 1 << 20;
 
 /// The tables of a machine.
@@ -24,7 +24,7 @@ const LONGEST: usize = 1 << 20;
 pub struct Tables<'a, M> {
     memory: &'a M,
     root: Bytes<'a>,
-    /// Size of an address in the root table, in bytes.
+    /// Size of an address in the root table.
     width: usize,
 }
 
@@ -67,8 +67,7 @@ pub enum PowerOff {
 }
 
 impl<'a, M: Memory> Tables<'a, M> {
-    /// Finds the tables by the root pointer at `address`; `None` if it, or the root table, is
-    /// malformed.
+    /// The tables of the root pointer at `address`; `None` if it, or its table, is malformed.
     pub fn find(memory: &'a M, address: u64) -> Option<Self> {
         let pointer = Bytes(memory.read(address, 20)?);
         if &pointer.array::<8>(0)? != b"RSD PTR " || !pointer.adds_up() {
@@ -88,7 +87,7 @@ impl<'a, M: Memory> Tables<'a, M> {
         Some(Self { memory, root, width })
     }
 
-    /// Returns the first well-formed table with this signature.
+    /// The first sound table with this signature.
     fn table(&self, signature: &[u8; 4]) -> Option<Bytes<'a>> {
         let entries = self.root.0.get(HEADER..)?.chunks_exact(self.width);
         entries
@@ -100,7 +99,7 @@ impl<'a, M: Memory> Tables<'a, M> {
             .find(|table| table.array(0).as_ref() == Some(signature))
     }
 
-    /// Returns the address of the local APICs' registers.
+    /// Address of the local APICs' registers.
     pub fn local_apic(&self) -> Option<u64> {
         const OVERRIDE: u8 = 5;
         let table = self.table(b"APIC")?;
@@ -109,11 +108,11 @@ impl<'a, M: Memory> Tables<'a, M> {
         moved.or_else(|| table.u32(HEADER).map(u64::from))
     }
 
-    /// Returns the APIC ids of the enabled processors, in the firmware's order. Processors that
-    /// could be plugged in later are left out.
+    /// The APIC ids of the processors that are enabled, as the firmware lists them. Those that
+    /// could only be plugged in are left out.
     pub fn processors(&self) -> impl Iterator<Item = u32> + use<'a, M> {
         const ENABLED: u32 = 1;
-        /// An id that no processor has.
+        /// An id that is no processor's.
         const NONE: u32 = u32::MAX;
         let listed = self.table(b"APIC").map(|table| entries(table, 44));
         listed.into_iter().flatten().filter_map(|(kind, entry)| {
@@ -126,7 +125,7 @@ impl<'a, M: Memory> Tables<'a, M> {
         })
     }
 
-    /// Returns the nodes of processors and of memory ranges.
+    /// The nodes of processors and of memory.
     pub fn affinities(&self) -> impl Iterator<Item = Affinity> + use<'a, M> {
         const ENABLED: u32 = 1;
         let listed = self.table(b"SRAT").map(|table| entries(table, 48));
@@ -156,8 +155,7 @@ impl<'a, M: Memory> Tables<'a, M> {
         })
     }
 
-    /// Returns how to switch the machine off, if the tables give it in a form that needs no
-    /// interpreter.
+    /// How to switch the machine off, if the tables say so in a way that needs no interpreter.
     pub fn power_off(&self) -> Option<PowerOff> {
         const REDUCED: u32 = 1 << 20;
         const SYSTEM_MEMORY: u8 = 0;
@@ -166,7 +164,7 @@ impl<'a, M: Memory> Tables<'a, M> {
         let code = code.or_else(|| fadt.u32(40).map(u64::from))?;
         let kind = sleep_type(table(self.memory, code)?)?;
         if fadt.u32(112)? & REDUCED != 0 {
-            // The address of the sleep control register, after four bytes that describe it.
+            // The address of the sleep control register, behind four bytes that describe it.
             let (space, address) = (fadt.u8(244)?, fadt.u64(248)?);
             let value = kind << 2 | 1 << 5;
             return (space == SYSTEM_MEMORY && address != 0)
@@ -177,7 +175,7 @@ impl<'a, M: Memory> Tables<'a, M> {
     }
 }
 
-/// Returns the well-formed table at `address`, including its header.
+/// The sound table at `address`, header and all.
 fn table<M: Memory>(memory: &M, address: u64) -> Option<Bytes<'_>> {
     let length = Bytes(memory.read(address, HEADER)?).u32(4)? as usize;
     if !(HEADER..=LONGEST).contains(&length) {
@@ -187,8 +185,7 @@ fn table<M: Memory>(memory: &M, address: u64) -> Option<Bytes<'_>> {
     table.adds_up().then_some(table)
 }
 
-/// Returns the entries of a table from `at` on, each with its type. The second byte of an entry is
-/// its length.
+/// The entries of a table from `at` on, each with its type: their second byte is their length.
 fn entries(table: Bytes<'_>, at: usize) -> impl Iterator<Item = (u8, Bytes<'_>)> {
     let mut rest = table.from(at);
     core::iter::from_fn(move || {
@@ -200,20 +197,20 @@ fn entries(table: Bytes<'_>, at: usize) -> impl Iterator<Item = (u8, Bytes<'_>)>
     })
 }
 
-/// Returns the sleep type of the state S5: the first number of the package `_S5_` in the machine's
-/// byte code, which is searched for the bytes of this name. The type has three bits.
+/// The sleep type of the state S5: the first number of the package `_S5_` in the machine's byte
+/// code. Its name is looked for, as bytes; three bits are meant.
 fn sleep_type(code: Bytes<'_>) -> Option<u8> {
     const PACKAGE: u8 = 0x12;
     const BYTE: u8 = 0x0a;
     let at = code.0.windows(5).position(|bytes| bytes == b"_S5_\x12")? + 4;
     debug_assert_eq!(code.u8(at), Some(PACKAGE));
-    // The two highest bits of a package's length are the number of its further bytes. The number of
-    // elements follows the length.
+    // The two highest bits of a package's length say how many more bytes the length has. The
+    // number of elements is behind it.
     let more = usize::from(code.u8(at + 1)? >> 6);
     let first = at + 3 + more;
     match code.u8(first)? {
         BYTE => code.u8(first + 1).map(|kind| kind & 7),
-        // The codes of Zero and One are 0 and 1.
+        // Zero and One are their own codes.
         small @ (0 | 1) => Some(small),
         _ => None,
     }

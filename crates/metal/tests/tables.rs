@@ -1,5 +1,4 @@
-//! Tests of the firmware's tables: well-formed ones are read, and malformed ones never make the
-//! parser panic.
+//! The firmware's tables: sound ones are read, and malformed ones never make the parser fail.
 
 use antiphon_metal::acpi::{Affinity, PowerOff, Tables};
 use antiphon_metal::bytes::Memory;
@@ -19,7 +18,7 @@ impl Memory for Ram {
     }
 }
 
-/// A table with its header and the right checksum.
+/// A table with its header, whose bytes add up.
 fn table(signature: &[u8; 4], body: &[u8]) -> Vec<u8> {
     let mut table = signature.to_vec();
     table.extend((36 + body.len() as u32).to_le_bytes());
@@ -51,7 +50,7 @@ fn machine(tables: &[Vec<u8>]) -> Ram {
     Ram(ram)
 }
 
-/// A MADT with a disabled processor and one with an x2APIC id.
+/// A MADT with a disabled processor and an x2APIC one.
 fn madt() -> Vec<u8> {
     let mut body = 0xfee0_0000_u32.to_le_bytes().to_vec();
     body.extend(1_u32.to_le_bytes());
@@ -111,14 +110,14 @@ fn the_way_to_switch_off_is_found() {
     assert_eq!(tables.power_off(), Some(expected));
 }
 
-/// Reads everything; returns the number of entries.
+/// Reads all that there is to read.
 fn read_all(ram: &Ram, address: u64) -> usize {
     let Some(tables) = Tables::find(ram, address) else { return 0 };
     let counts = tables.processors().count() + tables.affinities().count();
     counts + usize::from(tables.local_apic().is_some()) + usize::from(tables.power_off().is_some())
 }
 
-/// Corrects the checksum of each table, so that the parser reads the changed bytes.
+/// Makes the bytes of each table add up again, so that the changes are looked at.
 fn mend(ram: &mut Ram) {
     let length = ram.0.len();
     for at in 0..length.saturating_sub(36) {
@@ -147,7 +146,7 @@ proptest! {
         }
         mend(&mut ram);
         ram.0.truncate(length.max(40));
-        // An entry has at least two bytes.
+        // An entry is two bytes at least.
         prop_assert!(read_all(&ram, address) <= 400);
     }
 
@@ -195,7 +194,7 @@ proptest! {
         };
         let taken: Vec<_> = taken.iter().map(|&(start, length)| pages(start, length)).collect();
         let mut map = Map::NEW;
-        // Ranges that do not overlap: each is in its own part.
+        // Ranges that do not overlap: each in a part of its own.
         for (part, &(start, length)) in usable.iter().enumerate() {
             let range = pages(start + 100 * part as u64, length);
             map.add(range, &taken);

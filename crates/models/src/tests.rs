@@ -189,6 +189,23 @@ macro_rules! tests {
             works_as_shipped: ["message/shipped-"],
         }
     };
+    (model_metal: $then:ident) => {
+        $then! {
+            model_metal:
+            an_inbox_loses_no_thread: ["metal-inbox/"],
+            a_token_is_taken_once: ["metal-token/"],
+            a_post_is_followed_by_a_run: ["metal-pending/runs-"],
+            posts_of_one_action_merge: ["metal-pending/merges-"],
+            an_action_that_is_unregistered_is_not_run: ["metal-table/unregisters-"],
+            an_action_has_its_own_word: ["metal-table/takes-over-", "metal-table/registers-"],
+            a_broadcast_is_run_once_by_each: [
+                "metal-broadcast/reaches-",
+                "metal-broadcast/crosses-",
+            ],
+            a_broadcast_is_of_its_own_action: ["metal-broadcast/unregisters-"],
+            a_waiter_sleeps_on_a_run_queue: ["metal-condvar/", "metal-mutex/"],
+        }
+    };
     (model_mutex: $then:ident) => {
         $then! {
             model_mutex:
@@ -261,6 +278,7 @@ macro_rules! tests {
             a_multi_queue_is_a_bag: ["multi-queue/"],
             a_k_fifo_of_one_is_a_queue: ["k-fifo/queue-"],
             a_k_fifo_keeps_its_bound: ["k-fifo/bounded-"],
+            a_size_of_two_loads_is_only_a_hint: ["relaxed-queue/size-"],
             nobody_waits_for_one_that_was_stopped: ["relaxed-queue/passes-", "k-fifo/passes-"],
             an_inbox_is_a_queue: ["inbox/in-order-", "inbox/again-"],
         }
@@ -421,6 +439,7 @@ macro_rules! subjects {
             model_delegation,
             model_events,
             model_message,
+            model_metal,
             model_mutex,
             model_numa,
             model_once,

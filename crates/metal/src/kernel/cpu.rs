@@ -1,5 +1,4 @@
-//! The state of each CPU, and the CPU that the caller runs on: the base of the segment GS is the
-//! address of its state.
+//! The state of a CPU, and which one the caller is on: the base of the segment GS is its address.
 
 use core::arch::asm;
 use core::cell::{Cell, UnsafeCell};
@@ -7,46 +6,50 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
-use super::state::{Broadcasts, Scheduler, Thread};
+use super::state::{BROADCAST_ACTIONS, Scheduler, Thread};
+use crate::batch::Batch;
+use crate::broadcast::Seen;
 use crate::inbox::Inbox;
+use crate::metal::Metal;
 use crate::pending::Pending;
+use crate::slot::Slot;
 use crate::x86::cpu::wrmsr;
 use crate::x86::segments::Segments;
 
-/// Largest number of CPUs.
+/// The greatest number of CPUs.
 pub const MOST_CPUS: usize = 1024;
 
 /// The state of a CPU.
 ///
-/// The first cache line is used by the CPU itself; then come the fields that others write to; then,
-/// again, fields of the CPU itself.
+/// The first line is its own; then there is what others write to; then, again, its own.
 #[repr(C, align(128))]
 pub struct Cpu {
     this: Cell<*const Self>,
     current: Cell<*const Thread>,
     /// The time that a handler has noted, for measurements.
     pub noted: AtomicU64,
-    /// The number of the CPU, from 0 on.
+    /// Its number, counted from 0.
     pub number: Cell<u32>,
-    /// The id of the CPU's APIC.
+    /// The id of its APIC.
     pub apic_id: Cell<u32>,
-    /// The node of the CPU.
+    /// Its node.
     pub node: Cell<u16>,
-    /// Whether the CPU runs actions of messages.
+    /// Whether it runs actions of messages.
     pub in_interrupt: Cell<bool>,
-    /// Threads that other CPUs have made runnable here.
-    pub inbox: Apart<Inbox>,
-    /// Actions that other CPUs have posted.
-    pub pending: Apart<Pending>,
-    /// Number of batches of actions that the CPU has begun, plus the number it has ended: odd while
-    /// it runs one.
-    pub batch: Apart<AtomicU64>,
-    pub(super) broadcasts: Broadcasts,
+    /// Threads that others want it to run.
+    pub inbox: Apart<Inbox<Metal>>,
+    /// Actions that others want it to run.
+    pub pending: Apart<Pending<Metal>>,
+    /// The action that another wants it to run, in the form with one slot.
+    pub slot: Apart<Slot<Metal>>,
+    /// The batches of actions that it has run.
+    pub batch: Apart<Batch<Metal>>,
+    pub(super) seen: Seen<Metal, BROADCAST_ACTIONS>,
     pub(super) scheduler: UnsafeCell<Scheduler>,
     segments: Segments,
 }
 
-/// A value on its own cache lines.
+/// A value on lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Apart<T>(pub T);
@@ -59,8 +62,8 @@ impl<T> core::ops::Deref for Apart<T> {
     }
 }
 
-// SAFETY: only the CPU itself writes the cells, and those that other CPUs read only before
-// `announce`; only the CPU itself uses `scheduler`, with interrupts off.
+// SAFETY: cells are written by the CPU itself, those that others read before it is known to them;
+// `scheduler` is used by the CPU itself, with interrupts off.
 unsafe impl Sync for Cpu {}
 
 static CPUS: [AtomicPtr<Cpu>; MOST_CPUS] = [const { AtomicPtr::new(ptr::null_mut()) }; MOST_CPUS];
@@ -70,7 +73,7 @@ static NODES: AtomicU32 = AtomicU32::new(1);
 const GS_BASE: u32 = 0xc000_0101;
 
 impl Cpu {
-    /// Creates the state of a CPU that has not started.
+    /// A CPU that has not started.
     #[must_use]
     pub(crate) const fn new() -> Self {
         Self {
@@ -81,10 +84,11 @@ impl Cpu {
             apic_id: Cell::new(0),
             node: Cell::new(0),
             in_interrupt: Cell::new(false),
-            inbox: Apart(Inbox::new()),
-            pending: Apart(Pending::new()),
-            batch: Apart(AtomicU64::new(0)),
-            broadcasts: Broadcasts::new(),
+            inbox: Apart(Inbox::NEW),
+            pending: Apart(Pending::NEW),
+            slot: Apart(Slot::NEW),
+            batch: Apart(Batch::NEW),
+            seen: Seen::NEW,
             scheduler: UnsafeCell::new(Scheduler::NEW),
             segments: Segments::new(),
         }
@@ -94,7 +98,7 @@ impl Cpu {
     ///
     /// # Safety
     ///
-    /// No other CPU uses this state, and interrupts are off.
+    /// It is no other CPU's, and interrupts are off.
     pub(super) unsafe fn adopt(&'static self, number: u32, apic_id: u32, node: u16) {
         self.this.set(self);
         self.number.set(number);
@@ -108,7 +112,7 @@ impl Cpu {
         }
     }
 
-    /// Makes the CPU known to the others.
+    /// Makes it known to the others.
     pub(super) fn announce(&'static self) {
         let number = self.number.get();
         // Release: its state; pairs with the acquire in `get`.
@@ -116,7 +120,7 @@ impl Cpu {
         COUNT.store(number + 1, Release);
     }
 
-    /// Returns the thread that the CPU runs. For code on this CPU.
+    /// The thread that it runs. For the CPU itself.
     #[inline]
     pub fn current(&self) -> *const Thread {
         self.current.get()
@@ -128,7 +132,7 @@ impl Cpu {
     }
 }
 
-/// Returns the CPU that the caller runs on. A thread may be on another one after it has
+/// The CPU that the caller runs on. A thread may be on another one after it has
 /// [moved](super::thread::bind).
 #[inline]
 pub fn this() -> &'static Cpu {
@@ -140,7 +144,7 @@ pub fn this() -> &'static Cpu {
     }
 }
 
-/// Returns the running thread.
+/// The running thread.
 #[inline]
 pub fn current() -> &'static Thread {
     let thread: *const Thread;
@@ -151,17 +155,17 @@ pub fn current() -> &'static Thread {
     }
 }
 
-/// Returns the number of the CPU that the caller runs on.
+/// The number of the CPU that the caller runs on.
 #[inline]
 pub fn number() -> u32 {
     this().number.get()
 }
 
-/// Returns the CPU with this number.
+/// The CPU of that number.
 ///
 /// # Panics
 ///
-/// If the machine has no such CPU.
+/// If there is none.
 #[inline]
 pub fn get(number: u32) -> &'static Cpu {
     // Acquire: pairs with the release in `announce`.
@@ -170,13 +174,13 @@ pub fn get(number: u32) -> &'static Cpu {
     unsafe { cpu.as_ref() }.expect("a CPU of this machine")
 }
 
-/// Returns the number of CPUs that run.
+/// How many CPUs run.
 #[inline]
 pub fn count() -> u32 {
     COUNT.load(Relaxed)
 }
 
-/// Returns the number of nodes.
+/// How many nodes there are.
 #[inline]
 pub fn nodes() -> u32 {
     NODES.load(Relaxed)

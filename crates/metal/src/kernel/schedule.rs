@@ -1,28 +1,30 @@
-//! The scheduler: run queues, sleeps, the timer, idle CPUs.
+//! Which thread a CPU runs: run queues, sleeps, the timer, idle CPUs.
 //!
 //! A CPU runs the threads that are bound to it, in the order in which they became runnable, each
-//! until it waits, yields or ends, or its time slice is over. Only the CPU itself accesses its run
-//! queue and its deadlines, with interrupts off. Another CPU that makes a thread runnable puts it
-//! into the [inbox](crate::inbox), and interrupts the CPU only if it is halted.
+//! until it waits, yields or ends, or its time slice is over. Its run queue and its deadlines are
+//! its own, touched with interrupts off. Another CPU that makes a thread runnable puts it into the
+//! [inbox](crate::inbox), and interrupts the CPU only if it is halted.
 //!
-//! - RUN-1: a thread is in one place: running, in a run queue, in an inbox, or asleep; only the
-//!   code that moves its token away from `ASLEEP` puts a sleeping thread elsewhere.
+//! - RUN-1: a thread is in one place: running, in a run queue, in an inbox, or asleep; a thread
+//!   that is asleep is put elsewhere by the one that takes its token away from `ASLEEP`.
 //! - RUN-2: a thread that leaves its CPU may be in the inbox of that CPU before it has left: the
-//!   CPU reads the inbox after it has saved the thread's registers. Only `AfterSwitch::Send` puts a
-//!   thread into another CPU's inbox, and the thread that runs next does that.
+//!   CPU looks there when the thread's registers are saved. Only `AfterSwitch::Send` puts a
+//!   thread elsewhere, and does so from the thread behind it.
 
 use core::ptr;
-use core::sync::atomic::AtomicU32;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::cpu::{self, Cpu, this};
-use super::state::{AfterSwitch, Scheduler, Sleeper, Thread};
+use super::state::{AfterSwitch, Scheduler, Sleeper, Thread, Token};
 use super::thread;
+use super::wake::{self, Kicks};
 use crate::inbox::Wake;
 use crate::token;
-use crate::x86::cpu::{halt_with_interrupts, restore, watch_with_interrupts, without_interrupts};
+use crate::x86::cpu::{
+    cpuid, halt_with_interrupts, restore, watch_with_interrupts, without_interrupts,
+};
 use crate::x86::vectors::KICK;
 use crate::x86::{apic, clock, context};
 
@@ -30,28 +32,34 @@ use crate::x86::{apic, clock, context};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Idle {
-    /// It halts, and an interrupt wakes it.
+    /// It halts, and is woken by an interrupt.
     Halt = 0,
     /// It watches its inbox (MONITOR, MWAIT): a store wakes it.
     Watch = 1,
 }
 
-/// Length of a time slice, in nanoseconds; 0 if threads are not preempted.
+/// The length of a time slice; 0: threads are not preempted.
 static SLICE_NS: AtomicU64 = AtomicU64::new(0);
 static IDLE: AtomicUsize = AtomicUsize::new(Idle::Halt as usize);
 
-/// Sets the length of time slices, in nanoseconds; with 0, threads run until they wait or yield.
+/// Sets the length of time slices, in nanoseconds; 0: threads run until they wait or yield.
 pub fn set_slice_ns(ns: u64) {
     SLICE_NS.store(ns, Relaxed);
 }
 
-/// Sets how idle CPUs wait. The caller has checked that the processor can do that.
-pub(super) fn set_idle(idle: Idle) {
-    IDLE.store(idle as usize, Relaxed);
+/// Sets how idle CPUs wait. `false`: the processor can't do that. CPUs that are halted already stay
+/// so until they are interrupted.
+pub fn set_idle(idle: Idle) -> bool {
+    const MONITOR: u32 = 1 << 3;
+    let can = idle == Idle::Halt || cpuid(1, 0).ecx & MONITOR != 0;
+    if can {
+        IDLE.store(idle as usize, Relaxed);
+    }
+    can
 }
 
 impl Scheduler {
-    /// Moves the threads of the inbox to the run queue.
+    /// Moves to the run queue what others have put into the inbox.
     #[inline]
     fn collect(&mut self, cpu: &Cpu) {
         // SAFETY: RUN-1: they were in the inbox, and now they are in the queue. Threads are never
@@ -68,7 +76,7 @@ impl Scheduler {
         }
     }
 
-    /// Begins the slice of the thread that runs next.
+    /// A slice begins for a thread that is to run.
     #[inline]
     fn begin_slice(&mut self) {
         let slice_ns = SLICE_NS.load(Relaxed);
@@ -79,21 +87,20 @@ impl Scheduler {
     }
 }
 
-/// Returns the scheduler of this CPU.
+/// The scheduler of this CPU.
 ///
 /// # Safety
 ///
-/// `cpu` is the CPU that the caller runs on, interrupts are off, and the caller has no other
-/// reference to the scheduler.
+/// Interrupts are off, and the caller has no other reference to it.
 #[inline]
 #[expect(clippy::mut_from_ref, reason = "the CPU is named by a shared reference everywhere")]
 unsafe fn own(cpu: &Cpu) -> &mut Scheduler {
-    // SAFETY: by the caller's promise only this CPU accesses it, and this is the only reference.
+    // SAFETY: the CPU itself, with interrupts off; the caller's promise.
     unsafe { &mut *cpu.scheduler.get() }
 }
 
-/// Switches to the next thread; the caller has put the running one where it belongs. Returns when
-/// that runs again, perhaps on another CPU. Interrupts are off.
+/// Goes on with the next thread; the running one was put where it belongs. Returns when it runs
+/// again, perhaps on another CPU. Interrupts are off.
 fn switch_away(cpu: &Cpu) {
     let running = cpu.current();
     let next = {
@@ -112,13 +119,13 @@ fn switch_away(cpu: &Cpu) {
         return;
     }
     cpu.set_current(next);
-    // SAFETY: threads are never freed; `next` does not run, and its stack was left by this function
-    // or is a prepared one.
+    // SAFETY: threads are never freed; `next` does not run, and left by this function, or was
+    // prepared.
     unsafe { context::switch((*running).stack_pointer.get(), *(*next).stack_pointer.get()) };
     after_switch();
 }
 
-/// Takes the step that the thread which has left this CPU has asked for. Interrupts are off.
+/// Does what the thread that has left this CPU wanted to be done. Interrupts are off.
 #[inline]
 pub(super) fn after_switch() {
     // SAFETY: interrupts are off.
@@ -137,7 +144,7 @@ fn do_for(after: AfterSwitch) {
     }
 }
 
-/// Leaves the CPU, and makes the next thread take the step `after`. Interrupts are off.
+/// Leaves the CPU, and has the next thread do something. Interrupts are off.
 pub(super) fn leave(after: AfterSwitch) {
     let cpu = this();
     // SAFETY: interrupts are off.
@@ -145,33 +152,55 @@ pub(super) fn leave(after: AfterSwitch) {
     switch_away(cpu);
 }
 
-/// Makes a thread runnable on its CPU. The thread is asleep, or new.
+/// Puts a thread that is asleep, or new, into the inbox of its CPU; returns that CPU if it has to
+/// be interrupted. Interrupts are off until it was.
 #[inline]
-pub(super) fn make_runnable(thread: *const Thread) {
-    // SAFETY: threads are never freed. RUN-1: only the caller may put it elsewhere.
+fn put(thread: *const Thread) -> Option<&'static Cpu> {
+    // SAFETY: threads are never freed. RUN-1: the caller alone may put it somewhere.
     let (cpu, wake) = unsafe {
         let cpu = (*thread).cpu();
         (cpu, cpu.inbox.put(thread))
     };
-    // This CPU reads its inbox before it halts, even if a handler runs this code.
-    if wake == Wake::Interrupt && !ptr::eq(cpu, this()) {
-        apic::send(cpu.apic_id.get(), KICK);
+    // A CPU that runs this looks at its inbox before it halts, also if a handler runs it.
+    (wake == Wake::Interrupt && !ptr::eq(cpu, this())).then_some(cpu)
+}
+
+/// Makes a thread run on its CPU that is asleep, or new.
+#[inline]
+pub(crate) fn make_runnable(thread: *const Thread) {
+    // Off: whoever puts something in meanwhile counts on the interrupt, so nothing is to come
+    // before it.
+    let were_on = without_interrupts();
+    if let Some(cpu) = put(thread) {
+        apic::send_at_once(cpu.apic_id.get(), KICK);
     }
+    restore(were_on);
+}
+
+/// Makes threads run that are asleep, in that order, and then interrupts their CPUs, by as
+/// few commands as it takes.
+pub(crate) fn make_all_runnable(threads: impl Iterator<Item = *const Thread>) {
+    // Off: KICK-1.
+    let were_on = without_interrupts();
+    let mut kicks = Kicks::NONE;
+    threads.filter_map(put).for_each(|cpu| kicks.add(cpu));
+    kicks.send();
+    restore(were_on);
 }
 
 /// Ends the present or next sleep of the thread on this token.
 ///
-/// `sleeper` returns the thread; it is called only if the thread is asleep.
+/// `sleeper` says which it is; it is asked only if the thread is asleep.
 #[inline]
-pub(crate) fn wake(token: &AtomicU32, sleeper: impl FnOnce() -> *const Thread) {
+pub(crate) fn wake(token: &Token, sleeper: impl FnOnce() -> *const Thread) {
     if token::wake(token) {
         make_runnable(sleeper());
     }
 }
 
-/// Sleeps until the token is woken, or until `deadline_ns` of the monotonic clock; seldom returns
-/// spuriously. Returns whether it was woken.
-pub(crate) fn sleep(token: &AtomicU32, deadline_ns: Option<u64>) -> bool {
+/// Sleeps until the token is woken, or until `deadline_ns` of the monotonic clock, or, seldom, for
+/// no reason. Returns whether it was woken.
+pub(crate) fn sleep(token: &Token, deadline_ns: Option<u64>) -> bool {
     let cpu = this();
     assert!(!cpu.in_interrupt.get(), "an action of a message can't sleep");
     let were_on = without_interrupts();
@@ -181,8 +210,7 @@ pub(crate) fn sleep(token: &AtomicU32, deadline_ns: Option<u64>) -> bool {
     }
     let thread = cpu.current();
     if let Some(at_ns) = deadline_ns {
-        // SAFETY: interrupts are off. The alarm belongs to this thread, and is not set, because a
-        // thread is in one sleep at a time.
+        // SAFETY: interrupts are off. The alarm is the thread's, and not set: it sleeps once.
         unsafe {
             let own = own(cpu);
             own.deadlines.set(&raw const (*thread).alarm, at_ns, Sleeper { thread, token });
@@ -198,7 +226,7 @@ pub(crate) fn sleep(token: &AtomicU32, deadline_ns: Option<u64>) -> bool {
     token::wake_up(token)
 }
 
-/// Lets the runnable threads of this CPU run; returns whether there were any.
+/// Lets the other threads of this CPU run that can; returns whether there were any.
 pub fn yield_now() -> bool {
     let cpu = this();
     if cpu.in_interrupt.get() {
@@ -219,28 +247,28 @@ fn yield_with_interrupts_off(cpu: &Cpu) -> bool {
         return false;
     }
     if running != own.idle {
-        // SAFETY: RUN-1: the thread runs, and leaves the CPU below.
+        // SAFETY: RUN-1: it runs, and leaves.
         unsafe { own.queue.push(running) };
     }
     switch_away(cpu);
     true
 }
 
-/// Handles the interrupt of this CPU's timer.
+/// The timer has interrupted this CPU.
 pub(crate) extern "C" fn timer_interrupt() {
     apic::end_of_interrupt();
     let cpu = this();
     let now_ns = clock::now_ns();
     let is_over = {
-        // SAFETY: interrupts are off; the interrupted code has no reference, because it takes one
-        // only with interrupts off.
+        // SAFETY: interrupts are off; the code that was interrupted has no reference, because it
+        // has one with interrupts off only.
         let own = unsafe { own(cpu) };
         own.alarm_ns = u64::MAX;
         while let Some(sleeper) = own.deadlines.take_due(now_ns) {
-            // SAFETY: the token exists as long as the sleep. The sleeper has not returned from it:
-            // it unsets its alarm first.
+            // SAFETY: the token is there while its sleeper sleeps, and the sleeper has not run
+            // since its alarm was set: it unsets it first.
             if token::expire(unsafe { &*sleeper.token }) {
-                // SAFETY: RUN-1: this code has moved the token away from `ASLEEP`.
+                // SAFETY: RUN-1: we have taken the token away.
                 unsafe { own.queue.push(sleeper.thread) };
             }
         }
@@ -260,7 +288,7 @@ pub(crate) extern "C" fn timer_interrupt() {
     }
 }
 
-/// Sets the idle thread of this CPU.
+/// Gives this CPU its idle thread.
 pub(super) fn set_idle_thread(thread: *const Thread) {
     let were_on = without_interrupts();
     // SAFETY: interrupts are off.
@@ -276,35 +304,48 @@ pub(super) fn make_room(count: usize) {
     restore(were_on);
 }
 
-/// The loop of this CPU's idle thread: runs other threads, and halts when none is runnable.
-/// Interrupts are on only while it is halted.
+/// The idle thread of this CPU, for ever: runs other threads, and halts when there are none.
+/// Interrupts are off, but while it is halted.
 pub(super) fn idle() -> ! {
     let cpu = this();
-    let watches = IDLE.load(Relaxed) == Idle::Watch as usize;
     loop {
         switch_away(cpu);
-        if watches {
-            if cpu.inbox.watch() {
-                // SAFETY: the caller of `set_idle` has checked that the processor has the
-                // instructions. A store between the check and the watch ends the watch at once.
-                unsafe { watch_with_interrupts(cpu.inbox.word(), || !cpu.inbox.is_empty()) };
-                cpu.inbox.awake();
-            }
-        } else if cpu.inbox.halt() {
+        if IDLE.load(Relaxed) == Idle::Watch as usize {
+            // SAFETY: `set_idle` has checked. A store between the look and the watch has ended it
+            // already.
+            cpu.inbox.watch(|word| unsafe {
+                watch_with_interrupts(word, || !cpu.inbox.is_empty());
+            });
+        } else if let Some(tick_ns) = wake::tick_ns() {
+            // The inbox does not say that this CPU is halted, so no one interrupts it.
+            // SAFETY: interrupts are off.
+            unsafe { own(cpu).alarm(clock::now_ns() + tick_ns) };
             halt_with_interrupts();
-            cpu.inbox.awake();
+        } else {
+            cpu.inbox.halt(halt_with_interrupts);
         }
     }
 }
 
-/// Halts this CPU, together with the calling thread, until any interrupt.
-pub fn await_interrupt() {
+/// Halts this CPU, with the thread that calls it, until `ready`, which is asked again after each
+/// interrupt: a message that makes it so is not missed.
+///
+/// The CPU does not count as halted for other threads that are to run here: they wait for a time
+/// slice to end, or for the caller.
+///
+/// # Panics
+///
+/// If an action of a message calls it.
+pub fn halt_until(mut ready: impl FnMut() -> bool) {
+    assert!(!this().in_interrupt.get(), "an action of a message can't wait for another");
     let were_on = without_interrupts();
-    halt_with_interrupts();
+    while !ready() {
+        halt_with_interrupts();
+    }
     restore(were_on);
 }
 
-/// Returns whether other threads of this CPU can run.
+/// Whether other threads of this CPU can run.
 #[inline]
 pub fn has_others() -> bool {
     let cpu: &Cpu = cpu::this();

@@ -1,7 +1,8 @@
-//! The functions that compilers call to copy, fill and compare memory: the target's own library
-//! leaves them to the C library, which does not exist here.
+//! The functions that compilers call to copy, to fill and to compare memory: the target's own
+//! library leaves them to the C library, of which there is none here.
 //!
-//! No code changes the direction flag, so handlers need not clear it: the downward copy is a loop.
+//! No one changes the direction flag, so interrupts need not clear it: the copy that goes downwards
+//! is a loop.
 
 use core::arch::naked_asm;
 
@@ -12,7 +13,7 @@ extern "C" fn memcpy(to: *mut u8, from: *const u8, length: usize) -> *mut u8 {
     naked_asm!("mov rax, rdi", "mov rcx, rdx", "rep movsb", "ret")
 }
 
-/// Copies like `memcpy`; the two ranges may overlap.
+/// Copies like `memcpy`, where both may overlap.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 extern "C" fn memmove(to: *mut u8, from: *const u8, length: usize) -> *mut u8 {
@@ -20,7 +21,7 @@ extern "C" fn memmove(to: *mut u8, from: *const u8, length: usize) -> *mut u8 {
         "mov rax, rdi",
         "mov rcx, rdi",
         "sub rcx, rsi",
-        // As an unsigned difference: `to` is below `from`, or after its end.
+        // As unsigned numbers: `to` is below `from`, or behind its end.
         "cmp rcx, rdx",
         "jb 2f",
         "mov rcx, rdx",
@@ -45,7 +46,7 @@ extern "C" fn memset(to: *mut u8, value: i32, length: usize) -> *mut u8 {
     naked_asm!("mov r8, rdi", "mov eax, esi", "mov rcx, rdx", "rep stosb", "mov rax, r8", "ret",)
 }
 
-/// Compares `length` bytes; returns a number below, equal to or above zero.
+/// Compares `length` bytes: less than, equal to or more than zero.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 extern "C" fn memcmp(one: *const u8, other: *const u8, length: usize) -> i32 {
@@ -66,14 +67,14 @@ extern "C" fn memcmp(one: *const u8, other: *const u8, length: usize) -> i32 {
     )
 }
 
-/// Compares `length` bytes; returns zero if they are equal.
+/// Compares `length` bytes: zero if they are equal.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 extern "C" fn bcmp(one: *const u8, other: *const u8, length: usize) -> i32 {
     naked_asm!("jmp {}", sym memcmp)
 }
 
-/// Returns the length of a zero-terminated string.
+/// Length of a text that ends with a zero byte.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 extern "C" fn strlen(text: *const u8) -> usize {
@@ -89,12 +90,11 @@ extern "C" fn strlen(text: *const u8) -> usize {
     )
 }
 
-/// Precompiled code of the target's library names this symbol and never calls it: a panic ends the
-/// machine.
+/// Named by precompiled code of the target's library, and never called: a panic ends the machine.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}
 
-/// As `rust_eh_personality`: named, and never called.
+/// As above.
 #[unsafe(no_mangle)]
 extern "C" fn _Unwind_Resume() -> ! {
     super::power::end(super::power::Outcome::Panicked)
