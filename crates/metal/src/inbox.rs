@@ -1,10 +1,10 @@
-//! The inbox of a CPU: threads that are to run there, put in by any CPU, without a lock.
+//! The inbox of a CPU: threads that must run there. Any CPU puts them in, without a lock.
 //!
 //! | the word | meaning |
 //! |---|---|
-//! | `AWAKE` (0) | nothing was put in, and the CPU looks by itself |
-//! | `HALTED` (1) | nothing was put in, and the CPU is halted, or about to: it needs an interrupt |
-//! | `WATCHING` (2) | nothing was put in, and the CPU watches this word: a store wakes it |
+//! | `AWAKE` (0) | empty; the CPU checks by itself |
+//! | `HALTED` (1) | empty; the CPU is halted, or about to halt: it needs an interrupt |
+//! | `WATCHING` (2) | empty; the CPU watches this word: a store wakes it |
 //! | address | the entry that was put in last; each names the one before it, the first 0 |
 //!
 //! ```text
@@ -19,9 +19,10 @@
 //!
 //! - INBOX-1 (no lost wake): the CPU halts only if its exchange finds `AWAKE`. An entry that is put
 //!   in later finds `HALTED`, and its sender sends the interrupt.
-//! - INBOX-2 (one interrupt): one sender takes `HALTED` away, and no other sends one.
-//! - INBOX-3: an entry is in one inbox at a time, because the one that puts it there has the only
-//!   right to wake its thread ([`token`](crate::token)).
+//! - INBOX-2 (one interrupt): one sender replaces `HALTED`, and only that sender sends an
+//!   interrupt.
+//! - INBOX-3: an entry is in one inbox at a time, because only the waker that took its thread's
+//!   token away from `ASLEEP` puts it there ([`token`](crate::token)).
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -34,7 +35,7 @@ const WATCHING: u64 = 2;
 /// Greater than all of these: entries are aligned.
 const ADDRESSES: u64 = 8;
 
-/// Something that can be put into an inbox.
+/// An entry that can be put into an inbox.
 ///
 /// # Safety
 ///
@@ -51,13 +52,13 @@ pub unsafe trait Linked {
 /// The inbox of a CPU.
 pub struct Inbox<A: Atomics>(A::U64);
 
-/// The next step of a caller that has put something in.
+/// The next step of a caller that has put an entry in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Wake {
-    /// Nothing: it looks by itself, or has seen the store.
+    /// Nothing: the CPU checks by itself, or its watch sees the store.
     No,
-    /// It is halted: send it an interrupt.
+    /// The CPU is halted: send it an interrupt.
     Interrupt,
 }
 
@@ -69,7 +70,7 @@ impl<A: Atomics> Inbox<A> {
     ///
     /// # Safety
     ///
-    /// It is in no inbox (INBOX-3), and stays where it is until it was taken out.
+    /// The entry is in no inbox (INBOX-3), and neither moves nor is freed until it was taken out.
     #[inline]
     pub unsafe fn put<T: Linked<Machine = A>>(&self, entry: *const T) -> Wake {
         let address = entry.expose_provenance() as u64;
@@ -86,11 +87,11 @@ impl<A: Atomics> Inbox<A> {
                 Err(now) => seen = now,
             }
         }
-        // INBOX-2.
+        // INBOX-2: this exchange has replaced `HALTED`, and so no other does.
         if seen == HALTED { Wake::Interrupt } else { Wake::No }
     }
 
-    /// Takes all entries out, the last that came first. Called by the CPU itself.
+    /// Takes all entries out, the latest first. Called by the CPU itself.
     #[inline]
     pub fn take<T: Linked<Machine = A>>(&self) -> Taken<T> {
         // Relaxed: it only says whether there is something to take.
@@ -103,7 +104,7 @@ impl<A: Atomics> Inbox<A> {
         Taken { first, marker: PhantomData }
     }
 
-    /// Whether there is something to take. May be stale at once.
+    /// Returns whether the inbox is empty. May be stale at once.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.load(Relaxed) < ADDRESSES
@@ -133,7 +134,7 @@ impl<A: Atomics> Inbox<A> {
         }
     }
 
-    /// The CPU is awake again, for whatever reason.
+    /// Announces that the CPU is awake again, for any reason.
     #[inline]
     fn awake(&self, before: u64) {
         // Relaxed, all: the word itself says it all.
@@ -144,7 +145,7 @@ impl<A: Atomics> Inbox<A> {
     }
 }
 
-/// Entries that were taken out, the last first.
+/// Entries that were taken out, the latest first.
 #[derive(Debug)]
 pub struct Taken<T> {
     first: u64,

@@ -11,13 +11,13 @@
 //!   will see both bits.
 //! - PENDING-2: bits of one action that are set before the handler takes them are one.
 //!
-//! Nemo has one slot a core in the place of this, which a second sender overwrites.
+//! Nemo has one slot per core instead, which a second sender overwrites.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 
-/// How many actions there are.
+/// Number of actions.
 pub const ACTIONS: usize = 1024;
 const BITS: usize = 64;
 const WORDS: usize = ACTIONS / BITS;
@@ -33,7 +33,7 @@ impl<A: Atomics> Pending<A> {
     /// Nothing is pending.
     pub const NEW: Self = Self { summary: A::U64::ZERO, words: [const { A::U64::ZERO }; WORDS] };
 
-    /// Makes an action pending. `true`: the caller is to send the CPU an interrupt.
+    /// Makes an action pending. Returns whether the caller must send the CPU an interrupt.
     ///
     /// # Panics
     ///
@@ -56,8 +56,8 @@ impl<A: Atomics> Pending<A> {
         self.summary.fetch_or(1 << word, Release) == 0
     }
 
-    /// The interrupt has come: runs `run` for each action that is pending. Called by the CPU
-    /// itself, with interrupts off.
+    /// Handles the interrupt: calls `run` for each pending action. Called by the CPU itself, with
+    /// interrupts off.
     #[inline]
     pub fn drain(&self, mut run: impl FnMut(usize)) {
         // Acquire: PENDING-1, the bits; pairs with the release of the summary in `post`.

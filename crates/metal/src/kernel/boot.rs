@@ -30,7 +30,7 @@ use crate::x86::power::{self, Outcome};
 use crate::x86::{apic, clock, interrupts, paging, uart};
 
 static FIRST: Cpu = Cpu::new();
-/// How many CPUs have come up.
+/// Number of CPUs that have come up.
 static UP: AtomicU32 = AtomicU32::new(1);
 
 /// Physical memory below 4 GiB, which the boot tables map.
@@ -43,13 +43,13 @@ impl Memory for Low {
             return None;
         }
         let first = ptr::with_exposed_provenance::<u8>(address as usize);
-        // SAFETY: mapped; nothing writes to the firmware's tables while they are read. Where there
-        // is no memory, a read has some value.
+        // SAFETY: the boot tables map the first 4 GiB; no code writes to the firmware's tables
+        // while they are read. Where there is no memory, a read yields any value.
         Some(unsafe { core::slice::from_raw_parts(first, length) })
     }
 }
 
-/// A processor that the firmware names.
+/// A processor that the firmware lists.
 #[derive(Clone, Copy)]
 struct Processor {
     apic_id: u32,
@@ -102,14 +102,14 @@ pub(crate) extern "C" fn first(information: u64, loader: u32) -> ! {
         let machine = MACHINE.lock();
         heap::set_up(&machine.map).expect("memory for page tables")
     };
-    // SAFETY: the new tables map what the old ones do.
+    // SAFETY: the new tables map all addresses that the old ones map.
     unsafe { paging::load(root) };
     heap::add_high(&MACHINE.lock().map);
     apic::silence_old_controllers();
     apic::set_up();
     let own = apic::id();
     let node = node_of(own);
-    // SAFETY: as above.
+    // SAFETY: interrupts are off, and no other processor uses this state.
     unsafe { FIRST.adopt(0, own, node) };
     thread::adopt(&FIRST, crate::x86::boot::stack());
     clock::set_up();
@@ -122,7 +122,7 @@ pub(crate) extern "C" fn first(information: u64, loader: u32) -> ! {
     schedule::idle()
 }
 
-/// The program's thread.
+/// The body of the program's thread.
 fn run() {
     unsafe extern "Rust" {
         /// Defined by [`program!`](crate::program).
@@ -174,7 +174,7 @@ fn describe(rsdp: u64, usable: impl Iterator<Item = Range>) {
 }
 
 impl Machine {
-    /// Notes a domain: nodes are counted in the order of their domains' numbers.
+    /// Adds a proximity domain: nodes are numbered in the order of their domains' numbers.
     fn add_domain(&mut self, domain: u32) {
         let known = &self.domains[..self.nodes];
         if let Err(at) = known.binary_search(&domain)
@@ -197,7 +197,7 @@ fn node_of(apic_id: u32) -> u16 {
     found.map_or(0, |processor| processor.node)
 }
 
-/// Where the image is.
+/// Returns the memory of the image.
 fn image() -> Range {
     unsafe extern "C" {
         static image_begin: u8;
@@ -239,14 +239,14 @@ fn set_options() {
     }
 }
 
-/// How long a processor has to come up, in nanoseconds.
+/// Time within which a processor must come up, in nanoseconds.
 const PATIENCE_NS: u64 = 500_000_000;
 
 /// Starts the other processors, one after the other: each by the id of its APIC, so that processors
 /// which the firmware has left out stay off.
 fn start_others(own: u32, root: u64) {
     use crate::x86::boot::{TRAMPOLINE, place_trampoline};
-    // SAFETY: the first megabyte is mapped and in no map.
+    // SAFETY: the first megabyte is mapped, and the map of memory leaves it out.
     unsafe { place_trampoline() };
     let count = MACHINE.lock().count;
     let listed = |index: usize| MACHINE.lock().processors[index];
@@ -265,7 +265,7 @@ fn start_others(own: u32, root: u64) {
         unsafe { write_parameters(root, stack.1, starting) };
         apic::send_start(processor.apic_id, TRAMPOLINE);
         if !comes_up(number, 200_000) {
-            // Some need to be told twice.
+            // Some processors need a second message.
             apic::send_start(processor.apic_id, TRAMPOLINE);
         }
         assert!(
@@ -276,7 +276,7 @@ fn start_others(own: u32, root: u64) {
     }
 }
 
-/// What a processor that starts is told.
+/// The data that a starting processor is given.
 struct Starting {
     number: u32,
     processor: Processor,
@@ -298,16 +298,16 @@ fn comes_up(number: u32, within_ns: u64) -> bool {
 
 /// # Safety
 ///
-/// No processor reads them.
+/// No processor reads the parameters meanwhile.
 unsafe fn write_parameters(root: u64, stack: usize, starting: *const Starting) {
     let parameters =
         [root as usize, stack, starting.expose_provenance(), other as *const () as usize];
     let at = ptr::with_exposed_provenance_mut::<[usize; 4]>(crate::x86::boot::PARAMETERS);
-    // SAFETY: in the page of the trampoline; the caller's promise.
+    // SAFETY: the place is in the page of the trampoline; the caller's promise.
     unsafe { at.write_volatile(parameters) };
 }
 
-/// Another processor begins here, on the stack of its idle thread.
+/// The entry of every other processor in Rust, on the stack of its idle thread.
 extern "C" fn other(starting: &'static Starting) -> ! {
     let Starting { number, processor, stack, cpu } = *starting;
     // SAFETY: interrupts are off; the state was made for this processor.

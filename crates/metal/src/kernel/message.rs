@@ -1,9 +1,9 @@
-//! Active messages at the speed of an interrupt: a CPU is interrupted and runs actions.
+//! Active messages by interrupts: a CPU is interrupted and runs actions.
 //!
 //! An action is a function and a word, in a table that all CPUs share. A [`post`] makes an action
 //! pending on one CPU ([`pending`](crate::pending)) and interrupts it, unless an interrupt is on
-//! its way already; posts of one action that the CPU has not seen yet are one. A [`broadcast`] is
-//! for all other CPUs, by one command to the APIC, whatever their number; each of them runs the
+//! its way already; posts of one action that the CPU has not seen yet run it once. A [`broadcast`]
+//! goes to all other CPUs by one command to the APIC, whatever their number; each of them runs the
 //! action once for each broadcast.
 //!
 //! An action runs with interrupts off, on the stack of the thread that it interrupts. It must not
@@ -35,11 +35,11 @@ use crate::x86::vectors::{MESSAGE, MESSAGE_NOTED};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action(u16);
 
-/// An action that was registered to be broadcast.
+/// An action that was registered for broadcasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BroadcastAction(u16);
 
-/// The table has no free entry.
+/// Error: the table has no free entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableFull;
 
@@ -47,20 +47,20 @@ static ACTION_TABLE: Table<Metal, ACTIONS> = Table::NEW;
 static BROADCAST_TABLE: Table<Metal, BROADCAST_ACTIONS> = Table::NEW;
 static BROADCASTS: Broadcasts<Metal, BROADCAST_ACTIONS> = Broadcasts::NEW;
 
-/// Registers an action: `code`, to be given `word`.
+/// Registers an action: `code`, which gets `word` as its argument.
 ///
 /// # Errors
 ///
-/// [`TableFull`]: unregister actions that are not used.
+/// [`TableFull`]: unregister actions that are no longer used.
 pub fn register(code: Code, word: usize) -> Result<Action, TableFull> {
     ACTION_TABLE.register(code, word).map(|index| Action(index as u16)).ok_or(TableFull)
 }
 
-/// Registers an action to be broadcast.
+/// Registers an action for broadcasts.
 ///
 /// # Errors
 ///
-/// [`TableFull`].
+/// [`TableFull`]: unregister actions that are no longer used.
 pub fn register_broadcast(code: Code, word: usize) -> Result<BroadcastAction, TableFull> {
     let index = BROADCAST_TABLE.register(code, word).ok_or(TableFull)?;
     Ok(BroadcastAction(index as u16))
@@ -150,7 +150,7 @@ pub fn post_to_others(action: Action) {
     }
 }
 
-/// The interrupt has come.
+/// Handles the interrupt of active messages.
 pub(crate) extern "C" fn interrupt() {
     batch(cpu::this());
 }

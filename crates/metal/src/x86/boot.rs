@@ -17,10 +17,10 @@ use core::arch::global_asm;
 
 use crate::kernel;
 
-/// Where the code of starting processors is: below 1 MiB, at a multiple of a page. Nothing else is
-/// kept there: the memory map leaves out the first megabyte.
+/// Address of the code of starting processors: below 1 MiB, at a multiple of a page. No other data
+/// is kept there, because the memory map leaves out the first megabyte.
 pub(crate) const TRAMPOLINE: usize = 0x8000;
-/// Where a starting processor finds its page table, its stack, its argument and its entry.
+/// Address of a starting processor's parameters: page table, stack, argument and entry.
 pub(crate) const PARAMETERS: usize = TRAMPOLINE + 0xf00;
 
 global_asm!(
@@ -136,7 +136,7 @@ global_asm!(
     "ud2",
     ".popsection",
 
-    // The code of starting processors, to be copied.
+    // The code of starting processors, which is copied to `TRAMPOLINE`.
     ".pushsection .rodata.trampoline, \"a\"",
     ".balign 16",
     ".global trampoline_begin",
@@ -177,7 +177,7 @@ global_asm!(
     "xor ebp, ebp",
     "call rax",
     "ud2",
-    // At a place that `lgdt` can name: its operand is not a sum of symbols.
+    // At a constant offset, because the operand of `lgdt` can't be a sum of symbols.
     ".org trampoline_begin + 0x100",
     ".quad 0, 0x00af9b000000ffff, 0x00cf93000000ffff",
     ".word 23",
@@ -196,20 +196,20 @@ unsafe extern "C" {
     static boot_stack_top: u8;
 }
 
-/// The stack that the first processor boots on: its lowest address, and the one above it.
+/// Returns the boot stack of the first processor: its lowest address, and the one above it.
 pub(crate) fn stack() -> (usize, usize) {
     ((&raw const boot_stack).addr(), (&raw const boot_stack_top).addr())
 }
 
-/// Copies the code of starting processors to where they begin.
+/// Copies the code of starting processors to [`TRAMPOLINE`].
 ///
 /// # Safety
 ///
-/// The memory at [`TRAMPOLINE`] is mapped, and used for nothing else.
+/// The memory at [`TRAMPOLINE`] is mapped, and no other code uses it.
 pub(crate) unsafe fn place_trampoline() {
     let begin = &raw const trampoline_begin;
     let length = (&raw const trampoline_end).addr() - begin.addr();
     let to = core::ptr::with_exposed_provenance_mut::<u8>(TRAMPOLINE);
-    // SAFETY: the code is of that length; the caller's promise.
+    // SAFETY: the code has that length; the caller's promise.
     unsafe { core::ptr::copy_nonoverlapping(begin, to, length) };
 }

@@ -1,4 +1,4 @@
-//! The interrupt table: which handler a vector has, and on which stack it is entered.
+//! The interrupt table: the handler of each vector, and the stack on which it is entered.
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
@@ -31,12 +31,12 @@ impl Gate {
 #[repr(C, align(16))]
 struct Interrupts(UnsafeCell<[Gate; 256]>);
 
-// SAFETY: written by the first processor, before it starts another.
+// SAFETY: the first processor writes it, before it starts another.
 unsafe impl Sync for Interrupts {}
 
 static INTERRUPT_TABLE: Interrupts = Interrupts(UnsafeCell::new([Gate::ABSENT; 256]));
 
-/// Writes the interrupt table, for processors whose APICs are used by registers of either kind.
+/// Writes the interrupt table, with the handlers for x2APIC if `x2`, otherwise those for xAPIC.
 ///
 /// # Safety
 ///
@@ -79,7 +79,8 @@ pub unsafe fn set(vector: u8, handler: usize) {
 ///
 /// # Safety
 ///
-/// It was written, and this processor has loaded its [`Segments`](super::segments::Segments).
+/// The table was written, and this processor has loaded its
+/// [`Segments`](super::segments::Segments).
 pub unsafe fn load() {
     let pointer = Pointer {
         limit: size_of::<[Gate; 256]>() as u16 - 1,

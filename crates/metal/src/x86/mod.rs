@@ -1,6 +1,6 @@
-//! The machine: x86-64, as far as the kernel touches it.
+//! The machine: the parts of x86-64 that the kernel uses.
 //!
-//! | file | what is in it |
+//! | file | contents |
 //! |---|---|
 //! | `boot` | the entries of loaders, long mode, the way up of the other processors |
 //! | `cpu` | instructions that no Rust operation stands for |
@@ -10,7 +10,7 @@
 //! | `entry` | the way from an interrupt to Rust, and back |
 //! | `apic` | the local APIC: interrupts between processors, the timer |
 //! | `clock` | the time-stamp counter as a clock |
-//! | `context` | switching from thread to thread |
+//! | `context` | the switch between threads |
 //! | `uart` | the serial port |
 //! | `fault` | reports of exceptions and panics, with backtraces |
 //! | `pci` | finding a device, and its memory |
