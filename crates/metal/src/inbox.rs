@@ -32,7 +32,7 @@ use antiphon_platform::{Atomic, Atomics};
 const AWAKE: u64 = 0;
 const HALTED: u64 = 1;
 const WATCHING: u64 = 2;
-/// Greater than all of these: entries are aligned.
+/// Addresses of entries are at least this, and so none of the values above: entries are aligned.
 const ADDRESSES: u64 = 8;
 
 /// An entry that can be put into an inbox.
@@ -52,7 +52,7 @@ pub unsafe trait Linked {
 /// The inbox of a CPU.
 pub struct Inbox<A: Atomics>(A::U64);
 
-/// The next step of a caller that has put an entry in.
+/// What a caller that has put an entry in must do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Wake {
@@ -63,7 +63,7 @@ pub enum Wake {
 }
 
 impl<A: Atomics> Inbox<A> {
-    /// An inbox of a CPU that is awake.
+    /// The inbox of a CPU that is awake.
     pub const NEW: Self = Self(A::U64::ZERO);
 
     /// Puts an entry in.
@@ -94,7 +94,7 @@ impl<A: Atomics> Inbox<A> {
     /// Takes all entries out, the latest first. Called by the CPU itself.
     #[inline]
     pub fn take<T: Linked<Machine = A>>(&self) -> Taken<T> {
-        // Relaxed: it only says whether there is something to take.
+        // Relaxed: only whether there is an entry; the swap below acquires.
         if self.0.load(Relaxed) < ADDRESSES {
             return Taken { first: 0, marker: PhantomData };
         }
@@ -110,24 +110,24 @@ impl<A: Atomics> Inbox<A> {
         self.0.load(Relaxed) < ADDRESSES
     }
 
-    /// Calls `halt`, which halts the CPU until an interrupt has come, unless something was put in.
-    /// Meanwhile, a sender sends that interrupt.
+    /// Calls `halt`, which halts the CPU until an interrupt has come, unless an entry was put in.
+    /// While `halt` runs, the next sender sends that interrupt.
     ///
     /// An interrupt that comes before the CPU has halted must end the halt too.
     #[inline]
     pub fn halt(&self, halt: impl FnOnce()) {
-        // INBOX-1. Relaxed: the word itself says it all.
+        // INBOX-1. Relaxed: no data but the word itself is passed.
         if self.0.compare_exchange(AWAKE, HALTED, Relaxed, Relaxed).is_ok() {
             halt();
             self.awake(HALTED);
         }
     }
 
-    /// Calls `watch` with the word, which waits until that is written to or an interrupt has come,
-    /// unless something was put in. Meanwhile, a sender sends no interrupt.
+    /// Calls `watch` with the word, unless an entry was put in. `watch` waits until the word is
+    /// written to or an interrupt has come; while it runs, senders send no interrupt.
     #[inline]
     pub fn watch(&self, watch: impl FnOnce(&A::U64)) {
-        // INBOX-1. Relaxed: as above.
+        // INBOX-1. Relaxed: as in `halt`.
         if self.0.compare_exchange(AWAKE, WATCHING, Relaxed, Relaxed).is_ok() {
             watch(&self.0);
             self.awake(WATCHING);
@@ -137,9 +137,9 @@ impl<A: Atomics> Inbox<A> {
     /// Announces that the CPU is awake again, for any reason.
     #[inline]
     fn awake(&self, before: u64) {
-        // Relaxed, all: the word itself says it all.
+        // Relaxed, all: no data but the word itself is passed.
         if self.0.load(Relaxed) == before {
-            // Fails if something was put in just now; then that says it.
+            // Fails if an entry was put in just now, which has replaced the value.
             let _ = self.0.compare_exchange(before, AWAKE, Relaxed, Relaxed);
         }
     }

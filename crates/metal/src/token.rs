@@ -56,6 +56,6 @@ pub fn wake(token: &impl Atomic<u32>) -> bool {
 #[inline]
 #[must_use]
 pub fn expire(token: &impl Atomic<u32>) -> bool {
-    // Relaxed: done on the sleeper's own CPU.
+    // Relaxed: the sleeper's own CPU does this, and runs the sleeper afterwards.
     token.compare_exchange(ASLEEP, EMPTY, Relaxed, Relaxed).is_ok()
 }

@@ -31,7 +31,7 @@ use crate::x86::apic;
 use crate::x86::cpu::{are_on, restore, without_interrupts};
 use crate::x86::vectors::{MESSAGE, MESSAGE_NOTED};
 
-/// An action that was registered.
+/// A registered action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action(u16);
 
@@ -66,8 +66,8 @@ pub fn register_broadcast(code: Code, word: usize) -> Result<BroadcastAction, Ta
     Ok(BroadcastAction(index as u16))
 }
 
-/// Unregisters an action: when this returns no CPU runs it, and none will. A post of it that no CPU
-/// has seen yet runs nothing; nor does a later one, until the name is given to another action.
+/// Unregisters an action: when this returns, no CPU runs it. A post that its CPU has not seen yet
+/// runs nothing, and no later post of the name does, until the name is given to another action.
 ///
 /// # Panics
 ///
@@ -84,7 +84,7 @@ pub fn unregister(action: Action) {
     ACTION_TABLE.unregister(index, retract, all().map(|cpu| &*cpu.batch));
 }
 
-/// Like [`unregister`]. Waits until all CPUs have seen what was broadcast of it.
+/// Unregisters an action for broadcasts. First waits until all CPUs have seen its broadcasts.
 ///
 /// # Panics
 ///
@@ -101,7 +101,7 @@ fn assert_may_wait() {
     assert!(are_on(), "an action is unregistered with interrupts on: other CPUs may wait for this");
 }
 
-/// All CPUs.
+/// Returns all CPUs.
 fn all() -> impl Iterator<Item = &'static Cpu> {
     (0..cpu::count()).map(cpu::get)
 }
@@ -124,7 +124,7 @@ pub fn post_noted(number: u32, action: Action) {
 
 #[inline]
 fn post_by(cpu: &Cpu, action: Action, vector: u8) {
-    // Off: whoever posts meanwhile counts on the interrupt, so nothing is to come before it.
+    // Interrupts off: other senders rely on this interrupt, so no other code may delay it.
     let were_on = without_interrupts();
     if cpu.pending.post(action.0.into()) {
         apic::send_at_once(cpu.apic_id.get(), vector);
@@ -135,14 +135,14 @@ fn post_by(cpu: &Cpu, action: Action, vector: u8) {
 /// Makes all other CPUs run the action. What the caller did before happens before the action.
 #[inline]
 pub fn broadcast(action: BroadcastAction) {
-    // Off: REACH-2, and as in `post_by`.
+    // Interrupts off: REACH-2, and as in `post_by`.
     let were_on = without_interrupts();
     BROADCASTS.send(action.0.into(), &cpu::this().seen);
     apic::send_to_others_at_once(MESSAGE);
     restore(were_on);
 }
 
-/// Makes each other CPU run the action, by an interrupt for each.
+/// Makes each other CPU run the action, and sends each an interrupt of its own.
 pub fn post_to_others(action: Action) {
     let me = cpu::number();
     for number in (0..cpu::count()).filter(|&number| number != me) {

@@ -47,8 +47,8 @@ pub fn set_slice_ns(ns: u64) {
     SLICE_NS.store(ns, Relaxed);
 }
 
-/// Sets how idle CPUs wait. `false`: the processor can't do that. CPUs that are halted already stay
-/// so until they are interrupted.
+/// Sets how idle CPUs wait. Returns `false` if the processor can't wait so. CPUs that are halted
+/// already stay halted until they are interrupted.
 pub fn set_idle(idle: Idle) -> bool {
     const MONITOR: u32 = 1 << 3;
     let can = idle == Idle::Halt || cpuid(1, 0).ecx & MONITOR != 0;
@@ -153,24 +153,24 @@ pub(super) fn leave(after: AfterSwitch) {
     switch_away(cpu);
 }
 
-/// Puts a thread that is asleep, or new, into the inbox of its CPU; returns that CPU if it has to
-/// be interrupted. Interrupts are off until it was.
+/// Puts a thread that is asleep, or new, into the inbox of its CPU. Returns that CPU if it must be
+/// interrupted; interrupts stay off until the caller has done that.
 #[inline]
 fn put(thread: *const Thread) -> Option<&'static Cpu> {
-    // SAFETY: threads are never freed. RUN-1: the caller alone may put it somewhere.
+    // SAFETY: threads are never freed. RUN-1: only the caller may put it elsewhere.
     let (cpu, wake) = unsafe {
         let cpu = (*thread).cpu();
         (cpu, cpu.inbox.put(thread))
     };
-    // A CPU that runs this looks at its inbox before it halts, also if a handler runs it.
+    // This CPU reads its inbox before it halts, even if a handler runs this code.
     (wake == Wake::Interrupt && !ptr::eq(cpu, this())).then_some(cpu)
 }
 
-/// Makes a thread run on its CPU that is asleep, or new.
+/// Makes a thread that is asleep, or new, runnable on its CPU.
 #[inline]
 pub(crate) fn make_runnable(thread: *const Thread) {
-    // Off: whoever puts something in meanwhile counts on the interrupt, so nothing is to come
-    // before it.
+    // Interrupts off: other senders rely on this interrupt, so no other code may delay it
+    // (KICK-1).
     let were_on = without_interrupts();
     if let Some(cpu) = put(thread) {
         apic::send_at_once(cpu.apic_id.get(), KICK);
@@ -178,10 +178,10 @@ pub(crate) fn make_runnable(thread: *const Thread) {
     restore(were_on);
 }
 
-/// Makes threads run that are asleep, in that order, and then interrupts their CPUs, by as
-/// few commands as it takes.
+/// Makes threads that are asleep runnable, in that order, and then interrupts their CPUs, with as
+/// few commands as possible.
 pub(crate) fn make_all_runnable(threads: impl Iterator<Item = *const Thread>) {
-    // Off: KICK-1.
+    // Interrupts off: KICK-1.
     let were_on = without_interrupts();
     let mut kicks = Kicks::NONE;
     threads.filter_map(put).for_each(|cpu| kicks.add(cpu));
@@ -199,8 +199,8 @@ pub(crate) fn wake(token: &Token, sleeper: impl FnOnce() -> *const Thread) {
     }
 }
 
-/// Sleeps until the token is woken, or until `deadline_ns` of the monotonic clock, or, seldom, for
-/// no reason. Returns whether it was woken.
+/// Sleeps until the token is woken, or until `deadline_ns` of the monotonic clock; seldom returns
+/// spuriously. Returns whether it was woken.
 pub(crate) fn sleep(token: &Token, deadline_ns: Option<u64>) -> bool {
     let cpu = this();
     assert!(!cpu.in_interrupt.get(), "an action of a message can't sleep");
@@ -313,13 +313,13 @@ pub(super) fn idle() -> ! {
     loop {
         switch_away(cpu);
         if IDLE.load(Relaxed) == Idle::Watch as usize {
-            // SAFETY: `set_idle` has checked. A store between the look and the watch has ended it
-            // already.
+            // SAFETY: `set_idle` has checked that the processor has the instructions. A store
+            // between the check and the watch ends the watch at once.
             cpu.inbox.watch(|word| unsafe {
                 watch_with_interrupts(word, || !cpu.inbox.is_empty());
             });
         } else if let Some(tick_ns) = wake::tick_ns() {
-            // The inbox does not say that this CPU is halted, so no one interrupts it.
+            // The inbox does not say that this CPU is halted, so no sender interrupts it.
             // SAFETY: interrupts are off.
             unsafe { own(cpu).alarm(clock::now_ns() + tick_ns) };
             halt_with_interrupts();
@@ -329,11 +329,11 @@ pub(super) fn idle() -> ! {
     }
 }
 
-/// Halts this CPU, with the thread that calls it, until `ready`, which is asked again after each
-/// interrupt: a message that makes it so is not missed.
+/// Halts this CPU, together with the calling thread, until `ready` returns `true`. `ready` is called
+/// again after each interrupt, so it does not miss a message that changes its answer.
 ///
-/// The CPU does not count as halted for other threads that are to run here: they wait for a time
-/// slice to end, or for the caller.
+/// Senders don't count the CPU as halted: other threads that become runnable here wait until a time
+/// slice ends, or the caller waits or yields.
 ///
 /// # Panics
 ///
