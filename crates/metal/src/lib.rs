@@ -8,9 +8,9 @@
 //! |---|---|---|
 //! | loaders | `bytes`, `pvh`, `multiboot2` | on the host, with malformed information |
 //! | firmware's tables | `acpi`, `memory` | on the host, with malformed tables |
-//! | what CPUs share | `inbox`, `token`, `pending`, `slot` | by models |
+//! | state that CPUs share | `inbox`, `token`, `pending`, `slot` | by models |
 //! | | `batch`, `table`, `broadcast` | by models |
-//! | what a CPU has | `run_queue`, `deadlines` | on the host |
+//! | state of one CPU | `run_queue`, `deadlines` | on the host |
 //! | figures, options | `statistics`, `options` | on the host |
 //! | what image and host share | `channel` | on the host, with malformed requests |
 //! | the machine | `x86` | in QEMU |

@@ -177,12 +177,13 @@ unsafe impl Platform for Metal {
     }
 }
 
-/// Ends the present or next sleep of a waiter; returns its thread if the caller is to make that
-/// runnable.
+/// Ends the present or next sleep of a waiter. Returns its thread if the caller must make that
+/// thread runnable.
 #[inline]
 fn end_sleep(waiter: WaiterRef) -> Option<*const Thread> {
     let node = WAITERS.get(waiter.index as usize)?;
-    // Relaxed: it only keeps late wakes from most of the node's next waits; the token orders.
+    // Relaxed: the check only keeps late wakes from most of the node's next waits; the token
+    // orders.
     if node.generation.load(Relaxed) != waiter.generation || !token::wake(&node.token) {
         return None;
     }

@@ -39,7 +39,7 @@ impl<T: Linked> RunQueue<T> {
         if self.first.is_null() {
             self.first = thread;
         } else {
-            // SAFETY: the last thread is still there: it was not taken out.
+            // SAFETY: the last thread is in the queue, so it exists.
             unsafe { (*self.last).link().store(thread.expose_provenance() as u64, Relaxed) };
         }
         self.last = thread;

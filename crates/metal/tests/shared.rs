@@ -1,5 +1,5 @@
-//! The parts that CPUs share, with threads in the place of CPUs; and the parts that a CPU has. The
-//! models show more of the former: this is for what a real processor does.
+//! Tests of the state that CPUs share, with threads in place of CPUs; and of the state of one CPU.
+//! Models check the shared state more thoroughly; these tests add a real processor.
 #![cfg(target_arch = "x86_64")]
 
 use std::collections::BTreeMap;

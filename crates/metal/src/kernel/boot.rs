@@ -74,8 +74,9 @@ static MACHINE: Lock<Machine> = Lock::new(Machine {
     map: Map::NEW,
 });
 
-/// The first processor begins here, on the boot stack and by the boot tables. Its loader has left
-/// information at that address, and a number by which it is known.
+/// The entry of the first processor, on the boot stack and with the boot page tables. `information`
+/// is the address of the data that its loader has left; `loader` is a number that tells which
+/// loader it is.
 pub(crate) extern "C" fn first(information: u64, loader: u32) -> ! {
     uart::Uart::set_up();
     // SAFETY: interrupts are off, and this is the only processor.
@@ -85,7 +86,7 @@ pub(crate) extern "C" fn first(information: u64, loader: u32) -> ! {
         interrupts::load();
     }
     FIRST.announce();
-    // Firmware may have printed a part of a line.
+    // Begin a new line: the firmware may have printed a part of one.
     if loader == multiboot2::LOADER {
         crate::println!("\nloader=multiboot2");
         let info = Information::read(&Low, information).expect("the information of multiboot2");
@@ -97,7 +98,7 @@ pub(crate) extern "C" fn first(information: u64, loader: u32) -> ! {
         command_line::keep(info.text(&Low));
         describe(info.rsdp, info.usable(&Low));
     }
-    // SAFETY: the map leaves out what is in use, and all is mapped below 4 GiB.
+    // SAFETY: the map leaves out memory that is in use, and the memory below 4 GiB is mapped.
     let root = unsafe {
         let machine = MACHINE.lock();
         heap::set_up(&machine.map).expect("memory for page tables")
@@ -134,7 +135,7 @@ fn run() {
     power::end(outcome)
 }
 
-/// Reads what the firmware says about the machine: its tables, and the memory to use.
+/// Reads the firmware's description of the machine: its tables, and the memory to use.
 fn describe(rsdp: u64, usable: impl Iterator<Item = Range>) {
     let mut machine = MACHINE.lock();
     let taken = [Range { start: 0, end: 1 << 20 }, image()];
@@ -207,9 +208,13 @@ fn image() -> Range {
     Range { start: at(&raw const image_begin), end: at(&raw const image_end) }
 }
 
-/// `preempt_us=N`: the length of time slices, 0 for none. `idle=watch`: idle CPUs watch their
-/// inboxes, where the processor can. `wake=queue|kick|batched`, `tick_us=N`: how they learn of what
-/// was put there. `end=acpi`: the machine is switched off by ACPI.
+/// Sets the options of the command line:
+///
+/// - `preempt_us=N`: the length of time slices in microseconds, 0 for none.
+/// - `idle=watch`: idle CPUs watch their inboxes, if the processor can.
+/// - `wake=queue|kick|batched`: how CPUs learn of threads in their inboxes; `tick_us=N`: with
+///   `wake=queue`, the time between two checks of an idle CPU.
+/// - `end=acpi`: the machine is switched off by ACPI.
 fn set_options() {
     let options = command_line::options();
     match options.number("preempt_us", 0) {

@@ -38,13 +38,13 @@ pub struct Cpu {
     pub node: Cell<u16>,
     /// Whether the CPU runs actions of messages.
     pub in_interrupt: Cell<bool>,
-    /// Threads that others want it to run.
+    /// Threads that other CPUs have made runnable here.
     pub inbox: Apart<Inbox<Metal>>,
-    /// Actions that others want it to run.
+    /// Actions that other CPUs have posted.
     pub pending: Apart<Pending<Metal>>,
-    /// The action that another wants it to run, in the form with one slot.
+    /// The action that another CPU has posted, in the form with one slot.
     pub slot: Apart<Slot<Metal>>,
-    /// The batches of actions that it has run.
+    /// The count of the batches of actions that the CPU has run.
     pub batch: Apart<Batch<Metal>>,
     pub(super) seen: Seen<Metal, BROADCAST_ACTIONS>,
     pub(super) scheduler: UnsafeCell<Scheduler>,

@@ -17,22 +17,22 @@ use crate::x86::context::StackPointer;
 /// Largest number of actions for broadcasts.
 pub const BROADCAST_ACTIONS: usize = 16;
 
-/// The tokens of sleeps.
+/// The type of the tokens of sleeps.
 pub(crate) type Token = <Metal as Atomics>::U32;
-/// The words that link threads in inboxes and run queues.
+/// The type of the words that link threads in inboxes and run queues.
 pub(crate) type Link = <Metal as Atomics>::U64;
 
-/// A thread.
+/// A kernel thread.
 pub struct Thread {
     pub(super) stack_pointer: UnsafeCell<StackPointer>,
     pub(super) link: Link,
-    /// The CPU that it runs on: its own business, when it moves.
+    /// The CPU that the thread runs on. Only the thread itself changes it, when it moves.
     pub(super) cpu: Cell<&'static Cpu>,
     pub(super) number: u32,
     /// The lowest address of the stack, and the one above it.
     pub(super) stack: (usize, usize),
     pub(super) alarm: Alarm<Sleeper>,
-    /// For waits that have no node: joins and sleeps.
+    /// The token of waits without a waiter node: joins and sleeps.
     pub(super) token: Token,
     pub(super) runs: AtomicBool,
     pub(super) body: Cell<Option<Box<dyn FnOnce() + Send>>>,

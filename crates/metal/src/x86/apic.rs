@@ -104,7 +104,7 @@ pub fn set_up() {
     write(DIVIDE, 0b1011);
     let deadline = if BY_DEADLINE.load(Relaxed) { 1 << 18 } else { 0 };
     write(LOCAL_TIMER, deadline | u32::from(TIMER));
-    // Where registers are in memory, a deadline might be written before the mode is.
+    // With registers in memory, a deadline could otherwise be written before the mode.
     before_wrmsr();
 }
 
@@ -155,19 +155,20 @@ impl Group {
     /// The destination is a logical address.
     const LOGICAL: u32 = 1 << 11;
 
-    /// The group of the processor with this APIC id.
+    /// Returns the group of the processor with this APIC id.
     #[must_use]
     pub fn of(apic_id: u32) -> Self {
         Self((apic_id >> 4) << 16 | 1 << (apic_id & 15))
     }
 
-    /// This group and another; `None` if they are of two clusters.
+    /// Returns this group joined with another; `None` if they belong to two clusters.
     #[must_use]
     pub fn with(self, other: Self) -> Option<Self> {
         ((self.0 ^ other.0) & !Self::MEMBERS == 0).then_some(Self(self.0 | other.0))
     }
 
-    /// Sends an interrupt to all of them. Interrupts are off, and the APIC is an x2APIC.
+    /// Sends an interrupt to all processors of the group. Interrupts are off, and the APIC is an
+    /// x2APIC.
     pub fn send_at_once(self, vector: u8) {
         command_at_once(self.0, Self::LOGICAL | u32::from(vector));
     }
@@ -185,20 +186,20 @@ pub fn send_start(apic_id: u32, page: usize) {
 
 #[inline]
 fn command(apic_id: u32, low: u32) {
-    // An interrupt between the two writes of an xAPIC might send one itself.
+    // A handler that interrupts between the two writes of an xAPIC might send an interrupt itself.
     let were_on = without_interrupts();
     command_at_once(apic_id, low);
     restore(were_on);
 }
 
-/// Interrupts are off.
+/// Writes a command. Interrupts are off.
 #[inline]
 fn command_at_once(apic_id: u32, low: u32) {
     if is_x2() {
-        // What was written before is to be seen before the interrupt: a write to these registers
-        // does not wait for stores.
+        // Earlier stores must be visible before the interrupt: a write to these registers does not
+        // wait for stores.
         before_wrmsr();
-        // SAFETY: as in `read`; what the interrupt does is its handler's.
+        // SAFETY: as in `read`; the handler answers for the effects of the interrupt.
         unsafe { wrmsr(0x830, u64::from(apic_id) << 32 | u64::from(low)) };
         return;
     }

@@ -92,16 +92,16 @@ pub unsafe fn wrmsr(register: u32, value: u64) {
     unsafe { asm!("wrmsr", in("ecx") register, in("eax") low, in("edx") high, options(nostack)) };
 }
 
-/// Waits for all stores, before a write to a register of the APIC or to its deadline. These writes
-/// wait for nothing, and MFENCE orders memory only (Intel's manual, volume 3, section "x2APIC
-/// Register Access"): LFENCE keeps what is behind it from beginning.
+/// Waits for all stores. Called before a write to a register of the APIC or to its deadline: such a
+/// write does not wait for stores, and MFENCE orders only memory accesses (Intel's manual, volume 3,
+/// section "x2APIC Register Access"). LFENCE keeps later instructions from beginning.
 #[inline]
 pub fn before_wrmsr() {
-    // SAFETY: it waits. No `nomem`: what was written before stays before.
+    // SAFETY: the instructions only wait. Without `nomem`, the compiler does not move stores across.
     unsafe { asm!("mfence", "lfence", options(nostack, preserves_flags)) };
 }
 
-/// The answer of the processor to `leaf`, or zeros if it does not know that leaf.
+/// Returns the processor's answer to `leaf`, or zeros if it does not know that leaf.
 pub fn cpuid(leaf: u32, sub: u32) -> CpuidResult {
     let most = __cpuid_count(leaf & 0x8000_0000, 0).eax;
     if leaf > most {
@@ -189,7 +189,7 @@ pub fn halt_with_interrupts() {
 /// The processor has MONITOR and MWAIT.
 #[inline]
 pub unsafe fn watch_with_interrupts<T>(word: &T, changed: impl Fn() -> bool) {
-    // SAFETY: the caller's promise; it only reads.
+    // SAFETY: the caller promises the instruction, which only reads.
     unsafe {
         asm!("monitor", in("rax") ptr::from_ref(word), in("ecx") 0, in("edx") 0,
             options(nostack, preserves_flags));

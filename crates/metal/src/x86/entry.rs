@@ -101,15 +101,15 @@ rust_handler! {
     "mov gs:[{noted}], rax"
 }
 rust_handler! {
-    /// Active messages by the slot of a CPU.
+    /// Active messages that use the slot of a CPU.
     slot => kernel::message::slot::interrupt
 }
 rust_handler! {
-    /// An active message that has this vector for itself.
+    /// An active message with a vector of its own.
     direct<D: Direct> => kernel::message::direct::entered::<D>
 }
 rust_handler! {
-    /// An interrupt that comes after earlier messages.
+    /// The interrupt of `PASS`, which is taken after earlier messages.
     pass => kernel::message::direct::passed
 }
 rust_handler! {
@@ -254,13 +254,13 @@ pub(super) fn unexpected() -> usize {
     stray as *const () as usize
 }
 
-/// A handler that does nothing: of a message that has come too late.
+/// Returns a handler that does nothing, for messages that come too late.
 pub(crate) fn nothing() -> usize {
     let (x, x2) = (kick_x as *const (), kick_x2 as *const ());
     if apic::is_x2() { x2 as usize } else { x as usize }
 }
 
-/// The handlers of interrupts, by vector.
+/// Returns the handlers of interrupts, with their vectors.
 pub(super) fn interrupts(x2: bool) -> [(u8, usize); 9] {
     let (kick, raw) = if x2 {
         (kick_x2 as *const (), raw_x2 as *const ())

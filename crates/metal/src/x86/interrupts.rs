@@ -61,13 +61,13 @@ pub unsafe fn write(x2: bool) {
 ///
 /// # Safety
 ///
-/// The handler is one of interrupts. No other thread changes the same vector meanwhile; another
-/// processor that takes it enters the old handler or the new one.
+/// The function is a handler of interrupts. No other thread changes the same vector meanwhile; a
+/// processor that takes the interrupt meanwhile enters the old handler or the new one.
 pub unsafe fn set(vector: u8, handler: usize) {
     let gate = Gate::new(handler, INTERRUPTS);
     let table = INTERRUPT_TABLE.0.get().cast::<Gate>();
-    // SAFETY: in the table; one store, which a processor sees wholly or not at all. The other half
-    // of a gate is the same for all handlers of an image.
+    // SAFETY: the gate is in the table, and is changed by one store, which a processor sees wholly
+    // or not at all. The other half of a gate is the same for all handlers of an image.
     unsafe {
         let place = table.add(vector.into());
         assert!((*place).high == gate.high, "an image is below 4 GiB");

@@ -2,8 +2,8 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `boot` | the entries of loaders, long mode, the way up of the other processors |
-//! | `cpu` | instructions that no Rust operation stands for |
+//! | `boot` | the entries of loaders, long mode, the start of the other processors |
+//! | `cpu` | instructions without an equivalent in Rust |
 //! | `paging` | the page tables: all memory at its own address, stacks with guard pages |
 //! | `segments` | segments, the task state, the stacks of vectors |
 //! | `vectors`, `interrupts` | the numbers of interrupts, and their handlers |
@@ -13,9 +13,9 @@
 //! | `context` | the switch between threads |
 //! | `uart` | the serial port |
 //! | `fault` | reports of exceptions and panics, with backtraces |
-//! | `pci` | finding a device, and its memory |
-//! | `power` | the end: exit status, switching off |
-//! | `memory_functions` | what compilers call to copy and compare |
+//! | `pci` | search for a device on PCI, and its memory |
+//! | `power` | the end of the machine: exit status, switching off |
+//! | `memory_functions` | the functions that compilers call to copy and compare |
 
 pub mod apic;
 #[cfg(antiphon_image)]

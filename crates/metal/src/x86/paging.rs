@@ -5,8 +5,8 @@
 //! |---|---|
 //! | 0 to 4 GiB | the same physical addresses; uncached where the map has no memory |
 //! | 4 GiB to the end of memory | the same, by pages of 1 GiB where the processor has them |
-//! | above that | the same, where a device has memory that is used |
-//! | from [`STACKS`] on | stacks: a page that is not mapped, then [`STACK_SIZE`] bytes |
+//! | above that | the same, only for memory of devices that is used |
+//! | from [`STACKS`] on | stacks: pages that are not mapped, then [`STACK_SIZE`] bytes |
 //!
 //! Entries are only added, never removed: a stack whose thread has ended is reused. So no processor
 //! ever has to flush a removed page.
@@ -120,7 +120,7 @@ impl Tables {
         Ok((top - STACK_SIZE, top))
     }
 
-    /// Maps the memory of a device at its own address, where that is not mapped.
+    /// Maps the memory of a device at its own address, as far as it is not mapped.
     ///
     /// # Safety
     ///
@@ -142,7 +142,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Whether the page of 2 MiB at an address is mapped, by itself or within a larger one.
+    /// Returns whether the page of 2 MiB at an address is mapped, by itself or in a larger one.
     fn is_mapped(&self, address: u64) -> bool {
         let mut table = self.root;
         for level in (2..=4).rev() {
@@ -157,7 +157,7 @@ impl Tables {
         true
     }
 
-    /// Writes the entry for an address, in the table of this level: 1 is the one of small pages.
+    /// Writes the entry for an address in the table of this level; level 1 has the small pages.
     ///
     /// # Safety
     ///

@@ -1,8 +1,8 @@
 //! The end of the machine: an exit status for the host, and switching off.
 //!
-//! In order: QEMU's debug-exit port, which makes `2 × code + 1` the status of the process, unless
-//! that was [switched off](without_debug_exit); the machine's own power-off, as ACPI has it; and a
-//! halt with interrupts off. None of them needs a fault to end.
+//! Three ways are tried in order: QEMU's debug-exit port, which makes `2 × code + 1` the status of
+//! its process, unless that was [switched off](without_debug_exit); the machine's power-off, as
+//! ACPI describes it; and a halt with interrupts off. None of them provokes a fault.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU64};
@@ -43,7 +43,7 @@ pub(crate) fn without_debug_exit() {
     HAS_DEBUG_EXIT.store(false, Relaxed);
 }
 
-/// Notes how the machine is switched off.
+/// Stores how the machine is switched off.
 pub fn note(power_off: PowerOff) {
     let packed = match power_off {
         PowerOff::Port { port, value } => BY_PORT | u64::from(port) << 16 | u64::from(value),
@@ -59,7 +59,7 @@ pub fn note(power_off: PowerOff) {
 /// Ends the machine: no code runs on it afterwards.
 pub fn end(outcome: Outcome) -> ! {
     if HAS_DEBUG_EXIT.load(Relaxed) {
-        // SAFETY: where there is no such device, a write to the port does nothing.
+        // SAFETY: without that device, a write to the port does nothing.
         unsafe { outl(DEBUG_EXIT, outcome as u32) };
     }
     let packed = POWER.load(Acquire);

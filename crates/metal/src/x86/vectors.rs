@@ -7,15 +7,16 @@ pub const MESSAGE: u8 = 0xe8;
 /// The vector of active messages in measurements: its handler notes the time before it runs
 /// actions.
 pub const MESSAGE_NOTED: u8 = 0xe7;
-/// The vector of active messages by the slot of a CPU.
+/// The vector of active messages that use the slot of a CPU.
 pub const SLOT: u8 = 0xe4;
 /// The first of the vectors of active messages that have a vector each.
 pub const DIRECT: u8 = 0xd0;
-/// How many of those there are.
+/// The number of those vectors.
 pub const DIRECT_COUNT: u8 = 16;
-/// An interrupt that comes after all messages that were sent before: its vector is lower.
+/// The vector whose interrupt is taken after all messages that were sent before: it is lower than
+/// theirs.
 pub const PASS: u8 = 0x40;
-/// An interrupt that only notes when it came.
+/// The vector whose handler only notes the time.
 pub const RAW: u8 = 0xe6;
 /// The vector whose handler notes the time of an `int` instruction.
 pub const INSTRUCTION: u8 = 0xe5;
