@@ -1,4 +1,4 @@
-//! `hello`: says what machine it is on, from a thread of each CPU.
+//! `hello`: prints the machine's CPUs, nodes and memory, from a thread of each CPU.
 
 use antiphon_metal::kernel::{cpu, heap, thread};
 use antiphon_metal::println;

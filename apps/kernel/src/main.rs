@@ -5,8 +5,8 @@
 //!
 //! | program | what it does |
 //! |---|---|
-//! | `hello` | says what machine it is on, from a thread of each CPU |
-//! | `stress` | mutex, condition variable, event, barrier, messages: totals must be exact |
+//! | `hello` | prints the machine's CPUs, nodes and memory, from a thread of each CPU |
+//! | `stress` | tests mutex, condition variable, event, barrier, messages: totals must be exact |
 //! | `paths` | measures interrupts, messages and wakes: with `--exact`, in instructions |
 //! | `channel` | files, lines and the time of day, by the host: with `--share` |
 //! | `threads` | what is promised of threads and memory: creation, moves, turns, nodes |

@@ -37,10 +37,10 @@ use machine::{Machine, Outcome};
 use report::Report;
 use rescue::Boot;
 
-/// The bare-metal image in QEMU: Antiphon as the kernel, where a message is an interrupt
+/// Run the bare-metal image, in which Antiphon is the kernel and a message is an interrupt, in QEMU
 #[derive(Args)]
 #[command(after_help = "\
-It builds the image from the tree that it is called in, checks it, and runs it. QEMU must be there:
+Run it in a clone of the repository: it builds the image, checks it, and boots it. It needs QEMU:
 apt-get install qemu-system-x86.
 
 Programs of the image: hello; stress (locks, waits, messages: totals must be exact); paths (from an
@@ -49,8 +49,8 @@ host: with --share); threads, messages (what is promised of them); fork-join, pa
 pool); legion (processors asleep until a task is published); fault, overflow, panic (each ends in a
 report).
 
-With --exact the emulator counts instructions instead of time: all figures of a run are then the
-same each time. Without it, several CPUs run at once, on KVM where there is one.
+With --exact the emulator counts instructions instead of time, so that each run has the same
+figures. Without it, several CPUs run at once, on KVM if the machine has it.
 
 Example:
   antiphon-lab metal --cpus 4 --exact --program paths
@@ -60,22 +60,22 @@ Example:
   antiphon-lab metal --image examples/metal-hello
   antiphon-lab metal --cpus 2 --exact --image examples/metal-runtimes --linux")]
 pub struct Arguments {
-    /// CPUs of the machine
+    /// Number of CPUs of the machine
     #[arg(long, value_name = "N", default_value_t = 4)]
     cpus: u32,
-    /// Nodes, over which CPUs and memory are spread evenly
+    /// Number of nodes, over which CPUs and memory are spread evenly
     #[arg(long, value_name = "N", default_value_t = 1)]
     nodes: u32,
     /// Memory of each node, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 256)]
     memory: u32,
-    /// Count instructions: the same figures in each run
+    /// Count instructions instead of time: each run has the same figures
     #[arg(long)]
     exact: bool,
-    /// The program to run
+    /// Program of the image to run
     #[arg(long, value_name = "P", default_value = "hello")]
     program: String,
-    /// A further word for the image's command line, such as preempt_us=100 or idle=watch
+    /// Option for the image's command line, such as preempt_us=100 or idle=watch (repeatable)
     #[arg(long = "option", value_name = "NAME=VALUE")]
     options: Vec<String>,
     /// The loader of the image
@@ -141,7 +141,7 @@ impl Arguments {
         }
         if !(1..=64).contains(&self.nodes) || self.nodes > self.cpus {
             return Err(Failure::arguments(
-                "--nodes takes a number from 1 to 64, and no more than there are CPUs",
+                "--nodes takes a number from 1 to 64, and at most that of --cpus",
             ));
         }
         if !(32..=65536).contains(&self.memory) {
