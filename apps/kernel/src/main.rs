@@ -15,6 +15,8 @@
 extern crate alloc;
 
 #[cfg(antiphon_image)]
+mod broadcasts;
+#[cfg(antiphon_image)]
 mod faults;
 #[cfg(antiphon_image)]
 mod hello;
