@@ -6,8 +6,8 @@
 //!
 //! - **Orderings.** Each memory ordering above `Relaxed` in `crates/sync/src`, `crates/rivals/src`
 //!   and `crates/runtime/src`, in the arena, in the chunks of a recording and in what CPUs share on
-//!   bare metal is weakened ([`orderings`]). A survivor says that the ordering is stronger than the models can see: weaken
-//!   it in the source, teach a model, or explain it there.
+//!   bare metal is weakened ([`orderings`]). A survivor says that the ordering is stronger than the
+//!   models can see: weaken it in the source, teach a model, or explain it there.
 //!   The explanation is a comment `// mutant: reason` on the line of the ordering, or in the
 //!   comment right above it.
 //! - **Invariants.** `crates/models/mutants.toml` lists replacements that break one named
