@@ -17,6 +17,7 @@
 //! | `mailbox_body` | before a message of the runtime is posted | its action, in the interrupt |
 //! | `condvar_running` | before `notify_one` | the waiter runs again |
 //! | `condvar_returned` | as above | it has its mutex |
+//! | `condvar_send` | as above | after it, at the sender |
 //! | `event_returned` | before `set` | `wait` has returned |
 //! | `broadcast_send` | before a broadcast | after it, at the sender |
 //! | `broadcast_last` | as above | the last CPU's action |
@@ -39,6 +40,7 @@ use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::{Condvar, Event};
 
 use crate::prompt::Prompt;
+use crate::sender;
 
 /// How long the target has to be halted again, in nanoseconds.
 const SETTLE_NS: u64 = 5_000;
@@ -64,6 +66,7 @@ pub fn run(options: Options<'_>) -> Outcome {
         let (mut running, mut returned) = condvar(trials);
         print("condvar_running", &mut running);
         print("condvar_returned", &mut returned);
+        print("condvar_send", &mut sender::notify_one(trials, SETTLE_NS));
         print("event_returned", &mut event(trials));
         let (mut sent, mut last) = broadcast(trials, true);
         print("broadcast_send", &mut sent);

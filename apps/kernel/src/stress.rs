@@ -20,6 +20,7 @@ use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::{Barrier, Condvar, Event};
 
 use crate::broadcasts;
+use crate::parts::Parts;
 use crate::prompt::Prompt;
 
 /// How much each part does.
@@ -50,14 +51,11 @@ pub fn run(options: Options<'_>) -> Outcome {
         ("prompt", prompt),
         ("broadcast", |size| broadcasts::run(size.rounds)),
     ];
-    let mut wrong = 0;
+    let mut counted = Parts::NONE;
     for (name, part) in parts {
-        let (total, expected) = part(size);
-        println!("{name}={total}");
-        println!("{name}.expected={expected}");
-        wrong += u32::from(total != expected);
+        counted.add(name, part(size));
     }
-    if wrong == 0 { Outcome::Passed } else { Outcome::Failed }
+    counted.outcome()
 }
 
 /// Runs `body` in `size.threads` threads of each CPU, with the number of the thread; returns the

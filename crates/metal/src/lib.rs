@@ -6,10 +6,13 @@
 //!
 //! | part | files | tested |
 //! |---|---|---|
-//! | firmware's tables | `bytes`, `pvh`, `acpi`, `memory` | on the host, with malformed tables |
-//! | what CPUs share | `inbox`, `token`, `pending`, `batch`, `table`, `broadcast` | by models |
+//! | loaders | `bytes`, `pvh`, `multiboot2` | on the host, with malformed information |
+//! | firmware's tables | `acpi`, `memory` | on the host, with malformed tables |
+//! | what CPUs share | `inbox`, `token`, `pending`, `slot` | by models |
+//! | | `batch`, `table`, `broadcast` | by models |
 //! | what a CPU has | `run_queue`, `deadlines` | on the host |
 //! | figures, options | `statistics`, `options` | on the host |
+//! | what image and host share | `channel` | on the host, with malformed requests |
 //! | the machine | `x86` | in QEMU |
 //! | threads, memory, messages | `kernel`, `metal`, `platform`, `words`, `interrupt` | in QEMU |
 //!
@@ -26,13 +29,16 @@ pub mod acpi;
 pub mod batch;
 pub mod broadcast;
 pub mod bytes;
+pub mod channel;
 pub mod deadlines;
 pub mod inbox;
 pub mod memory;
+pub mod multiboot2;
 pub mod options;
 pub mod pending;
 pub mod pvh;
 pub mod run_queue;
+pub mod slot;
 pub mod statistics;
 pub mod table;
 pub mod token;

@@ -8,8 +8,10 @@ use antiphon_platform::{
     Platform, SocketId, ThreadId, Topology, Urgency, Waiter, WaiterRef, WordWaits,
 };
 
-use crate::kernel::{cpu, schedule, thread};
+use crate::kernel::state::Thread;
+use crate::kernel::{cpu, schedule, thread, wake};
 use crate::metal::Metal;
+use crate::token;
 use crate::words::{U8, U16, U32, U64};
 use crate::x86::{clock, cpu::tsc};
 
@@ -161,16 +163,31 @@ unsafe impl Platform for Metal {
     }
 
     fn unpark(waiter: WaiterRef) {
-        let Some(node) = WAITERS.get(waiter.index as usize) else { return };
-        // Relaxed: it only keeps late wakes from most of the node's next waits; the token orders.
-        if node.generation.load(Relaxed) != waiter.generation {
-            return;
+        if let Some(thread) = end_sleep(waiter) {
+            schedule::make_runnable(thread);
         }
-        schedule::wake(&node.token, || {
-            // Relaxed: acquired with the token.
-            core::ptr::with_exposed_provenance(node.handle.load(Relaxed) as usize)
-        });
     }
+
+    fn unpark_all(waiters: impl Iterator<Item = WaiterRef>) {
+        if wake::is_batched() {
+            schedule::make_all_runnable(waiters.filter_map(end_sleep));
+        } else {
+            waiters.for_each(Self::unpark);
+        }
+    }
+}
+
+/// Ends the present or next sleep of a waiter; returns its thread if the caller is to make that
+/// runnable.
+#[inline]
+fn end_sleep(waiter: WaiterRef) -> Option<*const Thread> {
+    let node = WAITERS.get(waiter.index as usize)?;
+    // Relaxed: it only keeps late wakes from most of the node's next waits; the token orders.
+    if node.generation.load(Relaxed) != waiter.generation || !token::wake(&node.token) {
+        return None;
+    }
+    // Relaxed: acquired with the token.
+    Some(core::ptr::with_exposed_provenance(node.handle.load(Relaxed) as usize))
 }
 
 /// A deadline in the clock that the timer goes by. No one sets the time of day here.

@@ -5,7 +5,7 @@
 use antiphon_check::linearizability::queues::QueueAnswer::{Got, Nothing, Pushed};
 use antiphon_check::linearizability::queues::QueueCall::{self, Front, Push};
 use antiphon_check::linearizability::queues::{Order, Queue, QueueAnswer};
-use antiphon_check::{Check, History, probe};
+use antiphon_check::{Check, FailureKind, History, probe};
 use antiphon_sync::queue::{self, Full, Item, Lot};
 
 use crate::bounds::Bounds;
@@ -29,6 +29,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("relaxed-queue/bag-both-2", bag(relaxed::<2>, &[IN_OUT, IN_OUT]), PLAIN),
         Entry::new("relaxed-queue/laps-1+1", bag(relaxed::<1>, &[TWICE_IN, TWICE_OUT]), impatient),
         Entry::new("relaxed-queue/laps-2+2", bag(relaxed::<1>, FOUR), impatient).by_lot(10_000),
+        Entry::new("relaxed-queue/size-1+1", counted(), PLAIN).fails(FailureKind::Panic),
         Entry::new("relaxed-queue/passes-the-stopped-1+1", stopped(), impatient)
             .reaches(&["passed"]),
         Entry::new("multi-queue/bag-1+1", bag(multi::<2>, &[TWICE_IN, TWICE_OUT]), PLAIN),
@@ -250,6 +251,24 @@ fn burnt() -> Program {
             while pop().is_some() {}
             ledger.assert_all_taken();
         });
+    })
+}
+
+/// One thread puts an item in, takes it out, and puts another in, so the queue never has two. The
+/// checker must find a reader that counts two: it loads the head before the first item is taken,
+/// and the tail after the second is in. So the size is no linearizable operation (document 002,
+/// section 2.3.4), and `len` is only a hint.
+fn counted() -> Program {
+    Program::new(2, 2, |scope| {
+        let queue = scope.share(RelaxedQueue::new(4));
+        let ledger = scope.share(Ledger::new(2));
+        scope.spawn(move || {
+            assert!(queue.push(ledger.make(0)).is_ok());
+            let first = queue.pop().expect("no other thread takes items");
+            ledger.take(first);
+            assert!(queue.push(ledger.make(1)).is_ok());
+        });
+        scope.spawn(move || assert!(queue.len() < 2, "the queue never has two items"));
     })
 }
 

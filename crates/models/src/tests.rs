@@ -196,6 +196,8 @@ macro_rules! tests {
             a_token_is_taken_once: ["metal-token/"],
             a_post_is_followed_by_a_run: ["metal-pending/runs-"],
             posts_of_one_action_merge: ["metal-pending/merges-"],
+            a_slot_is_not_overwritten: ["metal-slot/runs-", "metal-slot/reaches-"],
+            an_action_is_taken_back_from_a_slot: ["metal-slot/retracts-"],
             an_action_that_is_unregistered_is_not_run: ["metal-table/unregisters-"],
             an_action_has_its_own_word: ["metal-table/takes-over-", "metal-table/registers-"],
             a_broadcast_is_run_once_by_each: [
@@ -278,6 +280,7 @@ macro_rules! tests {
             a_multi_queue_is_a_bag: ["multi-queue/"],
             a_k_fifo_of_one_is_a_queue: ["k-fifo/queue-"],
             a_k_fifo_keeps_its_bound: ["k-fifo/bounded-"],
+            a_size_of_two_loads_is_only_a_hint: ["relaxed-queue/size-"],
             nobody_waits_for_one_that_was_stopped: ["relaxed-queue/passes-", "k-fifo/passes-"],
             an_inbox_is_a_queue: ["inbox/in-order-", "inbox/again-"],
         }

@@ -76,7 +76,7 @@ const COMMAND: &[&str] =
     &[FACADE, COOP, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, SIM, REPORT];
 const LABORATORY: &[&str] = &[
     FACADE, CLOCK, COOP, MESSAGE, RUNTIME, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY,
-    CHECK, SIM, MODELS, PLAYER, REPORT,
+    CHECK, SIM, METAL, MODELS, PLAYER, REPORT,
 ];
 
 /// All crates. A new crate must be added here with its allowed dependencies.

@@ -2,13 +2,15 @@
 
 use std::fmt;
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon_report::failure::Failure;
+
+use super::rescue::Start;
 
 const EMULATOR: &str = "qemu-system-x86_64";
 
@@ -39,8 +41,13 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    fn of(status: Option<i32>) -> Self {
+    /// The outcome of an image that has printed these lines, from the emulator's exit status.
+    fn of(status: Option<i32>, lines: &[String]) -> Self {
+        let last = lines.iter().rev().find(|line| !line.is_empty()).map(String::as_str);
         match status {
+            // The machine has switched itself off.
+            Some(0) if last == Some("status=passed") => Self::Passed,
+            Some(0) if last == Some("status=failed") => Self::Failed,
             Some(33) => Self::Passed,
             Some(35) => Self::Failed,
             Some(37) => Self::Panicked,
@@ -92,23 +99,29 @@ pub struct Ended {
 ///
 /// If there is none.
 pub fn find() -> Result<PathBuf, Failure> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut programs = std::env::split_paths(&path).map(|folder| folder.join(EMULATOR));
-    programs.find(|program| program.is_file()).ok_or_else(|| {
+    on_path(EMULATOR).ok_or_else(|| {
         Failure::missing(format!("there is no {EMULATOR}: apt-get install qemu-system-x86"))
     })
 }
 
+/// The program of that name in the folders of `PATH`.
+pub fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut programs = std::env::split_paths(&path).map(|folder| folder.join(name));
+    programs.find(|program| program.is_file())
+}
+
 impl Machine {
-    /// Runs the image with a command line.
+    /// Runs an image.
     ///
     /// # Errors
     ///
-    /// If the emulator can't be started.
-    pub fn run(&self, emulator: &Path, image: &Path, words: &str) -> Result<Ended, Failure> {
+    /// If there is no emulator, or it can't be started.
+    pub fn run(&self, start: &Start) -> Result<Ended, Failure> {
+        let emulator = find()?;
         let began = Instant::now();
-        let mut command = Command::new(emulator);
-        command.args(self.arguments()).arg("-kernel").arg(image).args(["-append", words]);
+        let mut command = Command::new(&emulator);
+        command.args(self.arguments()).args(&start.arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let child = command.spawn();
         let mut child =
@@ -120,19 +133,20 @@ impl Machine {
         }
         let status = child.wait();
         let status = status.map_err(|error| Failure::measured(format!("the emulator: {error}")))?;
-        let outcome = if in_time { Outcome::of(status.code()) } else { Outcome::Late };
+        let outcome = if in_time { Outcome::of(status.code(), &lines) } else { Outcome::Late };
         Ok(Ended { outcome, lines, took: began.elapsed() })
     }
 
     fn arguments(&self) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         let mut add = |words: &str| all.extend(words.split(' ').map(str::to_owned));
-        add("-M q35 -cpu max -nodefaults -no-reboot -display none -serial stdio");
+        add("-M q35 -nodefaults -no-reboot -display none -serial stdio");
         add("-device isa-debug-exit,iobase=0xf4,iosize=4");
         if self.exact {
-            add("-accel tcg -icount shift=0,sleep=off");
+            // QEMU 10.0 has x2APIC, and ends with "Bad icount read" where that sets the timer.
+            add("-cpu max,-x2apic -accel tcg -icount shift=0,sleep=off");
         } else {
-            add("-accel tcg,thread=multi");
+            add("-cpu max -accel tcg,thread=multi");
         }
         add(&format!("-smp {} -m {}M", self.cpus, self.memory_mib * self.nodes));
         if self.nodes > 1 {
@@ -149,7 +163,7 @@ impl Machine {
 }
 
 /// Reads what is printed until the end, or until `end`: then `false`.
-fn read(child: &mut Child, end: Instant) -> (Vec<String>, bool) {
+pub fn read(child: &mut Child, end: Instant) -> (Vec<String>, bool) {
     let (sender, receiver) = mpsc::channel();
     if let Some(out) = child.stdout.take() {
         thread::spawn(move || {

@@ -17,6 +17,8 @@ pub struct Report {
     unit: &'static str,
     /// The figures, in the order in which they were printed.
     figures: Vec<(String, u64)>,
+    /// Those that the program has printed on Linux, if it ran there.
+    linux: Option<Vec<(String, u64)>>,
     text: Vec<String>,
     backtrace: Vec<Frame>,
 }
@@ -29,6 +31,8 @@ struct Frame {
 
 /// The figure that others are compared with.
 const BASE: &str = "raw_ipi";
+/// How the first line of an image begins: by which entry it was started.
+const LOADER: &str = "loader=";
 
 impl Report {
     /// The report of a run.
@@ -38,19 +42,25 @@ impl Report {
             "cpus": machine.cpus,
             "nodes": machine.nodes,
             "exact": machine.exact,
+            "loader": Value::Null,
             "outcome": ended.outcome.name(),
             "image_bytes": image.size(),
             "seconds": ended.took.as_secs_f64(),
         });
         let unit = if machine.exact { "instructions" } else { "ticks" };
-        let mut report =
-            Self { head, unit, figures: Vec::new(), text: Vec::new(), backtrace: Vec::new() };
+        let (figures, text, backtrace) = (Vec::new(), Vec::new(), Vec::new());
+        let mut report = Self { head, unit, figures, linux: None, text, backtrace };
         let mut names = None;
-        for line in &ended.lines {
+        // What comes before it was printed by firmware.
+        let of_image = |line: &String| line.starts_with(LOADER);
+        let first = ended.lines.iter().position(of_image).unwrap_or(0);
+        for line in &ended.lines[first..] {
             if let Some((name, value)) = line.split_once('=')
                 && let Ok(value) = value.parse()
             {
                 report.figures.push((name.to_owned(), value));
+            } else if let Some(loader) = line.strip_prefix(LOADER) {
+                report.head["loader"] = json!(loader);
             } else if let Some(address) = line.strip_prefix("at=") {
                 let number = u64::from_str_radix(address.trim_start_matches("0x"), 16);
                 let names = names.get_or_insert_with(|| Names::read(image.path()));
@@ -64,6 +74,11 @@ impl Report {
             }
         }
         report
+    }
+
+    /// Puts the figures of the same program on Linux beside.
+    pub fn beside(&mut self, linux: Vec<(String, u64)>) {
+        self.linux = Some(linux);
     }
 
     /// Prints it.
@@ -90,8 +105,9 @@ impl Report {
     }
 
     fn json(&self) -> Value {
-        let figures: Map<_, _> =
-            self.figures.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        let map = |figures: &[(String, u64)]| -> Map<_, _> {
+            figures.iter().map(|(name, value)| (name.clone(), json!(value))).collect()
+        };
         let frame = |frame: &Frame| {
             let function = |(name, place): &(String, String)| json!({"name": name, "place": place});
             let functions: Vec<_> = frame.functions.iter().map(function).collect();
@@ -100,7 +116,10 @@ impl Report {
         let backtrace: Vec<_> = self.backtrace.iter().map(frame).collect();
         let mut body = self.head.clone();
         body["unit"] = json!(self.unit);
-        body["figures"] = Value::Object(figures);
+        body["figures"] = Value::Object(map(&self.figures));
+        if let Some(linux) = &self.linux {
+            body["linux"] = Value::Object(map(linux));
+        }
         body["text"] = json!(self.text);
         body["backtrace"] = json!(backtrace);
         body
@@ -108,6 +127,9 @@ impl Report {
 
     /// Measured figures with their statistics, or all figures as they are.
     fn table(&self) -> Table {
+        if let Some(linux) = &self.linux {
+            return self.table_beside(linux);
+        }
         let Some(base) = self.figure(BASE) else {
             let mut table = Table::new(&["figure", ">value"]);
             for (name, value) in &self.figures {
@@ -139,6 +161,20 @@ impl Report {
                 part("sigma"),
                 Cell::number(above),
             ]);
+        }
+        table
+    }
+
+    /// All figures of both runs as they are, in the image's order.
+    fn table_beside(&self, linux: &[(String, u64)]) -> Table {
+        let mut table = Table::new(&["figure", ">image", ">Linux"]);
+        let further = linux.iter().filter(|(name, _)| self.figure(name).is_none());
+        for (name, _) in self.figures.iter().chain(further) {
+            let number = |value: Option<u64>| {
+                Cell::number(value.map_or_else(|| "–".to_owned(), |value| value.to_string()))
+            };
+            let beside = linux.iter().find(|(other, _)| other == name).map(|(_, value)| *value);
+            table.row(vec![Cell::text(name), number(self.figure(name)), number(beside)]);
         }
         table
     }

@@ -4,6 +4,7 @@
 
 #[path = "../../../antiphon/tests/common/live.rs"]
 pub mod live;
+pub mod metal;
 pub mod play;
 #[path = "../../../antiphon/tests/common/support.rs"]
 mod support;

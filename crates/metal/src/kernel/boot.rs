@@ -6,6 +6,7 @@
 //! | start information, tables of the firmware | | the map of memory, nodes, processors |
 //! | page tables, heaps | the map | allocation |
 //! | APIC, clock | | interrupts, time |
+//! | the device of the host's channel | page tables | calls to the host |
 //! | the other CPUs, one after the other | stacks | all CPUs idle |
 //! | the program, in a thread of CPU 0 | | an [`Outcome`](crate::x86::power::Outcome) |
 
@@ -17,10 +18,12 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 use super::cpu::{self, Cpu};
 use super::lock::Lock;
 use super::schedule::{self, Idle};
-use super::{command_line, heap, thread};
+use super::wake::{self, Wake};
+use super::{channel, command_line, heap, thread};
 use crate::acpi::{Affinity, Tables};
 use crate::bytes::Memory;
 use crate::memory::Map;
+use crate::multiboot2::{self, Information};
 use crate::pvh::{Range, StartInfo};
 use crate::x86::cpu::cpuid;
 use crate::x86::power::{self, Outcome};
@@ -71,8 +74,9 @@ static MACHINE: Lock<Machine> = Lock::new(Machine {
     map: Map::NEW,
 });
 
-/// The first processor begins here, on the boot stack and by the boot tables.
-pub(crate) extern "C" fn first(start_info: u64) -> ! {
+/// The first processor begins here, on the boot stack and by the boot tables. Its loader has left
+/// information at that address, and a number by which it is known.
+pub(crate) extern "C" fn first(information: u64, loader: u32) -> ! {
     uart::Uart::set_up();
     // SAFETY: interrupts are off, and this is the only processor.
     unsafe {
@@ -81,9 +85,18 @@ pub(crate) extern "C" fn first(start_info: u64) -> ! {
         interrupts::load();
     }
     FIRST.announce();
-    let info = StartInfo::read(&Low, start_info).expect("the start information of a PVH loader");
-    command_line::keep(info.text(&Low));
-    describe(&info);
+    // Firmware may have printed a part of a line.
+    if loader == multiboot2::LOADER {
+        crate::println!("\nloader=multiboot2");
+        let info = Information::read(&Low, information).expect("the information of multiboot2");
+        command_line::keep(info.text());
+        describe(info.rsdp(), info.usable());
+    } else {
+        crate::println!("\nloader=pvh");
+        let info = StartInfo::read(&Low, information).expect("the start information of PVH");
+        command_line::keep(info.text(&Low));
+        describe(info.rsdp, info.usable(&Low));
+    }
     // SAFETY: the map leaves out what is in use, and all is mapped below 4 GiB.
     let root = unsafe {
         let machine = MACHINE.lock();
@@ -101,6 +114,8 @@ pub(crate) extern "C" fn first(start_info: u64) -> ! {
     thread::adopt(&FIRST, crate::x86::boot::stack());
     clock::set_up();
     set_options();
+    // SAFETY: the other processors do not run.
+    unsafe { channel::set_up() };
     start_others(own, root);
     let program = thread::spawn(run);
     assert!(program.is_ok(), "memory for the program's stack");
@@ -119,14 +134,14 @@ fn run() {
     power::end(outcome)
 }
 
-/// Reads what the firmware says about the machine.
-fn describe(info: &StartInfo) {
+/// Reads what the firmware says about the machine: its tables, and the memory to use.
+fn describe(rsdp: u64, usable: impl Iterator<Item = Range>) {
     let mut machine = MACHINE.lock();
     let taken = [Range { start: 0, end: 1 << 20 }, image()];
-    for usable in info.usable(&Low) {
+    for usable in usable {
         machine.map.add(usable, &taken);
     }
-    let Some(tables) = Tables::find(&Low, info.rsdp) else {
+    let Some(tables) = Tables::find(&Low, rsdp) else {
         return apic::choose(0xfee0_0000);
     };
     apic::choose(tables.local_apic().unwrap_or(0xfee0_0000));
@@ -193,9 +208,9 @@ fn image() -> Range {
 }
 
 /// `preempt_us=N`: the length of time slices, 0 for none. `idle=watch`: idle CPUs watch their
-/// inboxes, where the processor can.
+/// inboxes, where the processor can. `wake=queue|kick|batched`, `tick_us=N`: how they learn of what
+/// was put there. `end=acpi`: the machine is switched off by ACPI.
 fn set_options() {
-    const MONITOR: u32 = 1 << 3;
     let options = command_line::options();
     match options.number("preempt_us", 0) {
         Ok(us) => schedule::set_slice_ns(us * 1000),
@@ -203,9 +218,24 @@ fn set_options() {
     }
     match options.get("idle") {
         None | Some("halt") => {}
-        Some("watch") if cpuid(1, 0).ecx & MONITOR != 0 => schedule::set_idle(Idle::Watch),
+        Some("watch") if schedule::set_idle(Idle::Watch) => {}
         Some("watch") => crate::println!("idle=halt: this processor has no MONITOR"),
         Some(other) => panic!("`idle={other}`: give `halt` or `watch`"),
+    }
+    match options.get("end") {
+        None | Some("port") => {}
+        Some("acpi") => power::without_debug_exit(),
+        Some(other) => panic!("`end={other}`: give `port` or `acpi`"),
+    }
+    match options.get("wake") {
+        None | Some("kick") => {}
+        Some("queue") => wake::set(Wake::Queue),
+        Some("batched") => wake::set(Wake::Batched),
+        Some(other) => panic!("`wake={other}`: give `queue`, `kick` or `batched`"),
+    }
+    match options.number("tick_us", 100) {
+        Ok(us) => wake::set_tick_ns(us.max(1) * 1000),
+        Err(value) => panic!("`tick_us={value}`: give a number of microseconds"),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::broadcast::Seen;
 use crate::inbox::Inbox;
 use crate::metal::Metal;
 use crate::pending::Pending;
+use crate::slot::Slot;
 use crate::x86::cpu::wrmsr;
 use crate::x86::segments::Segments;
 
@@ -39,6 +40,8 @@ pub struct Cpu {
     pub inbox: Apart<Inbox<Metal>>,
     /// Actions that others want it to run.
     pub pending: Apart<Pending<Metal>>,
+    /// The action that another wants it to run, in the form with one slot.
+    pub slot: Apart<Slot<Metal>>,
     /// The batches of actions that it has run.
     pub batch: Apart<Batch<Metal>>,
     pub(super) seen: Seen<Metal, BROADCAST_ACTIONS>,
@@ -83,6 +86,7 @@ impl Cpu {
             in_interrupt: Cell::new(false),
             inbox: Apart(Inbox::NEW),
             pending: Apart(Pending::NEW),
+            slot: Apart(Slot::NEW),
             batch: Apart(Batch::NEW),
             seen: Seen::NEW,
             scheduler: UnsafeCell::new(Scheduler::NEW),

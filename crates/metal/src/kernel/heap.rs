@@ -108,6 +108,18 @@ pub(super) unsafe fn map_stack(index: usize, node: u16) -> Result<(usize, usize)
     unsafe { tables.map_stack(index, &mut || frame(node)) }
 }
 
+/// Maps the memory of a device at its own address, if it is not mapped there.
+///
+/// # Safety
+///
+/// It is a device's memory, which may be cached.
+pub(super) unsafe fn map_device(memory: Range) -> Result<(), OutOfFrames> {
+    let mut tables = TABLES.lock();
+    let tables = tables.as_mut().ok_or(OutOfFrames)?;
+    // SAFETY: frames are no one else's; the caller's promise.
+    unsafe { tables.map_device(memory, &mut || frame(0)) }
+}
+
 /// The node of an address.
 #[must_use]
 pub fn node_of(address: usize) -> u16 {

@@ -10,8 +10,15 @@
 //! wait: neither for a lock, which that thread may hold, nor for anything else; it may post, wake
 //! threads ([`unpark`](antiphon_platform::Platform::unpark)) and use atomics.
 //!
+//! There are two further forms: [`slot`], as in Nemo, and [`direct`], without tables. A CPU that
+//! has nothing else to do awaits messages by [`halt_until`](super::schedule::halt_until).
+//!
 //! The parts that CPUs share are [`table`](crate::table), [`pending`](crate::pending),
-//! [`broadcast`](crate::broadcast) and [`batch`](crate::batch); here are the interrupts.
+//! [`slot`](crate::slot), [`broadcast`](crate::broadcast) and [`batch`](crate::batch); here are the
+//! interrupts.
+
+pub mod direct;
+pub mod slot;
 
 use super::cpu::{self, Cpu};
 use super::state::BROADCAST_ACTIONS;
@@ -68,7 +75,12 @@ pub fn register_broadcast(code: Code, word: usize) -> Result<BroadcastAction, Ta
 pub fn unregister(action: Action) {
     assert_may_wait();
     let index = usize::from(action.0);
-    let retract = || all().for_each(|cpu| cpu.pending.retract(index));
+    let retract = || {
+        all().for_each(|cpu| {
+            cpu.pending.retract(index);
+            cpu.slot.retract(index as u32);
+        })
+    };
     ACTION_TABLE.unregister(index, retract, all().map(|cpu| &*cpu.batch));
 }
 

@@ -19,9 +19,12 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::cpu::{self, Cpu, this};
 use super::state::{AfterSwitch, Scheduler, Sleeper, Thread, Token};
 use super::thread;
+use super::wake::{self, Kicks};
 use crate::inbox::Wake;
 use crate::token;
-use crate::x86::cpu::{halt_with_interrupts, restore, watch_with_interrupts, without_interrupts};
+use crate::x86::cpu::{
+    cpuid, halt_with_interrupts, restore, watch_with_interrupts, without_interrupts,
+};
 use crate::x86::vectors::KICK;
 use crate::x86::{apic, clock, context};
 
@@ -44,9 +47,15 @@ pub fn set_slice_ns(ns: u64) {
     SLICE_NS.store(ns, Relaxed);
 }
 
-/// Sets how idle CPUs wait. The caller has checked that the processor can do that.
-pub(super) fn set_idle(idle: Idle) {
-    IDLE.store(idle as usize, Relaxed);
+/// Sets how idle CPUs wait. `false`: the processor can't do that. CPUs that are halted already stay
+/// so until they are interrupted.
+pub fn set_idle(idle: Idle) -> bool {
+    const MONITOR: u32 = 1 << 3;
+    let can = idle == Idle::Halt || cpuid(1, 0).ecx & MONITOR != 0;
+    if can {
+        IDLE.store(idle as usize, Relaxed);
+    }
+    can
 }
 
 impl Scheduler {
@@ -143,21 +152,39 @@ pub(super) fn leave(after: AfterSwitch) {
     switch_away(cpu);
 }
 
-/// Makes a thread run on its CPU that is asleep, or new.
+/// Puts a thread that is asleep, or new, into the inbox of its CPU; returns that CPU if it has to
+/// be interrupted. Interrupts are off until it was.
 #[inline]
-pub(super) fn make_runnable(thread: *const Thread) {
-    // Off: whoever puts something in meanwhile counts on the interrupt, so nothing is to come
-    // before it.
-    let were_on = without_interrupts();
+fn put(thread: *const Thread) -> Option<&'static Cpu> {
     // SAFETY: threads are never freed. RUN-1: the caller alone may put it somewhere.
     let (cpu, wake) = unsafe {
         let cpu = (*thread).cpu();
         (cpu, cpu.inbox.put(thread))
     };
     // A CPU that runs this looks at its inbox before it halts, also if a handler runs it.
-    if wake == Wake::Interrupt && !ptr::eq(cpu, this()) {
+    (wake == Wake::Interrupt && !ptr::eq(cpu, this())).then_some(cpu)
+}
+
+/// Makes a thread run on its CPU that is asleep, or new.
+#[inline]
+pub(crate) fn make_runnable(thread: *const Thread) {
+    // Off: whoever puts something in meanwhile counts on the interrupt, so nothing is to come
+    // before it.
+    let were_on = without_interrupts();
+    if let Some(cpu) = put(thread) {
         apic::send_at_once(cpu.apic_id.get(), KICK);
     }
+    restore(were_on);
+}
+
+/// Makes threads run that are asleep, in that order, and then interrupts their CPUs, by as
+/// few commands as it takes.
+pub(crate) fn make_all_runnable(threads: impl Iterator<Item = *const Thread>) {
+    // Off: KICK-1.
+    let were_on = without_interrupts();
+    let mut kicks = Kicks::NONE;
+    threads.filter_map(put).for_each(|cpu| kicks.add(cpu));
+    kicks.send();
     restore(were_on);
 }
 
@@ -281,25 +308,40 @@ pub(super) fn make_room(count: usize) {
 /// Interrupts are off, but while it is halted.
 pub(super) fn idle() -> ! {
     let cpu = this();
-    let watches = IDLE.load(Relaxed) == Idle::Watch as usize;
     loop {
         switch_away(cpu);
-        if watches {
-            // SAFETY: `set_idle` was called by one that has checked. A store between the look and
-            // the watch has ended it already.
+        if IDLE.load(Relaxed) == Idle::Watch as usize {
+            // SAFETY: `set_idle` has checked. A store between the look and the watch has ended it
+            // already.
             cpu.inbox.watch(|word| unsafe {
                 watch_with_interrupts(word, || !cpu.inbox.is_empty());
             });
+        } else if let Some(tick_ns) = wake::tick_ns() {
+            // The inbox does not say that this CPU is halted, so no one interrupts it.
+            // SAFETY: interrupts are off.
+            unsafe { own(cpu).alarm(clock::now_ns() + tick_ns) };
+            halt_with_interrupts();
         } else {
             cpu.inbox.halt(halt_with_interrupts);
         }
     }
 }
 
-/// Waits until this CPU was interrupted, by whatever: halted, with the thread that calls it.
-pub fn await_interrupt() {
+/// Halts this CPU, with the thread that calls it, until `ready`, which is asked again after each
+/// interrupt: a message that makes it so is not missed.
+///
+/// The CPU does not count as halted for other threads that are to run here: they wait for a time
+/// slice to end, or for the caller.
+///
+/// # Panics
+///
+/// If an action of a message calls it.
+pub fn halt_until(mut ready: impl FnMut() -> bool) {
+    assert!(!this().in_interrupt.get(), "an action of a message can't wait for another");
     let were_on = without_interrupts();
-    halt_with_interrupts();
+    while !ready() {
+        halt_with_interrupts();
+    }
     restore(were_on);
 }
 

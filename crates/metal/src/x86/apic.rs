@@ -1,11 +1,10 @@
 //! The local APIC: interrupts between processors, and the timer. Its registers are in memory
 //! (xAPIC) or registers of the processor (x2APIC); x2APIC is used where the processor has it.
 
-use core::arch::asm;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicUsize};
 
-use super::cpu::{cpuid, outb, rdmsr, restore, without_interrupts, wrmsr};
+use super::cpu::{before_wrmsr, cpuid, outb, rdmsr, restore, without_interrupts, wrmsr};
 use super::vectors::{SPURIOUS, TIMER};
 
 /// Address of the registers in memory. Handlers in assembly read it.
@@ -103,6 +102,8 @@ pub fn set_up() {
     write(DIVIDE, 0b1011);
     let deadline = if BY_DEADLINE.load(Relaxed) { 1 << 18 } else { 0 };
     write(LOCAL_TIMER, deadline | u32::from(TIMER));
+    // Where registers are in memory, a deadline might be written before the mode is.
+    before_wrmsr();
 }
 
 /// The id of this processor's APIC.
@@ -128,10 +129,46 @@ pub fn send_at_once(apic_id: u32, vector: u8) {
     command_at_once(apic_id, vector.into());
 }
 
-/// Sends an interrupt to all other processors, by one command. Interrupts are off.
+/// Sends an interrupt to all other processors, by one command.
+#[inline]
+pub fn send_to_others(vector: u8) {
+    command(0, ALL_OTHERS | u32::from(vector));
+}
+
+/// Like [`send_to_others`], for a caller that has switched interrupts off.
 #[inline]
 pub fn send_to_others_at_once(vector: u8) {
     command_at_once(0, ALL_OTHERS | u32::from(vector));
+}
+
+/// Processors that an x2APIC interrupts by one command: up to sixteen, of one cluster.
+///
+/// The logical address follows from the id: Intel, "Software Developer's Manual", "Deriving Logical
+/// x2APIC ID from the Local x2APIC ID".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group(u32);
+
+impl Group {
+    const MEMBERS: u32 = 0xffff;
+    /// The destination is a logical address.
+    const LOGICAL: u32 = 1 << 11;
+
+    /// The group of the processor with this APIC id.
+    #[must_use]
+    pub fn of(apic_id: u32) -> Self {
+        Self((apic_id >> 4) << 16 | 1 << (apic_id & 15))
+    }
+
+    /// This group and another; `None` if they are of two clusters.
+    #[must_use]
+    pub fn with(self, other: Self) -> Option<Self> {
+        ((self.0 ^ other.0) & !Self::MEMBERS == 0).then_some(Self(self.0 | other.0))
+    }
+
+    /// Sends an interrupt to all of them. Interrupts are off, and the APIC is an x2APIC.
+    pub fn send_at_once(self, vector: u8) {
+        command_at_once(self.0, Self::LOGICAL | u32::from(vector));
+    }
 }
 
 /// Resets the processor with this APIC id, which then waits to be started.
@@ -156,11 +193,9 @@ fn command(apic_id: u32, low: u32) {
 #[inline]
 fn command_at_once(apic_id: u32, low: u32) {
     if is_x2() {
-        // What was written before is to be seen before the interrupt. A write to these registers
-        // waits neither for earlier stores (hence MFENCE) nor, as MFENCE orders memory only, for
-        // MFENCE (hence LFENCE): Intel, "Software Developer's Manual", "MSR Access in x2APIC Mode".
-        // SAFETY: it only waits. No `nomem`: what was written before stays before.
-        unsafe { asm!("mfence", "lfence", options(nostack, preserves_flags)) };
+        // What was written before is to be seen before the interrupt: a write to these registers
+        // does not wait for stores.
+        before_wrmsr();
         // SAFETY: as in `read`; what the interrupt does is its handler's.
         unsafe { wrmsr(0x830, u64::from(apic_id) << 32 | u64::from(low)) };
         return;

@@ -1,5 +1,12 @@
-//! The way up: from the PVH entry, in 32-bit mode, and from the reset of another processor, in
-//! 16-bit mode, to Rust in long mode.
+//! The way up: from the entry of a loader, in 32-bit mode, and from the reset of another processor,
+//! in 16-bit mode, to Rust in long mode.
+//!
+//! | loader | finds the entry by | leaves | address of its information |
+//! |---|---|---|---|
+//! | PVH: `-kernel` of QEMU and others | a note | | `ebx` |
+//! | multiboot2: GRUB | a header at the beginning of the image | a number in `eax` | `ebx` |
+//!
+//! GRUB comes here in 32-bit mode also on a machine with EFI, and has ended its boot services then.
 //!
 //! The boot page tables map the first 4 GiB at their own addresses by pages of 2 MiB;
 //! [`paging`](super::paging) makes the final ones. Other processors go straight from 16-bit to
@@ -17,6 +24,20 @@ pub(crate) const TRAMPOLINE: usize = 0x8000;
 pub(crate) const PARAMETERS: usize = TRAMPOLINE + 0xf00;
 
 global_asm!(
+    // The header for multiboot2, which is within the first 32 KiB of the file: magic, architecture,
+    // length, sum; a tag with the entry; the end.
+    ".pushsection .multiboot2, \"a\"",
+    ".balign 8",
+    "multiboot2_begin:",
+    ".long 0xe85250d6, 0, multiboot2_end - multiboot2_begin",
+    ".long -(0xe85250d6 + (multiboot2_end - multiboot2_begin))",
+    ".short 3, 0",
+    ".long 12, multiboot2_start, 0",
+    ".short 0, 0",
+    ".long 8",
+    "multiboot2_end:",
+    ".popsection",
+
     // The note that tells a loader the 32-bit entry: Xen's number 18.
     ".pushsection .note.Xen, \"a\", @note",
     ".balign 4",
@@ -47,11 +68,13 @@ global_asm!(
     ".code32",
     ".global pvh_start",
     "pvh_start:",
+    "xor eax, eax",
+    "multiboot2_start:",
     "cli",
     "cld",
     "mov esp, offset boot_stack_top",
-    // The address of the start information survives in esi.
-    "mov esi, ebx",
+    // The address of the loader's information survives in ebx, and what it has left in ebp.
+    "mov ebp, eax",
     "mov edi, offset boot_pds",
     "xor ecx, ecx",
     "2:",
@@ -77,9 +100,8 @@ global_asm!(
     "mov eax, offset boot_pdpt",
     "or eax, 3",
     "mov dword ptr [boot_pml4], eax",
-    // PAE, and SSE for the code that the compiler makes.
-    "mov eax, cr4",
-    "or eax, 0x620",
+    // PAE, and SSE for the code that the compiler makes; nothing that firmware has switched on.
+    "mov eax, 0x620",
     "mov cr4, eax",
     "mov eax, offset boot_pml4",
     "mov cr3, eax",
@@ -105,10 +127,11 @@ global_asm!(
     "mov ss, ax",
     "mov fs, ax",
     "mov gs, ax",
-    "mov esi, esi",
     "lea rsp, [rip + boot_stack_top]",
+    // The upper halves have no defined value.
+    "mov edi, ebx",
+    "mov esi, ebp",
     "xor ebp, ebp",
-    "mov rdi, rsi",
     "call {first}",
     "ud2",
     ".popsection",

@@ -52,6 +52,21 @@ pub unsafe fn outl(port: u16, value: u32) {
     };
 }
 
+/// Reads a word from a port.
+///
+/// # Safety
+///
+/// See [`inb`].
+#[inline]
+pub unsafe fn inl(port: u16) -> u32 {
+    let value;
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!("in eax, dx", out("eax") value, in("dx") port, options(nostack, preserves_flags));
+    }
+    value
+}
+
 /// Reads a model-specific register.
 ///
 /// # Safety
@@ -75,6 +90,15 @@ pub unsafe fn wrmsr(register: u32, value: u64) {
     let (low, high) = (value as u32, (value >> 32) as u32);
     // SAFETY: the caller's promise.
     unsafe { asm!("wrmsr", in("ecx") register, in("eax") low, in("edx") high, options(nostack)) };
+}
+
+/// Waits for all stores, before a write to a register of the APIC or to its deadline. These writes
+/// wait for nothing, and MFENCE orders memory only (Intel's manual, volume 3, section "x2APIC
+/// Register Access"): LFENCE keeps what is behind it from beginning.
+#[inline]
+pub fn before_wrmsr() {
+    // SAFETY: it waits. No `nomem`: what was written before stays before.
+    unsafe { asm!("mfence", "lfence", options(nostack, preserves_flags)) };
 }
 
 /// The answer of the processor to `leaf`, or zeros if it does not know that leaf.

@@ -14,6 +14,7 @@ use core::mem::offset_of;
 use super::{apic, fault, vectors};
 use crate::kernel;
 use crate::kernel::cpu::Cpu;
+use crate::kernel::message::direct::Direct;
 
 /// The distance that is kept from the interrupted code's stack pointer.
 const DISTANCE: usize = 192;
@@ -30,10 +31,11 @@ macro_rules! end_of_interrupt {
 
 /// A handler in Rust: leaves the vector's stack, saves what a call may change, and calls `$rust`.
 macro_rules! rust_handler {
-    ($(#[$doc:meta])* $name:ident => $rust:path $(, $before:literal)*) => {
+    ($(#[$doc:meta])* $name:ident $(<$generic:ident: $bound:path>)? => $rust:path
+        $(, $before:literal)*) => {
         $(#[$doc])*
         #[unsafe(naked)]
-        unsafe extern "C" fn $name() {
+        pub(crate) unsafe extern "C" fn $name$(<$generic: $bound>)?() {
             naked_asm!(
                 "push rax",
                 "push rcx",
@@ -94,6 +96,18 @@ rust_handler! {
     "shl rdx, 32",
     "or rax, rdx",
     "mov gs:[{noted}], rax"
+}
+rust_handler! {
+    /// Active messages by the slot of a CPU.
+    slot => kernel::message::slot::interrupt
+}
+rust_handler! {
+    /// An active message that has this vector for itself.
+    direct<D: Direct> => kernel::message::direct::entered::<D>
+}
+rust_handler! {
+    /// An interrupt that comes after earlier messages.
+    pass => kernel::message::direct::passed
 }
 rust_handler! {
     /// The timer.
@@ -236,8 +250,14 @@ pub(super) fn unexpected() -> usize {
     stray as *const () as usize
 }
 
+/// A handler that does nothing: of a message that has come too late.
+pub(crate) fn nothing() -> usize {
+    let (x, x2) = (kick_x as *const (), kick_x2 as *const ());
+    if apic::is_x2() { x2 as usize } else { x as usize }
+}
+
 /// The handlers of interrupts, by vector.
-pub(super) fn interrupts(x2: bool) -> [(u8, usize); 7] {
+pub(super) fn interrupts(x2: bool) -> [(u8, usize); 9] {
     let (kick, raw) = if x2 {
         (kick_x2 as *const (), raw_x2 as *const ())
     } else {
@@ -249,6 +269,8 @@ pub(super) fn interrupts(x2: bool) -> [(u8, usize); 7] {
         (vectors::INSTRUCTION, instruction as *const ()),
         (vectors::MESSAGE, message as *const ()),
         (vectors::MESSAGE_NOTED, message_noted as *const ()),
+        (vectors::SLOT, slot as *const ()),
+        (vectors::PASS, pass as *const ()),
         (vectors::TIMER, timer as *const ()),
         (vectors::SPURIOUS, spurious as *const ()),
     ]

@@ -57,6 +57,24 @@ pub unsafe fn write(x2: bool) {
     }
 }
 
+/// Changes the handler of a vector that the handlers of messages use.
+///
+/// # Safety
+///
+/// The handler is one of interrupts. No other thread changes the same vector meanwhile; another
+/// processor that takes it enters the old handler or the new one.
+pub unsafe fn set(vector: u8, handler: usize) {
+    let gate = Gate::new(handler, INTERRUPTS);
+    let table = INTERRUPT_TABLE.0.get().cast::<Gate>();
+    // SAFETY: in the table; one store, which a processor sees wholly or not at all. The other half
+    // of a gate is the same for all handlers of an image.
+    unsafe {
+        let place = table.add(vector.into());
+        assert!((*place).high == gate.high, "an image is below 4 GiB");
+        (&raw mut (*place).low).write_volatile(gate.low);
+    }
+}
+
 /// Makes this processor use the interrupt table.
 ///
 /// # Safety

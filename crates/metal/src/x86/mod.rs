@@ -2,7 +2,7 @@
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `boot` | the PVH entry, long mode, the way up of the other processors |
+//! | `boot` | the entries of loaders, long mode, the way up of the other processors |
 //! | `cpu` | instructions that no Rust operation stands for |
 //! | `paging` | the page tables: all memory at its own address, stacks with guard pages |
 //! | `segments` | segments, the task state, the stacks of vectors |
@@ -13,6 +13,7 @@
 //! | `context` | switching from thread to thread |
 //! | `uart` | the serial port |
 //! | `fault` | reports of exceptions and panics, with backtraces |
+//! | `pci` | finding a device, and its memory |
 //! | `power` | the end: exit status, switching off |
 //! | `memory_functions` | what compilers call to copy and compare |
 
@@ -28,6 +29,7 @@ pub mod interrupts;
 #[cfg(antiphon_image)]
 mod memory_functions;
 pub mod paging;
+pub mod pci;
 pub mod power;
 pub mod segments;
 pub mod uart;

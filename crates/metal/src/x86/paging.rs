@@ -5,6 +5,7 @@
 //! |---|---|
 //! | 0 to 4 GiB | the same physical addresses; uncached where the map has no memory |
 //! | 4 GiB to the end of memory | the same, by pages of 1 GiB where the processor has them |
+//! | above that | the same, where a device has memory that is used |
 //! | from [`STACKS`] on | stacks: a page that is not mapped, then [`STACK_SIZE`] bytes |
 //!
 //! Tables are only added to, never taken from: a stack whose thread has ended is used again. So no
@@ -113,6 +114,43 @@ impl Tables {
             unsafe { self.map(page as u64, physical | WRITABLE, 1, frame)? };
         }
         Ok((top - STACK_SIZE, top))
+    }
+
+    /// Maps the memory of a device at its own address, where that is not mapped.
+    ///
+    /// # Safety
+    ///
+    /// See [`new`](Self::new); and the memory is a device's, which may be cached.
+    pub unsafe fn map_device(
+        &mut self,
+        memory: Range,
+        frame: &mut impl FnMut() -> Option<u64>,
+    ) -> Result<(), OutOfFrames> {
+        if memory.end > STACKS as u64 {
+            return Err(OutOfFrames);
+        }
+        for at in (memory.start / MIB2 * MIB2..memory.end).step_by(MIB2 as usize) {
+            if !self.is_mapped(at) {
+                // SAFETY: the caller's promise.
+                unsafe { self.map(at, at | WRITABLE | LARGE, 2, frame)? };
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the page of 2 MiB at an address is mapped, by itself or within a larger one.
+    fn is_mapped(&self, address: u64) -> bool {
+        let mut table = self.root;
+        for level in (2..=4).rev() {
+            // SAFETY: tables are frames that `fresh` has made, and mapped at their own addresses.
+            let next = unsafe { (*table)[place(address, level)] };
+            if next & PRESENT == 0 || next & LARGE != 0 {
+                return next & PRESENT != 0;
+            }
+            table = ptr::with_exposed_provenance_mut((next & ADDRESS) as usize);
+        }
+        // A table of small pages, which only stacks have.
+        true
     }
 
     /// Writes the entry for an address, in the table of this level: 1 is the one of small pages.

@@ -1,11 +1,11 @@
 //! The end: an exit status for the host, and switching off.
 //!
-//! In order: QEMU's debug-exit port, which makes `2 × code + 1` the status of the process; the
-//! machine's own power-off, as ACPI has it; and a halt with interrupts off. None of them needs a
-//! fault to end.
+//! In order: QEMU's debug-exit port, which makes `2 × code + 1` the status of the process, unless
+//! that was [switched off](without_debug_exit); the machine's own power-off, as ACPI has it; and a
+//! halt with interrupts off. None of them needs a fault to end.
 
-use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::{Acquire, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicU64};
 
 use super::cpu::{halt_for_good, outl, outw};
 use crate::acpi::PowerOff;
@@ -35,6 +35,14 @@ static POWER: AtomicU64 = AtomicU64::new(0);
 const BY_PORT: u64 = 1 << 63;
 const BY_BYTE: u64 = 1 << 62;
 
+static HAS_DEBUG_EXIT: AtomicBool = AtomicBool::new(true);
+
+/// Makes [`end`] leave out the debug-exit port, as on a machine that has none.
+pub(crate) fn without_debug_exit() {
+    // Relaxed: the threads that end the machine are created later.
+    HAS_DEBUG_EXIT.store(false, Relaxed);
+}
+
 /// Notes how the machine is switched off.
 pub fn note(power_off: PowerOff) {
     let packed = match power_off {
@@ -50,8 +58,10 @@ pub fn note(power_off: PowerOff) {
 
 /// Ends the machine. Nothing that runs on it goes on.
 pub fn end(outcome: Outcome) -> ! {
-    // SAFETY: where there is no such device, a write to the port does nothing.
-    unsafe { outl(DEBUG_EXIT, outcome as u32) };
+    if HAS_DEBUG_EXIT.load(Relaxed) {
+        // SAFETY: where there is no such device, a write to the port does nothing.
+        unsafe { outl(DEBUG_EXIT, outcome as u32) };
+    }
     let packed = POWER.load(Acquire);
     if packed & BY_PORT != 0 {
         // SAFETY: the control register that the firmware's table names.

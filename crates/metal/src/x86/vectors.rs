@@ -6,6 +6,14 @@ pub const KICK: u8 = 0xfc;
 pub const MESSAGE: u8 = 0xe8;
 /// Likewise, for measurements: notes when the actions are about to be run.
 pub const MESSAGE_NOTED: u8 = 0xe7;
+/// The vector of active messages by the slot of a CPU.
+pub const SLOT: u8 = 0xe4;
+/// The first of the vectors of active messages that have a vector each.
+pub const DIRECT: u8 = 0xd0;
+/// How many of those there are.
+pub const DIRECT_COUNT: u8 = 16;
+/// An interrupt that comes after all messages that were sent before: its vector is lower.
+pub const PASS: u8 = 0x40;
 /// An interrupt that only notes when it came.
 pub const RAW: u8 = 0xe6;
 /// Likewise, by an instruction of the processor itself.

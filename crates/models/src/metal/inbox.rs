@@ -3,11 +3,11 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::inbox::Linked;
+use antiphon_metal::inbox::{Linked, Wake};
 use antiphon_metal::run_queue::RunQueue;
 use antiphon_platform::{Atomic, Atomics};
 
-use super::cpu::{Idle, Inbox, Line, put, rest};
+use super::cpu::{Idle, Inbox, Line, rest};
 use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::ledger::Ledger;
@@ -70,8 +70,11 @@ impl Threads {
     fn put(&self, sender: usize, number: usize) {
         self.ledger.make(number);
         // SAFETY: it is in no inbox, and lives as long as the model.
-        let sent = unsafe { put(&self.inbox, &self.line, &self.threads[number]) };
-        self.sent[sender].with_mut(|count| *count += u32::from(sent));
+        let wake = unsafe { self.inbox.put(&raw const self.threads[number]) };
+        if wake == Wake::Interrupt {
+            let _ = self.line.raise();
+            self.sent[sender].with_mut(|count| *count += 1);
+        }
     }
 
     /// The CPU runs `count` threads, each for no time, and rests when there is none. Returns their

@@ -146,6 +146,8 @@ impl<P: Platform, T> Ring<P, T> {
             let wanted = (at >> self.bits << 1) + state;
             // Acquire: SLOT-1, the value, or that it was taken out; pairs with the releases in
             // `push` and `pop`.
+            // mutant: models don't see the value in the slot, which is plain memory; what was done
+            // before it was sent is ordered by the fence that the channel needs for its waiters.
             let lap = slot.lap.load(Acquire);
             if lap == wanted {
                 match end.compare_exchange(at, at + 1, Relaxed, Relaxed) {

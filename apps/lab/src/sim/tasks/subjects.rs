@@ -20,7 +20,7 @@ use crate::bounded::Bounded;
 /// The scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Form {
-    /// Our crew.
+    /// Our scheduler.
     Ours,
     /// The dissertation's scheduler, with its defects.
     Published,
@@ -37,7 +37,7 @@ pub struct Subject {
 const HALF: Steal = Steal { share: Share::Half };
 
 /// All subjects.
-pub static SUBJECTS: [Subject; 30] = [
+pub static SUBJECTS: [Subject; 31] = [
     ours("fifo", "first in, first out; half of any worker's", |s, c| {
         crew(s, c, |tally| scheme(Fifo, HALF, deques(c, tally)))
     }),
@@ -46,6 +46,9 @@ pub static SUBJECTS: [Subject; 30] = [
     }),
     ours("lifo-one", "last in, first out; one of any worker's", |s, c| {
         crew(s, c, |tally| scheme(Lifo, Steal { share: Share::One }, deques(c, tally)))
+    }),
+    ours("lifo-of-10", "last in, first out; half of any worker's that has ten", |s, c| {
+        crew(s, c, |tally| scheme(Lifo, Steal { share: Share::HalfOfMany(10) }, deques(c, tally)))
     }),
     ours(
         "fifo-near-13",

@@ -118,6 +118,8 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
 
     fn look_at(&mut self, at: usize, seat: &Seat<P>, now_ns: u64) -> u64 {
         // Acquire: what the loop said with it; pairs with the release in `Boosts::set_release`.
+        // mutant: how long a loop stays barred and what it owes depend on it, and a model asserts
+        // neither: they are a matter of when, not of whether.
         let release_ns = seat.release.load(Acquire);
         let Some(raised) = self.known[at].raised else {
             return match release_ns {

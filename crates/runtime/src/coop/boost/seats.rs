@@ -109,7 +109,9 @@ impl<P: SharedWait> Boosts<P> {
     /// has no timer yet.
     pub fn sit(&self, thread: ThreadId) -> Option<Place> {
         let at = self.seats.iter().position(|Lines(seat)| {
-            // Acquire: the previous owner has left; pairs with the release in `leave`.
+            // Acquire: `polls` goes on from the number of the previous owner; pairs with the
+            // release in `leave`.
+            // mutant: no model compares the polls of two owners of a seat.
             seat.thread.load(Relaxed) == 0
                 && seat.thread.compare_exchange(0, thread.0, Acquire, Relaxed).is_ok()
         })?;
@@ -124,9 +126,9 @@ impl<P: SharedWait> Boosts<P> {
         }
         // Relaxed: the helper reads it only after a release.
         seat.owed.store(0, Relaxed);
-        // Release: the thread of the seat; pairs with the acquire of the helper, which reads the
-        // thread after that.
-        seat.release.store(NEVER, Release);
+        // Relaxed: the helper reads nothing of a seat whose release never comes; the next release
+        // carries the thread.
+        seat.release.store(NEVER, Relaxed);
         Some(Place(at))
     }
 
@@ -152,6 +154,7 @@ impl<P: SharedWait> Boosts<P> {
             let _ = P::wait_shared(&seat.raised, 1, None);
         }
         // Release: the seat is ready for its next owner; pairs with the acquire in `sit`.
+        // mutant: as there.
         seat.thread.store(0, Release);
     }
 
@@ -229,7 +232,7 @@ pub(super) fn announce<P: SharedWait>(seat: &Seat<P>, now_ns: u64) -> bool {
     // Relaxed: ordered by the fence.
     seat.raised.store(1, Relaxed);
     P::fence(SeqCst);
-    // Acquire: the owner of the seat; pairs with the releases in `sit` and `set_release`.
+    // Acquire: the owner of the seat; pairs with the release in `set_release`.
     seat.release.load(Acquire) <= now_ns
 }
 

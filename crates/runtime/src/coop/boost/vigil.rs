@@ -1,6 +1,6 @@
 //! A thread that sleeps until a given time, and is woken only for an earlier one.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 use antiphon_platform::{Atomic, AtomicInteger, Clock, Deadline, SharedWait};
 
@@ -43,7 +43,7 @@ impl<P: SharedWait> Vigil<P> {
 
     /// Wakes the sleeper, or makes its next sleep end at once. Does not block.
     pub fn ring(&self) {
-        // Release: the news; pairs with the acquire in `sleep_by`.
+        // Release: the news; pairs with the fence in `settle`.
         self.bell.0.fetch_add(1, Release);
         P::wake_shared(&raw const self.bell.0, 1);
     }
@@ -53,8 +53,9 @@ impl<P: SharedWait> Vigil<P> {
     ///
     /// May be called by one thread at a time.
     pub fn sleep_by(&self, mut look: impl FnMut() -> u64) {
-        // Acquire: VIGIL-2, the news of the thread that rang; pairs with the release in `ring`.
-        let heard = self.bell.0.load(Acquire);
+        // Relaxed: VIGIL-2. The fence in `settle`, before the last check, makes it an acquire of
+        // the news of the thread that rang; pairs with the release in `ring`.
+        let heard = self.bell.0.load(Relaxed);
         let mut next = look();
         loop {
             self.settle(next);

@@ -1,0 +1,77 @@
+//! `fork-join`: the Fibonacci numbers, a fork for each call, on the pool.
+//!
+//! | figure | what is counted |
+//! |---|---|
+//! | `call.per_1000` | calls without forks: what the work itself takes |
+//! | `fork.per_1000` | forks that become tasks when a worker is idle, as `antiphon::pool::join` |
+//! | `spawn.per_1000` | tasks, one for each fork: spawned, run and joined |
+//!
+//! Each is the time of 1000 forks, in instructions with `--exact`, else in ticks. On several CPUs
+//! an exact run counts what all of them do. Each leaf pauses, because the CPUs of an exact run take
+//! turns only when they pause.
+//!
+//! `.result` and `.joins` are counted by the run itself and must be those of `n` (20 by default);
+//! `.steals` are searches that found a task of another worker.
+
+use core::hint::spin_loop;
+
+use antiphon_metal::options::Options;
+use antiphon_metal::println;
+use antiphon_metal::x86::cpu::tsc;
+use antiphon_metal::x86::power::Outcome;
+
+use crate::fibonacci::{Counted, expected, fork_with};
+use crate::pool::{Pool, join, join_task, spawn};
+
+/// The greatest `n`: each level takes some of a stack of 64 KiB.
+const MOST: u64 = 30;
+
+/// A way to carry out the tree for `n`, on a worker.
+type Part = fn(u32) -> Counted;
+
+pub fn run(options: Options<'_>) -> Outcome {
+    let n = match options.number("n", 20) {
+        Ok(n) if n <= MOST => n as u32,
+        _ => {
+            println!("`n` is a number up to {MOST}");
+            return Outcome::Misused;
+        }
+    };
+    let Ok(pool) = Pool::start() else { return Outcome::Failed };
+    let mut right = true;
+    let parts: [(&str, Part); 3] = [("call", call), ("fork", fork), ("spawn", spawning)];
+    for (name, part) in parts {
+        let before = pool.stats();
+        let began = tsc();
+        let counted = pool.run(move || part(n));
+        let took = tsc() - began;
+        let after = pool.stats();
+        let expected = expected(n);
+        println!("{name}.per_1000={}", took * 1000 / expected.joins.max(1));
+        println!("{name}.result={}", counted.result);
+        println!("{name}.joins={}", counted.joins);
+        println!("{name}.steals={}", after.steals - before.steals);
+        println!("{name}.rests={}", after.rests - before.rests);
+        right &= counted == expected;
+    }
+    pool.stop();
+    if right { Outcome::Passed } else { Outcome::Failed }
+}
+
+/// Without forks.
+fn call(n: u32) -> Counted {
+    fork_with(n, spin_loop, |one, other| (call(one), call(other)))
+}
+
+/// Forks that may become tasks.
+fn fork(n: u32) -> Counted {
+    fork_with(n, spin_loop, |one, other| join(|| fork(one), || fork(other)))
+}
+
+/// A task for each fork.
+fn spawning(n: u32) -> Counted {
+    fork_with(n, spin_loop, |one, other| {
+        let other = spawn(move || spawning(other));
+        (spawning(one), join_task(other))
+    })
+}
