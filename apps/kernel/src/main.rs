@@ -22,6 +22,8 @@ extern crate alloc;
 #[cfg(antiphon_image)]
 mod blocks;
 #[cfg(antiphon_image)]
+mod broadcasts;
+#[cfg(antiphon_image)]
 mod channel;
 #[cfg(antiphon_image)]
 mod faults;
