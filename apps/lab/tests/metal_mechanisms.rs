@@ -1,5 +1,5 @@
-//! What the bare-metal kernel has of Nemo, in QEMU: the ways to wake a waiter and to send a message,
-//! threads and memory, and the table that compares the ways to tell other CPUs.
+//! What the bare-metal kernel has of Nemo, in QEMU: the ways to wake a waiter and to send a
+//! message, threads and memory, and the table that compares the ways to tell other CPUs.
 
 mod common;
 
@@ -82,7 +82,8 @@ fn the_table_has_all_mechanisms_and_keeps_its_promises() {
             assert!(of(mechanism, "broadcast_source.min") > 0, "{mechanism}: {report:#}");
         }
         let raw = of("raw_ipi", "unicast.min");
-        // A message without tables is the shortest, and one with a slot shorter than that with bits.
+        // A message without tables is the shortest, and one with a slot shorter than that with
+        // bits.
         let forms = ["direct", "slot", "bitmap"].map(|form| of(form, "unicast.p99"));
         assert!(forms.is_sorted() && forms[2] <= raw + 100, "{forms:?}, raw_ipi is {raw}");
         assert!(of("condvar_kick", "unicast.p99") <= raw + 200, "{report:#}");

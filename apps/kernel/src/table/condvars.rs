@@ -1,5 +1,5 @@
-//! The condition variable of `antiphon-sync`: a thread of each CPU waits, and notes the time when it
-//! runs again. How it is woken is a mode of the kernel.
+//! The condition variable of `antiphon-sync`: a thread of each CPU waits, and notes the time when
+//! it runs again. How it is woken is a mode of the kernel.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;

@@ -1,6 +1,6 @@
 //! What the same notifications take on this machine under Linux: sleeps and wakes of threads, with
-//! the mechanisms and the code of `bench events`. The figures are nanoseconds, and those of an image
-//! are not: only ratios within one table compare.
+//! the mechanisms and the code of `bench events`. The figures are nanoseconds, and those of an
+//! image are not: only ratios within one table compare.
 
 use antiphon_report::stats::{median, quantile};
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@
 //! | `rest` | from there until the receiver knows |
 //! | `handling` | the part of it that the receiver's CPU has, as measured on the sender's own |
 //! | `way` | the part between the two CPUs |
-//! | `all`, `sender`, `sigma` | a broadcast: until the last knows; the sender's part; between arrivals |
+//! | `all`, `sender`, `sigma` | a broadcast: to the last; its sender; between arrivals |
 //! | `× base` | the ratio of medians, to the first mechanism of the same table |
 
 use antiphon_report::table::{Cell, Table, count, printable};
