@@ -157,5 +157,6 @@ mod tests {
         assert!(!covers("crates/metal/src/kernel/schedule.rs"));
         assert!(!covers("crates/platform/src/lib.rs"));
         assert!(!covers("crates/models/src/mutex.rs"));
+        assert!(!covers("crates/runtime/src/event_loop/tests/mod.rs"));
     }
 }
