@@ -7,7 +7,8 @@
 //! | `rest` | from there until the receiver knows |
 //! | `handling` | the part of it that the receiver's CPU has, as measured on the sender's own |
 //! | `way` | the part between the two CPUs |
-//! | `all`, `sender`, `sigma` | a broadcast: to the last; its sender; between arrivals |
+//! | `all` | all others are told at once: until the last knows |
+//! | `sender`, `sigma` | the sender's part of that; the deviation of the times when they know |
 //! | `× base` | the ratio of medians, to the first mechanism of the same table |
 
 use antiphon_report::table::{Cell, Table, count, printable};
