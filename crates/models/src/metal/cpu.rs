@@ -52,21 +52,6 @@ pub enum Idle {
     Watch,
 }
 
-/// Puts an entry into an inbox, as `schedule::make_runnable` does; returns whether it has sent an
-/// interrupt.
-///
-/// # Safety
-///
-/// See [`Inbox::put`](inbox::Inbox::put).
-pub unsafe fn put<T: Linked<Machine = Check>>(inbox: &Inbox, line: &Line, entry: &T) -> bool {
-    // SAFETY: the caller's promise.
-    let wake = unsafe { inbox.put(entry) };
-    if wake == Wake::Interrupt {
-        let _ = line.raise();
-    }
-    wake == Wake::Interrupt
-}
-
 /// Waits as an idle CPU whose inbox may be empty: halted, for `halt`, or watching the word. Returns
 /// whether it has halted.
 pub fn rest(inbox: &Inbox, idle: Idle, halt: impl FnOnce()) -> bool {
@@ -141,9 +126,23 @@ impl Cpu {
         if token::wake(token) {
             // SAFETY: CPUs of a model live as long as it does.
             let cpu = unsafe { &*sleeper() };
-            // SAFETY: we have taken the token away, so nothing else puts it somewhere.
-            unsafe { put(&cpu.inbox, &cpu.line, cpu) };
+            if cpu.make_runnable() {
+                cpu.kick();
+            }
         }
+    }
+
+    /// Puts the thread, whose token the caller has taken away, into the inbox. `true`: the caller
+    /// then [kicks](Self::kick) the CPU.
+    pub fn make_runnable(&self) -> bool {
+        // SAFETY: the one that has taken the token away puts it somewhere, and no other.
+        unsafe { self.inbox.put(self) == Wake::Interrupt }
+    }
+
+    /// Interrupts the CPU.
+    pub fn kick(&self) {
+        // One that comes for another reason may be on its way.
+        let _ = self.line.raise();
     }
 
     /// Whether nothing is in the inbox.
