@@ -55,7 +55,7 @@ pub fn table(figures: &Figures, unit: &str) -> Option<Table> {
         let median = of("unicast.median");
         let ratio = median.zip(base_median).filter(|(_, base)| *base > 0);
         let ratio = ratio.map(|(median, base)| format!("{:.2}", median as f64 / base as f64));
-        let mut row = vec![Cell::text(&printable(name))];
+        let mut row = vec![Cell::text(printable(name))];
         row.extend([least, median, of("unicast.p99"), source].map(number));
         row.extend([less(least, source), less(own, source), less(least, own)].map(number));
         let broadcast = ["broadcast.min", "broadcast.median", "broadcast.p99"];
