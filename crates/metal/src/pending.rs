@@ -3,7 +3,7 @@
 //! | word | meaning | sender | handler |
 //! |---|---|---|---|
 //! | `words` | a bit for each action | first, sets one | then, takes words |
-//! | `summary` | a bit for each word; not 0: an interrupt is on its way | then, sets one | first, takes it |
+//! | `summary` | a bit for each word; if any, an interrupt comes | then, sets one | first, takes it |
 //!
 //! - PENDING-1 (no lost action): a sender sets the bit, then the summary; the handler takes the
 //!   summary, then the words. A sender that finds the summary empty sends an interrupt. A sender
@@ -76,8 +76,8 @@ impl<A: Atomics> Pending<A> {
         }
     }
 
-    /// Takes an action back: posts of it that the CPU has not seen run nothing. An interrupt that is
-    /// on its way for them finds no action to run.
+    /// Takes an action back: posts of it that the CPU has not seen run nothing. An interrupt that
+    /// is on its way for them finds no action to run.
     pub fn retract(&self, action: usize) {
         // Relaxed: the caller reads nothing that a sender wrote.
         self.words[action / BITS].fetch_and(!(1 << (action % BITS)), Relaxed);

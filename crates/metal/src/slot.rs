@@ -25,7 +25,8 @@ impl<A: Atomics> Slot<A> {
     /// A free slot.
     pub const NEW: Self = Self(A::U32::ZERO);
 
-    /// Fills the slot, if it is free. Returns whether it was; the caller must then send an interrupt.
+    /// Fills the slot, if it is free. Returns whether it was; the caller must then send an
+    /// interrupt.
     #[inline]
     #[must_use]
     pub fn fill(&self, action: u32) -> bool {

@@ -77,7 +77,8 @@ impl<A: Atomics, const N: usize> Table<A, N> {
     }
 
     /// Unregisters an action: when this returns, no CPU runs it. `retract` takes back messages that
-    /// were sent and not seen (TABLE-3); `batches` are those of all CPUs. Called outside of batches.
+    /// were sent and not seen (TABLE-3); `batches` are those of all CPUs. Called outside of
+    /// batches.
     pub fn unregister<'a>(
         &self,
         index: usize,

@@ -43,14 +43,14 @@ use rescue::Boot;
 Run it in a clone of the repository: it builds the image, checks it, and boots it. It needs QEMU:
 apt-get install qemu-system-x86.
 
-Programs of the image: hello; stress (locks, waits, messages: totals must be exact); paths (from an
-interrupt, a message or a wake to what it causes); channel (files, lines and the time of day, by the
-host: with --share); threads, messages (what is promised of them); fork-join, packets (the runtime's
-pool); legion (processors asleep until a task is published); fault, overflow, panic (each ends in a
-report).
+Programs of the image: hello; stress (tests locks, waits and messages; totals must be exact); paths
+(measures from an interrupt, a message or a wake to its effect); channel (uses files, lines and the
+time of day of the host; needs --share); threads, messages (test the kernel's promises about them);
+fork-join, packets (run the pool of the runtime); legion (processors sleep until a task is
+published); fault, overflow, panic (each ends in a report).
 
 With --exact the emulator counts instructions instead of time, so that each run has the same
-figures. Without it, several CPUs run at once, on KVM if the machine has it.
+figures. Without it, the CPUs run at the same time, as threads of this machine.
 
 Example:
   antiphon-lab metal --cpus 4 --exact --program paths
@@ -78,19 +78,19 @@ pub struct Arguments {
     /// Option for the image's command line, such as preempt_us=100 or idle=watch (repeatable)
     #[arg(long = "option", value_name = "NAME=VALUE")]
     options: Vec<String>,
-    /// The loader of the image
+    /// Loader that starts the image
     #[arg(long, value_enum, default_value_t = Boot::Pvh)]
     boot: Boot,
-    /// A folder in which the image may read and write files; it also gets the host's clock then
+    /// Folder in which the image may read and write files; the image then has the host's clock, too
     #[arg(long, value_name = "DIR")]
     share: Option<PathBuf>,
-    /// The folder of another image's package: yours, perhaps
+    /// Folder of the package of another image, such as your own
     #[arg(long, value_name = "FOLDER")]
     image: Option<PathBuf>,
-    /// Build that package for Linux, too, run it, and print both side by side
+    /// Also build and run the package of --image on Linux, and print both results side by side
     #[arg(long, requires = "image")]
     linux: bool,
-    /// How long it may run, in seconds
+    /// Time after which the run is ended, in seconds
     #[arg(long, value_name = "S", default_value_t = 120)]
     seconds: u64,
     /// Print one JSON object instead of a table

@@ -17,7 +17,7 @@ pub struct Report {
     unit: &'static str,
     /// The figures, in the order in which they were printed.
     figures: Vec<(String, u64)>,
-    /// Those that the program has printed on Linux, if it ran there.
+    /// The figures that the program has printed on Linux, if it ran there.
     linux: Option<Vec<(String, u64)>>,
     text: Vec<String>,
     backtrace: Vec<Frame>,
@@ -31,11 +31,11 @@ struct Frame {
 
 /// The figure that others are compared with.
 const BASE: &str = "raw_ipi";
-/// How the first line of an image begins: by which entry it was started.
+/// The beginning of the first line of an image, which tells by which entry it was started.
 const LOADER: &str = "loader=";
 
 impl Report {
-    /// The report of a run.
+    /// Makes the report of a run.
     pub fn of(machine: &Machine, program: &str, image: &Image, ended: &Ended) -> Self {
         let head = json!({
             "program": program,
@@ -51,7 +51,7 @@ impl Report {
         let (figures, text, backtrace) = (Vec::new(), Vec::new(), Vec::new());
         let mut report = Self { head, unit, figures, linux: None, text, backtrace };
         let mut names = None;
-        // What comes before it was printed by firmware.
+        // The firmware has printed the text before that line.
         let of_image = |line: &String| line.starts_with(LOADER);
         let first = ended.lines.iter().position(of_image).unwrap_or(0);
         for line in &ended.lines[first..] {
@@ -76,16 +76,16 @@ impl Report {
         report
     }
 
-    /// Puts the figures of the same program on Linux beside.
+    /// Adds the figures of the same program on Linux.
     pub fn beside(&mut self, linux: Vec<(String, u64)>) {
         self.linux = Some(linux);
     }
 
-    /// Prints it.
+    /// Prints the report.
     ///
     /// # Errors
     ///
-    /// If stdout can't be written.
+    /// Standard output can't be written.
     pub fn print(&self, as_json: bool) -> Result<(), Failure> {
         if as_json {
             return say(&format!("{:#}\n", framed(self.json())));
@@ -125,7 +125,7 @@ impl Report {
         body
     }
 
-    /// Measured figures with their statistics, or all figures as they are.
+    /// Returns a table of measured figures with their statistics, or all figures as they are.
     fn table(&self) -> Table {
         if let Some(linux) = &self.linux {
             return self.table_beside(linux);
@@ -165,7 +165,7 @@ impl Report {
         table
     }
 
-    /// All figures of both runs as they are, in the image's order.
+    /// Returns a table of all figures of both runs as they are, in the order of the image.
     fn table_beside(&self, linux: &[(String, u64)]) -> Table {
         let mut table = Table::new(&["figure", ">image", ">Linux"]);
         let further = linux.iter().filter(|(name, _)| self.figure(name).is_none());

@@ -207,8 +207,8 @@ impl File {
         call(Operation::Create, 0, 0, path.as_bytes()).map(Self)
     }
 
-    /// Reads from `offset` on, and returns the number of bytes. It is less than the length of `into`
-    /// only at the end of the file.
+    /// Reads from `offset` on, and returns the number of bytes. It is less than the length of
+    /// `into` only at the end of the file.
     ///
     /// # Errors
     ///

@@ -329,8 +329,8 @@ pub(super) fn idle() -> ! {
     }
 }
 
-/// Halts this CPU, together with the calling thread, until `ready` returns `true`. `ready` is called
-/// again after each interrupt, so it does not miss a message that changes its answer.
+/// Halts this CPU, together with the calling thread, until `ready` returns `true`. `ready` is
+/// called again after each interrupt, so it does not miss a message that changes its answer.
 ///
 /// Senders don't count the CPU as halted: other threads that become runnable here wait until a time
 /// slice ends, or the caller waits or yields.

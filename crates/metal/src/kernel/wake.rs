@@ -3,8 +3,8 @@
 //! | `wake` | an idle CPU | a waker |
 //! |---|---|---|
 //! | `queue` | reads its inbox at each tick of its timer | sends nothing |
-//! | `kick` | halts until an interrupt comes | sends an interrupt for each thread, if its CPU is halted |
-//! | `batched` | halts likewise | puts all threads in, then sends the fewest commands that reach their CPUs |
+//! | `kick` | halts until an interrupt comes | interrupts a halted CPU for each thread |
+//! | `batched` | halts likewise | puts all threads in, then sends the fewest commands |
 //!
 //! The first two are the condition variables of Nemo: without and with a kick. A CPU that watches
 //! its inbox ([`Idle::Watch`](super::schedule::Idle)) needs neither. The mode may be changed at any
@@ -24,7 +24,8 @@ use crate::x86::vectors::KICK;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Wake {
-    /// It checks by itself: when its running thread waits, yields or ends, or at a tick of its timer.
+    /// It checks by itself: when its running thread waits, yields or ends, or at a tick of its
+    /// timer.
     Queue = 0,
     /// It gets an interrupt for each thread.
     Kick = 1,
@@ -80,8 +81,8 @@ impl Kicks {
     }
 
     /// Sends the interrupts. If at least half of the other CPUs need one, one command sends it to
-    /// all of them, because a kick does nothing to a CPU that runs. Otherwise there is a command for
-    /// each cluster of an x2APIC, or for each CPU.
+    /// all of them, because a kick does nothing to a CPU that runs. Otherwise there is a command
+    /// for each cluster of an x2APIC, or for each CPU.
     pub(super) fn send(self) {
         let others = cpu::count() - 1;
         if self.count > 1 && 2 * self.count >= others {

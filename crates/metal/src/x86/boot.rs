@@ -6,7 +6,8 @@
 //! | PVH: `-kernel` of QEMU and others | a note | | `ebx` |
 //! | multiboot2: GRUB | a header at the beginning of the image | a number in `eax` | `ebx` |
 //!
-//! On a machine with EFI, too, GRUB comes here in 32-bit mode, after it has ended the boot services.
+//! On a machine with EFI, too, GRUB comes here in 32-bit mode, after it has ended the boot
+//! services.
 //!
 //! The boot page tables map the first 4 GiB at their own addresses by pages of 2 MiB;
 //! [`paging`](super::paging) makes the final ones. Other processors go straight from 16-bit to

@@ -93,11 +93,12 @@ pub unsafe fn wrmsr(register: u32, value: u64) {
 }
 
 /// Waits for all stores. Called before a write to a register of the APIC or to its deadline: such a
-/// write does not wait for stores, and MFENCE orders only memory accesses (Intel's manual, volume 3,
-/// section "x2APIC Register Access"). LFENCE keeps later instructions from beginning.
+/// write does not wait for stores, and MFENCE orders only memory accesses (Intel's manual, volume
+/// 3, section "x2APIC Register Access"). LFENCE keeps later instructions from beginning.
 #[inline]
 pub fn before_wrmsr() {
-    // SAFETY: the instructions only wait. Without `nomem`, the compiler does not move stores across.
+    // SAFETY: the instructions only wait. Without `nomem`, the compiler does not move stores
+    // across.
     unsafe { asm!("mfence", "lfence", options(nostack, preserves_flags)) };
 }
 

@@ -1,7 +1,7 @@
 //! Active messages without tables: an action has a vector of its own, whose handler calls it.
 //!
-//! There are sixteen such vectors. A post is only an interrupt. Posts of one action that its CPU has
-//! not seen yet run it once, because the APIC has one bit for each vector.
+//! There are sixteen such vectors. A post is only an interrupt. Posts of one action that its CPU
+//! has not seen yet run it once, because the APIC has one bit for each vector.
 //!
 //! - DIRECT-1: after [`unregister`] no CPU runs the action. The vector's gate leads elsewhere by
 //!   then, and each CPU has since taken an interrupt of a lower vector: before that, it ended any
