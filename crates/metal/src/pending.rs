@@ -3,7 +3,7 @@
 //! | word | meaning | sender | handler |
 //! |---|---|---|---|
 //! | `words` | a bit for each action | first, sets one | then, takes words |
-//! | `summary` | a bit for each word; if any, an interrupt comes | then, sets one | first, takes it |
+//! | `summary` | a bit for a word; if any, an interrupt comes | then, sets one | first, takes it |
 //!
 //! - PENDING-1 (no lost action): a sender sets the bit, then the summary; the handler takes the
 //!   summary, then the words. A sender that finds the summary empty sends an interrupt. A sender
