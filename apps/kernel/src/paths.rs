@@ -33,7 +33,7 @@ use antiphon_metal::options::Options;
 use antiphon_metal::statistics::{Summary, deviation};
 use antiphon_metal::x86::cpu::tsc_unordered;
 use antiphon_metal::x86::power::Outcome;
-use antiphon_metal::x86::{apic, clock, vectors};
+use antiphon_metal::x86::{apic, vectors};
 use antiphon_metal::{Metal, println};
 use antiphon_runtime::message::{Actions, Message};
 use antiphon_sync::lock::ShflMutex;
@@ -41,9 +41,7 @@ use antiphon_sync::wait::{Condvar, Event};
 
 use crate::prompt::Prompt;
 use crate::sender;
-
-/// Time that the target gets to halt again, in nanoseconds.
-const SETTLE_NS: u64 = 5_000;
+use crate::trial::{SETTLE_NS, noted, settle};
 
 pub fn run(options: Options<'_>) -> Outcome {
     let Ok(trials) = options.number("trials", 100) else {
@@ -86,26 +84,6 @@ fn print(name: &str, samples: &mut [u64]) {
     println!("{name}.p99={p99}");
     println!("{name}.max={max}");
     println!("{name}.sigma={sigma}");
-}
-
-/// Lets other CPUs run until they are idle.
-fn settle() {
-    clock::delay_ns(SETTLE_NS);
-}
-
-/// Waits until `place` holds a time, takes it and returns it.
-fn noted(place: &AtomicU64) -> u64 {
-    loop {
-        // Acquire: what came before the note; pairs with the release of those notes that publish
-        // something.
-        match place.load(Acquire) {
-            0 => core::hint::spin_loop(),
-            time => {
-                place.store(0, Relaxed);
-                return time;
-            }
-        }
-    }
 }
 
 fn instruction(trials: usize) -> Vec<u64> {

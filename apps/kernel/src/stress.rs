@@ -19,6 +19,7 @@ use antiphon_runtime::message::{Actions, Mailbox, Message};
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::{Barrier, Condvar, Event};
 
+use crate::broadcasts;
 use crate::parts::Parts;
 use crate::prompt::Prompt;
 
@@ -40,7 +41,7 @@ pub fn run(options: Options<'_>) -> Outcome {
         return Outcome::Misused;
     };
     let size = Size { rounds, threads: threads.clamp(1, 64) as u32 };
-    let parts: [(&str, Part); 7] = [
+    let parts: [(&str, Part); 8] = [
         ("mutex", mutex),
         ("condvar", condvar),
         ("event", event),
@@ -48,6 +49,7 @@ pub fn run(options: Options<'_>) -> Outcome {
         ("sleep", sleep),
         ("mailbox", mailbox),
         ("prompt", prompt),
+        ("broadcast", |size| broadcasts::run(size.rounds)),
     ];
     let mut counted = Parts::NONE;
     for (name, part) in parts {

@@ -3,7 +3,7 @@
 //! | word | meaning | sender | handler |
 //! |---|---|---|---|
 //! | `words` | a bit for each action | first, sets one | then, takes words |
-//! | `summary` | a bit for a word; if any, an interrupt comes | then, sets one | first, takes it |
+//! | `summary` | a bit for each word; not 0: interrupted | then, sets one | first, takes it |
 //!
 //! - PENDING-1 (no lost action): a sender sets the bit, then the summary; the handler takes the
 //!   summary, then the words. A sender that finds the summary empty sends an interrupt. A sender
@@ -46,6 +46,7 @@ impl<A: Atomics> Pending<A> {
         self.words[word].fetch_or(1 << bit, Release);
         // Release: PENDING-1, the bit; pairs with the acquire of the summary in `drain`. Mostly no
         // action is pending, and a comparison with the constant 0 takes fewer instructions.
+        // mutant: only load buffering would tell, which the checker does not have.
         self.summary.compare_exchange(0, 1 << word, Release, Relaxed).is_ok() || self.add(word)
     }
 
@@ -53,6 +54,7 @@ impl<A: Atomics> Pending<A> {
     #[cold]
     fn add(&self, word: usize) -> bool {
         // Release: as in `post`.
+        // mutant: as in `post`.
         self.summary.fetch_or(1 << word, Release) == 0
     }
 
@@ -61,6 +63,7 @@ impl<A: Atomics> Pending<A> {
     #[inline]
     pub fn drain(&self, mut run: impl FnMut(usize)) {
         // Acquire: PENDING-1, the bits; pairs with the release of the summary in `post`.
+        // mutant: as in `post`.
         let mut summary = self.summary.swap(0, Acquire);
         while summary != 0 {
             let word = summary.trailing_zeros() as usize;

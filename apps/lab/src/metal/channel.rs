@@ -68,7 +68,8 @@ impl Served {
 
     /// Returns the arguments of the emulator that give the memory to the machine.
     pub fn arguments(&self) -> Vec<String> {
-        let file = self.file.display();
+        // A comma would end the path.
+        let file = self.file.display().to_string().replace(',', ",,");
         let memory = format!(
             "memory-backend-file,id=channel,share=on,mem-path={file},size={}K",
             LENGTH >> 10

@@ -8,15 +8,19 @@
 //! | [`linux`] | the same program on Linux, beside the image |
 //! | [`red_zone`] | what no function of an image may do |
 //! | [`names`] | the functions at the addresses of a backtrace |
+//! | [`mechanisms`] | the table of the ways to tell other CPUs |
+//! | [`host`] | what the same takes under Linux |
 //! | [`report`] | what the image has printed, as a table and as JSON |
 //! | [`rescue`] | the machine's way to the image: QEMU, or firmware and GRUB |
 //! | [`scratch`] | a temporary folder |
 //! | [`share`] | the files of one folder, for an image that is not trusted |
 
 mod channel;
+mod host;
 mod image;
 mod linux;
 mod machine;
+mod mechanisms;
 mod names;
 mod red_zone;
 mod report;
@@ -32,10 +36,14 @@ use antiphon_report::failure::Failure;
 use clap::Args;
 
 use channel::Served;
+use host::Host;
 use image::Image;
 use machine::{Machine, Outcome};
 use report::Report;
 use rescue::Boot;
+
+/// Number of measurements of each of Linux's mechanisms.
+const TRIALS: usize = 100;
 
 /// Run the bare-metal image, in which Antiphon is the kernel and a message is an interrupt, in QEMU
 #[derive(Args)]
@@ -44,16 +52,17 @@ Run it in a clone of the repository: it builds the image, checks it, and boots i
 apt-get install qemu-system-x86.
 
 Programs of the image: hello; stress (tests locks, waits and messages; totals must be exact); paths
-(measures from an interrupt, a message or a wake to its effect); channel (uses files, lines and the
-time of day of the host; needs --share); threads, messages (test the kernel's promises about them);
-fork-join, packets (run the pool of the runtime); legion (processors sleep until a task is
-published); fault, overflow, panic (each ends in a report).
+(measures from an interrupt, a message or a wake to its effect); table (measures each way to tell
+other CPUs); channel (uses files, lines and the time of day of the host; needs --share); threads,
+messages (test the kernel's promises about them); fork-join, packets (run the pool of the runtime);
+legion (processors sleep until a task is published); fault, overflow, panic (each ends in a report).
 
 With --exact the emulator counts instructions instead of time, so that each run has the same
 figures. Without it, the CPUs run at the same time, as threads of this machine.
 
 Example:
   antiphon-lab metal --cpus 4 --exact --program paths
+  antiphon-lab metal --cpus 4 --exact --program table --linux
   antiphon-lab metal --cpus 8 --nodes 2 --program stress --option rounds=200
   antiphon-lab metal --boot grub-efi --program stress
   antiphon-lab metal --share /tmp/shared --program channel
@@ -87,8 +96,9 @@ pub struct Arguments {
     /// Folder of the package of another image, such as your own
     #[arg(long, value_name = "FOLDER")]
     image: Option<PathBuf>,
-    /// Also build and run the package of --image on Linux, and print both results side by side
-    #[arg(long, requires = "image")]
+    /// With --image, also build and run that package on Linux, and print both results side by side;
+    /// with --program table, print the times of Linux's mechanisms on this machine beside the table
+    #[arg(long)]
     linux: bool,
     /// Time after which the run is ended, in seconds
     #[arg(long, value_name = "S", default_value_t = 120)]
@@ -119,8 +129,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ended.lines.extend(served.end()?);
     }
     let mut report = Report::of(&machine, &arguments.program, &image, &ended);
-    if let Some(folder) = arguments.image.as_deref().filter(|_| arguments.linux) {
-        report.beside(linux::figures(folder, &machine, &arguments.options)?);
+    match arguments.image.as_deref() {
+        Some(folder) if arguments.linux => {
+            report.beside(linux::figures(folder, &machine, &arguments.options)?);
+        }
+        None if arguments.linux => report.put_host_beside(Host::measure(machine.cpus, TRIALS)),
+        _ => {}
     }
     report.print(arguments.json)?;
     match ended.outcome {
@@ -153,6 +167,11 @@ impl Arguments {
             return Err(Failure::arguments(format!(
                 "--option takes one NAME=VALUE without blanks, and not {wrong:?}"
             )));
+        }
+        if self.linux && self.image.is_none() && self.program != "table" {
+            return Err(Failure::arguments(
+                "--linux takes a package (--image), or the program table, to compare with",
+            ));
         }
         Ok(Machine {
             cpus: self.cpus,

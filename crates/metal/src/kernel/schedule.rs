@@ -183,7 +183,7 @@ pub(crate) fn make_runnable(thread: *const Thread) {
 pub(crate) fn make_all_runnable(threads: impl Iterator<Item = *const Thread>) {
     // Interrupts off: KICK-1.
     let were_on = without_interrupts();
-    let mut kicks = Kicks::NONE;
+    let mut kicks = Kicks::new();
     threads.filter_map(put).for_each(|cpu| kicks.add(cpu));
     kicks.send();
     restore(were_on);

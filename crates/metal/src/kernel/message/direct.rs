@@ -9,8 +9,8 @@
 //! - DIRECT-2: so a post to an earlier action of the same vector does not run a later one, if
 //!   interrupts arrive in the order in which they were sent, the last post before the call.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU16, AtomicU32};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicU16, AtomicU32, fence};
 
 use super::assert_may_wait;
 use crate::kernel::cpu::{self, MOST_CPUS};
@@ -85,6 +85,9 @@ pub fn unregister(action: DirectAction) {
 
 /// Sends each CPU an interrupt of `PASS`, and waits until it has taken it.
 fn pass_all() {
+    // The new gate is there before a pass is counted below: the pass that ends a wait may be one
+    // that another thread has asked for.
+    fence(SeqCst);
     for number in 0..cpu::count() {
         let passes = &PASSES[number as usize];
         // Acquire, both: what that CPU ran; pairs with the release in `passed`.
