@@ -10,8 +10,8 @@
 //! CPUs an exact run counts the instructions of all of them. Each leaf pauses, because the CPUs of
 //! an exact run take turns only when they pause.
 //!
-//! `beat_us=N` is how often a fork may become a task: five times what the platform says that a wake
-//! costs, unless it is given.
+//! `beat_us=N` is the time after which a fork may become a task again, in microseconds; by default
+//! it is five times the platform's estimate of the cost of a wake.
 //!
 //! `.result` and `.joins` are counted by the run itself and must be those of `n` (20 by default);
 //! `.steals` are searches that found a task of another worker.

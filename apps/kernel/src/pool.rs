@@ -34,7 +34,7 @@ type Worker = sched::Worker<'static, Metal, Standard>;
 /// Room for tasks from outside of the pool.
 const OUTSIDE: usize = 64;
 
-/// The length of a beat that was chosen, in nanoseconds; 0: that of the platform.
+/// The length of a beat that was chosen, in nanoseconds; 0 for the platform's.
 static BEAT_NS: AtomicU64 = AtomicU64::new(0);
 
 /// The worker of each CPU.
@@ -104,7 +104,7 @@ impl Pool {
     }
 }
 
-/// Sets how often a fork may become a task, in nanoseconds; 0: as often as the platform has it.
+/// Sets the time after which a fork may become a task again, in nanoseconds; 0 for the platform's.
 pub fn set_beat_ns(ns: u64) {
     BEAT_NS.store(ns, Relaxed);
 }

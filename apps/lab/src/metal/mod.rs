@@ -9,7 +9,7 @@
 //! | [`red_zone`] | what no function of an image may do |
 //! | [`names`] | the functions at the addresses of a backtrace |
 //! | [`mechanisms`] | the table of the ways to tell other CPUs |
-//! | [`host`] | what the same takes under Linux |
+//! | [`host`] | the times of the same notifications under Linux |
 //! | [`report`] | what the image has printed, as a table and as JSON |
 //! | [`rescue`] | the machine's way to the image: QEMU, or firmware and GRUB |
 //! | [`scratch`] | a temporary folder |

@@ -23,7 +23,7 @@ pub struct Report {
     linux: Option<Vec<(String, u64)>>,
     text: Vec<String>,
     backtrace: Vec<Frame>,
-    /// What the host's own mechanisms take.
+    /// The figures of the host's own mechanisms.
     host: Option<Host>,
 }
 
