@@ -1,4 +1,5 @@
-//! Models of the slot of a CPU: what is sent by it is run once, and a sender waits until it is free.
+//! Models of the slot of a CPU: what is sent by it is run once, and a sender waits until it is
+//! free.
 
 use antiphon_check::{Check, Data, probe};
 use antiphon_metal::slot;
