@@ -40,7 +40,9 @@ struct Cpu {
 }
 
 impl Cpu {
-    const NEW: Self = Self { seen: Seen::NEW, line: Line::NEW, batch: Batch::NEW };
+    const fn new() -> Self {
+        Self { seen: Seen::NEW, line: Line::new(), batch: Batch::NEW }
+    }
 }
 
 /// As `message::broadcast`, on CPU `own`.
@@ -58,7 +60,7 @@ fn casting(each: &'static [&'static [usize]]) -> Program {
     let count = each.iter().map(|actions| actions.len()).sum::<usize>();
     Program::new(each.len() as u32, (count * each.len()) as u32, move |scope| {
         let broadcasts = scope.share(Broadcasts::NEW);
-        let cpus: &[Cpu] = scope.share([const { Cpu::NEW }; 3]);
+        let cpus: &[Cpu] = scope.share([const { Cpu::new() }; 3]);
         let cpus = &cpus[..each.len()];
         let work = scope.share([const { [const { Data::new(false) }; 2] }; 3]);
         for own in 0..each.len() {
@@ -139,7 +141,7 @@ impl Machine {
     const fn new() -> Self {
         Self {
             broadcasts: Broadcasts::NEW,
-            cpus: [Cpu::NEW; 2],
+            cpus: [const { Cpu::new() }; 2],
             table: Table::NEW,
             contexts: [Context::new(0), Context::new(1)],
         }

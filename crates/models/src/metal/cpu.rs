@@ -18,7 +18,9 @@ pub type Inbox = inbox::Inbox<Check>;
 pub struct Line(U32);
 
 impl Line {
-    pub const NEW: Self = Self(U32::ZERO);
+    pub const fn new() -> Self {
+        Self(U32::ZERO)
+    }
 
     /// Sends an interrupt. Returns whether the last one has been answered.
     pub fn raise(&self) -> bool {
@@ -89,7 +91,9 @@ unsafe impl Linked for Cpu {
 }
 
 impl Cpu {
-    pub const NEW: Self = Self { inbox: Inbox::NEW, line: Line::NEW, link: U64::ZERO };
+    pub const fn new() -> Self {
+        Self { inbox: Inbox::NEW, line: Line::new(), link: U64::ZERO }
+    }
 
     /// The thread of this CPU sleeps until the token is woken or, if it is `timed`, until a
     /// deadline, as in `schedule::sleep`. Returns whether it was woken.

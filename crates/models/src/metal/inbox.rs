@@ -59,7 +59,7 @@ impl Threads {
         let thread = |number| Thread { link: Atomic::ZERO, number };
         Self {
             inbox: Inbox::NEW,
-            line: Line::NEW,
+            line: Line::new(),
             threads: (0..count).map(thread).collect(),
             ledger: Ledger::new(count),
             sent: (0..senders).map(|_| Data::new(0)).collect(),

@@ -54,7 +54,7 @@ static NODES: [Waiter<Kernel>; WAITERS] = [const { Waiter::NEW }; WAITERS];
 // SAFETY: the only arena of this platform; `Kernel::arena` returns it.
 static ARENA: Arena<Kernel> = unsafe { Arena::new() };
 static LOCALS: [Local<Kernel>; CPUS] = [const { Local::NEW }; CPUS];
-static ALL: [Cpu; CPUS] = [const { Cpu::NEW }; CPUS];
+static ALL: [Cpu; CPUS] = [const { Cpu::new() }; CPUS];
 
 impl Atomics for Kernel {
     type U8 = <Check as Atomics>::U8;

@@ -28,7 +28,9 @@ struct Cpu {
 }
 
 impl Cpu {
-    const NEW: Self = Self { slot: slot::Slot::NEW, line: Line::NEW };
+    const fn new() -> Self {
+        Self { slot: slot::Slot::NEW, line: Line::new() }
+    }
 
     /// As `message::slot::post`.
     fn post(&self, action: u32) {
@@ -55,7 +57,7 @@ impl Cpu {
 fn posting(each: &'static [usize]) -> Program {
     let count = each.iter().sum::<usize>();
     Program::new(each.len() as u32 + 1, count as u32 + 1, move |scope| {
-        let cpu = scope.share(Cpu::NEW);
+        let cpu = scope.share(Cpu::new());
         let posted = scope.share([const { Data::new(false) }; 4]);
         let mut first = 0;
         for &times in each {
@@ -84,7 +86,7 @@ fn posting(each: &'static [usize]) -> Program {
 /// the sender waits for a CPU that has not seen the last. Must reach `waited`.
 fn casting(times: u32) -> Program {
     Program::new(3, 2 * times, move |scope| {
-        let cpus = scope.share([Cpu::NEW, Cpu::NEW]);
+        let cpus = scope.share([Cpu::new(), Cpu::new()]);
         let sent = scope.share([const { Data::new(false) }; 4]);
         scope.spawn(move || {
             for action in 0..times {
@@ -111,7 +113,7 @@ fn casting(times: u32) -> Program {
 /// Must reach `ran` and `retracted`.
 fn retracting() -> Program {
     Program::new(3, 4, |scope| {
-        let cpu = scope.share(Cpu::NEW);
+        let cpu = scope.share(Cpu::new());
         let posted = scope.share(Data::new(false));
         scope.spawn(|| {
             cpu.post(0);

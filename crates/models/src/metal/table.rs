@@ -76,7 +76,7 @@ impl Machine {
     fn new() -> Self {
         Self {
             table: Table::NEW,
-            receiver: Receiver::NEW,
+            receiver: Receiver::new(),
             batch: Batch::NEW,
             contexts: [Context::new(0), Context::new(1)],
         }
