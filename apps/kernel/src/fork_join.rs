@@ -10,6 +10,9 @@
 //! an exact run counts what all of them do. Each leaf pauses, because the CPUs of an exact run take
 //! turns only when they pause.
 //!
+//! `beat_us=N` is how often a fork may become a task: five times what the platform says that a wake
+//! costs, unless it is given.
+//!
 //! `.result` and `.joins` are counted by the run itself and must be those of `n` (20 by default);
 //! `.steals` are searches that found a task of another worker.
 
@@ -21,7 +24,7 @@ use antiphon_metal::x86::cpu::tsc;
 use antiphon_metal::x86::power::Outcome;
 
 use crate::fibonacci::{Counted, expected, fork_with};
-use crate::pool::{Pool, join, join_task, spawn};
+use crate::pool::{Pool, join, join_task, set_beat_ns, spawn};
 
 /// The greatest `n`: each level takes some of a stack of 64 KiB.
 const MOST: u64 = 30;
@@ -37,6 +40,11 @@ pub fn run(options: Options<'_>) -> Outcome {
             return Outcome::Misused;
         }
     };
+    let Ok(beat_us) = options.number("beat_us", 0) else {
+        println!("`beat_us` is a number of microseconds");
+        return Outcome::Misused;
+    };
+    set_beat_ns(beat_us * 1000);
     let Ok(pool) = Pool::start() else { return Outcome::Failed };
     let mut right = true;
     let parts: [(&str, Part); 3] = [("call", call), ("fork", fork), ("spawn", spawning)];

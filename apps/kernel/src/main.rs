@@ -5,10 +5,11 @@
 //!
 //! | program | what it does |
 //! |---|---|
-//! | `hello` | says what machine it is on, from a thread of each CPU |
-//! | `stress` | mutex, condition variable, event, barrier, messages: totals must be exact |
+//! | `hello` | prints the machine's CPUs, nodes and memory, from a thread of each CPU |
+//! | `stress` | tests mutex, condition variable, event, barrier, messages: totals must be exact |
 //! | `paths` | measures interrupts, messages and wakes: with `--exact`, in instructions |
 //! | `channel` | files, lines and the time of day, by the host: with `--share` |
+//! | `table` | measures each way to tell other CPUs: one of them, and all |
 //! | `threads` | what is promised of threads and memory: creation, moves, turns, nodes |
 //! | `messages` | the forms of messages, with actions that are unregistered in flight |
 //! | `fork-join`, `packets` | the runtime's pool, with a worker on each CPU |
@@ -52,7 +53,11 @@ mod sender;
 #[cfg(antiphon_image)]
 mod stress;
 #[cfg(antiphon_image)]
+mod table;
+#[cfg(antiphon_image)]
 mod threads;
+#[cfg(antiphon_image)]
+mod trial;
 
 #[cfg(not(antiphon_image))]
 fn main() {
@@ -75,6 +80,7 @@ fn program() -> antiphon_metal::x86::power::Outcome {
         "stress" => stress::run(options),
         "paths" => paths::run(options),
         "channel" => channel::run(),
+        "table" => table::run(options),
         "threads" => threads::run(),
         "messages" => messages::run(options),
         "fork-join" => fork_join::run(options),
@@ -85,9 +91,8 @@ fn program() -> antiphon_metal::x86::power::Outcome {
         "panic" => faults::panic(),
         other => {
             println!(
-                "no program `{other}`: hello, stress, paths, channel, threads, messages, \
-                 fork-join, packets, legion, fault, \
-                 overflow, panic"
+                "no program `{other}`: hello, stress, paths, table, channel, threads, messages, \
+                 fork-join, packets, legion, fault, overflow, panic"
             );
             Outcome::Misused
         }

@@ -10,8 +10,8 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicU64};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicU64, fence};
 
 use antiphon_metal::kernel::lock::Lock;
 use antiphon_metal::kernel::message::direct::{Direct, DirectAction};
@@ -90,15 +90,15 @@ trait Form: 'static {
 
 /// The action of a round runs.
 fn run_of(round: u64) {
-    if LIVE.load(Acquire) != round {
-        LATE.fetch_add(1, Relaxed);
-    }
+    let is_live = || LIVE.load(Acquire) == round;
+    let began_live = is_live();
     // So that others find it running.
     clock::delay_ns(300);
-    if LIVE.load(Acquire) != round {
+    if began_live && is_live() {
+        RAN.store(round, Relaxed);
+    } else {
         LATE.fetch_add(1, Relaxed);
     }
-    RAN.fetch_max(round, Relaxed);
     RUNS.fetch_add(1, Relaxed);
 }
 
@@ -192,18 +192,22 @@ impl Form for Vectors {
     }
 }
 
-/// The round that is open to posts, its action, and how many senders have seen that it is over.
+/// The round that is open to posts, 0 for none; its action; and how many senders post to one.
 struct Open<A> {
     round: AtomicU64,
-    over: AtomicU64,
+    posting: AtomicU64,
     action: Lock<Option<A>>,
+    ends: AtomicBool,
 }
 
 impl<A> Open<A> {
-    /// Closes the round, and waits until the senders have stopped.
+    /// Closes the round, and waits until no sender posts.
     fn close(&self) {
-        self.round.store(0, Release);
-        wait_until(|| self.over.load(Acquire) == senders().count() as u64);
+        self.round.store(0, Relaxed);
+        // Pairs with the fence in `send`: a sender sees the end of the round, or is seen.
+        fence(SeqCst);
+        // Acquire: the last posts; pairs with the release in `send`.
+        wait_until(|| self.posting.load(Acquire) == 0);
     }
 }
 
@@ -239,18 +243,18 @@ fn in_flight<F: Form>(rounds: u64, parts: &mut Parts, late: &str, ran: &str) {
     LATE.store(0, Relaxed);
     let open = Arc::new(Open::<F::Action> {
         round: AtomicU64::new(0),
-        over: AtomicU64::new(0),
+        posting: AtomicU64::new(0),
         action: Lock::new(None),
+        ends: AtomicBool::new(false),
     });
     let spawn = |cpu: u32| {
         let open = open.clone();
-        thread::spawn_on(cpu, move || send::<F>(&open, rounds)).expect("memory for a thread")
+        thread::spawn_on(cpu, move || send::<F>(&open)).expect("memory for a thread")
     };
     let senders: Vec<_> = senders().map(spawn).collect();
-    let listens = Arc::new(AtomicBool::new(true));
-    let listening = listens.clone();
+    let ours = open.clone();
     let listen = move || {
-        while listening.load(Relaxed) {
+        while !ours.ends.load(Relaxed) {
             deaf_time(5_000);
             schedule::yield_now();
         }
@@ -265,7 +269,6 @@ fn in_flight<F: Form>(rounds: u64, parts: &mut Parts, late: &str, ran: &str) {
         }
         LIVE.store(round, Release);
         *open.action.lock() = Some(action);
-        open.over.store(0, Relaxed);
         open.round.store(round, Release);
         let end = clock::now_ns() + 1_000_000_000;
         wait_until(|| RAN.load(Relaxed) == round || clock::now_ns() > end);
@@ -280,30 +283,37 @@ fn in_flight<F: Form>(rounds: u64, parts: &mut Parts, late: &str, ran: &str) {
             open.close();
         }
     }
+    open.ends.store(true, Relaxed);
     senders.into_iter().for_each(JoinHandle::join);
-    listens.store(false, Relaxed);
     listener.join();
     parts.add(late, (LATE.load(Relaxed), 0));
     parts.add(ran, (rounds_that_ran, rounds));
 }
 
 /// Posts to all CPUs in turn while a round is open.
-fn send<F: Form>(open: &Open<F::Action>, rounds: u64) {
+fn send<F: Form>(open: &Open<F::Action>) {
     let count = cpu::count();
-    for round in 1..=rounds {
-        wait_until(|| open.round.load(Acquire) == round);
-        let action = *open.action.lock();
-        let action = action.expect("the round is open");
-        let mut target = cpu::number();
-        while open.round.load(Acquire) == round {
+    let mut target = cpu::number();
+    while !open.ends.load(Relaxed) {
+        open.posting.fetch_add(1, Relaxed);
+        // Pairs with the fence in `close`.
+        fence(SeqCst);
+        // Acquire: the action; pairs with the release in `in_flight`.
+        let round = open.round.load(Acquire);
+        if round != 0 {
+            let action = *open.action.lock();
+            let action = action.expect("the round is open");
             target = (target + 1) % count;
             let before = RUNS.load(Relaxed);
             F::post(target, action);
             deaf_time(1_500);
             // CPUs that take messages all the time would do nothing else.
-            wait_until(|| RUNS.load(Relaxed) != before || open.round.load(Acquire) != round);
+            wait_until(|| RUNS.load(Relaxed) != before || open.round.load(Relaxed) != round);
         }
-        open.over.fetch_add(1, Release);
+        // Release: the post; pairs with the acquire in `close`.
+        open.posting.fetch_sub(1, Release);
+        core::hint::spin_loop();
+        schedule::yield_now();
     }
 }
 

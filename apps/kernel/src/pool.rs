@@ -12,11 +12,12 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicPtr, AtomicU32};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
 use antiphon_metal::Metal;
 use antiphon_metal::kernel::cpu::{self, MOST_CPUS};
 use antiphon_metal::kernel::thread::{self, JoinHandle, NotCreated};
+use antiphon_platform::Hints as _;
 use antiphon_runtime::fork::{self, Forker, Forks};
 use antiphon_runtime::sched::{self, Lifo, Put, Scheme, Stats, Steal};
 use antiphon_runtime::task::{self, Awaited, Handle};
@@ -32,6 +33,9 @@ type Worker = sched::Worker<'static, Metal, Standard>;
 
 /// Room for tasks from outside.
 const OUTSIDE: usize = 64;
+
+/// The length of a beat that was chosen, in nanoseconds; 0: that of the platform.
+static BEAT_NS: AtomicU64 = AtomicU64::new(0);
 
 /// The worker of each CPU.
 static WORKERS: [Entry; MOST_CPUS] = [const { Entry::empty() }; MOST_CPUS];
@@ -57,7 +61,7 @@ struct Here {
     blocks: FreeBlocks,
 }
 
-/// A pool with a worker on each CPU.
+/// A pool with a worker on each CPU; an image has one at a time.
 pub struct Pool {
     crew: &'static Crew,
     threads: Vec<JoinHandle<()>>,
@@ -98,6 +102,11 @@ impl Pool {
         self.crew.close();
         self.threads.into_iter().for_each(JoinHandle::join);
     }
+}
+
+/// Sets how often a fork may become a task, in nanoseconds; 0: as often as the platform has it.
+pub fn set_beat_ns(ns: u64) {
+    BEAT_NS.store(ns, Relaxed);
 }
 
 /// Makes a task of `work`. A worker queues it, for any worker to run; elsewhere it is run at once.
@@ -146,6 +155,7 @@ impl Here {
         let here = Self { crew, worker, forks: Forks::new(), blocks: FreeBlocks::new() };
         let entry = &WORKERS[cpu::number() as usize];
         // Relaxed, all: HERE-1, only this thread follows the pointer.
+        assert_eq!(entry.thread.load(Relaxed), 0, "an image has one pool at a time");
         entry.here.store(ptr::from_ref(&here).cast_mut(), Relaxed);
         entry.thread.store(cpu::current().number(), Relaxed);
         while here.run_one(Worker::next_task) {}
@@ -197,6 +207,13 @@ unsafe impl Forker for Forking {
 
     fn is_wanted() -> bool {
         here().is_some_and(|here| here.crew.has_idle())
+    }
+
+    fn beat_ns() -> u64 {
+        match BEAT_NS.load(Relaxed) {
+            0 => 5 * u64::from(Metal::sleep_cost_ns()),
+            chosen => chosen,
+        }
     }
 
     fn put(task: Task) -> Result<(), Task> {

@@ -3,10 +3,12 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs, process};
 
+use common::golden::{self, Lengths};
 use common::metal::{MISSING, figure, metal};
 use common::{PROGRAM, skipped};
 use serde_json::Value;
@@ -14,10 +16,12 @@ use serde_json::Value;
 #[test]
 fn paths_are_as_short_as_is_promised_on_any_number_of_cpus() {
     let mut broadcasts = Vec::new();
+    let mut lengths = Lengths::new();
     for cpus in ["1", "2", "4", "8"] {
         let arguments = ["--cpus", cpus, "--exact", "--program", "paths"];
         let Some((passed, report)) = metal(&arguments) else { return };
         assert!(passed, "{report:#}");
+        lengths.insert(cpus.to_owned(), path_lengths(&report));
         if cpus == "1" {
             continue;
         }
@@ -32,6 +36,15 @@ fn paths_are_as_short_as_is_promised_on_any_number_of_cpus() {
         broadcasts.push(figure(&report, "broadcast_send.max"));
     }
     assert!(broadcasts.iter().all(|sent| *sent == broadcasts[0]), "{broadcasts:?}");
+    golden::check(&lengths);
+}
+
+/// The figures that are lengths of a path: those without a dot are medians. `…_last` are sums of
+/// what several CPUs run by turns.
+fn path_lengths(report: &Value) -> BTreeMap<String, u64> {
+    let figures = report["figures"].as_object().expect("figures").iter();
+    let lengths = figures.filter(|(name, _)| !name.contains('.') && !name.ends_with("_last"));
+    lengths.filter_map(|(name, value)| Some((name.clone(), value.as_u64()?))).collect()
 }
 
 #[test]

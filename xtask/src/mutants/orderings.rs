@@ -19,7 +19,8 @@ pub fn covers(file: &str) -> bool {
     let rooms = ["crates/sync/src/", "crates/rivals/src/", "crates/runtime/src/"];
     let is_algorithm = rooms.iter().any(|room| file.starts_with(room))
         && file.ends_with(".rs")
-        && !file.ends_with("/tests.rs");
+        && !file.ends_with("/tests.rs")
+        && !file.contains("/tests/");
     let others =
         ["platform/src/arena.rs", "record/src/events/pen.rs", "record/src/events/shelf.rs"];
     // What CPUs share on bare metal; its kernel runs in an emulator only.
@@ -156,5 +157,6 @@ mod tests {
         assert!(!covers("crates/metal/src/kernel/schedule.rs"));
         assert!(!covers("crates/platform/src/lib.rs"));
         assert!(!covers("crates/models/src/mutex.rs"));
+        assert!(!covers("crates/runtime/src/event_loop/tests/mod.rs"));
     }
 }

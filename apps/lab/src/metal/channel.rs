@@ -68,7 +68,8 @@ impl Served {
 
     /// The arguments that give the memory to an emulated machine.
     pub fn arguments(&self) -> Vec<String> {
-        let file = self.file.display();
+        // A comma would end the path.
+        let file = self.file.display().to_string().replace(',', ",,");
         let memory = format!(
             "memory-backend-file,id=channel,share=on,mem-path={file},size={}K",
             LENGTH >> 10

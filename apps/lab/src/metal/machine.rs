@@ -43,11 +43,17 @@ pub enum Outcome {
 impl Outcome {
     /// The outcome of an image that has printed these lines, from the emulator's exit status.
     fn of(status: Option<i32>, lines: &[String]) -> Self {
-        let last = lines.iter().rev().find(|line| !line.is_empty()).map(String::as_str);
+        let last = lines.iter().rev().find(|line| !line.is_empty());
+        let said = last.and_then(|line| line.strip_prefix("status="));
         match status {
             // The machine has switched itself off.
-            Some(0) if last == Some("status=passed") => Self::Passed,
-            Some(0) if last == Some("status=failed") => Self::Failed,
+            Some(0) => match said {
+                Some("passed") => Self::Passed,
+                Some("failed") => Self::Failed,
+                Some("panicked") => Self::Panicked,
+                Some("faulted") => Self::Faulted,
+                _ => Self::Other(status),
+            },
             Some(33) => Self::Passed,
             Some(35) => Self::Failed,
             Some(37) => Self::Panicked,

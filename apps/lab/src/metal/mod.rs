@@ -8,15 +8,19 @@
 //! | [`linux`] | the same program on Linux, beside the image |
 //! | [`red_zone`] | what no function of an image may do |
 //! | [`names`] | the functions at the addresses of a backtrace |
+//! | [`mechanisms`] | the table of the ways to tell other CPUs |
+//! | [`host`] | what the same takes under Linux |
 //! | [`report`] | what the image has printed, as a table and as JSON |
 //! | [`rescue`] | the machine's way to the image: QEMU, or firmware and GRUB |
 //! | [`scratch`] | a temporary folder |
 //! | [`share`] | the files of one folder, for an image that is not trusted |
 
 mod channel;
+mod host;
 mod image;
 mod linux;
 mod machine;
+mod mechanisms;
 mod names;
 mod red_zone;
 mod report;
@@ -32,50 +36,55 @@ use antiphon_report::failure::Failure;
 use clap::Args;
 
 use channel::Served;
+use host::Host;
 use image::Image;
 use machine::{Machine, Outcome};
 use report::Report;
 use rescue::Boot;
 
-/// The bare-metal image in QEMU: Antiphon as the kernel, where a message is an interrupt
+/// Number of measurements of each of Linux's mechanisms.
+const TRIALS: usize = 100;
+
+/// Run the bare-metal image, in which Antiphon is the kernel and a message is an interrupt, in QEMU
 #[derive(Args)]
 #[command(after_help = "\
-It builds the image from the tree that it is called in, checks it, and runs it. QEMU must be there:
+Run it in a clone of the repository: it builds the image, checks it, and boots it. It needs QEMU:
 apt-get install qemu-system-x86.
 
 Programs of the image: hello; stress (locks, waits, messages: totals must be exact); paths (from an
-interrupt, a message or a wake to what it causes); channel (files, lines and the time of day, by the
-host: with --share); threads, messages (what is promised of them); fork-join, packets (the runtime's
-pool); legion (processors asleep until a task is published); fault, overflow, panic (each ends in a
-report).
+interrupt, a message or a wake to what it causes); table (each way to tell other CPUs); channel
+(files, lines and the time of day, by the host: with --share); threads, messages (what is promised
+of them); fork-join, packets (the runtime's pool); legion (processors asleep until a task is
+published); fault, overflow, panic (each ends in a report).
 
-With --exact the emulator counts instructions instead of time: all figures of a run are then the
-same each time. Without it, several CPUs run at once, on KVM where there is one.
+With --exact the emulator counts instructions instead of time, so that each run has the same
+figures. Without it, several CPUs run at once, on KVM if the machine has it.
 
 Example:
   antiphon-lab metal --cpus 4 --exact --program paths
+  antiphon-lab metal --cpus 4 --exact --program table --linux
   antiphon-lab metal --cpus 8 --nodes 2 --program stress --option rounds=200
   antiphon-lab metal --boot grub-efi --program stress
   antiphon-lab metal --share /tmp/shared --program channel
   antiphon-lab metal --image examples/metal-hello
   antiphon-lab metal --cpus 2 --exact --image examples/metal-runtimes --linux")]
 pub struct Arguments {
-    /// CPUs of the machine
+    /// Number of CPUs of the machine
     #[arg(long, value_name = "N", default_value_t = 4)]
     cpus: u32,
-    /// Nodes, over which CPUs and memory are spread evenly
+    /// Number of nodes, over which CPUs and memory are spread evenly
     #[arg(long, value_name = "N", default_value_t = 1)]
     nodes: u32,
     /// Memory of each node, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 256)]
     memory: u32,
-    /// Count instructions: the same figures in each run
+    /// Count instructions instead of time: each run has the same figures
     #[arg(long)]
     exact: bool,
-    /// The program to run
+    /// Program of the image to run
     #[arg(long, value_name = "P", default_value = "hello")]
     program: String,
-    /// A further word for the image's command line, such as preempt_us=100 or idle=watch
+    /// Option for the image's command line, such as preempt_us=100 or idle=watch (repeatable)
     #[arg(long = "option", value_name = "NAME=VALUE")]
     options: Vec<String>,
     /// The loader of the image
@@ -87,8 +96,9 @@ pub struct Arguments {
     /// The folder of another image's package: yours, perhaps
     #[arg(long, value_name = "FOLDER")]
     image: Option<PathBuf>,
-    /// Build that package for Linux, too, run it, and print both side by side
-    #[arg(long, requires = "image")]
+    /// With --image, build that package for Linux, too, run it, and print both side by side; with
+    /// the program table, print beside it what Linux's mechanisms take on this machine
+    #[arg(long)]
     linux: bool,
     /// How long it may run, in seconds
     #[arg(long, value_name = "S", default_value_t = 120)]
@@ -119,8 +129,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ended.lines.extend(served.end()?);
     }
     let mut report = Report::of(&machine, &arguments.program, &image, &ended);
-    if let Some(folder) = arguments.image.as_deref().filter(|_| arguments.linux) {
-        report.beside(linux::figures(folder, &machine, &arguments.options)?);
+    match arguments.image.as_deref() {
+        Some(folder) if arguments.linux => {
+            report.beside(linux::figures(folder, &machine, &arguments.options)?);
+        }
+        None if arguments.linux => report.put_host_beside(Host::measure(machine.cpus, TRIALS)),
+        _ => {}
     }
     report.print(arguments.json)?;
     match ended.outcome {
@@ -141,7 +155,7 @@ impl Arguments {
         }
         if !(1..=64).contains(&self.nodes) || self.nodes > self.cpus {
             return Err(Failure::arguments(
-                "--nodes takes a number from 1 to 64, and no more than there are CPUs",
+                "--nodes takes a number from 1 to 64, and at most that of --cpus",
             ));
         }
         if !(32..=65536).contains(&self.memory) {
@@ -153,6 +167,11 @@ impl Arguments {
             return Err(Failure::arguments(format!(
                 "--option takes one NAME=VALUE without blanks, and not {wrong:?}"
             )));
+        }
+        if self.linux && self.image.is_none() && self.program != "table" {
+            return Err(Failure::arguments(
+                "--linux takes a package (--image), or the program table, to compare with",
+            ));
         }
         Ok(Machine {
             cpus: self.cpus,

@@ -7,8 +7,10 @@ use antiphon_report::say;
 use antiphon_report::table::{Cell, Table, colour_stdout, count, printable};
 use serde_json::{Map, Value, json};
 
+use super::host::Host;
 use super::image::Image;
 use super::machine::{Ended, Machine};
+use super::mechanisms;
 use super::names::Names;
 
 /// A report.
@@ -21,6 +23,8 @@ pub struct Report {
     linux: Option<Vec<(String, u64)>>,
     text: Vec<String>,
     backtrace: Vec<Frame>,
+    /// What the host's own mechanisms take.
+    host: Option<Host>,
 }
 
 /// An address of a backtrace and the functions there, the innermost first.
@@ -48,8 +52,15 @@ impl Report {
             "seconds": ended.took.as_secs_f64(),
         });
         let unit = if machine.exact { "instructions" } else { "ticks" };
-        let (figures, text, backtrace) = (Vec::new(), Vec::new(), Vec::new());
-        let mut report = Self { head, unit, figures, linux: None, text, backtrace };
+        let mut report = Self {
+            head,
+            unit,
+            figures: Vec::new(),
+            linux: None,
+            host: None,
+            text: Vec::new(),
+            backtrace: Vec::new(),
+        };
         let mut names = None;
         // What comes before it was printed by firmware.
         let of_image = |line: &String| line.starts_with(LOADER);
@@ -81,6 +92,11 @@ impl Report {
         self.linux = Some(linux);
     }
 
+    /// Puts the figures of the host's own mechanisms beside.
+    pub fn put_host_beside(&mut self, host: Host) {
+        self.host = Some(host);
+    }
+
     /// Prints it.
     ///
     /// # Errors
@@ -100,6 +116,9 @@ impl Report {
         }
         if !self.figures.is_empty() {
             out.push_str(&self.table().render(colour_stdout()));
+        }
+        if let Some(host) = &self.host {
+            out.push_str(&beside(host));
         }
         say(&out)
     }
@@ -122,6 +141,9 @@ impl Report {
         }
         body["text"] = json!(self.text);
         body["backtrace"] = json!(backtrace);
+        if let Some(host) = &self.host {
+            body["host"] = host.json();
+        }
         body
     }
 
@@ -129,6 +151,9 @@ impl Report {
     fn table(&self) -> Table {
         if let Some(linux) = &self.linux {
             return self.table_beside(linux);
+        }
+        if let Some(table) = mechanisms::table(&self.figures, self.unit) {
+            return table;
         }
         let Some(base) = self.figure(BASE) else {
             let mut table = Table::new(&["figure", ">value"]);
@@ -180,8 +205,24 @@ impl Report {
     }
 
     fn figure(&self, name: &str) -> Option<u64> {
-        self.figures.iter().find(|(other, _)| other == name).map(|(_, value)| *value)
+        mechanisms::figure(&self.figures, name)
     }
+}
+
+/// The figures of the host's own system, as text.
+fn beside(host: &Host) -> String {
+    let Host { cpus, waiters, .. } = host;
+    let mut out = format!(
+        "\nLinux on this machine, {cpus} CPUs, {waiters} threads told at once; another unit than \
+         above: only ratios within a table compare\n"
+    );
+    if let Some(table) = mechanisms::table(&host.figures, "nanoseconds") {
+        out.push_str(&table.render(colour_stdout()));
+    }
+    for missing in &host.missing {
+        out.push_str(&format!("{}\n", printable(missing)));
+    }
+    out
 }
 
 impl Frame {

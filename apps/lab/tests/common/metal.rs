@@ -31,7 +31,16 @@ pub fn metal(arguments: &[&str]) -> Option<(bool, Value)> {
     Some((output.status.success(), report))
 }
 
-/// Returns a figure of a report.
+/// A figure of a report.
 pub fn figure(report: &Value, name: &str) -> u64 {
     report["figures"][name].as_u64().unwrap_or_else(|| panic!("no figure {name} in {report:#}"))
+}
+
+/// Checks each figure that has an expected one, `NAME.expected`: the two must be equal.
+pub fn is_exact(report: &Value) {
+    let figures = report["figures"].as_object().expect("figures");
+    let names = figures.keys().filter_map(|name| name.strip_suffix(".expected"));
+    let wrong = |name: &&str| figure(report, name) != figure(report, &format!("{name}.expected"));
+    let wrong: Vec<_> = names.filter(wrong).collect();
+    assert!(wrong.is_empty(), "{wrong:?}: {report:#}");
 }

@@ -5,12 +5,14 @@
 //! | [`cases`] | cases and conditions |
 //! | [`subjects`] | the mechanisms |
 //! | [`measure`] | one repetition |
+//! | [`once`] | one repetition, for reports of other verbs |
 //! | [`rows`] | the values of a row |
 //! | [`tables`] | the keys of reports, and tables |
 //! | [`page`] | the distributions, drawn |
 
 mod cases;
 mod measure;
+mod once;
 mod page;
 mod rows;
 mod subjects;
@@ -21,7 +23,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-pub use measure::{Order, measure};
+pub use measure::{Figures, Order, measure};
+pub use once::once;
 
 use antiphon_report::failure::Failure;
 use antiphon_report::file::OutputFile;

@@ -62,6 +62,9 @@ impl System {
     }
 }
 
+/// Runs rounds of a mechanism on a machine under a model's assumptions.
+type CarryOut = fn(&Setting<'_>, (Machine, Model), Case) -> Result<Figures, Stuck>;
+
 /// A mechanism.
 pub struct Subject {
     pub name: &'static str,
@@ -69,7 +72,7 @@ pub struct Subject {
     pub system: System,
     /// Whether it is a broadcast only; to a single waiter it is the same as another subject.
     broadcasts_only: bool,
-    carry_out: fn(&Setting<'_>, (Machine, Model), Case) -> Result<Figures, Stuck>,
+    carry_out: CarryOut,
 }
 
 const fn subject<W: Wakes>(name: &'static str, system: System, about: &'static str) -> Subject {
