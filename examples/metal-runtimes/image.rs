@@ -11,17 +11,22 @@ use ported_crossbeam_deque as crossbeam_deque;
 use ported_crossbeam_epoch as crossbeam_epoch;
 
 use crate::fibonacci::Counted;
-use crate::pool::Pool;
+use crate::pool::{Pool, set_beat_ns};
 
 pub use crate::pool::join;
 
 antiphon_metal::program!(main);
 
+/// The size of the tree.
+pub const SIZE: u64 = 18;
 /// How long a thread runs while others of its CPU wait, in nanoseconds.
 const SLICE_NS: u64 = 100_000;
 
 fn main() -> Outcome {
-    match crate::measure(command_line::options()) {
+    let options = command_line::options();
+    let Ok(beat_us) = options.number("beat_us", 0) else { return Outcome::Misused };
+    set_beat_ns(beat_us * 1000);
+    match crate::measure(options) {
         Some(true) => Outcome::Passed,
         Some(false) => Outcome::Failed,
         None => Outcome::Misused,

@@ -14,6 +14,9 @@ use crate::fibonacci::Counted;
 
 pub use antiphon::pool::join;
 
+/// The size of the tree: some milliseconds, far more than it takes to wake a thread.
+pub const SIZE: u64 = 26;
+
 /// The program. Its options are the command line's words.
 pub fn main() {
     let words: Vec<_> = std::env::args().skip(1).collect();

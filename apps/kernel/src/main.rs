@@ -5,8 +5,8 @@
 //!
 //! | program | what it does |
 //! |---|---|
-//! | `hello` | says what machine it is on, from a thread of each CPU |
-//! | `stress` | mutex, condition variable, event, barrier, messages: totals must be exact |
+//! | `hello` | prints the machine's CPUs, nodes and memory, from a thread of each CPU |
+//! | `stress` | tests mutex, condition variable, event, barrier, messages: totals must be exact |
 //! | `paths` | measures interrupts, messages and wakes: with `--exact`, in instructions |
 //! | `channel` | files, lines and the time of day, by the host: with `--share` |
 //! | `table` | measures each way to tell other CPUs: one of them, and all |
@@ -22,6 +22,8 @@ extern crate alloc;
 
 #[cfg(antiphon_image)]
 mod blocks;
+#[cfg(antiphon_image)]
+mod broadcasts;
 #[cfg(antiphon_image)]
 mod channel;
 #[cfg(antiphon_image)]

@@ -7,11 +7,12 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use antiphon_platform::{Atomic, Atomics};
 
-/// How many batches a CPU has begun and ended: odd while it runs one.
+/// The number of batches that a CPU has begun, plus the number that it has ended: odd while it runs
+/// one.
 pub struct Batch<A: Atomics>(A::U64);
 
 impl<A: Atomics> Batch<A> {
-    /// No batch was run.
+    /// The count of a CPU that has run no batch.
     pub const NEW: Self = Self(A::U64::ZERO);
 
     /// Runs a batch. Called by the CPU itself, with interrupts off.
@@ -19,17 +20,17 @@ impl<A: Atomics> Batch<A> {
     pub fn run(&self, actions: impl FnOnce()) {
         // Relaxed: only this CPU writes it.
         let begun = self.0.load(Relaxed).wrapping_add(1);
-        // Release: what the last batch did, for one that waits for its end and finds this already;
-        // pairs with the acquires in `wait`.
+        // Release: what the last batch did, for a CPU that waits for its end and finds this value
+        // already; pairs with the acquires in `wait`.
         self.0.store(begun, Release);
-        // BATCH-1: pairs with the fence of the one that waits.
+        // BATCH-1: pairs with the fence before `wait`.
         A::fence(SeqCst);
         actions();
         // Release: what the actions did; pairs with the acquires in `wait`.
         self.0.store(begun.wrapping_add(1), Release);
     }
 
-    /// Waits until the batch has ended that runs now, if one does. The caller has passed a
+    /// Waits until the batch that runs now has ended, if one runs. The caller has passed a
     /// sequentially consistent fence (BATCH-1), and is in no batch.
     pub fn wait(&self) {
         // Acquire, both: what the batch did; pairs with the release in `run`.

@@ -11,29 +11,29 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 
-/// What was broadcast, by action.
+/// The number of broadcasts, in total and of each action.
 pub struct Broadcasts<A: Atomics, const N: usize> {
     total: A::U32,
     counters: [A::U32; N],
 }
 
-/// What a CPU has seen of it. Only that CPU writes it, with interrupts off.
+/// The numbers of broadcasts that a CPU has seen. Only that CPU writes them, with interrupts off.
 pub struct Seen<A: Atomics, const N: usize> {
     total: A::U32,
     counters: [A::U32; N],
 }
 
 impl<A: Atomics, const N: usize> Seen<A, N> {
-    /// Nothing was seen.
+    /// The numbers of a CPU that has seen no broadcast.
     pub const NEW: Self = Self { total: A::U32::ZERO, counters: [const { A::U32::ZERO }; N] };
 }
 
 impl<A: Atomics, const N: usize> Broadcasts<A, N> {
-    /// Nothing was broadcast.
+    /// The counters before the first broadcast.
     pub const NEW: Self = Self { total: A::U32::ZERO, counters: [const { A::U32::ZERO }; N] };
 
-    /// Broadcasts an action to all CPUs but the caller's, whose `own` is. The caller then sends
-    /// them an interrupt. Called with interrupts off.
+    /// Broadcasts an action to all CPUs but the caller's; `own` are that CPU's numbers. The caller
+    /// then sends the others an interrupt. Called with interrupts off.
     #[inline]
     pub fn send(&self, action: usize, own: &Seen<A, N>) {
         // Release: the sender's past; pairs with the acquire of the counter in `take`.
@@ -45,7 +45,7 @@ impl<A: Atomics, const N: usize> Broadcasts<A, N> {
         advance::<A>(&own.total);
     }
 
-    /// The interrupt has come: runs `run` for each broadcast that the CPU has not seen. Called by
+    /// Handles the interrupt: calls `run` for each broadcast that the CPU has not seen. Called by
     /// the CPU itself, with interrupts off.
     #[inline]
     pub fn take(&self, seen: &Seen<A, N>, run: impl FnMut(usize)) {
@@ -62,7 +62,7 @@ impl<A: Atomics, const N: usize> Broadcasts<A, N> {
         for (action, seen) in seen.counters.iter().enumerate() {
             // Acquire: the sender's past; pairs with the release in `send`.
             let now = self.counters[action].load(Acquire);
-            // Relaxed: as above.
+            // Relaxed: only this CPU writes it.
             let before = seen.load(Relaxed);
             if now != before {
                 seen.store(now, Relaxed);
@@ -73,10 +73,10 @@ impl<A: Atomics, const N: usize> Broadcasts<A, N> {
         }
     }
 
-    /// Waits until all CPUs have seen what was broadcast of an action so far: each begins to run
-    /// it, or has done so. Called with interrupts on, outside of the handler.
+    /// Waits until all CPUs have seen the broadcasts of an action so far: each CPU is about to run
+    /// the action, or has begun. Called with interrupts on, outside of the handler.
     pub fn wait<'a>(&self, action: usize, all: impl Iterator<Item = &'a Seen<A, N>>) {
-        // Relaxed, both: the caller's fence orders.
+        // Relaxed, both: the fence in `Table::unregister` orders them.
         let sent = self.counters[action].load(Relaxed);
         for seen in all {
             let is_behind = |seen: u32| (sent.wrapping_sub(seen) as i32) > 0;

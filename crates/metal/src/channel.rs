@@ -1,9 +1,9 @@
-//! A channel to the host: memory that an image shares with the program that has started it. By it
-//! the image has the host open, read and write files, print lines, and say what time it is.
+//! A channel to the host: memory that an image shares with the program that has started it. Through
+//! it the image asks the host to open, read and write files, to print lines, and for the time.
 //!
-//! | bytes | what |
+//! | bytes | contents |
 //! |---|---|
-//! | 0 to 7 | [`MAGIC`], when the host is ready |
+//! | 0 to 7 | [`MAGIC`], once the host is ready |
 //! | from `(1 + n) × 32 KiB` on | slot `n`, of [`SLOTS`] |
 //!
 //! | word of a slot | of a request | of an answer |
@@ -11,34 +11,34 @@
 //! | 0 | the state | the state |
 //! | 1 | the [`Operation`] | 0, or the [`Error`] |
 //! | 2 | the file | a file, a count, or nanoseconds |
-//! | 3 | where in the file | |
-//! | 4 | how many bytes | how many bytes of data follow |
+//! | 3 | the offset in the file | |
+//! | 4 | number of bytes | number of bytes of data |
 //! | from 8 on | data | data |
 //!
-//! | state | whose the slot is | next |
+//! | state | owner of the slot, and its step | next state |
 //! |---|---|---|
-//! | `FREE` | the image's: it writes a request | `ASKED` |
-//! | `ASKED` | the host's: it copies the request, and writes the answer | `ANSWERED` |
-//! | `ANSWERED` | the image's: it copies the answer | `FREE` |
+//! | `FREE` | the image, which writes a request | `ASKED` |
+//! | `ASKED` | the host, which copies the request and writes the answer | `ANSWERED` |
+//! | `ANSWERED` | the image, which copies the answer | `FREE` |
 //!
-//! - CHANNEL-1: only the side whose the slot is writes to it, its state last.
-//! - CHANNEL-2: a side takes a copy of what the other has written, and only then looks at it. The
-//!   host trusts nothing in it: an image may break all of these rules.
+//! - CHANNEL-1: only the owner of a slot writes to it, and writes the state last.
+//! - CHANNEL-2: a side copies what the other has written, and reads only the copy. The host trusts
+//!   nothing in it: an image may break all of these rules.
 //!
-//! Both sides use this file. Memory is a slice of atomic words, so that nothing here is unsafe; the
-//! states order what is in a slot, and other words need no order.
+//! Both sides use this file. The memory is a slice of atomic words, so that no code here is unsafe;
+//! the states order the accesses to a slot, and its other words need no order.
 
 use core::fmt;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// What the first word is when the host is ready: the letters of a name, and a version.
+/// The value of the first word when the host is ready: the letters of a name, and a version.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"antiph\x00\x01");
 /// Number of slots.
 pub const SLOTS: usize = 31;
 /// Length of the shared memory, in bytes.
 pub const LENGTH: usize = (1 + SLOTS) * SLOT;
-/// The most bytes of data in a request or an answer.
+/// Largest number of bytes of data in a request or an answer.
 pub const DATA: usize = SLOT - FIRST_DATA * 8;
 
 const SLOT: usize = 32 << 10;
@@ -53,7 +53,7 @@ const OFFSET: usize = 3;
 const COUNT: usize = 4;
 const FIRST_DATA: usize = 8;
 
-/// What an image asks for.
+/// A request of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Operation {
@@ -62,15 +62,15 @@ pub enum Operation {
     /// Create the file whose path is in the data, or empty it, to read and write it. Answer: the
     /// file.
     Create = 2,
-    /// Read at most `count` bytes. Answer: how many, and these; 0 at the end of the file.
+    /// Read at most `count` bytes. Answer: their number, and the bytes; 0 at the end of the file.
     Read = 3,
-    /// Write the data. Answer: how many bytes were written.
+    /// Write the data. Answer: the number of bytes that were written.
     Write = 4,
     /// Close the file.
     Close = 5,
     /// Print the data as a line.
     Print = 6,
-    /// Say what time it is. Answer: nanoseconds since the first of January 1970.
+    /// Tell the time of day. Answer: nanoseconds since 1 January 1970 UTC.
     Clock = 7,
 }
 
@@ -78,23 +78,23 @@ pub enum Operation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Error {
-    /// The image has no channel. It is not sent: the image says so itself.
+    /// The image has no channel. The host never sends this error: the image itself returns it.
     Absent = 1,
-    /// A request that is none.
+    /// The request is malformed.
     Malformed = 2,
-    /// A path that leaves the folder, or leads through a symbolic link.
+    /// The path leaves the folder, or leads through a symbolic link.
     Outside = 3,
     /// There is no such file.
     NotFound = 4,
-    /// It is no file: a folder, perhaps.
+    /// The path names no regular file, but, for example, a folder.
     NotAFile = 5,
-    /// The host does not let its own program do that.
+    /// The host does not allow this to the program that serves the channel.
     Denied = 6,
     /// No such file is open, or it was opened to be read only.
     NotOpen = 7,
-    /// As many files are open as may be, or as large, or as much was written.
+    /// Too many files are open, a file is too large, or too much was written.
     TooMuch = 8,
-    /// The host's system has failed otherwise.
+    /// The host's system has reported another error.
     Failed = 9,
 }
 
@@ -103,11 +103,11 @@ pub enum Error {
 pub struct Request {
     /// The number of an [`Operation`].
     pub operation: u64,
-    /// The file, as its opening was answered.
+    /// The file: the number that the answer to `Open` or `Create` had.
     pub file: u64,
-    /// Where in the file, in bytes.
+    /// Offset in the file, in bytes.
     pub offset: u64,
-    /// Length of the data, or how many bytes are to be read.
+    /// Length of the data, or number of bytes to read.
     pub count: u64,
 }
 
@@ -120,7 +120,7 @@ pub struct Channel<'a>(&'a [AtomicU64]);
 pub struct Slot<'a>(&'a [AtomicU64]);
 
 impl Operation {
-    /// The operation of that number.
+    /// Returns the operation with this number.
     #[must_use]
     pub fn of(number: u64) -> Option<Self> {
         use Operation::{Clock, Close, Create, Open, Print, Read, Write};
@@ -131,7 +131,7 @@ impl Operation {
 }
 
 impl Error {
-    /// The error of that number.
+    /// Returns the error with this number.
     fn of(number: u64) -> Self {
         use Error::{Denied, Malformed, NotAFile, NotFound, NotOpen, Outside, TooMuch};
         [Malformed, Outside, NotFound, NotAFile, Denied, NotOpen, TooMuch]
@@ -160,30 +160,30 @@ impl fmt::Display for Error {
 impl core::error::Error for Error {}
 
 impl<'a> Channel<'a> {
-    /// The channel in these words; `None` if they are too few.
+    /// Returns the channel in these words; `None` if they are too few.
     #[must_use]
     pub fn new(words: &'a [AtomicU64]) -> Option<Self> {
         words.get(..LENGTH / 8).map(Self)
     }
 
-    /// Says that the host is ready.
+    /// Announces that the host is ready.
     pub fn open(self) {
-        // Release: slots that are free; pairs with the acquire in `is_open`.
+        // Release: the state of the slots; pairs with the acquire in `is_open`.
         self.0[0].store(MAGIC, Release);
     }
 
-    /// Whether the host was ready.
+    /// Returns whether the host is ready.
     #[must_use]
     pub fn is_open(self) -> bool {
         // Acquire: pairs with the release in `open`.
         self.0[0].load(Acquire) == MAGIC
     }
 
-    /// Slot `index`.
+    /// Returns slot `index`.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If there is no such slot.
     #[must_use]
     pub fn slot(self, index: usize) -> Slot<'a> {
         assert!(index < SLOTS, "a slot of the channel");
@@ -193,15 +193,15 @@ impl<'a> Channel<'a> {
 }
 
 impl Slot<'_> {
-    /// The image asks for something. The slot is free, and no one else uses it. Data beyond
-    /// [`DATA`] is left out.
+    /// Writes a request, for the image. The slot is free, and no other thread uses it. Data beyond
+    /// [`DATA`] bytes is left out.
     pub fn ask(self, request: &Request, data: &[u8]) {
         self.write([request.operation, request.file, request.offset, request.count], data);
         // Release: the request; pairs with the acquire in `asked`. CHANNEL-1.
         self.0[STATE].store(ASKED, Release);
     }
 
-    /// Whether the host has answered.
+    /// Returns whether the host has answered.
     #[must_use]
     #[inline]
     pub fn is_answered(self) -> bool {
@@ -209,20 +209,20 @@ impl Slot<'_> {
         self.0[STATE].load(Acquire) == ANSWERED
     }
 
-    /// The image takes the answer, which is there, and its data, as far as there is room. The slot
-    /// is free then.
+    /// Takes the answer, for the image, with as much of its data as `into` has room for. The host
+    /// has answered. The slot is free afterwards.
     pub fn take(self, into: &mut [u8]) -> Result<u64, Error> {
         let (kind, value) = (self.word(KIND), self.word(VALUE));
         let count = usize::try_from(self.word(COUNT)).unwrap_or(usize::MAX).min(into.len());
         self.read(&mut into[..count.min(DATA)]);
-        // Relaxed: read by the image only, which keeps its own list of free slots. The host takes
-        // the word for what it is not waiting for.
+        // Relaxed: only the image uses this state, and it keeps its own list of free slots. For the
+        // host, all states but `ASKED` are alike.
         self.0[STATE].store(FREE, Relaxed);
         if kind == 0 { Ok(value) } else { Err(Error::of(kind)) }
     }
 
-    /// The host takes a request, if there is one, and its data, of which there are as many bytes as
-    /// the slot has room for. CHANNEL-2: `count` may be any number.
+    /// Takes a request, for the host, if there is one, with at most as many bytes of data as a slot
+    /// has room for. CHANNEL-2: `count` may be any number.
     pub fn asked(self, data: &mut [u8; DATA]) -> Option<Request> {
         // Acquire: the request; pairs with the release in `ask`.
         if self.0[STATE].load(Acquire) != ASKED {
@@ -235,7 +235,8 @@ impl Slot<'_> {
         Some(Request { operation, file, offset, count })
     }
 
-    /// The host answers the request that it has taken. Data beyond [`DATA`] is left out.
+    /// Writes the answer to the request that the host has taken. Data beyond [`DATA`] bytes is left
+    /// out.
     pub fn answer(self, result: Result<u64, Error>, data: &[u8]) {
         let (kind, value) = match result {
             Ok(value) => (0, value),
@@ -247,7 +248,7 @@ impl Slot<'_> {
         self.0[STATE].store(ANSWERED, Release);
     }
 
-    // Relaxed, here and below: the state orders them.
+    // Relaxed, here and below: the state orders these accesses.
     fn word(self, at: usize) -> u64 {
         self.0[at].load(Relaxed)
     }

@@ -1,10 +1,10 @@
-//! The inbox of a CPU: threads that are to run there, put in by any CPU, without a lock.
+//! The inbox of a CPU: threads that must run there. Any CPU puts them in, without a lock.
 //!
 //! | the word | meaning |
 //! |---|---|
-//! | `AWAKE` (0) | nothing was put in, and the CPU looks by itself |
-//! | `HALTED` (1) | nothing was put in, and the CPU is halted, or about to: it needs an interrupt |
-//! | `WATCHING` (2) | nothing was put in, and the CPU watches this word: a store wakes it |
+//! | `AWAKE` (0) | empty; the CPU checks by itself |
+//! | `HALTED` (1) | empty; the CPU is halted, or about to halt: it needs an interrupt |
+//! | `WATCHING` (2) | empty; the CPU watches this word: a store wakes it |
 //! | address | the entry that was put in last; each names the one before it, the first 0 |
 //!
 //! ```text
@@ -19,9 +19,10 @@
 //!
 //! - INBOX-1 (no lost wake): the CPU halts only if its exchange finds `AWAKE`. An entry that is put
 //!   in later finds `HALTED`, and its sender sends the interrupt.
-//! - INBOX-2 (one interrupt): one sender takes `HALTED` away, and no other sends one.
-//! - INBOX-3: an entry is in one inbox at a time, because the one that puts it there has the only
-//!   right to wake its thread ([`token`](crate::token)).
+//! - INBOX-2 (one interrupt): one sender replaces `HALTED`, and only that sender sends an
+//!   interrupt.
+//! - INBOX-3: an entry is in one inbox at a time, because only the waker that took its thread's
+//!   token away from `ASLEEP` puts it there ([`token`](crate::token)).
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -31,10 +32,10 @@ use antiphon_platform::{Atomic, Atomics};
 const AWAKE: u64 = 0;
 const HALTED: u64 = 1;
 const WATCHING: u64 = 2;
-/// Greater than all of these: entries are aligned.
+/// Addresses of entries are at least this, and so none of the values above: entries are aligned.
 const ADDRESSES: u64 = 8;
 
-/// Something that can be put into an inbox.
+/// An entry that can be put into an inbox.
 ///
 /// # Safety
 ///
@@ -51,25 +52,25 @@ pub unsafe trait Linked {
 /// The inbox of a CPU.
 pub struct Inbox<A: Atomics>(A::U64);
 
-/// The next step of a caller that has put something in.
+/// What a caller that has put an entry in must do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Wake {
-    /// Nothing: it looks by itself, or has seen the store.
+    /// Nothing: the CPU checks by itself, or its watch sees the store.
     No,
-    /// It is halted: send it an interrupt.
+    /// The CPU is halted: send it an interrupt.
     Interrupt,
 }
 
 impl<A: Atomics> Inbox<A> {
-    /// An inbox of a CPU that is awake.
+    /// The inbox of a CPU that is awake.
     pub const NEW: Self = Self(A::U64::ZERO);
 
     /// Puts an entry in.
     ///
     /// # Safety
     ///
-    /// It is in no inbox (INBOX-3), and stays where it is until it was taken out.
+    /// The entry is in no inbox (INBOX-3), and neither moves nor is freed until it was taken out.
     #[inline]
     pub unsafe fn put<T: Linked<Machine = A>>(&self, entry: *const T) -> Wake {
         let address = entry.expose_provenance() as u64;
@@ -86,14 +87,14 @@ impl<A: Atomics> Inbox<A> {
                 Err(now) => seen = now,
             }
         }
-        // INBOX-2.
+        // INBOX-2: this exchange has replaced `HALTED`, and so no other does.
         if seen == HALTED { Wake::Interrupt } else { Wake::No }
     }
 
-    /// Takes all entries out, the last that came first. Called by the CPU itself.
+    /// Takes all entries out, the latest first. Called by the CPU itself.
     #[inline]
     pub fn take<T: Linked<Machine = A>>(&self) -> Taken<T> {
-        // Relaxed: it only says whether there is something to take.
+        // Relaxed: only whether there is an entry; the swap below acquires.
         if self.0.load(Relaxed) < ADDRESSES {
             return Taken { first: 0, marker: PhantomData };
         }
@@ -103,48 +104,48 @@ impl<A: Atomics> Inbox<A> {
         Taken { first, marker: PhantomData }
     }
 
-    /// Whether there is something to take. May be stale at once.
+    /// Returns whether the inbox is empty. May be stale at once.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.load(Relaxed) < ADDRESSES
     }
 
-    /// Calls `halt`, which halts the CPU until an interrupt has come, unless something was put in.
-    /// Meanwhile, a sender sends that interrupt.
+    /// Calls `halt`, which halts the CPU until an interrupt has come, unless an entry was put in.
+    /// While `halt` runs, the next sender sends that interrupt.
     ///
     /// An interrupt that comes before the CPU has halted must end the halt too.
     #[inline]
     pub fn halt(&self, halt: impl FnOnce()) {
-        // INBOX-1. Relaxed: the word itself says it all.
+        // INBOX-1. Relaxed: no data but the word itself is passed.
         if self.0.compare_exchange(AWAKE, HALTED, Relaxed, Relaxed).is_ok() {
             halt();
             self.awake(HALTED);
         }
     }
 
-    /// Calls `watch` with the word, which waits until that is written to or an interrupt has come,
-    /// unless something was put in. Meanwhile, a sender sends no interrupt.
+    /// Calls `watch` with the word, unless an entry was put in. `watch` waits until the word is
+    /// written to or an interrupt has come; while it runs, senders send no interrupt.
     #[inline]
     pub fn watch(&self, watch: impl FnOnce(&A::U64)) {
-        // INBOX-1. Relaxed: as above.
+        // INBOX-1. Relaxed: as in `halt`.
         if self.0.compare_exchange(AWAKE, WATCHING, Relaxed, Relaxed).is_ok() {
             watch(&self.0);
             self.awake(WATCHING);
         }
     }
 
-    /// The CPU is awake again, for whatever reason.
+    /// Announces that the CPU is awake again, for any reason.
     #[inline]
     fn awake(&self, before: u64) {
-        // Relaxed, all: the word itself says it all.
+        // Relaxed, all: no data but the word itself is passed.
         if self.0.load(Relaxed) == before {
-            // Fails if something was put in just now; then that says it.
+            // Fails if an entry was put in just now, which has replaced the value.
             let _ = self.0.compare_exchange(before, AWAKE, Relaxed, Relaxed);
         }
     }
 }
 
-/// Entries that were taken out, the last first.
+/// Entries that were taken out, the latest first.
 #[derive(Debug)]
 pub struct Taken<T> {
     first: u64,

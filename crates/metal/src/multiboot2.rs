@@ -3,7 +3,7 @@
 //!
 //! | byte | field |
 //! |---|---|
-//! | 0 | length of all, this word included |
+//! | 0 | total length, including this word |
 //! | 8 | the tags: each begins at a multiple of 8, with its type and its length |
 //!
 //! | tag | bytes from its beginning |
@@ -16,24 +16,24 @@
 use crate::bytes::{Bytes, Memory};
 use crate::pvh::Range;
 
-/// What a loader leaves in a register, so that the kernel knows it.
+/// The number that a multiboot2 loader leaves in a register, by which the kernel recognizes it.
 pub const LOADER: u32 = 0x36d7_6289;
 
-/// Information that is longer is malformed.
+/// Largest length; longer information is malformed.
 const LONGEST: usize = 1 << 20;
-/// Tags from which something is read.
+/// Types of the tags that are read.
 const COMMAND_LINE: u32 = 1;
 const MAP: u32 = 6;
 const OLD_ROOT: u32 = 14;
 const NEW_ROOT: u32 = 15;
-/// Where the contents of a tag begin.
+/// Offset of the contents of a tag.
 const CONTENTS: usize = 8;
-/// The bytes of an entry of the map that have a meaning.
+/// Number of bytes of a map entry that are used.
 const ENTRY: usize = 20;
-/// The type of an entry that is memory to use.
+/// The type of a map entry whose memory can be used.
 const USABLE: u32 = 1;
 
-/// The information, of which the length was checked.
+/// The information. Its length was checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Information<'a> {
     bytes: Bytes<'a>,
@@ -41,7 +41,7 @@ pub struct Information<'a> {
 }
 
 impl<'a> Information<'a> {
-    /// The information at `address`; `None` if it is not all there.
+    /// Reads the information at `address`; `None` if it is not complete.
     pub fn read(memory: &'a impl Memory, address: u64) -> Option<Self> {
         let length = Bytes(memory.read(address, CONTENTS)?).u32(0)? as usize;
         if !(CONTENTS..=LONGEST).contains(&length) {
@@ -50,8 +50,8 @@ impl<'a> Information<'a> {
         Some(Self { bytes: Bytes(memory.read(address, length)?), address })
     }
 
-    /// The tags up to the end, or up to the first that is malformed: where each begins, its type,
-    /// and all of its bytes.
+    /// Returns the tags up to the end, or up to the first that is malformed: where each begins, its
+    /// type, and all of its bytes.
     fn tags(self) -> impl Iterator<Item = (usize, u32, Bytes<'a>)> + use<'a> {
         let mut next = CONTENTS;
         core::iter::from_fn(move || {
@@ -66,7 +66,8 @@ impl<'a> Information<'a> {
         })
     }
 
-    /// Address of ACPI's root pointer, the newer one where there are two; 0 if there is none.
+    /// Returns the address of ACPI's root pointer, the newer one if there are two; 0 if there is
+    /// none.
     #[must_use]
     pub fn rsdp(self) -> u64 {
         let of = |wanted| self.tags().find(|&(_, kind, _)| kind == wanted);
@@ -74,13 +75,13 @@ impl<'a> Information<'a> {
         found.map_or(0, |(at, ..)| self.address + (at + CONTENTS) as u64)
     }
 
-    /// The ranges of memory to use. Ranges that are malformed are left out.
+    /// Returns the ranges of memory that can be used. Malformed ranges are left out.
     pub fn usable(self) -> impl Iterator<Item = Range> + use<'a> {
         let map = self.tags().find(|&(_, kind, _)| kind == MAP);
         let entries = map.and_then(|(_, _, tag)| {
             let length = tag.u32(CONTENTS)? as usize;
             let entries = tag.0.get(2 * CONTENTS..)?;
-            // An entry may be longer than is known here.
+            // An entry may be longer than the part that is known here.
             (length >= ENTRY).then(|| entries.chunks_exact(length))
         });
         entries.into_iter().flatten().filter_map(|entry| {
@@ -91,7 +92,7 @@ impl<'a> Information<'a> {
         })
     }
 
-    /// The command line; empty if there is none, or if it is not text.
+    /// Returns the command line; empty if there is none, or if it is not text.
     #[must_use]
     pub fn text(self) -> &'a str {
         let tag = self.tags().find(|&(_, kind, _)| kind == COMMAND_LINE);

@@ -1,4 +1,4 @@
-//! The kernel as a platform: what an algorithm may ask of it.
+//! The kernel as a platform: the traits of `antiphon_platform` for `Metal`.
 
 use core::sync::atomic::Ordering::{self, Relaxed};
 use core::sync::atomic::fence;
@@ -15,11 +15,11 @@ use crate::token;
 use crate::words::{U8, U16, U32, U64};
 use crate::x86::{clock, cpu::tsc};
 
-/// How many nodes there are: for about eight waits of as many threads as a large machine has.
+/// Number of waiter nodes: enough for eight waits at a time of 2048 threads.
 const NODES: usize = 1 << 14;
 
 static WAITERS: [Waiter<Metal>; NODES] = [const { Waiter::NEW }; NODES];
-// SAFETY: the one of this platform.
+// SAFETY: the only arena of this platform; `Metal::arena` returns it.
 static ARENA: Arena<Metal> = unsafe { Arena::new() };
 
 impl Atomics for Metal {
@@ -81,12 +81,12 @@ impl LightUnlock for Metal {}
 impl WordWaits for Metal {}
 
 impl Hints for Metal {
-    /// Other threads of this CPU wait for it, so a spin keeps them from running.
+    /// Returns whether other threads of this CPU are runnable: a spin keeps them from running.
     fn crowded() -> bool {
         schedule::has_others()
     }
 
-    /// A wake is an interrupt and a switch: there is no kernel to go through.
+    /// An estimate: a wake is an interrupt and a switch, without a system call.
     fn sleep_cost_ns() -> u32 {
         2_000
     }
@@ -96,8 +96,8 @@ impl Hints for Metal {
     }
 }
 
-// SAFETY: words are those of `core`; a node is an entry of `WAITERS`, and `ARENA` alone hands them
-// out.
+// SAFETY: the words are atomics of `core`; each index has a different entry of `WAITERS`, and only
+// `ARENA` hands nodes out.
 unsafe impl Platform for Metal {
     const WAITERS: u32 = NODES as u32;
 
@@ -134,7 +134,7 @@ unsafe impl Platform for Metal {
         1
     }
 
-    /// Marsaglia's xorshift, seeded by the thread's number: the same in each run.
+    /// Marsaglia's xorshift, seeded by the thread's number: the same sequence in each run.
     fn random() -> u32 {
         Self::local(|local| {
             let seed = match local.seed.load(Relaxed) {
@@ -177,12 +177,13 @@ unsafe impl Platform for Metal {
     }
 }
 
-/// Ends the present or next sleep of a waiter; returns its thread if the caller is to make that
-/// runnable.
+/// Ends the present or next sleep of a waiter. Returns its thread if the caller must make that
+/// thread runnable.
 #[inline]
 fn end_sleep(waiter: WaiterRef) -> Option<*const Thread> {
     let node = WAITERS.get(waiter.index as usize)?;
-    // Relaxed: it only keeps late wakes from most of the node's next waits; the token orders.
+    // Relaxed: the check only keeps late wakes from most of the node's next waits; the token
+    // orders.
     if node.generation.load(Relaxed) != waiter.generation || !token::wake(&node.token) {
         return None;
     }
@@ -190,7 +191,8 @@ fn end_sleep(waiter: WaiterRef) -> Option<*const Thread> {
     Some(core::ptr::with_exposed_provenance(node.handle.load(Relaxed) as usize))
 }
 
-/// A deadline in the clock that the timer goes by. No one sets the time of day here.
+/// Converts a deadline to the clock of the timer. The time of day is never set here, so the
+/// difference of the clocks is constant.
 fn monotonic_ns(deadline: Deadline) -> u64 {
     let ahead_ns = match deadline.clock {
         Clock::Monotonic | Clock::SeenMonotonic => 0,
@@ -199,7 +201,8 @@ fn monotonic_ns(deadline: Deadline) -> u64 {
     deadline.ns.saturating_sub(ahead_ns)
 }
 
-/// The sleep has ended without a wake: because the deadline has passed, or for no reason.
+/// Returns the result of a sleep that ended without a wake: a timeout if the deadline has passed,
+/// otherwise a spurious return.
 fn timed_out(deadline: Option<Deadline>) -> Parked {
     let passed = deadline.is_some_and(|deadline| Metal::now(deadline.clock) >= deadline.ns);
     if passed { Parked::TimedOut } else { Parked::Woken }

@@ -25,7 +25,8 @@ impl<A: Atomics> Slot<A> {
     /// A free slot.
     pub const NEW: Self = Self(A::U32::ZERO);
 
-    /// Fills the slot, if it is free. `true`: the caller is to send an interrupt.
+    /// Fills the slot, if it is free. Returns whether it was; the caller must then send an
+    /// interrupt.
     #[inline]
     #[must_use]
     pub fn fill(&self, action: u32) -> bool {
@@ -35,7 +36,7 @@ impl<A: Atomics> Slot<A> {
 
     /// Waits until the slot is free. Another sender may fill it first.
     pub fn wait(&self) {
-        // Relaxed: `fill` looks again.
+        // Relaxed: `fill` checks again.
         self.0.wait_while(Relaxed, |word| word != FREE);
     }
 

@@ -1,4 +1,4 @@
-//! A table of actions: each is a function and the word that it is given.
+//! A table of actions: each is a function and the word that is its argument.
 //!
 //! | `taken` | `code` | meaning |
 //! |---|---|---|
@@ -10,8 +10,8 @@
 //!   ended by then (BATCH-1).
 //! - TABLE-2: an action is given its own word: an entry is free again only when no batch can have
 //!   seen its code any more.
-//! - TABLE-3: an action is not run for what was sent to an earlier one of its entry: that was taken
-//!   back before the entry was free.
+//! - TABLE-3: a message to an earlier action of the same entry does not run a later one: it was
+//!   taken back before the entry was free.
 
 use core::mem;
 use core::ptr;
@@ -21,7 +21,7 @@ use antiphon_platform::{Atomic, Atomics};
 
 use crate::batch::Batch;
 
-/// The code of an action. It is given the word that was registered with it.
+/// The function of an action. Its argument is the word that was registered with it.
 pub type Code = fn(usize);
 
 struct Entry<A: Atomics> {
@@ -46,8 +46,8 @@ impl<A: Atomics, const N: usize> Table<A, N> {
     pub const NEW: Self =
         Self { entries: [const { Entry::NEW }; N], taken: [const { A::U8::ZERO }; N] };
 
-    /// Registers an action: `code`, to be given `word`. Returns its number, or `None` if there is
-    /// no room.
+    /// Registers an action: `code`, with the argument `word`. Returns its number, or `None` if the
+    /// table is full.
     pub fn register(&self, code: Code, word: usize) -> Option<usize> {
         // Acquire: TABLE-2, the end of the batches; pairs with the release in `unregister`.
         let take = |taken: &A::U8| taken.compare_exchange(0, 1, Acquire, Relaxed).is_ok();
@@ -76,15 +76,16 @@ impl<A: Atomics, const N: usize> Table<A, N> {
         code(entry.word.load(Relaxed) as usize);
     }
 
-    /// Unregisters an action: when this returns no CPU runs it. `retract` takes back what was sent
-    /// and not seen (TABLE-3); `batches` are those of all CPUs. Called outside of batches.
+    /// Unregisters an action: when this returns, no CPU runs it. `retract` takes back messages that
+    /// were sent and not seen (TABLE-3); `batches` are those of all CPUs. Called outside of
+    /// batches.
     pub fn unregister<'a>(
         &self,
         index: usize,
         retract: impl FnOnce(),
         batches: impl Iterator<Item = &'a Batch<A>>,
     ) {
-        // Relaxed: the fence orders.
+        // Relaxed: the fence below orders it.
         self.entries[index].code.store(0, Relaxed);
         retract();
         // BATCH-1: pairs with the fence in `Batch::run`.

@@ -1,5 +1,5 @@
-//! The parts that CPUs share, with threads in the place of CPUs; and the parts that a CPU has. The
-//! models show more of the former: this is for what a real processor does.
+//! Tests of the state that CPUs share, with threads in place of CPUs; and of the state of one CPU.
+//! Models check the shared state more thoroughly; these tests add a real processor.
 #![cfg(target_arch = "x86_64")]
 
 use std::collections::BTreeMap;
@@ -47,11 +47,11 @@ impl Entry {
     }
 }
 
-/// How much is done by tests with threads.
+/// Number of rounds of tests with threads.
 const ROUNDS: u64 = if cfg!(miri) { 50 } else { 20_000 };
 
-/// Senders put each entry of theirs in once; the receiver halts whenever it finds nothing, and is
-/// woken by an "interrupt" only. If one were missing, it would never end.
+/// Senders put each of their entries in once; the receiver halts whenever the inbox is empty, and
+/// only an "interrupt" wakes it. If an interrupt were missing, the test would never end.
 #[test]
 fn an_inbox_gives_each_entry_once_and_wakes_a_halted_receiver() {
     let (inbox, interrupt) = (Arc::new(Inbox::NEW), Arc::new(AtomicBool::new(false)));
@@ -93,8 +93,8 @@ fn an_inbox_gives_each_entry_once_and_wakes_a_halted_receiver() {
     assert!(inbox.is_empty());
 }
 
-/// Each sender posts its action, and the next time when that was run; interrupts are sent only when
-/// `post` says so. If an action were lost, its sender would wait for ever.
+/// Each sender posts its action again after it was run; interrupts are sent only if `post` returns
+/// `true`. If an action were lost, its sender would wait for ever.
 #[test]
 fn a_pending_action_is_not_lost() {
     let (pending, interrupt) = (Arc::new(Pending::NEW), Arc::new(AtomicBool::new(false)));
@@ -132,7 +132,7 @@ fn a_pending_action_is_not_lost() {
     assert!(ran.iter().all(|ran| ran.load(Relaxed) == ROUNDS), "an action ran twice");
 }
 
-/// A sleeper, a waker and a deadline: the sleeper is made runnable once for each sleep.
+/// A sleeper, a waker and a deadline: each sleep makes the sleeper runnable once.
 #[test]
 fn a_token_makes_its_sleeper_runnable_once() {
     let (word, runnable) = (Arc::new(Token::ZERO), Arc::new(AtomicU64::new(0)));
@@ -182,14 +182,14 @@ fn a_run_queue_serves_in_the_order_of_arrival() {
         // SAFETY: a new entry, which is never freed.
         assert_eq!(unsafe { inbox.put(Entry::leak(number)) }, Wake::No);
     };
-    // SAFETY: as above.
+    // SAFETY: a new entry, which is never freed.
     unsafe { queue.push(Entry::leak(0)) };
     (1..4).for_each(put);
-    // SAFETY: they were in the inbox.
+    // SAFETY: the entries were in the inbox, and are never freed.
     unsafe { queue.push_all(inbox.take()) };
-    // SAFETY: as above.
+    // SAFETY: a new entry, which is never freed.
     unsafe { queue.push(Entry::leak(4)) };
-    // SAFETY: nothing was in the inbox.
+    // SAFETY: the inbox was empty, so no entry is pushed.
     unsafe { queue.push_all(inbox.take()) };
     // SAFETY: entries are never freed.
     let order: Vec<_> =
@@ -199,7 +199,7 @@ fn a_run_queue_serves_in_the_order_of_arrival() {
 }
 
 proptest! {
-    /// Against a map: alarms are set, unset and taken in any order.
+    /// Compares the heap with a map: alarms are set, unset and taken in random order.
     #[test]
     fn deadlines_come_in_order(
         steps in prop::collection::vec((0_u8..3, 0_usize..12, 0_u64..50), 0..200),
@@ -211,7 +211,7 @@ proptest! {
         for (step, which, at) in steps {
             match step {
                 0 if !alarms[which].is_set() => {
-                    // SAFETY: it is not set, and stays where it is.
+                    // SAFETY: the alarm is not set, and does not move.
                     unsafe { deadlines.set(&raw const alarms[which], at, which) };
                     expected.insert(which, at);
                 }

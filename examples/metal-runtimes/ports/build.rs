@@ -2,8 +2,8 @@
 //! beginning, `ported-`.
 //!
 //! Each file is compiled as it is, but for attributes and documentation of the whole crate at the
-//! top of its root: an included file can't have these. The script counts the lines of code that it
-//! leaves out, and compares all others with those that are compiled.
+//! top of its root: an included file can't have these. The script compares the lines of code that
+//! are compiled with those of the registry, and says how many differ and how many are left out.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,29 +15,32 @@ fn main() {
     let name = package.strip_prefix("ported-").expect("the name of a port");
     let source = registry_copy(name);
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets it")).join("src");
-    let mut counts = Counts::default();
-    copy(&source, &out, &mut counts);
+    let mut files = Vec::new();
+    copy(&source, &out, &mut files);
     let root = fs::read_to_string(source.join("lib.rs")).expect("the crate's root");
-    let (kept, left_out) = without_attributes(&root);
-    counts.left_out = left_out.iter().filter(|line| is_code(line)).count();
-    fs::write(out.join("lib.rs"), &kept).expect("room for the root");
-    for file in &counts.files {
-        counts.lines += code(&source.join(file)).len();
-        counts.kept += code(&out.join(file)).len();
+    fs::write(out.join("lib.rs"), without_attributes(&root)).expect("room for the root");
+    let (mut lines, mut changed, mut left_out) = (0, 0, 0);
+    for file in &files {
+        let (before, after) = (code(&source.join(file)), code(&out.join(file)));
+        let differ = not_among(&after, &before);
+        lines += before.len();
+        changed += differ;
+        left_out += before.len() + differ - after.len();
     }
-    let changed = counts.lines - counts.kept - counts.left_out;
-    println!("cargo::rustc-env=PORTED_LINES={}", counts.lines);
+    println!("cargo::rustc-env=PORTED_LINES={lines}");
     println!("cargo::rustc-env=PORTED_CHANGED={changed}");
-    println!("cargo::rustc-env=PORTED_LEFT_OUT={}", counts.left_out);
+    println!("cargo::rustc-env=PORTED_LEFT_OUT={left_out}");
 }
 
-/// Counts of lines of code, in files that are not tests.
-#[derive(Default)]
-struct Counts {
-    files: Vec<PathBuf>,
-    lines: usize,
-    kept: usize,
-    left_out: usize,
+/// How many of the lines are not among the others, in their order.
+fn not_among(lines: &[String], others: &[String]) -> usize {
+    let mut rest = others;
+    let is_missing = |line: &&String| {
+        let at = rest.iter().position(|other| other == *line);
+        rest = at.map_or(rest, |at| &rest[at + 1..]);
+        at.is_none()
+    };
+    lines.iter().filter(is_missing).count()
 }
 
 /// The folder of the crate's sources.
@@ -61,14 +64,14 @@ fn registry_copy(name: &str) -> PathBuf {
     Path::new(copy).join("src")
 }
 
-/// Copies a folder.
-fn copy(from: &Path, to: &Path, counts: &mut Counts) {
+/// Copies a folder; adds its files that are not tests, by their paths below `src`.
+fn copy(from: &Path, to: &Path, files: &mut Vec<PathBuf>) {
     fs::create_dir_all(to).expect("room for a folder");
     for entry in fs::read_dir(from).expect("a folder of sources") {
         let path = entry.expect("an entry of it").path();
         let name = path.file_name().expect("the name of the entry");
         if path.is_dir() {
-            copy(&path, &to.join(name), counts);
+            copy(&path, &to.join(name), files);
             continue;
         }
         fs::copy(&path, to.join(name)).expect("room for a file");
@@ -76,28 +79,24 @@ fn copy(from: &Path, to: &Path, counts: &mut Counts) {
         if name != "test.rs" && !is_test {
             let root = path.ancestors().find(|folder| folder.ends_with("src"));
             let root = root.expect("a folder of sources");
-            counts.files.push(path.strip_prefix(root).expect("below it").to_owned());
+            files.push(path.strip_prefix(root).expect("below it").to_owned());
         }
     }
 }
 
-/// The text without attributes and documentation of the whole crate; and these.
-fn without_attributes(text: &str) -> (String, Vec<&str>) {
-    let (mut kept, mut left_out) = (String::new(), Vec::new());
-    let mut open = 0;
+/// The text without attributes and documentation of the whole crate.
+fn without_attributes(text: &str) -> String {
+    let (mut kept, mut open) = (String::new(), 0);
     for line in text.lines() {
         if open > 0 || line.starts_with("#![") {
             open += line.matches(['[', '(']).count();
             open -= line.matches([']', ')']).count();
-            left_out.push(line);
-        } else if line.starts_with("//!") {
-            left_out.push(line);
-        } else {
+        } else if !line.starts_with("//!") {
             kept.push_str(line);
             kept.push('\n');
         }
     }
-    (kept, left_out)
+    kept
 }
 
 /// The lines of code of a file, without the module of its tests.

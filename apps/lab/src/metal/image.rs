@@ -67,7 +67,8 @@ impl Image {
         let built = built.map_err(|error| Failure::missing(format!("cargo: {error}")))?;
         let path = self::built(&built.stdout);
         let path = path.filter(|_| built.status.success()).ok_or_else(|| {
-            Failure::measured(format!("the image in {} does not build", root.display()))
+            let what = "does not build: cargo says why, above";
+            Failure::measured(format!("the image in {} {what}", root.display()))
         })?;
         let bytes = fs::read(&path);
         let bytes = bytes.map_err(|error| Failure::measured(format!("the image: {error}")))?;

@@ -1,11 +1,11 @@
 //! Files, lines and the time of day, by the host: the image's side of the [channel](shared).
 //!
 //! The memory is that of QEMU's device `ivshmem-plain`, which `antiphon-lab metal --share DIR` adds
-//! and serves. Without it each call returns [`Error::Absent`].
+//! and serves. Without that device each call returns [`Error::Absent`].
 //!
-//! A call takes a slot, asks, and waits for the answer: the thread first lets others run, and then
-//! sleeps between two looks, twice as long each time. So its CPU runs other threads, or halts. A
-//! call can't be given up: a host that has died is noticed by the time limit of the run.
+//! A call takes a slot, writes the request, and waits for the answer: the thread first lets others
+//! run, and then sleeps between two checks, twice as long each time. So its CPU runs other threads,
+//! or halts. A call can't be cancelled: if the host has died, the time limit of the run ends it.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -16,13 +16,13 @@ use super::{schedule, thread};
 pub use crate::channel::Error;
 use crate::channel::{self as shared, Channel, DATA, Operation, Request, SLOTS, Slot};
 
-/// The first and the longest sleep between two looks, in nanoseconds.
+/// The first and the longest sleep between two checks, in nanoseconds.
 const SHORTEST_NS: u64 = 5_000;
 const LONGEST_NS: u64 = 1_000_000;
 
-/// The shared memory; null: there is none.
+/// The shared memory; null if there is none.
 static MEMORY: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
-/// The slots that calls have, a bit for each.
+/// The slots that calls use, a bit for each.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 
 const _: () = assert!(SLOTS < 32, "a bit for each slot");
@@ -36,19 +36,20 @@ const _: () = assert!(SLOTS < 32, "a bit for each slot");
 pub(super) unsafe fn set_up() {
     use super::heap;
     use crate::x86::pci::Device;
-    /// Red Hat's number, and that of shared memory between machines.
+    /// The number of shared memory between machines, and Red Hat's.
     const DEVICE: u32 = 0x1110_1af4;
-    // SAFETY: nothing else uses PCI, nor the device; the caller's promise.
+    // SAFETY: by the caller's promise no other processor runs, so no other code uses PCI or the
+    // device.
     let memory = unsafe { Device::find(DEVICE).and_then(|device| device.memory(2)) };
     let Some(memory) = memory.filter(|memory| memory.length() >= shared::LENGTH as u64) else {
         return;
     };
-    // SAFETY: the memory is the host's, and may be cached as any.
+    // SAFETY: the device's memory is ordinary memory of the host, which may be cached.
     if unsafe { heap::map_device(memory) }.is_err() {
         return crate::println!("channel: no memory to map the device's");
     }
     let first = ptr::with_exposed_provenance_mut(memory.start as usize);
-    // SAFETY: mapped for good, for reads and writes of atomics, and that long.
+    // SAFETY: the memory is mapped for good, has that length, and is only accessed as atomics.
     let words = unsafe { slice::from_raw_parts(first, shared::LENGTH / 8) };
     if Channel::new(words).is_some_and(Channel::is_open) {
         // Release: pairs with the acquire in `channel`.
@@ -62,12 +63,12 @@ fn channel() -> Result<Channel<'static>, Error> {
     if first.is_null() {
         return Err(Error::Absent);
     }
-    // SAFETY: as in `set_up`, which has stored it.
+    // SAFETY: as in `set_up`, which has stored the address.
     let words = unsafe { slice::from_raw_parts(first, shared::LENGTH / 8) };
     Channel::new(words).ok_or(Error::Absent)
 }
 
-/// A call that the host was asked for. One that is dropped was waited for.
+/// A call whose request was sent to the host. Dropping it waits for the answer.
 #[derive(Debug)]
 #[must_use = "a call holds a slot until it is waited for"]
 pub struct Call {
@@ -76,11 +77,11 @@ pub struct Call {
 }
 
 impl Call {
-    /// Asks the host. Waits only if all slots are taken.
+    /// Sends a request to the host. Waits only while all slots are taken.
     ///
     /// # Errors
     ///
-    /// [`Error::Absent`]; [`Error::TooMuch`], if there are more than [`DATA`] bytes of data.
+    /// [`Error::Absent`]; [`Error::TooMuch`] if there are more than [`DATA`] bytes of data.
     #[inline]
     pub fn ask(request: &Request, data: &[u8]) -> Result<Self, Error> {
         let channel = channel()?;
@@ -98,11 +99,11 @@ impl Call {
         wait_until(|| self.slot.is_answered());
     }
 
-    /// Waits, and takes the answer and its data, as far as there is room.
+    /// Waits for the answer and takes it, with as much of its data as `into` has room for.
     ///
     /// # Errors
     ///
-    /// What the host says.
+    /// The error that the host has answered.
     #[inline]
     pub fn answer(self, into: &mut [u8]) -> Result<u64, Error> {
         self.wait();
@@ -113,7 +114,7 @@ impl Call {
     }
 
     fn give_back(&self) {
-        // Release: our uses of the slot; pairs with the acquire in `take_slot`.
+        // Release: the uses of the slot by this call; pairs with the acquire in `take_slot`.
         TAKEN.fetch_and(!(1 << self.index), Release);
     }
 }
@@ -125,11 +126,11 @@ impl Drop for Call {
     }
 }
 
-/// Takes a slot, when there is one.
+/// Takes a free slot; waits for one.
 fn take_slot() -> usize {
     let mut found = 0;
     wait_until(|| {
-        // Relaxed: a hint.
+        // Relaxed: only a hint; the exchange checks it.
         let mut seen = TAKEN.load(Relaxed);
         loop {
             found = seen.trailing_ones() as usize;
@@ -146,7 +147,7 @@ fn take_slot() -> usize {
     found
 }
 
-/// Lets others run, or the CPU halt, until it is so.
+/// Waits until `is_so` returns `true`; meanwhile other threads run, or the CPU halts.
 fn wait_until(mut is_so: impl FnMut() -> bool) {
     if is_so() {
         return;
@@ -159,7 +160,7 @@ fn wait_until(mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A call whose request has no more than these parts.
+/// Makes a call whose answer has no data.
 fn call(operation: Operation, file: u64, offset: u64, data: &[u8]) -> Result<u64, Error> {
     let request = Request { operation: operation as u64, file, offset, count: data.len() as u64 };
     Call::ask(&request, data)?.answer(&mut [])
@@ -174,7 +175,7 @@ pub fn print_line(text: &str) -> Result<(), Error> {
     call(Operation::Print, 0, 0, text.as_bytes()).map(drop)
 }
 
-/// Nanoseconds since the first of January 1970, by the host's clock.
+/// Returns the time of the host's clock, in nanoseconds since 1 January 1970 UTC.
 ///
 /// # Errors
 ///
@@ -183,7 +184,7 @@ pub fn wall_ns() -> Result<u64, Error> {
     call(Operation::Clock, 0, 0, &[])
 }
 
-/// A file of the host, in the folder that it shares. Dropping it closes it.
+/// A file of the host, in the folder that the host shares. Dropping it closes it.
 #[derive(Debug)]
 pub struct File(u64);
 
@@ -197,7 +198,7 @@ impl File {
         call(Operation::Open, 0, 0, path.as_bytes()).map(Self)
     }
 
-    /// Creates a file, or empties it, to read and write it. Its folder has to be there.
+    /// Creates a file, or empties it, to read and write it. Its folder must exist.
     ///
     /// # Errors
     ///
@@ -206,8 +207,8 @@ impl File {
         call(Operation::Create, 0, 0, path.as_bytes()).map(Self)
     }
 
-    /// Reads from `offset` on, and returns how many bytes: fewer than there is room for only at the
-    /// end of the file.
+    /// Reads from `offset` on, and returns the number of bytes. It is less than the length of
+    /// `into` only at the end of the file.
     ///
     /// # Errors
     ///
@@ -235,7 +236,7 @@ impl File {
     ///
     /// # Errors
     ///
-    /// [`Error`]. A part may have been written.
+    /// [`Error`]. Part of the bytes may have been written.
     pub fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), Error> {
         let mut done = 0;
         while done < bytes.len() {
@@ -249,7 +250,7 @@ impl File {
         Ok(())
     }
 
-    /// Closes it.
+    /// Closes the file.
     ///
     /// # Errors
     ///
@@ -263,7 +264,7 @@ impl File {
 
 impl Drop for File {
     fn drop(&mut self) {
-        // There is no one to tell; `close` tells.
+        // An error can't be returned from here; `close` returns it.
         let _ = call(Operation::Close, self.0, 0, &[]);
     }
 }

@@ -1,9 +1,9 @@
-//! Active messages at the speed of an interrupt: a CPU is interrupted and runs actions.
+//! Active messages by interrupts: a CPU is interrupted and runs actions.
 //!
 //! An action is a function and a word, in a table that all CPUs share. A [`post`] makes an action
 //! pending on one CPU ([`pending`](crate::pending)) and interrupts it, unless an interrupt is on
-//! its way already; posts of one action that the CPU has not seen yet are one. A [`broadcast`] is
-//! for all other CPUs, by one command to the APIC, whatever their number; each of them runs the
+//! its way already; posts of one action that the CPU has not seen yet run it once. A [`broadcast`]
+//! goes to all other CPUs by one command to the APIC, whatever their number; each of them runs the
 //! action once for each broadcast.
 //!
 //! An action runs with interrupts off, on the stack of the thread that it interrupts. It must not
@@ -31,15 +31,15 @@ use crate::x86::apic;
 use crate::x86::cpu::{are_on, restore, without_interrupts};
 use crate::x86::vectors::{MESSAGE, MESSAGE_NOTED};
 
-/// An action that was registered.
+/// A registered action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action(u16);
 
-/// An action that was registered to be broadcast.
+/// An action that was registered for broadcasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BroadcastAction(u16);
 
-/// The table has no free entry.
+/// Error: the table has no free entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableFull;
 
@@ -47,27 +47,27 @@ static ACTION_TABLE: Table<Metal, ACTIONS> = Table::NEW;
 static BROADCAST_TABLE: Table<Metal, BROADCAST_ACTIONS> = Table::NEW;
 static BROADCASTS: Broadcasts<Metal, BROADCAST_ACTIONS> = Broadcasts::NEW;
 
-/// Registers an action: `code`, to be given `word`.
+/// Registers an action: `code`, which gets `word` as its argument.
 ///
 /// # Errors
 ///
-/// [`TableFull`]: unregister actions that are not used.
+/// [`TableFull`]: unregister actions that are no longer used.
 pub fn register(code: Code, word: usize) -> Result<Action, TableFull> {
     ACTION_TABLE.register(code, word).map(|index| Action(index as u16)).ok_or(TableFull)
 }
 
-/// Registers an action to be broadcast.
+/// Registers an action for broadcasts.
 ///
 /// # Errors
 ///
-/// [`TableFull`].
+/// [`TableFull`]: unregister actions that are no longer used.
 pub fn register_broadcast(code: Code, word: usize) -> Result<BroadcastAction, TableFull> {
     let index = BROADCAST_TABLE.register(code, word).ok_or(TableFull)?;
     Ok(BroadcastAction(index as u16))
 }
 
-/// Unregisters an action: when this returns no CPU runs it, and none will. A post of it that no CPU
-/// has seen yet runs nothing; nor does a later one, until the name is given to another action.
+/// Unregisters an action: when this returns, no CPU runs it. A post that its CPU has not seen yet
+/// runs nothing, and no later post of the name does, until the name is given to another action.
 ///
 /// # Panics
 ///
@@ -84,7 +84,8 @@ pub fn unregister(action: Action) {
     ACTION_TABLE.unregister(index, retract, all().map(|cpu| &*cpu.batch));
 }
 
-/// Like [`unregister`]. Waits until all CPUs have seen what was broadcast of it.
+/// Unregisters an action for broadcasts, like [`unregister`]; also waits until all CPUs have seen
+/// its broadcasts.
 ///
 /// # Panics
 ///
@@ -101,7 +102,7 @@ fn assert_may_wait() {
     assert!(are_on(), "an action is unregistered with interrupts on: other CPUs may wait for this");
 }
 
-/// All CPUs.
+/// Returns all CPUs.
 fn all() -> impl Iterator<Item = &'static Cpu> {
     (0..cpu::count()).map(cpu::get)
 }
@@ -124,7 +125,7 @@ pub fn post_noted(number: u32, action: Action) {
 
 #[inline]
 fn post_by(cpu: &Cpu, action: Action, vector: u8) {
-    // Off: whoever posts meanwhile counts on the interrupt, so nothing is to come before it.
+    // Interrupts off: other senders rely on this interrupt, so no other code may delay it.
     let were_on = without_interrupts();
     if cpu.pending.post(action.0.into()) {
         apic::send_at_once(cpu.apic_id.get(), vector);
@@ -135,14 +136,14 @@ fn post_by(cpu: &Cpu, action: Action, vector: u8) {
 /// Makes all other CPUs run the action. What the caller did before happens before the action.
 #[inline]
 pub fn broadcast(action: BroadcastAction) {
-    // Off: REACH-2, and as in `post_by`.
+    // Interrupts off: REACH-2, and as in `post_by`.
     let were_on = without_interrupts();
     BROADCASTS.send(action.0.into(), &cpu::this().seen);
     apic::send_to_others_at_once(MESSAGE);
     restore(were_on);
 }
 
-/// Makes each other CPU run the action, by an interrupt for each.
+/// Makes each other CPU run the action, and sends each an interrupt of its own.
 pub fn post_to_others(action: Action) {
     let me = cpu::number();
     for number in (0..cpu::count()).filter(|&number| number != me) {
@@ -150,7 +151,7 @@ pub fn post_to_others(action: Action) {
     }
 }
 
-/// The interrupt has come.
+/// Handles the interrupt of active messages.
 pub(crate) extern "C" fn interrupt() {
     batch(cpu::this());
 }

@@ -2,16 +2,16 @@
 //!
 //! | `wake` | an idle CPU | a waker |
 //! |---|---|---|
-//! | `queue` | looks at its inbox at each tick of its timer | sends nothing |
-//! | `kick` | halts until an interrupt comes | sends one for each thread, if the CPU is halted |
-//! | `batched` | the same | puts all threads in, then sends as few commands as reach their CPUs |
+//! | `queue` | reads its inbox at each tick of its timer | sends nothing |
+//! | `kick` | halts until an interrupt comes | interrupts a halted CPU, for each thread |
+//! | `batched` | halts likewise | puts all threads in, then sends as few commands as it can |
 //!
 //! The first two are the condition variables of Nemo: without and with a kick. A CPU that watches
 //! its inbox ([`Idle::Watch`](super::schedule::Idle)) needs neither. The mode may be changed at any
-//! time: a sender goes by what the inbox says, which the CPU has written there.
+//! time: a sender follows the word of the inbox, which the CPU itself has written.
 //!
-//! - KICK-1: a sender that has taken `HALTED` away sends the interrupt before it runs anything
-//!   else: interrupts are off from the first thread of a batch to its last command.
+//! - KICK-1: a sender that has replaced `HALTED` sends the interrupt before it runs other code:
+//!   interrupts are off from the first thread of a batch to its last command.
 
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering::Relaxed;
@@ -25,11 +25,12 @@ use crate::x86::vectors::KICK;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Wake {
-    /// By itself: when its running thread waits, yields or ends, or at a tick of its timer.
+    /// It checks by itself: when its running thread waits, yields or ends, or at a tick of its
+    /// timer.
     Queue = 0,
-    /// By an interrupt for each thread.
+    /// It gets an interrupt for each thread.
     Kick = 1,
-    /// By an interrupt for all threads that are woken at once.
+    /// It gets one interrupt for all threads that are woken at once.
     Batched = 2,
 }
 
@@ -42,18 +43,19 @@ pub fn set(wake: Wake) {
     WAKE.store(wake as usize, Relaxed);
 }
 
-/// Sets the time after which an idle CPU looks by itself, in nanoseconds.
+/// Sets the time after which an idle CPU reads its inbox by itself, in nanoseconds.
 pub fn set_tick_ns(ns: u64) {
     TICK_NS.store(ns, Relaxed);
 }
 
-/// The time after which an idle CPU looks by itself; `None` if it is interrupted.
+/// Returns the time after which an idle CPU reads its inbox by itself; `None` if senders interrupt
+/// it.
 #[inline]
 pub(super) fn tick_ns() -> Option<u64> {
     (WAKE.load(Relaxed) == Wake::Queue as usize).then(|| TICK_NS.load(Relaxed))
 }
 
-/// Whether one interrupt is sent for several threads.
+/// Returns whether one interrupt is sent for several threads.
 #[inline]
 pub(crate) fn is_batched() -> bool {
     WAKE.load(Relaxed) == Wake::Batched as usize
@@ -62,7 +64,7 @@ pub(crate) fn is_batched() -> bool {
 /// The most CPUs that are interrupted together: more are interrupted with all others.
 const MOST_KICKS: usize = 256;
 
-/// The CPUs that a batch has to interrupt.
+/// The CPUs that a batch must interrupt, by number.
 pub(super) struct Kicks {
     /// The first `count` were written.
     numbers: [MaybeUninit<u32>; MOST_KICKS],
@@ -86,9 +88,9 @@ impl Kicks {
         self.count += 1;
     }
 
-    /// Sends the interrupts: to all others by one command, if that is half of them at least, since
-    /// a kick does nothing to a CPU that runs; otherwise one for each cluster of an x2APIC, or for
-    /// each CPU.
+    /// Sends the interrupts. If at least half of the other CPUs need one, one command sends it to
+    /// all of them, because a kick does nothing to a CPU that runs. Otherwise there is a command
+    /// for each cluster of an x2APIC, or for each CPU.
     #[inline]
     pub(super) fn send(&self) {
         let others = cpu::count() as usize - 1;
@@ -101,8 +103,8 @@ impl Kicks {
         }
     }
 
-    /// CPUs of a cluster have numbers beside each other, as firmware lists them, and waiters often
-    /// stand in that order. Where they do not, a cluster is sent more than one command.
+    /// Sends a command to each cluster. Firmware usually lists the CPUs of a cluster one after the
+    /// other; where it does not, a cluster gets more than one command.
     fn send_to_clusters(&self) {
         let mut group: Option<apic::Group> = None;
         for cpu in self.cpus() {

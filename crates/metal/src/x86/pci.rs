@@ -1,4 +1,4 @@
-//! PCI, as far as one device is looked for: on bus 0, by the two ports of old.
+//! The part of PCI that finds a device: only on bus 0, by the two old ports.
 
 use super::cpu::{inl, outl};
 use crate::pvh::Range;
@@ -10,19 +10,19 @@ const DEVICES: u32 = 32;
 /// Registers of a device's configuration.
 const COMMAND: u32 = 4;
 const FIRST_BASE: u32 = 0x10;
-/// Bits of the command register: the device answers to its memory.
+/// Bit of the command register: the device answers accesses to its memory.
 const MEMORY: u32 = 1 << 1;
 
-/// A device on bus 0: its first function.
+/// A device on bus 0, of which only the first function is used.
 #[derive(Clone, Copy, Debug)]
 pub struct Device(u32);
 
 impl Device {
-    /// The device with this id, whose maker is in the lower half.
+    /// Returns the device with this id, whose lower half is the number of its maker.
     ///
     /// # Safety
     ///
-    /// No one else uses the ports of PCI now.
+    /// No other code uses the ports of PCI meanwhile.
     #[must_use]
     pub unsafe fn find(id: u32) -> Option<Self> {
         let mut devices = (0..DEVICES).map(Self);
@@ -30,22 +30,22 @@ impl Device {
         devices.find(|device| unsafe { device.read(0) } == id)
     }
 
-    /// The memory behind base register `index`, to which the device answers from now on. `None`:
-    /// it has none there, or the firmware has given it no address.
+    /// Returns the memory of base register `index`, at which the device answers from now on. `None`
+    /// if there is no memory, or the firmware has given it no address.
     ///
     /// # Safety
     ///
-    /// See [`find`](Self::find); and no one uses the device.
+    /// See [`find`](Self::find); and no other code uses the device.
     #[must_use]
     pub unsafe fn memory(self, index: u32) -> Option<Range> {
         const KIND: u32 = 0xf;
         const IS_PORT: u32 = 1;
         const IS_LONG: u32 = 2 << 1;
         let at = FIRST_BASE + 4 * index;
-        // SAFETY: the caller's promise. While a base register has another value than its address,
-        // to find its length, the device does not answer.
+        // SAFETY: the caller's promise. To find the length, the base register is given another
+        // value than its address; the device does not answer meanwhile.
         unsafe {
-            // Zeros change nothing in the upper half, the status.
+            // Zeros in the upper half, which is the status, change nothing.
             let command = self.read(COMMAND) & 0xffff;
             self.write(COMMAND, command & !MEMORY);
             let low = self.exchanged(at);
@@ -61,7 +61,7 @@ impl Device {
         }
     }
 
-    /// The value of a base register, and which of its bits can be set.
+    /// Returns the value of a base register, and which of its bits can be set.
     ///
     /// # Safety
     ///

@@ -27,6 +27,8 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("metal-broadcast/crosses-3x1", casting(&[&[0], &[0], &[0]]), PLAIN),
         Entry::new("metal-broadcast/unregisters-1+1", unregistering(), PLAIN)
             .reaches(&["ran", "stray"]),
+        Entry::new("metal-broadcast/unregisters-late-1+1+1", unregistering_late(), PLAIN)
+            .reaches(&["ran", "stray"]),
     ]
 }
 
@@ -38,7 +40,9 @@ struct Cpu {
 }
 
 impl Cpu {
-    const NEW: Self = Self { seen: Seen::NEW, line: Line::NEW, batch: Batch::NEW };
+    const fn new() -> Self {
+        Self { seen: Seen::NEW, line: Line::new(), batch: Batch::NEW }
+    }
 }
 
 /// As `message::broadcast`, on CPU `own`.
@@ -56,7 +60,7 @@ fn casting(each: &'static [&'static [usize]]) -> Program {
     let count = each.iter().map(|actions| actions.len()).sum::<usize>();
     Program::new(each.len() as u32, (count * each.len()) as u32, move |scope| {
         let broadcasts = scope.share(Broadcasts::NEW);
-        let cpus: &[Cpu] = scope.share([const { Cpu::NEW }; 3]);
+        let cpus: &[Cpu] = scope.share([const { Cpu::new() }; 3]);
         let cpus = &cpus[..each.len()];
         let work = scope.share([const { [const { Data::new(false) }; 2] }; 3]);
         for own in 0..each.len() {
@@ -119,42 +123,101 @@ fn code<const ACTION: u32>(word: usize) {
     probe("ran");
 }
 
+impl Context {
+    const fn new(number: u32) -> Self {
+        Self { number, sent: Data::new(false), runs: Data::new(0) }
+    }
+}
+
+/// CPUs, and the table of the actions that are broadcast, with one entry.
+struct Machine {
+    broadcasts: Broadcasts,
+    cpus: [Cpu; 2],
+    table: Table<Check, 1>,
+    contexts: [Context; 2],
+}
+
+impl Machine {
+    const fn new() -> Self {
+        Self {
+            broadcasts: Broadcasts::NEW,
+            cpus: [const { Cpu::new() }; 2],
+            table: Table::NEW,
+            contexts: [Context::new(0), Context::new(1)],
+        }
+    }
+
+    fn register<const ACTION: u32>(&self) {
+        let context = &self.contexts[ACTION as usize];
+        let word = ptr::from_ref(context).expose_provenance();
+        assert_eq!(self.table.register(code::<ACTION>, word), Some(0), "the entry is free");
+    }
+
+    /// As `message::unregister_broadcast`.
+    fn unregister(&self) {
+        let retract = || self.broadcasts.wait(0, self.cpus.iter().map(|cpu| &cpu.seen));
+        self.table.unregister(0, retract, self.cpus.iter().map(|cpu| &cpu.batch));
+    }
+
+    fn send(&self) {
+        send(&self.broadcasts, &self.cpus, 0, 0);
+    }
+
+    /// An interrupt of CPU 1.
+    fn handle(&self) {
+        let cpu = &self.cpus[1];
+        cpu.line.wait();
+        cpu.batch.run(|| self.broadcasts.take(&cpu.seen, |action| self.table.run(action)));
+    }
+}
+
 /// An action that was broadcast is unregistered, and another one takes its entry and is broadcast.
 /// Must reach `ran` and `stray`.
 fn unregistering() -> Program {
     Program::new(2, 4, |scope| {
-        let broadcasts = scope.share(Broadcasts::NEW);
-        let cpus: &[Cpu] = scope.share([const { Cpu::NEW }; 2]);
-        let table = scope.share(Table::<Check, 1>::NEW);
-        let context = |number| Context { number, sent: Data::new(false), runs: Data::new(0) };
-        let [first, second] = scope.share([context(0), context(1)]);
-        let register = |code, context: &Context| {
-            let word = ptr::from_ref(context).expose_provenance();
-            assert_eq!(table.register(code, word), Some(0));
-        };
-        register(code::<0>, first);
-        scope.spawn(move || {
+        let machine = scope.share(Machine::new());
+        let [first, second] = &machine.contexts;
+        machine.register::<0>();
+        scope.spawn(|| {
             first.sent.set(true);
-            send(broadcasts, cpus, 0, 0);
-            let retract = || broadcasts.wait(0, cpus.iter().map(|cpu| &cpu.seen));
-            table.unregister(0, retract, cpus.iter().map(|cpu| &cpu.batch));
+            machine.send();
+            machine.unregister();
             // What it works on is gone: a run of it would race with this.
             first.sent.set(false);
             if first.runs.get() == 0 {
                 probe("stray");
             }
-            register(code::<1>, second);
+            machine.register::<1>();
             second.sent.set(true);
-            send(broadcasts, cpus, 0, 0);
+            machine.send();
         });
-        scope.spawn(move || {
+        scope.spawn(|| {
             while second.runs.get() == 0 {
-                cpus[1].line.wait();
-                cpus[1].batch.run(|| {
-                    broadcasts.take(&cpus[1].seen, |action| table.run(action));
-                });
+                machine.handle();
             }
         });
         scope.finally(|| assert_eq!(second.runs.get(), 1));
+    })
+}
+
+/// An action is unregistered while another CPU broadcasts it. Must reach `ran` and `stray`.
+fn unregistering_late() -> Program {
+    Program::new(3, 3, |scope| {
+        let machine = scope.share(Machine::new());
+        let first = &machine.contexts[0];
+        machine.register::<0>();
+        first.sent.set(true);
+        scope.spawn(|| machine.handle());
+        scope.spawn(|| machine.send());
+        scope.spawn(|| {
+            machine.unregister();
+            // What it works on is gone: a run of it would race with this.
+            first.sent.set(false);
+        });
+        scope.finally(|| {
+            if first.runs.get() == 0 {
+                probe("stray");
+            }
+        });
     })
 }

@@ -18,7 +18,9 @@ pub type Inbox = inbox::Inbox<Check>;
 pub struct Line(U32);
 
 impl Line {
-    pub const NEW: Self = Self(U32::ZERO);
+    pub const fn new() -> Self {
+        Self(U32::ZERO)
+    }
 
     /// Sends an interrupt. Returns whether the last one has been answered.
     pub fn raise(&self) -> bool {
@@ -50,21 +52,6 @@ impl Line {
 pub enum Idle {
     Halt,
     Watch,
-}
-
-/// Puts an entry into an inbox, as `schedule::make_runnable` does; returns whether it has sent an
-/// interrupt.
-///
-/// # Safety
-///
-/// See [`Inbox::put`](inbox::Inbox::put).
-pub unsafe fn put<T: Linked<Machine = Check>>(inbox: &Inbox, line: &Line, entry: &T) -> bool {
-    // SAFETY: the caller's promise.
-    let wake = unsafe { inbox.put(entry) };
-    if wake == Wake::Interrupt {
-        let _ = line.raise();
-    }
-    wake == Wake::Interrupt
 }
 
 /// Waits as an idle CPU whose inbox may be empty: halted, for `halt`, or watching the word. Returns
@@ -104,7 +91,9 @@ unsafe impl Linked for Cpu {
 }
 
 impl Cpu {
-    pub const NEW: Self = Self { inbox: Inbox::NEW, line: Line::NEW, link: U64::ZERO };
+    pub const fn new() -> Self {
+        Self { inbox: Inbox::NEW, line: Line::new(), link: U64::ZERO }
+    }
 
     /// The thread of this CPU sleeps until the token is woken or, if it is `timed`, until a
     /// deadline, as in `schedule::sleep`. Returns whether it was woken.
@@ -141,9 +130,23 @@ impl Cpu {
         if token::wake(token) {
             // SAFETY: CPUs of a model live as long as it does.
             let cpu = unsafe { &*sleeper() };
-            // SAFETY: we have taken the token away, so nothing else puts it somewhere.
-            unsafe { put(&cpu.inbox, &cpu.line, cpu) };
+            if cpu.make_runnable() {
+                cpu.kick();
+            }
         }
+    }
+
+    /// Puts the thread, whose token the caller has taken away, into the inbox. `true`: the caller
+    /// then [kicks](Self::kick) the CPU.
+    pub fn make_runnable(&self) -> bool {
+        // SAFETY: the one that has taken the token away puts it somewhere, and no other.
+        unsafe { self.inbox.put(self) == Wake::Interrupt }
+    }
+
+    /// Interrupts the CPU.
+    pub fn kick(&self) {
+        // One that comes for another reason may be on its way.
+        let _ = self.line.raise();
     }
 
     /// Whether nothing is in the inbox.

@@ -1,12 +1,13 @@
 //! Models of a CPU's inbox: no thread is lost or comes twice, and a CPU that halts is interrupted.
 
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::inbox::Linked;
+use antiphon_metal::inbox::{Linked, Wake};
 use antiphon_metal::run_queue::RunQueue;
 use antiphon_platform::{Atomic, Atomics};
-use std::sync::atomic::Ordering::{Acquire, Release};
 
-use super::cpu::{Idle, Inbox, Line, put, rest};
+use super::cpu::{Idle, Inbox, Line, rest};
 use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::ledger::Ledger;
@@ -23,6 +24,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("metal-inbox/watches-2+1", delivering(&[2, 1], Idle::Watch), PLAIN),
         Entry::new("metal-inbox/interrupted-1+1+1", interrupted(), PLAIN).reaches(both),
         Entry::new("metal-inbox/again-2+1", again(), PLAIN),
+        Entry::new("metal-inbox/by-its-handler-1+1+1", by_its_handler(), PLAIN).reaches(both),
     ]
 }
 
@@ -57,7 +59,7 @@ impl Threads {
         let thread = |number| Thread { link: Atomic::ZERO, number };
         Self {
             inbox: Inbox::NEW,
-            line: Line::NEW,
+            line: Line::new(),
             threads: (0..count).map(thread).collect(),
             ledger: Ledger::new(count),
             sent: (0..senders).map(|_| Data::new(0)).collect(),
@@ -68,13 +70,21 @@ impl Threads {
     fn put(&self, sender: usize, number: usize) {
         self.ledger.make(number);
         // SAFETY: it is in no inbox, and lives as long as the model.
-        let sent = unsafe { put(&self.inbox, &self.line, &self.threads[number]) };
-        self.sent[sender].with_mut(|count| *count += u32::from(sent));
+        let wake = unsafe { self.inbox.put(&raw const self.threads[number]) };
+        if wake == Wake::Interrupt {
+            let _ = self.line.raise();
+            self.sent[sender].with_mut(|count| *count += 1);
+        }
     }
 
     /// The CPU runs `count` threads, each for no time, and rests when there is none. Returns their
     /// numbers, in order.
     fn run(&self, count: usize, idle: Idle, ran: impl Fn(usize)) {
+        self.run_with(count, idle, || {}, ran);
+    }
+
+    /// The same, with a handler of the interrupts of the halted CPU.
+    fn run_with(&self, count: usize, idle: Idle, handle: impl Fn(), ran: impl Fn(usize)) {
         let mut queue = RunQueue::<Thread>::NEW;
         let mut left = count;
         loop {
@@ -88,7 +98,10 @@ impl Threads {
             if left == 0 {
                 return;
             }
-            let halted = rest(&self.inbox, idle, || self.line.wait());
+            let halted = rest(&self.inbox, idle, || {
+                self.line.wait();
+                handle();
+            });
             self.halts.with_mut(|halts| *halts += u32::from(halted));
             probe(if halted { "halted" } else { "ran on" });
         }
@@ -149,6 +162,34 @@ fn interrupted() -> Program {
             threads.ledger.assert_all_taken();
             threads.assert_one_interrupt_a_halt();
         });
+    })
+}
+
+/// A handler of the halted CPU puts a thread in, and sends no interrupt to itself, as
+/// `schedule::make_runnable` does; another CPU puts in another thread. Must reach `halted` and `ran
+/// on`.
+fn by_its_handler() -> Program {
+    Program::new(3, 4, |scope| {
+        let threads = scope.share(Threads::new(2, 1));
+        let message = scope.share(<<Check as Atomics>::U32 as Atomic<u32>>::ZERO);
+        scope.spawn(|| threads.put(0, 0));
+        scope.spawn(|| {
+            // Relaxed: the interrupt orders.
+            message.store(1, Relaxed);
+            let _ = threads.line.raise();
+        });
+        scope.spawn(|| {
+            let handle = || {
+                if message.load(Relaxed) == 1 {
+                    message.store(0, Relaxed);
+                    threads.ledger.make(1);
+                    // SAFETY: it is in no inbox, and lives as long as the model.
+                    let _ = unsafe { threads.inbox.put(&raw const threads.threads[1]) };
+                }
+            };
+            threads.run_with(2, Idle::Halt, handle, |number| threads.ledger.take_number(number));
+        });
+        scope.finally(|| threads.ledger.assert_all_taken());
     })
 }
 

@@ -6,6 +6,7 @@ mod cpu;
 mod inbox;
 mod pending;
 mod sleep;
+mod slot;
 mod table;
 mod token;
 
@@ -16,6 +17,7 @@ pub fn entries() -> Vec<Entry> {
         inbox::entries(),
         token::entries(),
         pending::entries(),
+        slot::entries(),
         table::entries(),
         broadcast::entries(),
         sleep::entries(),

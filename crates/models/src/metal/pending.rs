@@ -35,7 +35,9 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    pub const NEW: Self = Self { pending: pending::Pending::NEW, line: Line::NEW };
+    pub const fn new() -> Self {
+        Self { pending: pending::Pending::NEW, line: Line::new() }
+    }
 
     /// As `message::post`.
     pub fn post(&self, action: usize) {
@@ -54,7 +56,7 @@ impl Receiver {
 fn posting(each: &'static [&'static [usize]]) -> Program {
     let count = each.iter().map(|actions| actions.len()).sum::<usize>();
     Program::new(each.len() as u32 + 1, count as u32 + 1, move |scope| {
-        let receiver = scope.share(Receiver::NEW);
+        let receiver = scope.share(Receiver::new());
         // Relaxed words say how far each sender is; plain data, what it did before.
         let posted = scope.share([const { <<Check as Atomics>::U32 as Atomic<u32>>::ZERO }; 2]);
         let work = scope.share([const { [const { Data::new(false) }; 2] }; 2]);

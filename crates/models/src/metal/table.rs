@@ -23,6 +23,8 @@ pub fn entries() -> Vec<Entry> {
             .reaches(&["ran", "stray"]),
         Entry::new("metal-table/unregisters-1+1+1", unregistering(true), PLAIN)
             .reaches(&["ran", "stray"]),
+        Entry::new("metal-table/unregisters-late-1+1+1", unregistering_late(), PLAIN)
+            .reaches(&["ran", "stray"]),
         Entry::new("metal-table/takes-over-1+1+1", taking_over(), PLAIN)
             .reaches(&["ran", "took over"]),
         Entry::new("metal-table/registers-1+1+1", registering(), PLAIN).reaches(&["one", "other"]),
@@ -74,7 +76,7 @@ impl Machine {
     fn new() -> Self {
         Self {
             table: Table::NEW,
-            receiver: Receiver::NEW,
+            receiver: Receiver::new(),
             batch: Batch::NEW,
             contexts: [Context::new(0), Context::new(1)],
         }
@@ -135,6 +137,31 @@ fn unregistering(more: bool) -> Program {
             machine.receiver.post(0);
         });
         scope.finally(|| assert_eq!(second.runs.get(), 1));
+    })
+}
+
+/// An action is unregistered while another thread posts it. Must reach `ran` and `stray`.
+fn unregistering_late() -> Program {
+    Program::new(3, 3, |scope| {
+        let machine = scope.share(Machine::new());
+        assert!(machine.register::<0>());
+        let first = &machine.contexts[0];
+        first.posted.set(true);
+        scope.spawn(|| {
+            machine.receiver.line.wait();
+            machine.handle();
+        });
+        scope.spawn(|| machine.receiver.post(0));
+        scope.spawn(|| {
+            machine.unregister();
+            // What it works on is gone: a run of it would race with this.
+            first.posted.set(false);
+        });
+        scope.finally(|| {
+            if first.runs.get() == 0 {
+                probe("stray");
+            }
+        });
     })
 }
 

@@ -137,8 +137,8 @@ impl<P: Platform> QSpinLock<P> {
     /// QSPIN-3: leaves the queue as its head.
     fn leave(&self, me: &Node<P>, name: u16) {
         let next = &me.waiter.next;
-        // Relaxed, all: only whether it is zero matters here, and a thread that finds the tail empty
-        // reads nothing of our node.
+        // Relaxed, all: only whether it is zero matters here, and a thread that finds the tail
+        // empty reads nothing of our node.
         let alone = next.load(Relaxed) == 0
             && self.tail.compare_exchange(name, 0, Relaxed, Relaxed).is_ok();
         if alone {
@@ -147,7 +147,7 @@ impl<P: Platform> QSpinLock<P> {
         // Acquire: pairs with the release of the link.
         let next = next.wait_while(Acquire, |next| next == 0);
         if let Some(next) = Node::<P>::at(next) {
-            // Relaxed: our last touch of the node, which its owner gives back after it has read this.
+            // Relaxed: our last touch of the node. Its owner gives it back after it has read this.
             next.waiter.status.store(HEAD, Relaxed);
         }
     }

@@ -9,12 +9,14 @@
 //! | [`bare_metal`], [`paths`] | the same on our bare-metal kernel, by the lengths of its paths |
 //! | [`experiment`] | rounds of one mechanism |
 //! | [`rows`], [`tables`], [`page`] | the results, for scripts and for people |
+//! | [`figures`] | the figures of the Nemo paper, drawn again |
 
 mod bare_metal;
 mod cases;
 #[cfg(test)]
 mod claims;
 mod experiment;
+mod figures;
 mod interrupts;
 mod page;
 mod paths;
@@ -41,6 +43,7 @@ use serde_json::json;
 
 use self::cases::{Case, Cases};
 use self::experiment::Setting;
+use self::figures::Conditions;
 use self::rows::Row;
 use self::subjects::Subject;
 use super::report::{body, heading, print};
@@ -59,6 +62,7 @@ figures beside published ones.
 Example:
   antiphon sim events --machine opteron-64c
   antiphon sim events --machine nemo-64c --delivery kernel,remote-syscall --case unicast
+  antiphon sim events --figures --html figures.html
   antiphon sim events --machine phi-228t --case broadcast --subject condvar,ipi --json")]
 pub struct Arguments {
     /// Simulated machine: a name from `antiphon sim machines`, host (this machine), or the path of
@@ -79,6 +83,9 @@ pub struct Arguments {
     /// or all
     #[arg(long, value_name = "LIST", default_value = "kernel")]
     delivery: String,
+    /// Simulate all figures of the Nemo paper, on nemo-64c and nemo-228t, and compare them
+    #[arg(long, conflicts_with_all = ["machine", "threads", "case", "subject", "delivery"])]
+    figures: bool,
     /// Number of notifications of each waiter
     #[arg(long, value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -106,14 +113,18 @@ pub struct Arguments {
 /// written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { rounds, gap_us, seed, .. } = *arguments;
+    let html = OutputFile::of("--html", arguments.html.as_deref())?;
+    let gap_ns = u64::from(gap_us) * 1_000;
+    if arguments.figures {
+        return figures::run(Conditions { seed, rounds, gap_ns }, html, arguments.json);
+    }
     let described = machine::named(&arguments.machine)?.described;
     let machine = &described.machine;
     let subjects = subjects::named(&arguments.subject, machine)?;
     let deliveries = subjects::deliveries(&arguments.delivery, machine)?;
     let threads = threads(arguments.threads.as_ref(), machine)?;
     let cases = arguments.case.on(machine, &threads).map_err(Failure::arguments)?;
-    let setting = Setting { machine, seed, rounds, gap_ns: u64::from(gap_us) * 1_000 };
-    let html = OutputFile::of("--html", arguments.html.as_deref())?;
+    let setting = Setting { machine, seed, rounds, gap_ns };
     let rows = simulated(&setting, &cases, &subjects, &deliveries)?;
     let conditions = format!("{}, {gap_us} µs apart, seed {seed}", several(rounds.into(), "round"));
     let heading = heading(machine, &conditions);

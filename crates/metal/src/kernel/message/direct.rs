@@ -1,16 +1,16 @@
 //! Active messages without tables: an action has a vector of its own, whose handler calls it.
 //!
-//! There are sixteen such vectors. A post is an interrupt and nothing else; posts of one action
-//! that its CPU has not seen yet are one, as the APIC has a bit for each vector.
+//! There are sixteen such vectors. A post is only an interrupt. Posts of one action that its CPU
+//! has not seen yet run it once, because the APIC has one bit for each vector.
 //!
 //! - DIRECT-1: after [`unregister`] no CPU runs the action. The vector's gate leads elsewhere by
-//!   then, and each CPU has since taken an interrupt of a lower vector: by which it had ended a
-//!   handler that it had entered by the old gate, and had taken what was pending.
-//! - DIRECT-2: so an action is not run for a post of an earlier one of its vector, if interrupts
-//!   arrive in the order in which they were sent, the last post before the call.
+//!   then, and each CPU has since taken an interrupt of a lower vector: before that, it ended any
+//!   handler that it had entered by the old gate, and took the interrupts that were pending.
+//! - DIRECT-2: so a post to an earlier action of the same vector does not run a later one, if
+//!   interrupts arrive in the order in which they were sent, the last post before the call.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU16, AtomicU32};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicU16, AtomicU32, fence};
 
 use super::assert_may_wait;
 use crate::kernel::cpu::{self, MOST_CPUS};
@@ -18,23 +18,23 @@ use crate::kernel::schedule;
 use crate::x86::vectors::{DIRECT, DIRECT_COUNT, PASS};
 use crate::x86::{apic, entry, interrupts};
 
-/// The code of an action.
+/// The function of an action.
 pub trait Direct: 'static {
     /// Runs in the interrupt, under the rules of [`message`](super).
     fn run();
 }
 
-/// An action that was registered.
+/// A registered action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectAction(u8);
 
-/// All vectors are in use.
+/// Error: all vectors are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoVector;
 
-/// The vectors in use, a bit for each.
+/// The vectors that are in use, a bit for each.
 static TAKEN: AtomicU16 = AtomicU16::new(0);
-/// How often each CPU has passed: taken an interrupt of the vector `PASS`.
+/// Number of interrupts of the vector `PASS` that each CPU has taken.
 static PASSES: [AtomicU32; MOST_CPUS] = [const { AtomicU32::new(0) }; MOST_CPUS];
 
 const _: () = assert!(DIRECT_COUNT as u32 == u16::BITS && PASS < DIRECT);
@@ -43,18 +43,19 @@ const _: () = assert!(DIRECT_COUNT as u32 == u16::BITS && PASS < DIRECT);
 ///
 /// # Errors
 ///
-/// [`NoVector`]: unregister actions that are not used.
+/// [`NoVector`]: unregister actions that are no longer used.
 pub fn register<D: Direct>() -> Result<DirectAction, NoVector> {
     let index = take().ok_or(NoVector)?;
     let vector = DIRECT + index as u8;
-    // SAFETY: the vector is ours, and the handler is one of interrupts.
+    // SAFETY: `take` has given the vector to this caller, and the function is a handler of
+    // interrupts.
     unsafe { interrupts::set(vector, entry::direct::<D> as *const () as usize) };
     Ok(DirectAction(vector))
 }
 
-/// Takes a vector that is free.
+/// Takes a free vector; returns its index, or `None` if all are in use.
 fn take() -> Option<u32> {
-    // Relaxed: it may be stale, and the exchange looks again.
+    // Relaxed: the value may be stale, and the exchange checks it again.
     let mut seen = TAKEN.load(Relaxed);
     loop {
         let index = (!seen).trailing_zeros();
@@ -67,23 +68,26 @@ fn take() -> Option<u32> {
     }
 }
 
-/// Unregisters an action: when this returns no CPU runs it, and none will. A post that no CPU has
-/// seen yet runs nothing, nor does a later one, until the vector is given to another action.
+/// Unregisters an action: when this returns, no CPU runs it. A post that its CPU has not seen yet
+/// runs nothing, and no later post does, until the vector is given to another action.
 ///
 /// # Panics
 ///
 /// If an action calls it, or interrupts are off.
 pub fn unregister(action: DirectAction) {
     assert_may_wait();
-    // SAFETY: the vector was registered, and that handler does nothing.
+    // SAFETY: the vector was registered, and `nothing` returns a handler that does nothing.
     unsafe { interrupts::set(action.0, entry::nothing()) };
     pass_all();
     // Release: DIRECT-1; pairs with the acquire in `take`.
     TAKEN.fetch_and(!(1 << (action.0 - DIRECT)), Release);
 }
 
-/// Waits until each CPU has taken an interrupt that is sent now.
+/// Sends each CPU an interrupt of `PASS`, and waits until it has taken it.
 fn pass_all() {
+    // The new gate is there before a pass is counted below: the pass that ends a wait may be one
+    // that another thread has asked for.
+    fence(SeqCst);
     for number in 0..cpu::count() {
         let passes = &PASSES[number as usize];
         // Acquire, both: what that CPU ran; pairs with the release in `passed`.
@@ -96,7 +100,7 @@ fn pass_all() {
     }
 }
 
-/// This CPU takes the interrupt of `PASS`.
+/// Handles the interrupt of `PASS`.
 pub(crate) extern "C" fn passed() {
     apic::end_of_interrupt();
     // Release: DIRECT-1, what this CPU ran; pairs with the acquires in `pass_all`.
@@ -113,13 +117,13 @@ pub fn post(number: u32, action: DirectAction) {
     apic::send(cpu::get(number).apic_id.get(), action.0);
 }
 
-/// Makes all other CPUs run the action, by one command.
+/// Makes all other CPUs run the action, by one command to the APIC.
 #[inline]
 pub fn broadcast(action: DirectAction) {
     apic::send_to_others(action.0);
 }
 
-/// The interrupt of an action has come.
+/// Handles the interrupt of an action.
 #[inline(always)]
 pub(crate) extern "C" fn entered<D: Direct>() {
     apic::end_of_interrupt();

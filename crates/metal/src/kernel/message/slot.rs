@@ -1,5 +1,5 @@
 //! Active messages as in Nemo: each CPU has one slot for the action that it is asked to run, and a
-//! sender waits until that is free.
+//! sender waits until the slot is free.
 //!
 //! The actions are those of [`post`](super::post). Each post runs its action once: none is merged
 //! with another.
@@ -23,7 +23,8 @@ pub fn post(number: u32, action: Action) {
     let target = cpu::get(number);
     assert!(are_on() && !cpu::this().in_interrupt.get(), "a sender may have to wait for the slot");
     loop {
-        // Off: whoever waits for the slot counts on the interrupt, so nothing is to come before it.
+        // Interrupts off: senders that wait for the slot rely on this interrupt, so no other code
+        // may delay it.
         let were_on = without_interrupts();
         let filled = target.slot.fill(action.0.into());
         if filled {
@@ -37,7 +38,7 @@ pub fn post(number: u32, action: Action) {
     }
 }
 
-/// Makes each other CPU run the action, one after the other.
+/// Makes each other CPU run the action; sends to one after the other.
 ///
 /// # Panics
 ///
@@ -49,7 +50,7 @@ pub fn post_to_others(action: Action) {
     }
 }
 
-/// The interrupt has come.
+/// Handles the interrupt of the slot.
 pub(crate) extern "C" fn interrupt() {
     apic::end_of_interrupt();
     let cpu = cpu::this();

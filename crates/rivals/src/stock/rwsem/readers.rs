@@ -59,8 +59,8 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         while now & WRITER == 0 {
             // A writer may steal the lock in between; then that writer lets the readers in as it
             // releases. Acquire: as in `read`, for the readers that are let in.
-            // mutant: a writer that releases while a reader is counted does so with the list locked,
-            // which orders it, too.
+            // mutant: a writer that releases while a reader is counted does so with the list
+            // locked, which orders it, too.
             let before = self.count.fetch_add(readers, Acquire);
             if before & WRITER == 0 {
                 return (self.take_readers(list), None);
