@@ -35,6 +35,8 @@ mod fork_join;
 #[cfg(antiphon_image)]
 mod hello;
 #[cfg(antiphon_image)]
+mod herds;
+#[cfg(antiphon_image)]
 mod legion;
 #[cfg(antiphon_image)]
 mod messages;

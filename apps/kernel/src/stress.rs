@@ -20,6 +20,7 @@ use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::{Barrier, Condvar, Event};
 
 use crate::broadcasts;
+use crate::herds;
 use crate::parts::Parts;
 use crate::prompt::Prompt;
 
@@ -41,7 +42,7 @@ pub fn run(options: Options<'_>) -> Outcome {
         return Outcome::Misused;
     };
     let size = Size { rounds, threads: threads.clamp(1, 64) as u32 };
-    let parts: [(&str, Part); 8] = [
+    let parts: [(&str, Part); 9] = [
         ("mutex", mutex),
         ("condvar", condvar),
         ("event", event),
@@ -49,6 +50,7 @@ pub fn run(options: Options<'_>) -> Outcome {
         ("sleep", sleep),
         ("mailbox", mailbox),
         ("prompt", prompt),
+        ("herds", |size| herds::run(size.rounds)),
         ("broadcast", |size| broadcasts::run(size.rounds)),
     ];
     let mut counted = Parts::NONE;

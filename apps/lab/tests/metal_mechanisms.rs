@@ -29,7 +29,7 @@ fn waiters_are_woken_in_each_mode() {
         ["wake=batched", "idle=halt", "preempt_us=30"],
         ["wake=batched", "idle=watch", "preempt_us=0"],
     ] {
-        let mut all = vec!["--cpus", "4", "--exact", "--program", "stress"];
+        let mut all = vec!["--cpus", "8", "--exact", "--program", "stress"];
         for option in options.iter().chain(&["rounds=50", "tick_us=20"]) {
             all.extend(["--option", option]);
         }
