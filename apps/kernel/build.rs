@@ -1,5 +1,5 @@
-//! Passes the kernel's linker arguments on: its linker script, and no C library. Only for an image,
-//! whose flag `antiphon-lab metal` sets.
+//! Passes the kernel's linker arguments on: its linker script, and no C library. It does so only
+//! for an image, for which `antiphon-lab metal` sets a flag.
 
 use std::env;
 

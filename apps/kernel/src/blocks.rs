@@ -15,10 +15,10 @@ const BLOCK: Layout = match Layout::from_size_align(SIZE, align_of::<u64>()) {
     Ok(layout) => layout,
     Err(_) => panic!("a power of two"),
 };
-/// The most blocks that a worker keeps.
+/// Largest number of blocks that a worker keeps.
 const MOST: u32 = 256;
 
-/// Takes blocks from the worker that the caller is, and else from the heap.
+/// Takes blocks from the list of the worker that the caller is, otherwise from the heap.
 #[derive(Clone, Copy)]
 pub struct Blocks;
 
@@ -35,18 +35,18 @@ impl FreeBlocks {
 
     fn pop(&self) -> Option<NonNull<u8>> {
         let first = self.first.get()?;
-        // SAFETY: blocks of the list are the worker's, and begin with the next.
+        // SAFETY: blocks of the list belong to the worker, and begin with the address of the next.
         self.first.set(unsafe { first.cast::<Option<NonNull<u8>>>().read() });
         self.count.set(self.count.get() - 1);
         Some(first)
     }
 
-    /// Returns `false` if the worker has enough of them.
+    /// Puts a block on the list. Returns `false` if the worker has enough blocks.
     fn push(&self, block: NonNull<u8>) -> bool {
         if self.count.get() == MOST {
             return false;
         }
-        // SAFETY: the block is the caller's, and has room for an address.
+        // SAFETY: the block belongs to the caller, and has room for an address.
         unsafe { block.cast::<Option<NonNull<u8>>>().write(self.first.get()) };
         self.first.set(Some(block));
         self.count.set(self.count.get() + 1);
@@ -57,7 +57,7 @@ impl FreeBlocks {
 impl Drop for FreeBlocks {
     fn drop(&mut self) {
         while let Some(block) = self.pop() {
-            // SAFETY: from the heap, with this layout, and on no list any more.
+            // SAFETY: the block is from the heap, with this layout, and no longer on the list.
             unsafe { Heap::free(block, BLOCK) };
         }
     }
@@ -67,8 +67,8 @@ fn fits(layout: Layout) -> bool {
     layout.size() <= SIZE && layout.align() <= BLOCK.align()
 }
 
-// SAFETY: a block has room for each layout that fits, and is on one list or with one task; the rest
-// is the heap's.
+// SAFETY: a block has room for each layout that fits, and is on one list or belongs to one task;
+// the heap answers for all other memory.
 unsafe impl Memory for Blocks {
     #[inline]
     fn allocate(layout: Layout) -> NonNull<u8> {

@@ -1,5 +1,5 @@
-//! Broadcasts for `stress`: each CPU broadcasts one action, and is interrupted itself right behind
-//! each, so that a CPU that ran its own broadcasts, or one of another twice, would be noticed.
+//! Broadcasts for `stress`: each CPU broadcasts one action, and is itself interrupted right after
+//! each broadcast. The total is wrong if a CPU runs its own broadcasts, or another's twice.
 
 use alloc::vec::Vec;
 use core::sync::atomic::AtomicU64;
@@ -16,7 +16,8 @@ fn count(_: usize) {
 
 fn nothing(_: usize) {}
 
-/// About `rounds` broadcasts. Returns how often their action was run, and how often it must be.
+/// Makes about `rounds` broadcasts. Returns the number of runs of their action, and the number that
+/// there must be.
 pub fn run(rounds: u64) -> (u64, u64) {
     let cpus = u64::from(cpu::count());
     let each = (rounds / cpus).max(1);

@@ -3,10 +3,10 @@
 //! | figure | meaning |
 //! |---|---|
 //! | `wall_ns` | the host's clock, in nanoseconds since 1970 |
-//! | `bytes` | how many bytes were written to a file and read back |
+//! | `bytes` | number of bytes that were written to a file and read back |
 //! | `call_ask` | the image's part of a call before it waits; with `--exact`, in instructions |
 //! | `call_take` | its part after the host has answered |
-//! | `call_wall_ns` | from one answer to the next, by the host's clock: wall time |
+//! | `call_wall_ns` | time from one answer to the next, by the host's clock |
 
 use alloc::vec::Vec;
 
@@ -17,9 +17,9 @@ use antiphon_metal::statistics::Summary;
 use antiphon_metal::x86::cpu::tsc_unordered;
 use antiphon_metal::x86::power::Outcome;
 
-/// How many calls are measured.
+/// Number of calls that are measured.
 const CALLS: usize = 100;
-/// The file that is written, and left there.
+/// The file that is written, and not removed.
 const PATH: &str = "antiphon-channel";
 
 pub fn run() -> Outcome {
@@ -33,10 +33,10 @@ pub fn run() -> Outcome {
     }
 }
 
-/// Whether all calls do what they are to.
+/// Returns whether all calls did what they should.
 fn check() -> Result<bool, Error> {
     println!("wall_ns={}", channel::wall_ns()?);
-    // Of more than one call, and of no whole words.
+    // The length needs more than one call, and is not a multiple of a word.
     let text: Vec<u8> = (0..3 * DATA + 5).map(|at| (at * 7) as u8).collect();
     let file = File::create(PATH)?;
     file.write_at(&text, 0)?;
@@ -55,7 +55,7 @@ fn check() -> Result<bool, Error> {
     Ok(is_same && refused)
 }
 
-/// Measures calls that do least: those for the time of day.
+/// Measures the calls that do least: those for the time of day.
 fn measure() -> Result<(), Error> {
     let request = Request { operation: Operation::Clock as u64, file: 0, offset: 0, count: 0 };
     let (mut asks, mut takes, mut walls) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
 //! A tree of forks whose result and number of forks are known: the Fibonacci numbers.
 
-/// What a tree of forks has come to.
+/// The result of a tree of forks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// The Fibonacci number.
@@ -9,8 +9,8 @@ pub struct Counted {
     pub joins: u64,
 }
 
-/// The tree for `n`: `leaf` is what a leaf does; `fork` makes the trees of two numbers, and joins
-/// them.
+/// Runs the tree for `n`: calls `leaf` in each leaf; `fork` runs the trees of two numbers, and
+/// joins them.
 #[inline]
 pub fn fork_with(
     n: u32,
@@ -25,7 +25,7 @@ pub fn fork_with(
     Counted { result: one.result + other.result, joins: one.joins + other.joins + 1 }
 }
 
-/// What the tree for `n` must come to.
+/// Returns the result that the tree for `n` must have.
 pub fn expected(n: u32) -> Counted {
     let mut pair = (Counted { result: 0, joins: 0 }, Counted { result: 1, joins: 0 });
     for _ in 0..n {

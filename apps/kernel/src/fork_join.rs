@@ -1,17 +1,17 @@
 //! `fork-join`: the Fibonacci numbers, a fork for each call, on the pool.
 //!
-//! | figure | what is counted |
+//! | figure | counts |
 //! |---|---|
-//! | `call.per_1000` | calls without forks: what the work itself takes |
+//! | `call.per_1000` | calls without forks: the cost of the work itself |
 //! | `fork.per_1000` | forks that become tasks when a worker is idle, as `antiphon::pool::join` |
 //! | `spawn.per_1000` | tasks, one for each fork: spawned, run and joined |
 //!
-//! Each is the time of 1000 forks, in instructions with `--exact`, else in ticks. On several CPUs
-//! an exact run counts what all of them do. Each leaf pauses, because the CPUs of an exact run take
-//! turns only when they pause.
+//! Each is the time of 1000 forks, in instructions with `--exact`, otherwise in ticks. On several
+//! CPUs an exact run counts the instructions of all of them. Each leaf pauses, because the CPUs of
+//! an exact run take turns only when they pause.
 //!
-//! `beat_us=N` is how often a fork may become a task: five times what the platform says that a wake
-//! costs, unless it is given.
+//! `beat_us=N` is the time after which a fork may become a task again, in microseconds; by default
+//! it is five times the platform's estimate of the cost of a wake.
 //!
 //! `.result` and `.joins` are counted by the run itself and must be those of `n` (20 by default);
 //! `.steals` are searches that found a task of another worker.
@@ -26,10 +26,10 @@ use antiphon_metal::x86::power::Outcome;
 use crate::fibonacci::{Counted, expected, fork_with};
 use crate::pool::{Pool, join, join_task, set_beat_ns, spawn};
 
-/// The greatest `n`: each level takes some of a stack of 64 KiB.
+/// Largest `n`: each level takes a part of the stack of 64 KiB.
 const MOST: u64 = 30;
 
-/// A way to carry out the tree for `n`, on a worker.
+/// A way to run the tree for `n` on a worker.
 type Part = fn(u32) -> Counted;
 
 pub fn run(options: Options<'_>) -> Outcome {
@@ -66,7 +66,7 @@ pub fn run(options: Options<'_>) -> Outcome {
     if right { Outcome::Passed } else { Outcome::Failed }
 }
 
-/// Without forks.
+/// Calls without forks.
 fn call(n: u32) -> Counted {
     fork_with(n, spin_loop, |one, other| (call(one), call(other)))
 }

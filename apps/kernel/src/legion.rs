@@ -5,21 +5,22 @@
 //!
 //! | way | the publisher | the task is claimed by |
 //! |---|---|---|
-//! | `broadcast` | notifies all, as Legion does, and all wake at once | one of all, under a mutex |
-//! | `moved` | notifies all, and they wake one after the other | one of all, under the mutex |
+//! | `broadcast` | notifies all, like Legion, and all wake at once | one of them, under a mutex |
+//! | `moved` | notifies all, and they wake one after the other | one of them, under the mutex |
 //! | `one` | notifies one | the processor that has woken, under the mutex |
-//! | `message` | posts a message to a CPU whose processor sleeps | the action, which wakes that |
-//! | `direct` | the same | the action, which runs the task itself |
+//! | `message` | posts a message to a CPU whose processor sleeps | the action, which wakes it |
+//! | `direct` | posts likewise | the action, which runs the task itself |
 //!
 //! Between two tasks the publisher sleeps until all processors sleep again. Figures of a way, over
-//! `tasks=N` tasks (100 by default), in instructions with `--exact`, else in ticks:
+//! `tasks=N` tasks (100 by default), in instructions with `--exact`, otherwise in
+//! ticks:
 //!
 //! | figure | contents |
 //! |---|---|
 //! | (none) | median from before a task is published until it runs |
 //! | `.quiet` | median from there until all processors that have woken are about to sleep |
-//! | `.wakes` | how often processors have woken |
-//! | `.claims`, `.twice` | how many tasks were claimed, and how many of these more than once |
+//! | `.wakes` | number of times that processors have woken |
+//! | `.claims`, `.twice` | number of tasks that were claimed, and of these, more than once |
 //!
 //! In an exact run `.quiet` is the work that all CPUs do for a task.
 //!
@@ -44,7 +45,7 @@ use processors::{Processors, Way};
 use queue::{Queue, Wake};
 use sleepers::Sleepers;
 
-/// How long the publisher sleeps before it looks whether all others sleep, in nanoseconds.
+/// Time that the publisher sleeps before it checks whether all others sleep, in nanoseconds.
 const SETTLE_NS: u64 = 100_000;
 
 pub fn run(options: Options<'_>) -> Outcome {
@@ -84,7 +85,7 @@ fn percent(one: u64, other: u64) -> u64 {
 struct Figures {
     ran: u64,
     quiet: u64,
-    /// Whether each task was claimed once.
+    /// Returns whether each task was claimed once.
     is_right: bool,
 }
 
@@ -114,7 +115,7 @@ fn measure<W: Way>(name: &str, tasks: usize, way: W) -> Figures {
     Figures { ran, quiet, is_right: claims == tasks && twice == 0 }
 }
 
-/// Sleeps until there is nothing to do, and all processors sleep.
+/// Sleeps until there is no task, and all processors sleep.
 fn settle<W: Way>(processors: &Processors<W>) {
     loop {
         thread::sleep_ns(SETTLE_NS);

@@ -4,7 +4,7 @@
 //! | part | counts |
 //! |---|---|
 //! | `slot` | runs of an action that all CPUs post by slots: as many as posts |
-//! | `bitmap.late`, `slot.late`, `direct.late`, `broadcast.late` | late or wrong runs: none |
+//! | `bitmap.late`, `slot.late`, `direct.late`, `broadcast.late` | late or wrong runs: must be 0 |
 //! | `bitmap.ran` and so on | rounds in which the action has run |
 //! | `awaited` | messages that a CPU has awaited by halt |
 
@@ -45,16 +45,16 @@ pub fn run(options: Options<'_>) -> Outcome {
     parts.outcome()
 }
 
-/// The last round whose action has run; or how often it has.
+/// The last round whose action has run, or the number of runs.
 static RAN: AtomicU64 = AtomicU64::new(0);
-/// How often the actions of all rounds have run.
+/// The number of runs of the actions of all rounds.
 static RUNS: AtomicU64 = AtomicU64::new(0);
-/// The round whose action may run; 0: none.
+/// The round whose action may run; 0 if none may.
 static LIVE: AtomicU64 = AtomicU64::new(0);
 static LATE: AtomicU64 = AtomicU64::new(0);
 
 fn count(_: usize) {
-    // Relaxed: joins and the slot order what is read at the end.
+    // Relaxed: the joins and the slot order the reads at the end.
     RAN.fetch_add(1, Relaxed);
 }
 
@@ -88,11 +88,11 @@ trait Form: 'static {
     fn post(cpu: u32, action: Self::Action);
 }
 
-/// The action of a round runs.
+/// The body of the action of a round.
 fn run_of(round: u64) {
     let is_live = || LIVE.load(Acquire) == round;
     let began_live = is_live();
-    // So that others find it running.
+    // Takes some time, so that others find the action running.
     clock::delay_ns(300);
     if began_live && is_live() {
         RAN.store(round, Relaxed);
@@ -159,13 +159,13 @@ impl Form for Broadcasts {
     }
 }
 
-/// The action of even or odd rounds: a vector's action has no word.
+/// The actions of even and of odd rounds, two types because a vector's action has no word.
 struct Parity<const ODD: bool>;
 
 impl<const ODD: bool> Direct for Parity<ODD> {
     fn run() {
         let live = LIVE.load(Acquire);
-        // An action of the other kind, or of none, runs late.
+        // If the open round is of the other kind, or none is open, the action runs late.
         let is_mine = live != 0 && (live % 2 == 1) == ODD;
         run_of(if is_mine { live } else { u64::MAX });
     }
@@ -192,7 +192,8 @@ impl Form for Vectors {
     }
 }
 
-/// The round that is open to posts, 0 for none; its action; and how many senders post to one.
+/// The round that is open to posts, 0 if none is; its action; and the number of senders that are
+/// posting.
 struct Open<A> {
     round: AtomicU64,
     posting: AtomicU64,
@@ -223,12 +224,12 @@ fn wait_until(done: impl Fn() -> bool) {
     }
 }
 
-/// Lets some time pass, up to `most_ns`, by lot.
+/// Lets a random time pass, up to `most_ns`.
 fn some_time(most_ns: u64) {
     clock::delay_ns(u64::from(Metal::random()) % most_ns);
 }
 
-/// Likewise, with interrupts off: messages to this CPU stay pending.
+/// Lets a random time pass with interrupts off: messages to this CPU stay pending.
 fn deaf_time(most_ns: u64) {
     let were_on = without_interrupts();
     some_time(most_ns);
@@ -236,8 +237,8 @@ fn deaf_time(most_ns: u64) {
 }
 
 /// In each round an action is registered, posted by threads of several CPUs, and unregistered: in
-/// odd rounds while they go on, in even ones when they have stopped, and posts may still be on
-/// their way. The next round's action gets its entry.
+/// odd rounds while they still post, in even rounds after they have stopped, while posts may still
+/// be on their way. The next round's action gets the same entry.
 fn in_flight<F: Form>(rounds: u64, parts: &mut Parts, late: &str, ran: &str) {
     RAN.store(0, Relaxed);
     LATE.store(0, Relaxed);
@@ -264,7 +265,7 @@ fn in_flight<F: Form>(rounds: u64, parts: &mut Parts, late: &str, ran: &str) {
     for round in 1..=rounds {
         let action = F::register(round);
         if round % 2 == 1 {
-            // What was posted to the action before runs nothing.
+            // Posts to the earlier action run nothing.
             some_time(5_000);
         }
         LIVE.store(round, Release);
@@ -307,7 +308,7 @@ fn send<F: Form>(open: &Open<F::Action>) {
             let before = RUNS.load(Relaxed);
             F::post(target, action);
             deaf_time(1_500);
-            // CPUs that take messages all the time would do nothing else.
+            // Without a pause, CPUs would only take messages.
             wait_until(|| RUNS.load(Relaxed) != before || open.round.load(Relaxed) != round);
         }
         // Release: the post; pairs with the acquire in `close`.
@@ -328,8 +329,8 @@ fn answer(_: usize) {
     ANSWERED.fetch_add(1, Release);
 }
 
-/// Two CPUs post to each other, and halt in between. A message that comes between the look and the
-/// halt would otherwise be awaited for ever.
+/// Two CPUs post to each other, and halt in between. If a message that comes between the check and
+/// the halt were missed, the CPU would wait for it for ever.
 fn awaited(rounds: u64) -> (u64, u64) {
     let asks = message::register(ask, 0).expect("an action of the kernel");
     let answers = message::register(answer, 0).expect("an action of the kernel");

@@ -1,15 +1,15 @@
 //! `packets`: the packet processing of the dissertation's general case, on the pool, as
-//! `antiphon-lab bench packets` has it on Linux.
+//! `antiphon-lab bench packets` runs it on Linux.
 //!
 //! A task makes packets: it copies one of ten buffers, the `i`th of `2000 + 30 i` bytes, with a
 //! newline at each position `p`, `0 < p < 300`, that `20 + i` divides. For each packet it spawns a
-//! task, which looks for newlines. `packets=N` is how many there are (2000 by default).
+//! task, which looks for newlines. `packets=N` is their number (2000 by default).
 //!
-//! | figure | |
+//! | figure | meaning |
 //! |---|---|
 //! | `packet` | the time of the whole run for each packet |
 //! | `latency` | the median from when a packet was handed over to the end of its task |
-//! | `handled`, `newlines`, `numbers` | counted by the tasks, and expected by the maker |
+//! | `handled`, `newlines`, `numbers` | counted by the tasks; must be those of the maker |
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -31,7 +31,7 @@ use crate::pool::{Pool, spawn_detached};
 const HEAD: usize = 300;
 const BUFFERS: usize = 10;
 
-/// A buffer that packets are copied from.
+/// A buffer of which packets are copies.
 struct Buffer {
     bytes: Vec<u8>,
     newlines: u64,
@@ -47,14 +47,14 @@ impl Buffer {
     }
 }
 
-/// What the tasks have done.
+/// The results of the tasks.
 struct Run {
     buffers: Vec<Buffer>,
     packets: u64,
     handled: AtomicU64,
     newlines: AtomicU64,
     numbers: AtomicU64,
-    /// By packet, the time of its task's end after it was handed over.
+    /// For each packet, the time from its handover to the end of its task.
     latencies: Vec<AtomicU64>,
     over: Event<Metal>,
 }
@@ -81,17 +81,16 @@ impl Run {
         self.newlines.fetch_add(newlines, Relaxed);
         self.numbers.fetch_add(number, Relaxed);
         self.latencies[number as usize].store(tsc() - since, Relaxed);
-        // Release: the above; pairs with the acquire in `run`. Acquire, for the one that sets the
-        // event: what the others have released.
+        // Release: the additions above; pairs with the acquire in `run`.
         if self.handled.fetch_add(1, Release) + 1 == self.packets {
             self.over.set();
         }
-        // As above.
+        // The CPUs of an exact run take turns when they pause.
         spin_loop();
     }
 }
 
-/// Looks at all bytes for newlines. Returns their positions.
+/// Searches all bytes for newlines. Returns their positions.
 #[inline(never)]
 fn scan(packet: &[u8]) -> Vec<u32> {
     let newlines = packet.iter().enumerate().filter(|&(_, &byte)| byte == b'\n');
@@ -121,7 +120,7 @@ pub fn run(options: Options<'_>) -> Outcome {
     let newlines = pool.run(move || ours.make());
     run.over.wait();
     let took = tsc() - began;
-    // Acquire: the tasks; pairs with the releases in `handle`.
+    // Acquire: what the tasks did; pairs with the releases in `handle`.
     let handled = run.handled.load(Acquire);
     let found = run.newlines.load(Relaxed);
     let numbers = run.numbers.load(Relaxed);

@@ -1,18 +1,18 @@
-//! A program of parts, each of which counts something: what it has counted must be exact.
+//! A program of parts: each has a count that must be exact.
 
 use antiphon_metal::println;
 use antiphon_metal::x86::power::Outcome;
 
-/// What the parts have counted.
+/// The counts of the parts.
 pub struct Parts {
     wrong: u32,
 }
 
 impl Parts {
-    /// No part has counted yet.
+    /// The counts before the first part.
     pub const NONE: Self = Self { wrong: 0 };
 
-    /// Prints what a part has counted, and what it had to count.
+    /// Prints the count of a part, and the count that it must have.
     pub fn add(&mut self, name: &str, (counted, expected): (u64, u64)) {
         println!("{name}={counted}");
         println!("{name}.expected={expected}");

@@ -16,8 +16,8 @@
 //! | `message_body` | as above | the first instruction of the action |
 //! | `mailbox_body` | before a runtime message is posted | its action begins, in the interrupt |
 //! | `condvar_running` | before `notify_one` | the waiter runs again |
-//! | `condvar_returned` | as above | it has its mutex |
-//! | `condvar_send` | as above | after it, at the sender |
+//! | `condvar_returned` | as above | the waiter has its mutex |
+//! | `condvar_send` | as above | after `notify_one`, at the sender |
 //! | `event_returned` | before `set` | `wait` has returned |
 //! | `broadcast_send` | before a broadcast | after it, at the sender |
 //! | `broadcast_last` | as above | the last CPU's action begins |

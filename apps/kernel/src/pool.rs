@@ -1,11 +1,11 @@
 //! A pool of workers on bare metal: the queues, policies, tasks and forks of `antiphon-runtime`,
 //! which Linux programs use through `antiphon::pool`, on a kernel thread of each CPU.
 //!
-//! Only what a pool asks of its system is here: a thread for each worker, and which worker the
-//! calling thread is.
+//! Here is only what a pool needs from its system: a thread for each worker, and a way to tell
+//! which worker the calling thread is.
 //!
-//! - HERE-1: a worker's thread is bound to its CPU, and alone writes the entry of that CPU in
-//!   [`WORKERS`]. A thread that finds its own number there is the worker.
+//! - HERE-1: a worker's thread is bound to its CPU, and no other thread writes the entry of that
+//!   CPU in [`WORKERS`]. A thread that finds its own number there is the worker.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -31,17 +31,17 @@ type Standard = Scheme<Lifo, Steal>;
 type Crew = sched::Crew<Metal, Standard>;
 type Worker = sched::Worker<'static, Metal, Standard>;
 
-/// Room for tasks from outside.
+/// Room for tasks from outside of the pool.
 const OUTSIDE: usize = 64;
 
-/// The length of a beat that was chosen, in nanoseconds; 0: that of the platform.
+/// The length of a beat that was chosen, in nanoseconds; 0 for the platform's.
 static BEAT_NS: AtomicU64 = AtomicU64::new(0);
 
 /// The worker of each CPU.
 static WORKERS: [Entry; MOST_CPUS] = [const { Entry::empty() }; MOST_CPUS];
 
 struct Entry {
-    /// The number of the worker's thread; 0: there is none.
+    /// The number of the worker's thread; 0 if there is none.
     thread: AtomicU32,
     here: AtomicPtr<Here>,
 }
@@ -72,7 +72,7 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// If there is no memory for a thread.
+    /// There is no memory for a thread.
     pub fn start() -> Result<Self, NotCreated> {
         let workers = cpu::count();
         let crew = Crew::new(Standard::default(), workers as usize, OUTSIDE);
@@ -86,13 +86,13 @@ impl Pool {
     pub fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         let (task, handle) = Task::new(work);
         if let Err(Full(item)) = self.crew.submit(task.into_item(), Put::PLAIN) {
-            // SAFETY: the item was made above, and was given back.
+            // SAFETY: the item was made above, and the crew has given it back.
             unsafe { Task::from_item(item) }.run();
         }
         handle.take().expect("a task that is run has a result")
     }
 
-    /// What the workers have done so far.
+    /// Returns the counts of what the workers have done so far.
     pub fn stats(&self) -> Stats {
         self.crew.stats()
     }
@@ -104,7 +104,7 @@ impl Pool {
     }
 }
 
-/// Sets how often a fork may become a task, in nanoseconds; 0: as often as the platform has it.
+/// Sets the time after which a fork may become a task again, in nanoseconds; 0 for the platform's.
 pub fn set_beat_ns(ns: u64) {
     BEAT_NS.store(ns, Relaxed);
 }
@@ -127,7 +127,7 @@ fn put_or_run(task: Task) {
     }
 }
 
-/// Waits for a task; a worker runs others meanwhile.
+/// Waits for a task; a worker runs other tasks meanwhile.
 pub fn join_task<T>(mut handle: Handle<Metal, T>) -> T {
     Forking::wait(&handle.awaited());
     handle.take().expect("a task that is run has a result")
@@ -149,7 +149,7 @@ where
 }
 
 impl Here {
-    /// Acts as the worker of a seat until the crew is closed and there is nothing to do.
+    /// Acts as the worker of a seat until the crew is closed and no task is left.
     fn work(crew: &'static Crew, seat: u32) {
         let worker = RefCell::new(crew.worker(seat as usize).expect("a seat for each CPU"));
         let here = Self { crew, worker, forks: Forks::new(), blocks: FreeBlocks::new() };
@@ -170,18 +170,18 @@ impl Here {
     }
 }
 
-/// The worker that the calling thread is.
+/// Returns the worker that the calling thread is.
 #[inline]
 fn here<'a>() -> Option<&'a Here> {
     let entry = &WORKERS[cpu::number() as usize];
     // Relaxed, both: HERE-1.
     let is_ours = entry.thread.load(Relaxed) == cpu::current().number();
-    // SAFETY: HERE-1: it is below us on the stack of this thread, in `Here::work`, whose callees
-    // have no use for the reference when they have returned.
+    // SAFETY: HERE-1: the worker is on the stack of this thread, in the frame of `Here::work`,
+    // which has called this code; its callees don't use the reference after they have returned.
     is_ours.then(|| unsafe { &*entry.here.load(Relaxed) })
 }
 
-/// Calls `ask` with the free blocks of the worker that the caller is. `None`: it is none.
+/// Calls `ask` with the free blocks of the worker that the caller is; `None` if it is no worker.
 #[inline]
 pub fn with_free_blocks<R>(ask: impl FnOnce(&FreeBlocks) -> Option<R>) -> Option<R> {
     here().and_then(|here| ask(&here.blocks))
@@ -193,7 +193,7 @@ struct Forking;
 // SAFETY: the notes are those of the worker that the calling thread is until its end.
 unsafe impl Forker for Forking {
     type Platform = Metal;
-    /// A panic ends the image: there is nothing to carry over.
+    /// A panic ends the image, so no panic is carried over.
     type Outcome<T> = T;
 
     #[inline]

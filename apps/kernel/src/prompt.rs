@@ -55,7 +55,7 @@ impl Prompt {
 /// The action: delivers messages until the mailbox is empty.
 fn deliver(word: usize) {
     let prompt = core::ptr::with_exposed_provenance::<Prompt>(word);
-    // SAFETY: `open` has leaked it. One CPU runs this, with interrupts off.
+    // SAFETY: `open` has leaked the mailbox. Only its CPU runs this, with interrupts off.
     let mailbox = unsafe { &mut *(*prompt).mailbox.get() };
     let Some(mailbox) = mailbox else { return };
     loop {

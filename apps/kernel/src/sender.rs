@@ -12,7 +12,7 @@ use antiphon_metal::x86::clock;
 use antiphon_metal::x86::cpu::tsc_unordered;
 use antiphon_sync::wait::Condvar;
 
-/// Wakes a thread of CPU 1 so often. `settle_ns` is how long its CPU has to be halted again.
+/// Wakes a thread of CPU 1 `trials` times. `settle_ns` is the time that its CPU gets to halt again.
 pub fn notify_one(trials: usize, settle_ns: u64) -> Vec<u64> {
     let condvar = Arc::new(Condvar::<Metal>::NEW);
     let ours = condvar.clone();
@@ -20,7 +20,7 @@ pub fn notify_one(trials: usize, settle_ns: u64) -> Vec<u64> {
         for _ in 0..trials {
             let entry = ours.prepare();
             while !entry.sleep(None) {}
-            // SAFETY: prepared by the same condition variable.
+            // SAFETY: the same condition variable has prepared the entry.
             let _ = unsafe { ours.finish(entry) };
         }
     });

@@ -1,15 +1,15 @@
-//! `threads`: what the kernel promises of threads and memory.
+//! `threads`: tests of the promises of the kernel about threads and memory.
 //!
 //! | part | counts |
 //! |---|---|
-//! | `created` | threads that run on the CPU that was asked for, or on their creator's |
+//! | `created` | threads that run on the chosen CPU, or by default on their creator's |
 //! | `joined` | the sum of what threads have returned |
-//! | `bound` | moves of a thread that lead where it asked |
-//! | `moved` | looks of threads that yield and sleep at a CPU that is not theirs: none |
+//! | `bound` | moves of a thread to the CPU that it asked for |
+//! | `moved` | times that a yielding, sleeping thread was on a wrong CPU: must be 0 |
 //! | `turns` | turns of threads that yield, in the order of their creation |
 //! | `slices` | turns of threads that never yield, under preemption |
-//! | `cooperative` | the same without: the first keeps the CPU |
-//! | `own_memory` | blocks that are of their allocator's node, first written to from another |
+//! | `cooperative` | turns without preemption: the first thread keeps the CPU |
+//! | `own_memory` | blocks on their allocator's node that another node wrote to first |
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -47,7 +47,7 @@ fn on<T: Send + 'static>(cpu: u32, body: impl FnOnce() -> T + Send + 'static) ->
     thread::spawn_on(cpu, body).expect("memory for a thread")
 }
 
-/// For each CPU: a thread that is created there from here, and one that is created by that.
+/// For each CPU: this thread creates a thread there, and that thread creates another.
 fn created() -> u64 {
     let here = |number| u64::from(cpu::number() == number);
     let both = |number| {
@@ -126,8 +126,8 @@ fn turns() -> u64 {
     total.load(Relaxed)
 }
 
-/// Threads spin until each has had its turn twice, in the order of their creation, or until there
-/// was time for that. 1: each has.
+/// Threads spin until each has had its turn twice, in the order of their creation, or until the
+/// time for that is over. The count is 1 if each has had its turns.
 fn slices(slice_ns: u64) -> u64 {
     schedule::set_slice_ns(slice_ns);
     let turns = Arc::new(AtomicU64::new(0));

@@ -14,20 +14,20 @@ use antiphon_sync::wait::Condvar;
 
 use super::mechanism::{Mechanism, note};
 
-/// The waiters, and what they wait for.
+/// The waiters, and the words that they wait for.
 pub struct Condvars {
     shared: Arc<Shared>,
     waiters: Vec<JoinHandle<()>>,
-    /// The time between two ticks of an idle CPU, over which trials are spread; 0: it has none.
+    /// The time between two ticks of an idle CPU, over which trials are spread; 0 if it has none.
     tick_ns: u64,
     trials: usize,
 }
 
 struct Shared {
-    /// For each CPU the one that its thread alone waits for.
+    /// For each CPU, the condition variable for which only its thread waits.
     own: Vec<Condvar<Metal>>,
     all: Condvar<Metal>,
-    /// How often threads were about to wait for each of them, the common one last.
+    /// For each of them, the number of times that threads were about to wait; the common one last.
     begun: Vec<AtomicU32>,
 }
 
@@ -40,16 +40,17 @@ impl Shared {
         self.begun[index].fetch_add(1, Release);
         while !entry.sleep(None) {}
         note();
-        // SAFETY: prepared by the same condition variable. How it ended is known: a notification.
+        // SAFETY: the same condition variable has prepared the entry. The result is known: a
+        // notification.
         let _ = unsafe { condvar.finish(entry) };
     }
 }
 
 impl Condvars {
-    /// Starts a thread on each other CPU, which waits `trials` times alone, and as often with the
-    /// others.
+    /// Starts a thread on each other CPU, which waits `trials` times alone, and then `trials` times
+    /// together with the others.
     pub fn new(trials: usize, tick_ns: u64) -> Self {
-        // CPUs that are halted by the mode before look again.
+        // CPUs that were halted in the earlier mode must check again.
         apic::send_to_others(vectors::KICK);
         let count = cpu::count() as usize;
         let shared = Arc::new(Shared {
@@ -69,7 +70,7 @@ impl Condvars {
         Self { shared, waiters, tick_ns, trials }
     }
 
-    /// Waits until waits for `index` have begun `times` times in all.
+    /// Waits until `times` waits for `index` have begun.
     fn wait(&self, index: usize, times: usize, trial: usize) {
         // Acquire: pairs with the release in `Shared::wait`.
         while (self.shared.begun[index].load(Acquire) as usize) < times {

@@ -1,4 +1,4 @@
-//! Interrupts alone, as far as their handler's first instructions.
+//! Interrupts alone, up to the first instructions of their handler.
 
 use antiphon_metal::kernel::cpu;
 use antiphon_metal::x86::apic;
@@ -8,7 +8,7 @@ use super::mechanism::Mechanism;
 
 /// An interrupt whose handler notes the time.
 pub struct Raw {
-    /// Whether all others are told by one command.
+    /// Whether one command tells all other CPUs.
     pub at_once: bool,
 }
 

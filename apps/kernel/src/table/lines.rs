@@ -1,5 +1,5 @@
-//! A store to a line that receivers look at: the notification of the coherence network alone. Each
-//! receiver has its CPU for itself meanwhile.
+//! A store to a cache line that receivers read: only the coherence network notifies them. Each
+//! receiver has its CPU to itself meanwhile.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -12,12 +12,12 @@ use antiphon_metal::x86::cpu::{restore, watch_with_interrupts, without_interrupt
 
 use super::mechanism::{Mechanism, note};
 
-/// How a receiver looks at its line.
+/// The way in which a receiver waits for its line.
 #[derive(Clone, Copy)]
 pub enum Wait {
     /// It reads it again and again.
     Poll,
-    /// It has the processor watch it: MONITOR, MWAIT. The caller has checked that it can.
+    /// The processor watches the line (MONITOR, MWAIT). The caller has checked that it can.
     Watch,
 }
 
@@ -29,9 +29,9 @@ pub struct Line {
 
 struct Shared {
     wait: Wait,
-    /// How often each was told, the common one last.
+    /// The number of stores to each line, the common one last.
     told: Vec<Apart<AtomicUsize>>,
-    /// How often receivers were about to look at each.
+    /// The number of times that receivers were about to read each line.
     begun: Vec<AtomicU32>,
 }
 
@@ -47,7 +47,8 @@ impl Shared {
                 Wait::Poll => core::hint::spin_loop(),
                 Wait::Watch => {
                     let were_on = without_interrupts();
-                    // SAFETY: the caller of `new` has checked that the processor can.
+                    // SAFETY: the caller of `new` has checked that the processor has MONITOR and
+                    // MWAIT.
                     unsafe { watch_with_interrupts(line, told) };
                     restore(were_on);
                 }
@@ -71,8 +72,8 @@ impl Shared {
 }
 
 impl Line {
-    /// Starts a thread on each other CPU, which waits `trials` times alone, and as often with the
-    /// others.
+    /// Starts a thread on each other CPU, which waits `trials` times alone, and then `trials` times
+    /// together with the others.
     pub fn new(wait: Wait, trials: usize) -> Self {
         let count = cpu::count() as usize;
         let shared = Arc::new(Shared {

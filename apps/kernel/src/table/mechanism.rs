@@ -10,15 +10,15 @@ use antiphon_metal::x86::cpu::tsc_unordered;
 
 use crate::trial::{noted, settle};
 
-/// A way to tell other CPUs. A receiver calls [`note`] as soon as it knows.
+/// A way to tell other CPUs of an event. A receiver calls [`note`] as soon as it knows.
 pub trait Mechanism {
     /// Waits until CPU `target` can be told.
     fn ready(&self, _target: u32, _trial: usize) {}
 
-    /// Tells CPU `target`, which may be the caller's where [`has_own`](Self::has_own).
+    /// Tells CPU `target`, which may be the caller's if [`has_own`](Self::has_own).
     fn unicast(&self, target: u32);
 
-    /// Whether the caller's CPU can be told.
+    /// Returns whether the caller's CPU can be told.
     fn has_own(&self) -> bool {
         true
     }
@@ -30,7 +30,7 @@ pub trait Mechanism {
     fn broadcast(&self);
 }
 
-/// Notes the time at which this CPU knows.
+/// Notes the time, at which this CPU knows of the event.
 #[inline(always)]
 pub fn note() {
     let now = tsc_unordered();
@@ -63,7 +63,7 @@ pub fn measure(name: &str, mechanism: &impl Mechanism, trials: usize) {
     broadcasts(name, mechanism, trials);
 }
 
-/// Tells one CPU; returns when the sender had done its part, and when the receiver knew.
+/// Tells one CPU; returns the times at which the sender had done its part and the receiver knew.
 fn tell(mechanism: &impl Mechanism, target: u32) -> (u64, u64) {
     let receiver = cpu::get(target);
     let began = tsc_unordered();

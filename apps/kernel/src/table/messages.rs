@@ -42,7 +42,7 @@ impl Drop for Direct {
     }
 }
 
-/// One slot for each CPU.
+/// A slot for each CPU.
 pub struct Slot(Action);
 
 impl Slot {

@@ -1,17 +1,17 @@
-//! `table`: what it takes to tell one CPU, or all others, by each mechanism: the tables of the Nemo
-//! paper. A receiver notes the time as soon as it knows.
+//! `table`: measures the time to tell one CPU, or all others, by each mechanism, as in the tables
+//! of the Nemo paper. A receiver notes the time as soon as it knows.
 //!
 //! | figure | from | to |
 //! |---|---|---|
-//! | `M.unicast` | before a CPU is told | it knows; over all other CPUs |
+//! | `M.unicast` | before a CPU is told | it knows; measured for all other CPUs |
 //! | `M.source` | as above | the sender has done its part |
-//! | `M.own` | the same for a receiver on the sender's CPU | it knows |
+//! | `M.own` | as above, if the receiver is on the sender's CPU | it knows |
 //! | `M.broadcast` | before all others are told | the last of them knows |
 //! | `M.broadcast_source` | as above | the sender has done its part |
 //! | `M.sigma` | | the standard deviation of the times at which they know |
 //!
 //! Each has `.min`, `.median` and `.p99`. In an `--exact` run the CPUs take turns, so `broadcast`
-//! and `sigma` are made of what all CPUs run, one after the other.
+//! and `sigma` contain the work of all CPUs, one after the other.
 //!
 //! | mechanism | receiver |
 //! |---|---|

@@ -2,8 +2,8 @@
 //! serves the requests in it.
 //!
 //! The memory is a temporary file, which the emulator gives to the image as the memory of a device.
-//! The thread looks at all slots. After a request it looks again at once, and for a while; then it
-//! sleeps between two looks, up to a millisecond.
+//! The thread checks all slots. After a request it keeps checking for a while without a pause; then
+//! it sleeps between two checks, up to a millisecond.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -22,11 +22,11 @@ use antiphon_report::failure::Failure;
 use super::scratch::Scratch;
 use super::share::Share;
 
-/// How many looks in vain are made before the thread begins to sleep between them.
+/// Number of checks without a request before the thread begins to sleep between them.
 const LOOKS: u32 = 200;
 const SHORTEST: Duration = Duration::from_micros(20);
 const LONGEST: Duration = Duration::from_millis(1);
-/// How many bytes of lines an image may print.
+/// Largest number of bytes of lines that an image may print.
 const MOST_PRINTED: usize = 1 << 20;
 
 /// A channel that is served.
@@ -42,7 +42,7 @@ impl Served {
     ///
     /// # Errors
     ///
-    /// If it is no folder, or the shared memory can't be made.
+    /// The path is no folder, or the shared memory can't be made.
     pub fn begin(folder: &Path) -> Result<Self, Failure> {
         let named = |error| Failure::arguments(format!("--share {}: {error}", folder.display()));
         let share = Share::of(folder).map_err(named)?;
@@ -50,7 +50,7 @@ impl Served {
         let scratch = Scratch::new().map_err(failed)?;
         let file = scratch.path("channel");
         let memory = Memory::make(&file).map_err(failed)?;
-        // Before the image is started, which looks once.
+        // Before the image is started: it checks only once whether the host is ready.
         if let Some(channel) = memory.channel() {
             channel.open();
         }
@@ -66,7 +66,7 @@ impl Served {
         Ok(Self { file, ends, thread, _scratch: scratch })
     }
 
-    /// The arguments that give the memory to an emulated machine.
+    /// Returns the arguments of the emulator that give the memory to the machine.
     pub fn arguments(&self) -> Vec<String> {
         // A comma would end the path.
         let file = self.file.display().to_string().replace(',', ",,");
@@ -78,13 +78,13 @@ impl Served {
         vec!["-object".to_owned(), memory, "-device".to_owned(), device]
     }
 
-    /// Ends the service, and returns the lines that the image has printed by it.
+    /// Ends the service, and returns the lines that the image has printed through it.
     ///
     /// # Errors
     ///
-    /// If the thread has panicked.
+    /// The thread has panicked.
     pub fn end(self) -> Result<Vec<String>, Failure> {
-        // Relaxed: it orders nothing; the emulator has ended.
+        // Relaxed: no data depends on it; the emulator has ended.
         self.ends.store(true, Relaxed);
         self.thread.join().map_err(|_| Failure::measured("the thread of --share has panicked"))
     }
@@ -93,7 +93,7 @@ impl Served {
 /// The shared memory.
 struct Memory(NonNull<AtomicU64>);
 
-// SAFETY: atomics, which may be used by all threads.
+// SAFETY: the memory is only accessed as atomics, which all threads may use.
 unsafe impl Send for Memory {}
 
 impl Memory {
@@ -103,7 +103,7 @@ impl Memory {
         file.set_len(LENGTH as u64)?;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let (shared, file) = (libc::MAP_SHARED, file.as_raw_fd());
-        // SAFETY: a new mapping, where the system wants it.
+        // SAFETY: a new mapping, at an address that the system chooses.
         let first = unsafe { libc::mmap(std::ptr::null_mut(), LENGTH, access, shared, file, 0) };
         if first == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -112,19 +112,20 @@ impl Memory {
     }
 
     fn channel(&self) -> Option<Channel<'_>> {
-        // SAFETY: mapped, that long and aligned, until this is dropped; zeros are atomics.
+        // SAFETY: the memory is mapped until this is dropped, has that length and is aligned; all
+        // values are valid atomics.
         Channel::new(unsafe { std::slice::from_raw_parts(self.0.as_ptr(), LENGTH / 8) })
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: mapped by `make`, and borrowed by no one.
+        // SAFETY: `make` has mapped the memory, and no borrow of it is left.
         unsafe { libc::munmap(self.0.as_ptr().cast(), LENGTH) };
     }
 }
 
-/// What serves requests, one after the other.
+/// The server of requests, which serves one after the other.
 struct Server {
     share: Share,
     lines: Vec<String>,
@@ -148,7 +149,7 @@ impl Server {
         }
     }
 
-    /// Serves the requests that are there; returns how many.
+    /// Serves the requests that are there; returns their number.
     fn look(&mut self, channel: Channel<'_>) -> usize {
         let mut data = [0; DATA];
         let mut served = 0;
@@ -156,7 +157,7 @@ impl Server {
             let Some(request) = slot.asked(&mut data) else { continue };
             let result = self.answer(&request, &mut data);
             let is_read = Operation::of(request.operation) == Some(Operation::Read);
-            // Only what was read is sent back: no part of another request.
+            // Only the bytes that were read are sent back, and no part of another request.
             let length = if is_read { result.map_or(0, |read| read as usize) } else { 0 };
             slot.answer(result, &data[..length]);
             served += 1;
@@ -164,7 +165,8 @@ impl Server {
         served
     }
 
-    /// Does what is asked for. `data` has what came with the request, and gets what is read.
+    /// Carries out a request. `data` holds the data of the request, and gets the bytes that are
+    /// read.
     fn answer(&mut self, request: &Request, data: &mut [u8; DATA]) -> Result<u64, Error> {
         let operation = Operation::of(request.operation).ok_or(Error::Malformed)?;
         let count = usize::try_from(request.count).ok().filter(|&count| count <= DATA);
@@ -182,7 +184,7 @@ impl Server {
     }
 
     fn print(&mut self, line: &[u8]) -> Result<u64, Error> {
-        // An empty line takes room, too.
+        // An empty line takes room, too: its end.
         self.printed = self.printed.saturating_add(line.len() + 1);
         if self.printed > MOST_PRINTED {
             return Err(Error::TooMuch);
@@ -201,7 +203,7 @@ fn now_ns() -> u64 {
 mod tests {
     use super::*;
 
-    /// Memory as an image has it, and a server of an empty folder.
+    /// Returns memory such as an image has, and a server of an empty folder.
     fn machine() -> (Scratch, Vec<AtomicU64>, Server) {
         let scratch = Scratch::new().expect("a folder");
         let share = Share::of(&scratch.path("")).expect("a folder");

@@ -1,32 +1,32 @@
-//! What the same notifications take on this machine under Linux: sleeps and wakes of threads, with
-//! the mechanisms and the code of `bench events`. The figures are nanoseconds, and those of an
-//! image are not: only ratios within one table compare.
+//! The times of the same notifications on this machine under Linux: sleeps and wakes of threads,
+//! with the mechanisms and the code of `bench events`. The figures are nanoseconds, and those of an
+//! image are not: only ratios within one table can be compared.
 
 use antiphon_report::stats::{median, quantile};
 use serde_json::{Value, json};
 
 use crate::bench::events::{Figures, once};
 
-/// The mechanisms: the first is the one that others are compared with. `+nospin`: the receiver
-/// sleeps at once.
+/// The mechanisms; the others are compared with the first. With `+nospin`, the receiver sleeps at
+/// once.
 const SUBJECTS: [&str; 7] =
     ["futex", "pthread-cond", "eventfd", "signal", "event+nospin", "condvar+nospin", "spin"];
 
 /// The figures of this machine.
 pub struct Host {
-    /// How many threads a broadcast tells.
+    /// Number of threads that a broadcast tells.
     pub waiters: usize,
-    /// How many CPUs there are.
+    /// Number of CPUs.
     pub cpus: usize,
-    /// `MECHANISM.PART.STATISTIC`, in nanoseconds.
+    /// The figures `MECHANISM.PART.STATISTIC`, in nanoseconds.
     pub figures: Vec<(String, u64)>,
-    /// The mechanisms that have not told one, or not several, and why.
+    /// The mechanisms that could not tell one thread, or several, and why.
     pub missing: Vec<String>,
 }
 
 impl Host {
-    /// Measures all mechanisms, `trials` times each. Several threads are told as many at once as a
-    /// machine with `cpus` CPUs has others.
+    /// Measures all mechanisms, `trials` times each. A broadcast tells as many threads as a machine
+    /// with `cpus` CPUs has other CPUs.
     pub fn measure(cpus: u32, trials: usize) -> Self {
         let waiters = cpus.max(2) as usize - 1;
         let cpus = crate::pinned::usable().len();
@@ -58,13 +58,13 @@ impl Host {
         for (name, value) in
             [("min", least), ("median", median(ns.clone())), ("p99", quantile(&ns, 0.99))]
         {
-            // Whole nanoseconds: the counters that timed it are no better.
+            // Whole nanoseconds, because the counters are not more precise.
             let value = value.map(|ns| ns.round() as u64);
             self.figures.extend(value.map(|value| (format!("{subject}.{part}.{name}"), value)));
         }
     }
 
-    /// The figures as JSON.
+    /// Returns the figures as JSON.
     pub fn json(&self) -> Value {
         let figures: serde_json::Map<_, _> =
             self.figures.iter().map(|(name, value)| (name.clone(), json!(value))).collect();

@@ -11,12 +11,12 @@ use antiphon_report::failure::Failure;
 use super::image;
 use super::machine::{self, Machine};
 
-/// Builds the package in `folder` and runs it, with as many CPUs as the machine has: as the word
-/// `cpus=N`, after those of `options`. Returns the figures that it prints.
+/// Builds the package in `folder` and runs it with as many CPUs as the machine has: its arguments
+/// are `options`, then `cpus=N`. Returns the figures that it prints.
 ///
 /// # Errors
 ///
-/// If it does not build, fails, or does not end in time.
+/// The package does not build, or the program fails or does not end in time.
 pub fn figures(
     folder: &Path,
     machine: &Machine,
@@ -30,7 +30,7 @@ pub fn figures(
     let mut child = command.spawn().map_err(named)?;
     let (lines, in_time) = machine::read(&mut child, Instant::now() + machine.limit);
     if !in_time {
-        // It may have ended just now.
+        // An error means that the program has ended just now.
         let _ = child.kill();
     }
     let status = child.wait().map_err(named)?;

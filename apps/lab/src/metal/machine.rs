@@ -22,11 +22,11 @@ pub struct Machine {
     pub memory_mib: u32,
     /// Whether instructions are counted instead of time.
     pub exact: bool,
-    /// How long it may run.
+    /// The time limit of the run.
     pub limit: Duration,
 }
 
-/// How an image has ended: the statuses that its kernel gives.
+/// The end of an image: the statuses that its kernel gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Passed,
@@ -34,19 +34,20 @@ pub enum Outcome {
     Panicked,
     Faulted,
     Misused,
-    /// It has not ended in time.
+    /// The image has not ended in time.
     Late,
-    /// The emulator has ended otherwise.
+    /// The emulator has ended with another status.
     Other(Option<i32>),
 }
 
 impl Outcome {
-    /// The outcome of an image that has printed these lines, from the emulator's exit status.
+    /// Returns the outcome of an image that has printed these lines, from the emulator's exit
+    /// status.
     fn of(status: Option<i32>, lines: &[String]) -> Self {
         let last = lines.iter().rev().find(|line| !line.is_empty());
         let said = last.and_then(|line| line.strip_prefix("status="));
         match status {
-            // The machine has switched itself off.
+            // The machine was switched off by ACPI.
             Some(0) => match said {
                 Some("passed") => Self::Passed,
                 Some("failed") => Self::Failed,
@@ -63,7 +64,7 @@ impl Outcome {
         }
     }
 
-    /// The outcome, in a word.
+    /// Returns the outcome as a word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -99,18 +100,18 @@ pub struct Ended {
     pub took: Duration,
 }
 
-/// The emulator's program.
+/// Returns the path of the emulator.
 ///
 /// # Errors
 ///
-/// If there is none.
+/// The emulator is missing.
 pub fn find() -> Result<PathBuf, Failure> {
     on_path(EMULATOR).ok_or_else(|| {
         Failure::missing(format!("there is no {EMULATOR}: apt-get install qemu-system-x86"))
     })
 }
 
-/// The program of that name in the folders of `PATH`.
+/// Returns the path of the program with this name, from the folders of `PATH`.
 pub fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut programs = std::env::split_paths(&path).map(|folder| folder.join(name));
@@ -122,7 +123,7 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// If there is no emulator, or it can't be started.
+    /// The emulator is missing, or can't be started.
     pub fn run(&self, start: &Start) -> Result<Ended, Failure> {
         let emulator = find()?;
         let began = Instant::now();
@@ -134,7 +135,7 @@ impl Machine {
             child.map_err(|error| Failure::missing(format!("{}: {error}", emulator.display())))?;
         let (lines, in_time) = read(&mut child, began + self.limit);
         if !in_time {
-            // It may have ended just now.
+            // An error means that the emulator has ended just now.
             let _ = child.kill();
         }
         let status = child.wait();
@@ -149,7 +150,7 @@ impl Machine {
         add("-M q35 -nodefaults -no-reboot -display none -serial stdio");
         add("-device isa-debug-exit,iobase=0xf4,iosize=4");
         if self.exact {
-            // QEMU 10.0 has x2APIC, and ends with "Bad icount read" where that sets the timer.
+            // QEMU 10.0 has x2APIC, but ends with "Bad icount read" when the image sets its timer.
             add("-cpu max,-x2apic -accel tcg -icount shift=0,sleep=off");
         } else {
             add("-cpu max -accel tcg,thread=multi");
@@ -168,7 +169,7 @@ impl Machine {
     }
 }
 
-/// Reads what is printed until the end, or until `end`: then `false`.
+/// Reads the output until its end, or until `end`; in the latter case returns `false`.
 pub fn read(child: &mut Child, end: Instant) -> (Vec<String>, bool) {
     let (sender, receiver) = mpsc::channel();
     if let Some(out) = child.stdout.take() {

@@ -1,13 +1,14 @@
 //! The table of the ways to tell other CPUs: a row for each mechanism, from figures
 //! `MECHANISM.PART.STATISTIC`.
 //!
-//! | column | is |
+//! | column | contents |
 //! |---|---|
-//! | `source` | the sender's part, at least |
+//! | `source` | the least time of the sender's part |
 //! | `rest` | from there until the receiver knows |
-//! | `handling` | the part of it that the receiver's CPU has, as measured on the sender's own |
-//! | `way` | the part between the two CPUs |
-//! | `all`, `sender`, `sigma` | a broadcast: to the last; its sender; between arrivals |
+//! | `handling` | the part of `rest` that the receiver's CPU takes, as measured on the sender's |
+//! | `way` | the part of `rest` between the two CPUs |
+//! | `all` | all others are told at once: until the last knows |
+//! | `sender`, `sigma` | the sender's part of that; the deviation of the times when they know |
 //! | `× base` | the ratio of medians, to the first mechanism of the same table |
 
 use antiphon_report::table::{Cell, Table, count, printable};
@@ -15,18 +16,18 @@ use antiphon_report::table::{Cell, Table, count, printable};
 /// Figures by name.
 pub type Figures = [(String, u64)];
 
-/// The figure of that name.
+/// Returns the figure with this name.
 pub fn figure(figures: &Figures, name: &str) -> Option<u64> {
     figures.iter().find(|(other, _)| other == name).map(|(_, value)| *value)
 }
 
-/// The mechanisms that there are figures of, in their order.
+/// Returns the mechanisms that have figures, in their order.
 pub fn mechanisms(figures: &Figures) -> Vec<&str> {
     let name = |(name, _): &'_ (String, u64)| name.find(".unicast.median");
     figures.iter().filter_map(|one| Some(&one.0[..name(one)?])).collect()
 }
 
-/// The table of all mechanisms, with times in `unit`. `None`: there are no such figures.
+/// Returns the table of all mechanisms, with times in `unit`; `None` if there are no such figures.
 pub fn table(figures: &Figures, unit: &str) -> Option<Table> {
     let all = mechanisms(figures);
     let base = *all.first()?;
@@ -67,7 +68,7 @@ pub fn table(figures: &Figures, unit: &str) -> Option<Table> {
     Some(table)
 }
 
-/// A difference of two figures; `None` where noise has made it negative.
+/// Returns the difference of two figures; `None` if noise has made it negative.
 fn less(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one?.checked_sub(other?)
 }

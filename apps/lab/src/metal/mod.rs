@@ -9,7 +9,7 @@
 //! | [`red_zone`] | what no function of an image may do |
 //! | [`names`] | the functions at the addresses of a backtrace |
 //! | [`mechanisms`] | the table of the ways to tell other CPUs |
-//! | [`host`] | what the same takes under Linux |
+//! | [`host`] | the times of the same notifications under Linux |
 //! | [`report`] | what the image has printed, as a table and as JSON |
 //! | [`rescue`] | the machine's way to the image: QEMU, or firmware and GRUB |
 //! | [`scratch`] | a temporary folder |
@@ -51,14 +51,14 @@ const TRIALS: usize = 100;
 Run it in a clone of the repository: it builds the image, checks it, and boots it. It needs QEMU:
 apt-get install qemu-system-x86.
 
-Programs of the image: hello; stress (locks, waits, messages: totals must be exact); paths (from an
-interrupt, a message or a wake to what it causes); table (each way to tell other CPUs); channel
-(files, lines and the time of day, by the host: with --share); threads, messages (what is promised
-of them); fork-join, packets (the runtime's pool); legion (processors asleep until a task is
-published); fault, overflow, panic (each ends in a report).
+Programs of the image: hello; stress (tests locks, waits and messages; totals must be exact); paths
+(measures from an interrupt, a message or a wake to its effect); table (measures each way to tell
+other CPUs); channel (uses files, lines and the time of day of the host; needs --share); threads,
+messages (test the kernel's promises about them); fork-join, packets (run the pool of the runtime);
+legion (processors sleep until a task is published); fault, overflow, panic (each ends in a report).
 
 With --exact the emulator counts instructions instead of time, so that each run has the same
-figures. Without it, several CPUs run at once, on KVM if the machine has it.
+figures. Without it, the CPUs run at the same time, as threads of this machine.
 
 Example:
   antiphon-lab metal --cpus 4 --exact --program paths
@@ -87,20 +87,20 @@ pub struct Arguments {
     /// Option for the image's command line, such as preempt_us=100 or idle=watch (repeatable)
     #[arg(long = "option", value_name = "NAME=VALUE")]
     options: Vec<String>,
-    /// The loader of the image
+    /// Loader that starts the image
     #[arg(long, value_enum, default_value_t = Boot::Pvh)]
     boot: Boot,
-    /// A folder in which the image may read and write files; it also gets the host's clock then
+    /// Folder in which the image may read and write files; the image then has the host's clock, too
     #[arg(long, value_name = "DIR")]
     share: Option<PathBuf>,
-    /// The folder of another image's package: yours, perhaps
+    /// Folder of the package of another image, such as your own
     #[arg(long, value_name = "FOLDER")]
     image: Option<PathBuf>,
-    /// With --image, build that package for Linux, too, run it, and print both side by side; with
-    /// the program table, print beside it what Linux's mechanisms take on this machine
+    /// With --image, also build and run that package on Linux, and print both results side by side;
+    /// with --program table, print the times of Linux's mechanisms on this machine beside the table
     #[arg(long)]
     linux: bool,
-    /// How long it may run, in seconds
+    /// Time after which the run is ended, in seconds
     #[arg(long, value_name = "S", default_value_t = 120)]
     seconds: u64,
     /// Print one JSON object instead of a table

@@ -19,11 +19,11 @@ pub struct Report {
     unit: &'static str,
     /// The figures, in the order in which they were printed.
     figures: Vec<(String, u64)>,
-    /// Those that the program has printed on Linux, if it ran there.
+    /// The figures that the program has printed on Linux, if it ran there.
     linux: Option<Vec<(String, u64)>>,
     text: Vec<String>,
     backtrace: Vec<Frame>,
-    /// What the host's own mechanisms take.
+    /// The figures of the host's own mechanisms.
     host: Option<Host>,
 }
 
@@ -35,11 +35,11 @@ struct Frame {
 
 /// The figure that others are compared with.
 const BASE: &str = "raw_ipi";
-/// How the first line of an image begins: by which entry it was started.
+/// The beginning of the first line of an image, which tells by which entry it was started.
 const LOADER: &str = "loader=";
 
 impl Report {
-    /// The report of a run.
+    /// Makes the report of a run.
     pub fn of(machine: &Machine, program: &str, image: &Image, ended: &Ended) -> Self {
         let head = json!({
             "program": program,
@@ -62,7 +62,7 @@ impl Report {
             backtrace: Vec::new(),
         };
         let mut names = None;
-        // What comes before it was printed by firmware.
+        // The firmware has printed the text before that line.
         let of_image = |line: &String| line.starts_with(LOADER);
         let first = ended.lines.iter().position(of_image).unwrap_or(0);
         for line in &ended.lines[first..] {
@@ -87,21 +87,21 @@ impl Report {
         report
     }
 
-    /// Puts the figures of the same program on Linux beside.
+    /// Adds the figures of the same program on Linux.
     pub fn beside(&mut self, linux: Vec<(String, u64)>) {
         self.linux = Some(linux);
     }
 
-    /// Puts the figures of the host's own mechanisms beside.
+    /// Adds the figures of the host's own mechanisms.
     pub fn put_host_beside(&mut self, host: Host) {
         self.host = Some(host);
     }
 
-    /// Prints it.
+    /// Prints the report.
     ///
     /// # Errors
     ///
-    /// If stdout can't be written.
+    /// Standard output can't be written.
     pub fn print(&self, as_json: bool) -> Result<(), Failure> {
         if as_json {
             return say(&format!("{:#}\n", framed(self.json())));
@@ -147,7 +147,7 @@ impl Report {
         body
     }
 
-    /// Measured figures with their statistics, or all figures as they are.
+    /// Returns a table of measured figures with their statistics, or all figures as they are.
     fn table(&self) -> Table {
         if let Some(linux) = &self.linux {
             return self.table_beside(linux);
@@ -190,7 +190,7 @@ impl Report {
         table
     }
 
-    /// All figures of both runs as they are, in the image's order.
+    /// Returns a table of all figures of both runs as they are, in the order of the image.
     fn table_beside(&self, linux: &[(String, u64)]) -> Table {
         let mut table = Table::new(&["figure", ">image", ">Linux"]);
         let further = linux.iter().filter(|(name, _)| self.figure(name).is_none());

@@ -1,6 +1,6 @@
-//! A machine's way to the image: by QEMU itself, or as a computer does it, by firmware and GRUB.
+//! The ways to start the image: by QEMU itself, or as on a computer, by firmware and GRUB.
 //!
-//! For GRUB the image is put on a disc that boots by the firmware of old as well as by EFI's. The
+//! For GRUB the image is put on a disc that boots by a BIOS as well as by EFI. The
 //! disc is a temporary file; `grub-mkrescue` makes it.
 
 use std::fs;
@@ -24,31 +24,30 @@ pub enum Boot {
     GrubEfi,
 }
 
-/// The arguments of the emulator that make it boot an image; and the disc, as long as it is needed.
+/// The arguments that make the emulator boot an image, and the disc, which must last as long.
 pub struct Start {
     pub arguments: Vec<String>,
     _disc: Option<Disc>,
 }
 
-/// A disc, which goes away with this.
+/// A disc, which is removed when this is dropped.
 struct Disc(Scratch);
 
-/// Programs, and folders of GRUB's modules, that a disc is made with; and their packages.
+/// The programs and folders of GRUB's modules that are needed to make a disc, and their packages.
 const MAKERS: [(&str, &str); 3] =
     [("grub-mkrescue", "grub-common"), ("xorriso", "xorriso"), ("mformat", "mtools")];
 const MODULES: [(&str, &str); 2] =
     [("i386-pc", "grub-pc-bin"), ("x86_64-efi", "grub-efi-amd64-bin")];
-/// Where systems keep OVMF as one file.
+/// The paths at which systems keep OVMF as one file.
 const FIRMWARE: [&str; 3] =
     ["/usr/share/ovmf/OVMF.fd", "/usr/share/qemu/OVMF.fd", "/usr/share/edk2/ovmf/OVMF.fd"];
 
 impl Boot {
-    /// How the emulator is to start `image` with a command line.
+    /// Returns the way in which the emulator starts `image` with a command line.
     ///
     /// # Errors
     ///
-    /// If a package is missing, a word is nothing that GRUB passes on as it is, or the disc can't
-    /// be made.
+    /// A package is missing, GRUB would not pass on a word unchanged, or the disc can't be made.
     pub fn start(self, image: &Path, words: &str) -> Result<Start, Failure> {
         let text = |path: &Path| path.display().to_string();
         if self == Self::Pvh {
@@ -86,7 +85,7 @@ impl Disc {
         let grub = disc.0.path("root/boot/grub");
         fs::create_dir_all(&grub).map_err(failed)?;
         fs::copy(image, disc.0.path("root/image")).map_err(failed)?;
-        // Commands and no menu: they are run at once.
+        // Commands without a menu run at once.
         let commands = format!("multiboot2 /image {words}\nboot\n");
         fs::write(grub.join("grub.cfg"), commands).map_err(failed)?;
         let mut maker = Command::new("grub-mkrescue");
@@ -107,7 +106,7 @@ impl Disc {
     }
 }
 
-/// The packages that a disc can't be made without, and that are not there.
+/// Returns the packages that are needed to make a disc, and are missing.
 fn lacking() -> Vec<&'static str> {
     let makers = MAKERS.iter().filter(|(program, _)| on_path(program).is_none());
     let is_missing = |folder: &str| !Path::new("/usr/lib/grub").join(folder).is_dir();

@@ -1,4 +1,4 @@
-//! A temporary folder, which only its user can look into.
+//! A temporary folder that only its user can read.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -9,18 +9,18 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, process};
 
-/// A folder that goes away with this.
+/// A folder that is removed when this is dropped.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Makes a new one.
+    /// Makes a new folder.
     ///
     /// # Errors
     ///
-    /// If it can't be made, or something has its name.
+    /// The folder can't be made, or its name is taken.
     pub fn new() -> io::Result<Self> {
         static MADE: AtomicU32 = AtomicU32::new(0);
-        // Relaxed: a number.
+        // Relaxed: only a number.
         let number = MADE.fetch_add(1, Relaxed);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let name = format!("antiphon-metal-{}-{number}-{}", process::id(), since.subsec_nanos());
@@ -29,7 +29,7 @@ impl Scratch {
         Ok(Self(folder))
     }
 
-    /// The path of something in it.
+    /// Returns the path of an entry of the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }

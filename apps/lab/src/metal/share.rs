@@ -2,11 +2,11 @@
 //!
 //! - SHARE-1: no path leads out of the folder. A path is walked part by part, from the open folder
 //!   on; `..`, absolute paths and symbolic links are refused.
-//! - SHARE-2: only regular files are opened. The type of what was opened is looked at before it is
-//!   emptied, and opening does not wait for a pipe.
+//! - SHARE-2: only regular files are opened. The type of an opened file is checked before the file
+//!   is emptied, and opening does not wait for a pipe.
 //! - SHARE-3: nothing grows without a bound: the constants below.
 //!
-//! The folder's owner may put hard links and mounts into it: these are the owner's to decide.
+//! Hard links and mounts in the folder are followed: they are the decision of its owner.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -18,21 +18,21 @@ use std::path::Path;
 
 use antiphon_metal::channel::{DATA, Error};
 
-/// How many files may be open at a time.
+/// Largest number of files that are open at a time.
 const MOST_OPEN: usize = 64;
-/// The end that a file may have, in bytes.
+/// Largest length of a file, in bytes.
 const LONGEST: u64 = 256 << 20;
-/// How many bytes may be written in a run; a file that is created counts as [`CREATED`].
+/// Largest number of bytes that are written in a run; a file that is created counts as [`CREATED`].
 const MOST_WRITTEN: u64 = 1 << 30;
 const CREATED: u64 = 1 << 12;
-/// The longest path.
+/// Largest length of a path, in bytes.
 const LONGEST_PATH: usize = 1024;
 
 /// A folder, and the files of it that are open.
 pub struct Share {
     folder: File,
     open: BTreeMap<u64, Opened>,
-    /// The number of the next file: none is used twice.
+    /// The number of the next file; no number is used twice.
     next: u64,
     written: u64,
 }
@@ -47,7 +47,7 @@ impl Share {
     ///
     /// # Errors
     ///
-    /// If it can't be opened, or is no folder.
+    /// The path can't be opened, or is no folder.
     pub fn of(path: &Path) -> io::Result<Self> {
         let folder = File::open(path)?;
         if !folder.metadata()?.is_dir() {
@@ -81,7 +81,7 @@ impl Share {
         Ok(number)
     }
 
-    /// Goes to the folder that a path's last part is in; that folder and that part.
+    /// Walks to the folder of a path's last part; returns that folder and that part.
     fn walk(&self, path: &[u8]) -> Result<(Option<File>, CString), Error> {
         if path.is_empty() || path.len() > LONGEST_PATH {
             return Err(Error::Malformed);
@@ -103,7 +103,7 @@ impl Share {
         Ok((above, last))
     }
 
-    /// Reads from `offset` on into `data`; returns how many bytes.
+    /// Reads from `offset` on into `data`; returns the number of bytes.
     pub fn read(&self, file: u64, offset: u64, data: &mut [u8]) -> Result<usize, Error> {
         let opened = self.open.get(&file).ok_or(Error::NotOpen)?;
         if offset >= LONGEST {
@@ -112,7 +112,7 @@ impl Share {
         opened.file.read_at(data, offset).map_err(|error| reason(&error))
     }
 
-    /// Writes `data` from `offset` on; returns how many bytes.
+    /// Writes `data` from `offset` on; returns the number of bytes.
     pub fn write(&mut self, file: u64, offset: u64, data: &[u8]) -> Result<usize, Error> {
         let opened = self.open.get(&file).filter(|opened| opened.writable);
         if opened.is_none() {
@@ -141,7 +141,7 @@ impl Share {
     }
 }
 
-/// Opens a part of a path, which is no symbolic link, in a folder.
+/// Opens a part of a path in a folder; refuses a symbolic link.
 fn open_at(folder: &File, name: &CString, flags: i32) -> Result<File, Error> {
     let flags = flags | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NOCTTY;
     // SAFETY: the name is a C string, and the folder is open.
@@ -149,15 +149,15 @@ fn open_at(folder: &File, name: &CString, flags: i32) -> Result<File, Error> {
     if opened < 0 {
         return Err(reason(&io::Error::last_os_error()));
     }
-    // SAFETY: it was opened above, and no one else has it.
+    // SAFETY: the file was opened above, and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(opened) }.into())
 }
 
-/// What an image is told of an error of the system.
+/// Returns the error that an image gets for an error of the system.
 fn reason(error: &io::Error) -> Error {
     match error.raw_os_error() {
         Some(libc::ENOENT) => Error::NotFound,
-        // A symbolic link is no folder, where a folder is asked for.
+        // A symbolic link in the place of a folder is reported as no folder.
         Some(libc::ELOOP) => Error::Outside,
         Some(libc::EISDIR | libc::ENOTDIR | libc::ENXIO) => Error::NotAFile,
         Some(libc::EACCES | libc::EPERM | libc::EROFS) => Error::Denied,
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use crate::metal::scratch::Scratch;
 
-    /// A folder to be shared, and a secret beside it.
+    /// Makes a folder to share, and a secret file beside it.
     fn share() -> (Scratch, Share) {
         let scratch = Scratch::new().expect("a folder");
         fs::create_dir_all(scratch.path("shared/inner")).expect("folders");
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(share.read(file, 0, &mut data), Err(Error::NotOpen));
         assert_eq!(share.close(file), Err(Error::NotOpen));
         assert_eq!(fs::read(scratch.path("shared/inner/new")).expect("a file"), b"\0\0\0abc");
-        // Opened again it is empty.
+        // Created once more, the file is empty.
         let file = share.open(b"inner/new", true).expect("a file");
         assert_eq!(share.read(file, 0, &mut data), Ok(0));
     }
@@ -250,7 +250,7 @@ mod tests {
     fn what_is_no_path_or_no_file_is_refused() {
         let (scratch, mut share) = share();
         let pipe = CString::new(scratch.path("shared/pipe").as_os_str().as_bytes());
-        // SAFETY: a C string.
+        // SAFETY: the path is a C string.
         let made = unsafe { libc::mkfifo(pipe.expect("a path").as_ptr(), 0o600) };
         assert_eq!(made, 0);
         for (path, error) in [
@@ -266,7 +266,7 @@ mod tests {
         ] {
             assert_eq!(share.open(path, false), Err(error), "{path:?}");
         }
-        // To read and write, a pipe is opened without a partner.
+        // Linux opens a pipe to read and write without another process.
         assert_eq!(share.open(b"pipe", true), Err(Error::NotAFile));
     }
 

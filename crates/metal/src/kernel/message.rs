@@ -84,7 +84,8 @@ pub fn unregister(action: Action) {
     ACTION_TABLE.unregister(index, retract, all().map(|cpu| &*cpu.batch));
 }
 
-/// Unregisters an action for broadcasts. First waits until all CPUs have seen its broadcasts.
+/// Unregisters an action for broadcasts, like [`unregister`]; also waits until all CPUs have seen
+/// its broadcasts.
 ///
 /// # Panics
 ///

@@ -182,3 +182,28 @@ pub fn deliveries(text: &str, machine: &Machine) -> Result<Vec<Delivery>, Failur
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use antiphon_sim::known;
+
+    use super::*;
+
+    #[test]
+    fn what_a_machine_has_no_costs_for_is_not_simulated() {
+        let machine = |name: &str| &known(name).expect("a preset").machine;
+        let names = |name: &str| {
+            let subjects = named("all", machine(name)).ok().expect("there are some");
+            subjects.iter().map(|one| one.name).collect::<Vec<_>>()
+        };
+        let metal = |name: &str| names(name).iter().any(|one| one.starts_with("metal-"));
+        assert!(metal("nemo-228t") && !metal("opteron-64c"));
+        assert!(names("opteron-64c").contains(&"kernel-condvar"));
+        assert!(!names("8s-192c").contains(&"kernel-condvar"));
+        let count = |text: &str, name: &str| deliveries(text, machine(name)).map(|all| all.len());
+        assert_eq!(count("all", "nemo-64c").ok(), Some(5));
+        assert_eq!(count("all", "opteron-64c").ok(), Some(1));
+        assert_eq!(count("signal,kernel", "nemo-64c").ok(), Some(2));
+        assert!(count("fred", "opteron-64c").is_err() && count("nmi", "nemo-64c").is_err());
+    }
+}
