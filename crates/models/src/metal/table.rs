@@ -21,7 +21,7 @@ pub fn entries() -> Vec<Entry> {
     vec![
         Entry::new("metal-table/unregisters-1+1", unregistering(false), PLAIN)
             .reaches(&["ran", "stray"]),
-        Entry::new("metal-table/unregisters-1+1+1", unregistering(true), PLAIN)
+        Entry::new("metal-table/unregisters-busy-1+1+1", unregistering(true), PLAIN)
             .reaches(&["ran", "stray"]),
         Entry::new("metal-table/unregisters-late-1+1+1", unregistering_late(), PLAIN)
             .reaches(&["ran", "stray"]),

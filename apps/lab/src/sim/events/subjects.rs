@@ -193,7 +193,7 @@ mod tests {
     fn what_a_machine_has_no_costs_for_is_not_simulated() {
         let machine = |name: &str| &known(name).expect("a preset").machine;
         let names = |name: &str| {
-            let subjects = named("all", machine(name)).ok().expect("there are some");
+            let subjects = named("all", machine(name)).expect("there are some");
             subjects.iter().map(|one| one.name).collect::<Vec<_>>()
         };
         let metal = |name: &str| names(name).iter().any(|one| one.starts_with("metal-"));
