@@ -183,6 +183,11 @@ fn of_table(root: &Path) -> Result<Vec<Mutant>, Failure> {
     table::mutants(TABLE, &text, |file: &str| tree::text(root, file))
 }
 
+/// Checks that each mutant of the table has its place in the source.
+pub fn check(root: &Path) -> Option<Finding> {
+    of_table(root).err().map(|error| Finding::of(TABLE, error.to_string()))
+}
+
 /// All mutants of the selected files: first those that name their tests, which are tried quickly,
 /// then the orderings by place.
 fn select(root: &Path, selection: &Selection) -> Result<Vec<Mutant>, Failure> {
