@@ -1,5 +1,5 @@
-//! Links the image as the kernel says: by its script, without a C library. Only for an image: the
-//! flag comes with `antiphon-lab metal`.
+//! Passes the kernel's linker arguments on: its linker script, and no C library. It does so only
+//! for an image, for which `antiphon-lab metal` sets a flag.
 
 use std::env;
 

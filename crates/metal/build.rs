@@ -1,9 +1,8 @@
-//! Declares the flag of an image, `--cfg antiphon_image`, and tells the packages of images how to
-//! link: in `DEP_ANTIPHON_METAL_LINK` of their build scripts are the arguments, with a blank
-//! between them.
+//! Declares the flag of an image, `--cfg antiphon_image`, and passes the linker's arguments to the
+//! build scripts of images, in `DEP_ANTIPHON_METAL_LINK`, with a blank between them.
 //!
-//! Without the flag this crate is a library that is tested on the host, and defines none of the
-//! symbols that a host has already.
+//! Without the flag this crate is a library that is tested on the host, and defines no symbol that
+//! a host program already has.
 
 use std::env;
 

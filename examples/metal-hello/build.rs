@@ -1,5 +1,5 @@
-//! Links the image as the kernel says: by its script, without a C library. Only for an image: the
-//! flag comes with `antiphon-lab metal`.
+//! Passes the kernel's linker arguments on: its linker script, and no C library. Only for an image,
+//! whose flag `antiphon-lab metal` sets.
 
 use std::env;
 

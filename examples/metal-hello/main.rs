@@ -1,7 +1,7 @@
 //! A program of your own on bare metal: a thread on each CPU, a lock, an event and messages, from
 //! the same source as on Linux.
 //!
-//! `antiphon-lab metal --image examples/metal-hello` builds it and boots it.
+//! `antiphon-lab metal --image examples/metal-hello` builds and boots it.
 #![cfg_attr(antiphon_image, no_std, no_main)]
 
 #[cfg(not(antiphon_image))]
@@ -33,7 +33,7 @@ mod image {
 
     fn main() -> Outcome {
         let cpus = u64::from(cpu::count());
-        // The sum of what messages carry.
+        // The sum of the numbers that messages carry.
         let sum = Arc::new(AtomicU64::new(0));
         let added = sum.clone();
         let actions = Actions::<Metal>::new(1);
@@ -52,7 +52,7 @@ mod image {
                 println!("  of node {}", cpu::this().node.get());
                 // SAFETY: locked above.
                 unsafe { PRINTING.unlock() };
-                // The next one may go.
+                // The next thread may go.
                 go.set();
                 let message = Message { action: add, payload: [u64::from(number) + 1, 0, 0] };
                 sender.post_wait(message, None).is_ok()

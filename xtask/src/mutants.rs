@@ -5,9 +5,9 @@
 //! program ([`schemata`]):
 //!
 //! - **Orderings.** Each memory ordering above `Relaxed` in `crates/sync/src`, `crates/rivals/src`
-//!   and `crates/runtime/src`, in the arena and in the chunks of a recording is weakened
-//!   ([`orderings`]). A survivor says that the ordering is stronger than the models can see: weaken
-//!   it in the source, teach a model, or explain it there.
+//!   and `crates/runtime/src`, in the arena, in the chunks of a recording and in what CPUs share on
+//!   bare metal is weakened ([`orderings`]). A survivor says that the ordering is stronger than the
+//!   models can see: weaken it in the source, teach a model, or explain it there.
 //!   The explanation is a comment `// mutant: reason` on the line of the ordering, or in the
 //!   comment right above it.
 //! - **Invariants.** `crates/models/mutants.toml` lists replacements that break one named
@@ -181,6 +181,11 @@ fn of_table(root: &Path) -> Result<Vec<Mutant>, Failure> {
     }
     let text = std::fs::read_to_string(root.join(TABLE))?;
     table::mutants(TABLE, &text, |file: &str| tree::text(root, file))
+}
+
+/// Checks that each mutant of the table has its place in the source.
+pub fn check(root: &Path) -> Option<Finding> {
+    of_table(root).err().map(|error| Finding::of(TABLE, error.to_string()))
 }
 
 /// All mutants of the selected files: first those that name their tests, which are tried quickly,

@@ -11,6 +11,7 @@
 //! | [`crates`] | each crate describes itself; no workspace dependency is unused |
 //! | [`rooms`] | dependencies point down |
 //! | [`circles`] | circles of files that name each other only shrink; [`imports`] finds them |
+//! | [`mutants`](crate::mutants) | each mutant of the table has its place in the source |
 //! | [`prose`] | habits of prose that keep readers out only become fewer |
 //! | [`ratchet`] | no rule: reads and writes the numbers of the last two |
 
@@ -75,6 +76,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     findings.extend(modules::check(&root, &files, &metadata)?);
     findings.extend(crates::check(&root, &files, &metadata)?);
     findings.extend(rooms::check(&root, &metadata));
+    findings.extend(crate::mutants::check(&root));
     let circles = circles::Circles::of(&root, &files)?;
     if lower {
         prose.lower(&root)?;

@@ -15,12 +15,12 @@ const PROGRAM: &str = "antiphon-lab";
 const VERBS: [&str; 5] = ["bench", "sim", "validate", "metal", "lab"];
 /// The verbs of the laboratory with their purposes, for `--help`.
 pub const VERBS_IN_HELP: &str = "\
-Laboratory (a program of its own, antiphon-lab: cargo install --path apps/lab):
-  bench     Measure ours beside the peers, in one interleaved run
-  sim       The same locks on simulated machines
-  validate  Measured against predicted: where the simulator and this machine differ
-  metal     The bare-metal image in QEMU: Antiphon as the kernel
-  lab       The model checker, and players that are on time
+Laboratory (a separate program, antiphon-lab: cargo install --path apps/lab):
+  bench     Measure our locks, tasks, loops and so on beside their peers, in interleaved runs
+  sim       Run the same code on simulated machines
+  validate  Compare the simulator's predictions with measurements on this machine
+  metal     Run the bare-metal image, in which Antiphon is the kernel, in QEMU
+  lab       Run the model checker, or adaptive players that are on time
 ";
 
 /// Returns whether these arguments are for the laboratory: one of its verbs, or help on one.

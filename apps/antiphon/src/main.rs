@@ -40,7 +40,7 @@ use clap::{Parser, Subcommand};
 /// Verbs that exit as the program under them does.
 const WRAPPERS: [&str; 2] = ["run", "record"];
 
-/// Find what a program waits for, and put better locks under it.
+/// Find out what a program waits for, and run it with better locks.
 #[derive(Parser)]
 #[command(
     name = "antiphon",

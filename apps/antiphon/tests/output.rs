@@ -50,5 +50,8 @@ fn a_trace_that_cannot_be_written_is_125_behind_the_report() {
     let output = output(&["record", "--out", "/dev/full", "--", "true"]);
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(125), "{said}");
-    assert!(said.contains("the trace, /dev/full: ") && said.contains("· locks: "), "{said}");
+    assert!(
+        said.contains("the trace can't be written to /dev/full: ") && said.contains("· locks: "),
+        "{said}"
+    );
 }

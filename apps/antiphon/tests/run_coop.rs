@@ -165,7 +165,7 @@ fn what_can_not_be_had_is_one_line() {
         (&["--coop", "--cpu", "99999"], "--cpu 99999 may not be used"),
         (&["--coop", "--cpu", "x"], "invalid value 'x' for '--cpu <N>'"),
         (&["--coop", "--domain", "a/b"], "--domain a/b: a domain's name has"),
-        (&["--coop", "--no-children"], "--no-children is for locks"),
+        (&["--coop", "--no-children"], "--no-children can't be used with --coop"),
         (&["--cpu", "0"], "--coop"),
     ];
     for (arguments, what) in cases {

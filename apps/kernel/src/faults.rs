@@ -3,19 +3,20 @@
 use antiphon_metal::kernel::{cpu, thread};
 use antiphon_metal::x86::power::Outcome;
 
-/// An address that nothing is mapped at.
+/// An address at which no memory is mapped.
 const NOWHERE: usize = 0x1234_5678_9000;
 
-/// Reads where nothing is.
+/// Reads from an address at which no memory is mapped.
 pub fn fault() -> Outcome {
     let nowhere = core::ptr::with_exposed_provenance::<u64>(NOWHERE);
-    // SAFETY: it is not: the processor must say so, and the kernel report it.
+    // SAFETY: no memory is mapped there, so the read yields no value: the processor raises a page
+    // fault, and the kernel reports it and ends the machine.
     let value = unsafe { nowhere.read_volatile() };
     antiphon_metal::println!("read={value}");
     Outcome::Failed
 }
 
-/// Calls itself until the stack is used up, in a thread of the last CPU.
+/// Recurses until the stack of a thread on the last CPU overflows.
 pub fn overflow() -> Outcome {
     let last = cpu::count() - 1;
     if let Ok(handle) = thread::spawn_on(last, || deeper(1)) {

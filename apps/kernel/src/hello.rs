@@ -1,4 +1,4 @@
-//! `hello`: says what machine it is on, from a thread of each CPU.
+//! `hello`: prints the machine's CPUs, nodes and memory, from a thread of each CPU.
 
 use antiphon_metal::kernel::{cpu, heap, thread};
 use antiphon_metal::println;
@@ -10,6 +10,7 @@ pub fn run() -> Outcome {
     println!("cpus={}", cpu::count());
     println!("nodes={}", cpu::nodes());
     println!("x2apic={}", u8::from(apic::is_x2()));
+    println!("tsc_deadline={}", u8::from(apic::is_by_deadline()));
     for node in 0..cpu::nodes() as u16 {
         let (size, left) = heap::memory(node);
         println!("node{node}.memory_kib={}", size >> 10);

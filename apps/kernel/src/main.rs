@@ -5,9 +5,15 @@
 //!
 //! | program | what it does |
 //! |---|---|
-//! | `hello` | says what machine it is on, from a thread of each CPU |
-//! | `stress` | mutex, condition variable, event, barrier, messages: totals must be exact |
+//! | `hello` | prints the machine's CPUs, nodes and memory, from a thread of each CPU |
+//! | `stress` | tests mutex, condition variable, event, barrier, messages: totals must be exact |
 //! | `paths` | measures interrupts, messages and wakes: with `--exact`, in instructions |
+//! | `channel` | files, lines and the time of day, by the host: with `--share` |
+//! | `table` | measures each way to tell other CPUs: one of them, and all |
+//! | `threads` | what is promised of threads and memory: creation, moves, turns, nodes |
+//! | `messages` | the forms of messages, with actions that are unregistered in flight |
+//! | `fork-join`, `packets` | the runtime's pool, with a worker on each CPU |
+//! | `legion` | processors asleep until a task is published: condition variables and messages |
 //! | `fault`, `overflow`, `panic` | end in a report and a status that is not zero |
 #![cfg_attr(antiphon_image, no_std, no_main)]
 
@@ -15,15 +21,45 @@
 extern crate alloc;
 
 #[cfg(antiphon_image)]
+mod blocks;
+#[cfg(antiphon_image)]
+mod broadcasts;
+#[cfg(antiphon_image)]
+mod channel;
+#[cfg(antiphon_image)]
 mod faults;
+#[cfg(antiphon_image)]
+mod fibonacci;
+#[cfg(antiphon_image)]
+mod fork_join;
 #[cfg(antiphon_image)]
 mod hello;
 #[cfg(antiphon_image)]
+mod herds;
+#[cfg(antiphon_image)]
+mod legion;
+#[cfg(antiphon_image)]
+mod messages;
+#[cfg(antiphon_image)]
+mod packets;
+#[cfg(antiphon_image)]
+mod parts;
+#[cfg(antiphon_image)]
 mod paths;
+#[cfg(antiphon_image)]
+mod pool;
 #[cfg(antiphon_image)]
 mod prompt;
 #[cfg(antiphon_image)]
+mod sender;
+#[cfg(antiphon_image)]
 mod stress;
+#[cfg(antiphon_image)]
+mod table;
+#[cfg(antiphon_image)]
+mod threads;
+#[cfg(antiphon_image)]
+mod trial;
 
 #[cfg(not(antiphon_image))]
 fn main() {
@@ -45,11 +81,21 @@ fn program() -> antiphon_metal::x86::power::Outcome {
         "hello" => hello::run(),
         "stress" => stress::run(options),
         "paths" => paths::run(options),
+        "channel" => channel::run(),
+        "table" => table::run(options),
+        "threads" => threads::run(),
+        "messages" => messages::run(options),
+        "fork-join" => fork_join::run(options),
+        "packets" => packets::run(options),
+        "legion" => legion::run(options),
         "fault" => faults::fault(),
         "overflow" => faults::overflow(),
         "panic" => faults::panic(),
         other => {
-            println!("no program `{other}`: hello, stress, paths, fault, overflow, panic");
+            println!(
+                "no program `{other}`: hello, stress, paths, table, channel, threads, messages, \
+                 fork-join, packets, legion, fault, overflow, panic"
+            );
             Outcome::Misused
         }
     }

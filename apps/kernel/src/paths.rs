@@ -1,26 +1,27 @@
-//! `paths`: how long it takes from an interrupt, a message or a wake to what it causes.
+//! `paths`: measures the time from an interrupt, a message or a wake to its effect.
 //!
-//! Times are of the time-stamp counter. In an `--exact` run (`-icount shift=0`) that counts
-//! instructions, and each figure is the length of a path; elsewhere the figures are times of this
-//! machine, in its ticks.
+//! Times are read from the time-stamp counter. In an `--exact` run (`-icount shift=0`) the counter
+//! counts instructions, and each figure is the length of a path; otherwise the figures are ticks of
+//! this machine's counter.
 //!
-//! In such a run the CPUs take turns, and a CPU runs on until it pauses or halts: so a sender
-//! pauses as soon as it has sent, and what it runs until then is part of the figure.
+//! In an `--exact` run the CPUs take turns, and a CPU runs until it pauses or halts: so a sender
+//! pauses as soon as it has sent, and its instructions until then are part of the figure.
 //!
 //! | figure | from | to |
 //! |---|---|---|
 //! | `instruction` | `int` | the first instructions of its handler, which read the counter |
-//! | `icr_write` | before an interrupt is sent | after that, at the sender |
-//! | `raw_ipi` | before an interrupt is sent | the same of its handler, on a halted CPU |
-//! | `message_entry` | before a message is posted | its registers are saved, and Rust begins |
+//! | `icr_write` | before an interrupt is sent | after the send, at the sender |
+//! | `raw_ipi` | before an interrupt is sent | its handler begins, on a halted CPU |
+//! | `message_entry` | before a message is posted | its handler has saved registers; Rust begins |
 //! | `message_body` | as above | the first instruction of the action |
-//! | `mailbox_body` | before a message of the runtime is posted | its action, in the interrupt |
+//! | `mailbox_body` | before a runtime message is posted | its action begins, in the interrupt |
 //! | `condvar_running` | before `notify_one` | the waiter runs again |
-//! | `condvar_returned` | as above | it has its mutex |
+//! | `condvar_returned` | as above | the waiter has its mutex |
+//! | `condvar_send` | as above | after `notify_one`, at the sender |
 //! | `event_returned` | before `set` | `wait` has returned |
 //! | `broadcast_send` | before a broadcast | after it, at the sender |
-//! | `broadcast_last` | as above | the last CPU's action |
-//! | `unicast_send`, `unicast_last` | the same | the same, with an interrupt for each CPU |
+//! | `broadcast_last` | as above | the last CPU's action begins |
+//! | `unicast_send`, `unicast_last` | as above | the same, with an interrupt for each CPU |
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -32,16 +33,15 @@ use antiphon_metal::options::Options;
 use antiphon_metal::statistics::{Summary, deviation};
 use antiphon_metal::x86::cpu::tsc_unordered;
 use antiphon_metal::x86::power::Outcome;
-use antiphon_metal::x86::{apic, clock, vectors};
+use antiphon_metal::x86::{apic, vectors};
 use antiphon_metal::{Metal, println};
 use antiphon_runtime::message::{Actions, Message};
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::{Condvar, Event};
 
 use crate::prompt::Prompt;
-
-/// How long the target has to be halted again, in nanoseconds.
-const SETTLE_NS: u64 = 5_000;
+use crate::sender;
+use crate::trial::{SETTLE_NS, noted, settle};
 
 pub fn run(options: Options<'_>) -> Outcome {
     let Ok(trials) = options.number("trials", 100) else {
@@ -64,6 +64,7 @@ pub fn run(options: Options<'_>) -> Outcome {
         let (mut running, mut returned) = condvar(trials);
         print("condvar_running", &mut running);
         print("condvar_returned", &mut returned);
+        print("condvar_send", &mut sender::notify_one(trials, SETTLE_NS));
         print("event_returned", &mut event(trials));
         let (mut sent, mut last) = broadcast(trials, true);
         print("broadcast_send", &mut sent);
@@ -85,30 +86,11 @@ fn print(name: &str, samples: &mut [u64]) {
     println!("{name}.sigma={sigma}");
 }
 
-/// Lets other CPUs run until they have nothing to do.
-fn settle() {
-    clock::delay_ns(SETTLE_NS);
-}
-
-/// Waits until a time was noted, and takes it.
-fn noted(place: &AtomicU64) -> u64 {
-    loop {
-        // Acquire: what came before the note; pairs with releases where there is something.
-        match place.load(Acquire) {
-            0 => core::hint::spin_loop(),
-            time => {
-                place.store(0, Relaxed);
-                return time;
-            }
-        }
-    }
-}
-
 fn instruction(trials: usize) -> Vec<u64> {
     let here = cpu::this();
     let trial = |_| {
         let began = tsc_unordered();
-        // SAFETY: its handler notes the time, and returns.
+        // SAFETY: the handler of this vector notes the time, and returns.
         unsafe { core::arch::asm!("int {}", const vectors::INSTRUCTION) };
         noted(&here.noted) - began
     };
@@ -128,7 +110,7 @@ fn raw_ipi(trials: usize) -> (Vec<u64>, Vec<u64>) {
     (0..trials).map(trial).unzip()
 }
 
-/// When an action has begun.
+/// The time at which an action has begun.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
 fn note_begun(_: usize) {
@@ -197,7 +179,7 @@ fn condvar(trials: usize) -> (Vec<u64>, Vec<u64>) {
             unsafe { ours.mutex.unlock() };
             while !entry.sleep(None) {}
             let running = tsc_unordered();
-            // SAFETY: prepared by the same condition variable.
+            // SAFETY: the same condition variable has prepared the entry.
             let _ = unsafe { ours.condvar.finish(entry) };
             ours.mutex.lock();
             let returned = tsc_unordered();
@@ -229,7 +211,7 @@ fn event(trials: usize) -> Vec<u64> {
         }
     });
     let trial = |_| {
-        // Until it no longer spins.
+        // Until the waiter no longer spins.
         while !waited.event.has_waiters() {
             settle();
         }
@@ -244,7 +226,7 @@ fn event(trials: usize) -> Vec<u64> {
     trials
 }
 
-/// When the last action of a broadcast has begun, and how many have.
+/// The time at which the last action of a broadcast has begun, and the number that have begun.
 static LAST: AtomicU64 = AtomicU64::new(0);
 static CAME: AtomicU64 = AtomicU64::new(0);
 
@@ -254,7 +236,7 @@ fn note_last(_: usize) {
     CAME.fetch_add(1, Release);
 }
 
-/// All other CPUs run an action: by one command, or by one for each.
+/// Makes all other CPUs run an action: by one command, or by one command for each CPU.
 fn broadcast(trials: usize, by_one: bool) -> (Vec<u64>, Vec<u64>) {
     let others = u64::from(cpu::count()) - 1;
     let each = message::register(note_last, 0).expect("an action of the kernel");

@@ -1,11 +1,11 @@
 //! A mailbox of the runtime whose owner is a CPU: its messages run at once, in an interrupt.
 //!
-//! The mailbox is the one that Linux programs use, with another way to be notified
-//! ([`Interrupt`]). Its owner is the handler of active messages: that delivers what is there, and
-//! arms the bell again, by which the next poster sends the next interrupt.
+//! The mailbox is the one that Linux programs use, with another notifier ([`Interrupt`]). Its owner
+//! is the handler of active messages, which delivers the waiting messages and arms the mailbox
+//! again, so that the next poster sends the next interrupt.
 //!
-//! An action runs with interrupts off and must not wait. Nor may the handler: so posters can't wait
-//! for room, for which the handler would take the lock of their list.
+//! An action runs with interrupts off and must not wait. Neither may the handler. So posters can't
+//! wait for room: to wake them, the handler would take the lock of their list.
 
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
@@ -20,14 +20,14 @@ pub struct Prompt {
     mailbox: UnsafeCell<Option<Mailbox<Metal, Interrupt>>>,
 }
 
-// SAFETY: the mailbox is touched by the handler of one CPU, and before it is armed by its maker.
+// SAFETY: only the handler of one CPU accesses the mailbox, and before it is armed its maker.
 unsafe impl Sync for Prompt {}
 
 /// Posts to a [`Prompt`] mailbox.
 #[derive(Clone)]
 pub struct PromptSender(Sender<Metal, Interrupt>);
 
-/// There is no action left by which a CPU could be notified.
+/// Error: the table of actions has no free entry for the one that notifies the CPU.
 #[derive(Clone, Copy, Debug)]
 pub struct NoAction;
 
@@ -44,25 +44,25 @@ impl Prompt {
         let action = interrupts::register(deliver, word).map_err(|_| NoAction)?;
         let mailbox = Mailbox::with_notify(actions, capacity, Interrupt { cpu, action });
         let sender = PromptSender(mailbox.sender());
-        // SAFETY: the action was not posted yet.
+        // SAFETY: the action was not posted yet, so no handler accesses the mailbox.
         unsafe { *prompt.mailbox.get() = Some(mailbox) };
-        // Runs on the CPU, and arms the mailbox.
+        // The action runs on the CPU, and arms the mailbox.
         interrupts::post(cpu, action);
         Ok(sender)
     }
 }
 
-/// The action: delivers what is there, until there is nothing.
+/// The action: delivers messages until the mailbox is empty.
 fn deliver(word: usize) {
     let prompt = core::ptr::with_exposed_provenance::<Prompt>(word);
-    // SAFETY: `open` has leaked it. One CPU runs this, with interrupts off.
+    // SAFETY: `open` has leaked the mailbox. Only its CPU runs this, with interrupts off.
     let mailbox = unsafe { &mut *(*prompt).mailbox.get() };
     let Some(mailbox) = mailbox else { return };
     loop {
-        // The counts are of no interest: what runs nothing is reported to no one here.
+        // The counts are not used: nothing here reports messages whose action is gone.
         let _ = mailbox.poll();
         if let Some(doze) = mailbox.doze() {
-            // Stays armed. `Interrupt` has nothing to end.
+            // The mailbox stays armed. `Interrupt` has no sleep to end.
             mem::forget(doze);
             return;
         }

@@ -1,8 +1,8 @@
-//! `stress`: the locks, waits and messages of the tree on this machine. Each part has a total that
-//! must be exact; a wake-up that is lost shows as a run that does not end.
+//! `stress`: tests the locks, waits and messages of the tree on this machine. Each part has a total
+//! that must be exact; a lost wake-up shows as a run that does not end.
 //!
-//! `rounds=N` (1000 by default) is how often each thread does its part; `threads=N` (2) is how many
-//! threads there are on each CPU.
+//! `rounds=N` (1000 by default) is the number of rounds of each thread; `threads=N` (2) is the
+//! number of threads on each CPU.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -19,17 +19,20 @@ use antiphon_runtime::message::{Actions, Mailbox, Message};
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::{Barrier, Condvar, Event};
 
+use crate::broadcasts;
+use crate::herds;
+use crate::parts::Parts;
 use crate::prompt::Prompt;
 
-/// How much each part does.
+/// The size of each part.
 #[derive(Clone, Copy)]
 struct Size {
     rounds: u64,
-    /// Threads on each CPU.
+    /// Number of threads on each CPU.
     threads: u32,
 }
 
-/// A part: what came of it, and what must come of it.
+/// A part: returns its total, and the total that it must have.
 type Part = fn(Size) -> (u64, u64);
 
 pub fn run(options: Options<'_>) -> Outcome {
@@ -39,7 +42,7 @@ pub fn run(options: Options<'_>) -> Outcome {
         return Outcome::Misused;
     };
     let size = Size { rounds, threads: threads.clamp(1, 64) as u32 };
-    let parts: [(&str, Part); 7] = [
+    let parts: [(&str, Part); 9] = [
         ("mutex", mutex),
         ("condvar", condvar),
         ("event", event),
@@ -47,15 +50,14 @@ pub fn run(options: Options<'_>) -> Outcome {
         ("sleep", sleep),
         ("mailbox", mailbox),
         ("prompt", prompt),
+        ("herds", |size| herds::run(size.rounds)),
+        ("broadcast", |size| broadcasts::run(size.rounds)),
     ];
-    let mut wrong = 0;
+    let mut counted = Parts::NONE;
     for (name, part) in parts {
-        let (total, expected) = part(size);
-        println!("{name}={total}");
-        println!("{name}.expected={expected}");
-        wrong += u32::from(total != expected);
+        counted.add(name, part(size));
     }
-    if wrong == 0 { Outcome::Passed } else { Outcome::Failed }
+    counted.outcome()
 }
 
 /// Runs `body` in `size.threads` threads of each CPU, with the number of the thread; returns the
@@ -72,7 +74,7 @@ fn everywhere(size: Size, body: impl Fn(u64) -> u64 + Send + Sync + Clone + 'sta
     handles.into_iter().map(thread::JoinHandle::join).sum()
 }
 
-/// How many threads there are.
+/// Number of threads on all CPUs.
 fn members(size: Size) -> u64 {
     u64::from(cpu::count() * size.threads)
 }
@@ -82,9 +84,9 @@ struct Guarded<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is touched with the lock held.
+// SAFETY: the value is accessed only with the lock held.
 unsafe impl<T: Send> Sync for Guarded<T> {}
-// SAFETY: as above.
+// SAFETY: the value is accessed only with the lock held, and is `Send`.
 unsafe impl<T: Send> Send for Guarded<T> {}
 
 impl<T> Guarded<T> {
@@ -141,12 +143,12 @@ impl Buffer {
         loop {
             // SAFETY: the lock is held, here and after each wait.
             if let Some(result) = f(unsafe { &mut *self.items.value.get() }) {
-                // SAFETY: as above.
+                // SAFETY: the lock is held.
                 unsafe { self.items.lock.unlock() };
                 tell.notify_one();
                 return result;
             }
-            // SAFETY: as above.
+            // SAFETY: the lock is held, and the wait acquires it again.
             unsafe { wait_for.wait_with(&self.items.lock, None) };
         }
     }
@@ -162,7 +164,7 @@ impl Buffer {
     }
 }
 
-/// Half of the threads put numbers into a small buffer, the other half takes them out.
+/// Half of the threads put numbers into a small buffer, the other half take them out.
 fn condvar(size: Size) -> (u64, u64) {
     let buffer = Arc::new(Buffer {
         items: Guarded::new(Vec::with_capacity(Buffer::PLACES)),
@@ -182,7 +184,7 @@ fn condvar(size: Size) -> (u64, u64) {
     (total, numbers.sum::<u64>() + putters * size.rounds * (size.rounds - 1) / 2)
 }
 
-/// Pairs of threads set an event for each other, by turns.
+/// Pairs of threads set an event for each other, in turns.
 fn event(size: Size) -> (u64, u64) {
     let pairs: Vec<[Event<Metal>; 2]> =
         (0..members(size)).map(|_| [Event::NEW, Event::NEW]).collect();
@@ -228,8 +230,7 @@ fn sleep(size: Size) -> (u64, u64) {
     (in_time, members(size) * rounds)
 }
 
-/// What the messages of a receiver have done: how many came from each sender, and whether each
-/// came in its turn.
+/// The messages of a receiver: the number from each sender, and whether each came in its turn.
 struct Received {
     from: Vec<AtomicU64>,
     disordered: AtomicU64,
@@ -241,7 +242,7 @@ impl Received {
         Arc::new(Self { from, disordered: AtomicU64::new(0) })
     }
 
-    /// A message of `sender`, the `turn`th that it has sent here.
+    /// Counts message number `turn` of `sender`.
     fn count(&self, sender: u64, turn: u64) {
         // Relaxed: one owner delivers; joins order what is read at the end.
         let seen = self.from[sender as usize].fetch_add(1, Relaxed);
@@ -250,14 +251,14 @@ impl Received {
         }
     }
 
-    /// How many messages came, less all if any came out of its turn.
+    /// Number of messages received; 0 if any came out of turn.
     fn total(&self) -> u64 {
         let total = self.from.iter().map(|from| from.load(Relaxed)).sum();
         if self.disordered.load(Relaxed) == 0 { total } else { 0 }
     }
 }
 
-/// A sender's choice of receivers: each round another, by lot; and how many each has had.
+/// A sender's receivers, chosen at random each round, with the number of messages to each.
 struct Choice(Vec<u64>);
 
 impl Choice {
@@ -311,7 +312,7 @@ fn mailbox(size: Size) -> (u64, u64) {
     while delivered.load(Relaxed) < posted {
         thread::sleep_ns(20_000);
     }
-    // A message for an action that is gone ends each owner.
+    // A message for an unregistered action ends each owner.
     for (sender, action) in all.iter() {
         actions.unregister(*action).expect("it was registered");
         let message = Message { action: *action, payload: [0; 3] };
@@ -321,7 +322,7 @@ fn mailbox(size: Size) -> (u64, u64) {
     (received.iter().map(|here| here.total()).sum(), posted)
 }
 
-/// Each CPU has a mailbox whose messages run in interrupts; all threads post to all, and look again
+/// Each CPU has a mailbox whose messages run in interrupts; all threads post to all, and try again
 /// when there is no room.
 fn prompt(size: Size) -> (u64, u64) {
     let count = cpu::count();

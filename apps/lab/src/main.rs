@@ -36,9 +36,9 @@ use clap::{Parser, Subcommand};
 
 use bench::Family;
 
-/// The laboratory of Antiphon: measures, simulates and checks what it is made of
+/// The laboratory of Antiphon: measures, simulates and checks its parts
 ///
-/// `antiphon VERB` runs it.
+/// Run it as `antiphon VERB`.
 #[derive(Parser)]
 #[command(name = "antiphon-lab", bin_name = "antiphon", version, arg_required_else_help = true)]
 struct Cli {
@@ -91,7 +91,7 @@ impl Verb {
     }
 }
 
-/// Measure ours beside the peers, in one interleaved run
+/// Measure our locks, tasks, loops and so on beside their peers, in interleaved runs
 #[derive(Subcommand)]
 enum Bench {
     Locks(bench::locks::exclusive::Arguments),
@@ -107,12 +107,12 @@ enum Bench {
     Thesis(bench::thesis::Arguments),
 }
 
-/// The same locks on simulated machines
+/// Run the same code on simulated machines
 #[derive(Subcommand)]
 enum Sim {
-    /// Mutual-exclusion locks in the cases of the documents
+    /// Simulate mutual-exclusion locks in the cases of the documents
     Locks(sim::locks::Arguments),
-    /// Readers-writer locks
+    /// Simulate readers-writer locks in the cases of the documents
     Rwlocks(sim::locks::Arguments),
     Events(sim::events::Arguments),
     Tasks(sim::tasks::Arguments),
@@ -124,7 +124,7 @@ enum Sim {
     Calibrate(sim::calibrate::Arguments),
 }
 
-/// The model checker, and players that are on time
+/// Run the model checker, or adaptive players that are on time
 #[derive(Subcommand)]
 enum Lab {
     Check(lab::check::Arguments),

@@ -238,7 +238,7 @@ fn what_is_wrong_is_said_in_one_line() {
             let said = stderr(&done);
             let last = said.lines().last().unwrap_or_default();
             assert_eq!(code, Some(2), "{said}");
-            assert!(last.contains("text.mp4: ffmpeg can't code it anew"), "{said}");
+            assert!(last.contains("text.mp4: ffmpeg can't recode it"), "{said}");
         }
     }
 }

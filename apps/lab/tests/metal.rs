@@ -3,40 +3,25 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{env, fs, process};
 
+use common::golden::{self, Lengths};
+use common::metal::{MISSING, figure, metal};
 use common::{PROGRAM, skipped};
 use serde_json::Value;
-
-/// Runs the laboratory; returns whether it has passed, and its report. `None`: there is no
-/// emulator, or no disassembler.
-fn metal(arguments: &[&str]) -> Option<(bool, Value)> {
-    for program in ["qemu-system-x86_64", "objdump"] {
-        if Command::new(program).arg("--version").output().is_err() {
-            skipped(&format!("no {program}: apt-get install qemu-system-x86 binutils"));
-            return None;
-        }
-    }
-    let output = Command::new(PROGRAM).args(["metal", "--json"]).args(arguments).output();
-    let output = output.expect("the laboratory runs");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let report = serde_json::from_str(&text).unwrap_or_else(|error| {
-        panic!("{arguments:?}: {error}: {text}{}", String::from_utf8_lossy(&output.stderr))
-    });
-    Some((output.status.success(), report))
-}
-
-fn figure(report: &Value, name: &str) -> u64 {
-    report["figures"][name].as_u64().unwrap_or_else(|| panic!("no figure {name} in {report:#}"))
-}
 
 #[test]
 fn paths_are_as_short_as_is_promised_on_any_number_of_cpus() {
     let mut broadcasts = Vec::new();
+    let mut lengths = Lengths::new();
     for cpus in ["1", "2", "4", "8"] {
         let arguments = ["--cpus", cpus, "--exact", "--program", "paths"];
         let Some((passed, report)) = metal(&arguments) else { return };
         assert!(passed, "{report:#}");
+        lengths.insert(cpus.to_owned(), path_lengths(&report));
         if cpus == "1" {
             continue;
         }
@@ -51,6 +36,15 @@ fn paths_are_as_short_as_is_promised_on_any_number_of_cpus() {
         broadcasts.push(figure(&report, "broadcast_send.max"));
     }
     assert!(broadcasts.iter().all(|sent| *sent == broadcasts[0]), "{broadcasts:?}");
+    golden::check(&lengths);
+}
+
+/// The figures that are lengths of a path: those without a dot are medians. `…_last` are sums of
+/// what several CPUs run by turns.
+fn path_lengths(report: &Value) -> BTreeMap<String, u64> {
+    let figures = report["figures"].as_object().expect("figures").iter();
+    let lengths = figures.filter(|(name, _)| !name.contains('.') && !name.ends_with("_last"));
+    lengths.filter_map(|(name, value)| Some((name.clone(), value.as_u64()?))).collect()
 }
 
 #[test]
@@ -73,7 +67,9 @@ fn locks_waits_and_messages_lose_nothing() {
         all.extend(["--program", "stress", "--option", "rounds=100"]);
         let Some((passed, report)) = metal(&all) else { return };
         assert!(passed, "{all:?}: {report:#}");
-        for part in ["mutex", "condvar", "event", "barrier", "sleep", "mailbox", "prompt"] {
+        for part in
+            ["mutex", "condvar", "event", "barrier", "sleep", "mailbox", "prompt", "broadcast"]
+        {
             let expected = figure(&report, &format!("{part}.expected"));
             assert_eq!(figure(&report, part), expected, "{part}: {report:#}");
         }
@@ -109,6 +105,69 @@ fn each_way_to_fail_ends_in_a_report() {
             text("name").contains(function) && text("place").contains("kernel/src/faults.rs")
         };
         assert!(functions.into_iter().any(is_it), "{program}: {report:#}");
+    }
+}
+
+#[test]
+fn each_loader_boots_the_image_and_the_machine_switches_itself_off() {
+    for (boot, loader) in [("pvh", "pvh"), ("grub", "multiboot2"), ("grub-efi", "multiboot2")] {
+        let mut all = vec!["--boot", boot, "--cpus", "4", "--nodes", "2", "--memory", "2560"];
+        all.extend(["--program", "stress", "--option", "rounds=20", "--option", "end=acpi"]);
+        let Some((passed, report)) = metal(&all) else { return };
+        assert!(passed, "{boot}: {report:#}");
+        assert_eq!(report["loader"], loader);
+        assert_eq!(figure(&report, "prompt"), figure(&report, "prompt.expected"));
+    }
+}
+
+#[test]
+fn an_image_writes_and_reads_files_of_the_host_and_knows_the_time() {
+    let folder = env::temp_dir().join(format!("antiphon-share-{}", process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let now_ns = || {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("a time after 1970");
+        u64::try_from(since.as_nanos()).expect("a time before 2554")
+    };
+    let before = now_ns();
+    let shared = folder.to_str().expect("a path that is text");
+    let mut all = vec!["--share", shared, "--cpus", "2", "--exact", "--program", "channel"];
+    let Some((passed, report)) = metal(&all) else { return };
+    assert!(passed, "{report:#}");
+    assert!((before..=now_ns()).contains(&figure(&report, "wall_ns")), "{report:#}");
+    let text = report["text"].as_array().expect("lines");
+    assert!(text.iter().any(|line| line == "a line by the channel"), "{report:#}");
+    let written = fs::read(folder.join("antiphon-channel")).expect("the file");
+    assert_eq!(written.len() as u64, figure(&report, "bytes"));
+    assert!(written.iter().enumerate().all(|(at, byte)| *byte == (at * 7) as u8));
+    // The image's part of a call: instructions.
+    for (name, bound) in [("call_ask", 50), ("call_take", 70)] {
+        assert!(figure(&report, &format!("{name}.max")) <= bound, "{name}: {report:#}");
+    }
+    // By EFI the device's memory is above 4 GiB.
+    all = vec!["--boot", "grub-efi", "--share", shared, "--program", "channel"];
+    if let Some((passed, report)) = metal(&all) {
+        assert!(passed, "{report:#}");
+    }
+    fs::remove_dir_all(&folder).expect("the folder");
+}
+
+#[test]
+fn without_a_shared_folder_calls_to_the_host_say_so() {
+    let Some((passed, report)) = metal(&["--cpus", "1", "--program", "channel"]) else { return };
+    assert!(!passed);
+    assert_eq!(report["outcome"], "failed");
+    let text = report["text"].to_string();
+    assert!(text.contains("start the image with `--share DIR`"), "{report:#}");
+}
+
+#[test]
+fn a_word_that_grub_would_change_is_refused() {
+    let arguments = ["metal", "--boot", "grub", "--option", "name=$value"];
+    let output = Command::new(PROGRAM).args(arguments).output().expect("the laboratory runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    match output.status.code() {
+        Some(MISSING) => skipped(error.trim_end()),
+        code => assert_eq!(code, Some(2), "{error}"),
     }
 }
 

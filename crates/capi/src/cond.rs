@@ -40,7 +40,8 @@ impl Cond {
         // The thread that destroys the object owned the mutex later. Counted before we join the
         // list, because from there a broadcast may count us out.
         let visit = self.inside.enter();
-        // SAFETY: the waiter owns the mutex, and does not free it before the wait is over, below.
+        // SAFETY: the waiter owns the mutex, and the reference keeps the mutex in place until the
+        // wait is over, below.
         let entry = unsafe { self.waiters.prepare_with(&mutex.0) };
         let napping = entry.naps();
         // SAFETY: the waiter owns the mutex.

@@ -68,7 +68,7 @@ pub(crate) fn parse(word: &str) -> Result<(Graph, Option<usize>), String> {
     let mut counts = [0_u16; SLOTS];
     let mut last = None;
     for token in word.split_whitespace() {
-        let bad = || format!("not a replay word: {token}");
+        let bad = || format!("not a replay text: {token}");
         if let Some(thread) = token.strip_prefix('!') {
             last = Some(thread.parse().map_err(|_| bad())?);
             continue;

@@ -103,7 +103,8 @@ const CANCELLED: u32 = 2;
 impl SplitTimer {
     /// Cancels the timer; returns whether that was in time. Does not block.
     pub fn cancel(&self) -> bool {
-        // Acquire: if the callback has begun, pairs with the release in `run_due`.
+        // Acquire, also where it fails: pairs with the release in `run_due`, which has begun the
+        // callback.
         self.0.compare_exchange(SET, CANCELLED, AcqRel, Acquire).is_ok()
     }
 }

@@ -101,7 +101,6 @@ impl Switch {
         let before = std::mem::replace(&mut *wish, booster);
         // Relaxed: changed only under the lock. Release: the booster; pairs with the acquire in
         // `poll`.
-        // `poll`.
         let changes = self.0.changes.load(Relaxed);
         self.0.changes.store(changes.wrapping_add(1), Release);
         drop(wish);

@@ -93,7 +93,7 @@ pub(crate) fn id() -> u32 {
 
 /// Puts a filter in force for good. `id` returns the calling thread's id without a system call.
 pub(crate) fn put_in_force(id: fn() -> u32) {
-    // Relaxed: released below.
+    // Relaxed: published by the store of `IN_FORCE` below.
     ID.store(id as *mut (), Relaxed);
     // FILTER-1. Release: pairs with the acquire in `filtered`; SeqCst: with `optional`.
     IN_FORCE.store(true, SeqCst);
@@ -101,6 +101,7 @@ pub(crate) fn put_in_force(id: fn() -> u32) {
 
 /// Returns whether a thread is inside a call that may not have seen the filter.
 pub(crate) fn is_calling() -> bool {
-    // FILTER-1: after the store of `put_in_force`.
+    // FILTER-1, after the store of `put_in_force`. SeqCst: with the increment in `optional`. The
+    // acquire in it pairs with the release there.
     CALLS.iter().any(|calls| calls.0.load(SeqCst) != 0)
 }

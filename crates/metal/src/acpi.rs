@@ -1,22 +1,22 @@
-//! The ACPI tables that a kernel needs to start all processors and to tell nodes apart.
+//! The ACPI tables that a kernel needs to start all processors and to find the nodes.
 //!
 //! | table | what is read |
 //! |---|---|
-//! | root pointer, `RSDT` or `XSDT` | where the others are |
-//! | `APIC` (MADT) | the processors, the address of the local APIC |
+//! | root pointer, `RSDT` or `XSDT` | the addresses of the others |
+//! | `APIC` (MADT) | the processors; the address of the local APIC |
 //! | `SRAT` | the nodes of processors and of memory |
 //! | `FACP` (FADT), `DSDT` | how to switch the machine off |
 //!
-//! Firmware is not trusted: each length is checked against the memory that is there, a table whose
-//! bytes do not add up is ignored, and an entry of length zero ends its table. A malformed table
-//! means that less is known of the machine; nothing here panics.
+//! Firmware is not trusted: each length is checked against the existing memory, a table with a
+//! wrong checksum is ignored, and an entry of length zero ends its table. With a malformed table
+//! less is known of the machine; nothing here panics.
 
 use crate::bytes::{Bytes, Memory};
 use crate::pvh::Range;
 
-/// Length of the header of a table.
+/// Length of a table's header, in bytes.
 const HEADER: usize = 36;
-/// A table that says that it is longer is malformed.
+/// Longest table, in bytes; one with a greater length is malformed.
 const LONGEST: usize = 1 << 20;
 
 /// The tables of a machine.
@@ -24,7 +24,7 @@ const LONGEST: usize = 1 << 20;
 pub struct Tables<'a, M> {
     memory: &'a M,
     root: Bytes<'a>,
-    /// Size of an address in the root table.
+    /// Size of an address in the root table, in bytes.
     width: usize,
 }
 
@@ -67,7 +67,8 @@ pub enum PowerOff {
 }
 
 impl<'a, M: Memory> Tables<'a, M> {
-    /// The tables of the root pointer at `address`; `None` if it, or its table, is malformed.
+    /// Finds the tables by the root pointer at `address`; `None` if it, or the root table, is
+    /// malformed.
     pub fn find(memory: &'a M, address: u64) -> Option<Self> {
         let pointer = Bytes(memory.read(address, 20)?);
         if &pointer.array::<8>(0)? != b"RSD PTR " || !pointer.adds_up() {
@@ -87,7 +88,7 @@ impl<'a, M: Memory> Tables<'a, M> {
         Some(Self { memory, root, width })
     }
 
-    /// The first sound table with this signature.
+    /// Returns the first well-formed table with this signature.
     fn table(&self, signature: &[u8; 4]) -> Option<Bytes<'a>> {
         let entries = self.root.0.get(HEADER..)?.chunks_exact(self.width);
         entries
@@ -99,7 +100,7 @@ impl<'a, M: Memory> Tables<'a, M> {
             .find(|table| table.array(0).as_ref() == Some(signature))
     }
 
-    /// Address of the local APICs' registers.
+    /// Returns the address of the local APICs' registers.
     pub fn local_apic(&self) -> Option<u64> {
         const OVERRIDE: u8 = 5;
         let table = self.table(b"APIC")?;
@@ -108,11 +109,11 @@ impl<'a, M: Memory> Tables<'a, M> {
         moved.or_else(|| table.u32(HEADER).map(u64::from))
     }
 
-    /// The APIC ids of the processors that are enabled, as the firmware lists them. Those that
-    /// could only be plugged in are left out.
+    /// Returns the APIC ids of the enabled processors, in the firmware's order. Processors that
+    /// could be plugged in later are left out.
     pub fn processors(&self) -> impl Iterator<Item = u32> + use<'a, M> {
         const ENABLED: u32 = 1;
-        /// An id that is no processor's.
+        /// An id that no processor has.
         const NONE: u32 = u32::MAX;
         let listed = self.table(b"APIC").map(|table| entries(table, 44));
         listed.into_iter().flatten().filter_map(|(kind, entry)| {
@@ -125,7 +126,7 @@ impl<'a, M: Memory> Tables<'a, M> {
         })
     }
 
-    /// The nodes of processors and of memory.
+    /// Returns the nodes of processors and of memory ranges.
     pub fn affinities(&self) -> impl Iterator<Item = Affinity> + use<'a, M> {
         const ENABLED: u32 = 1;
         let listed = self.table(b"SRAT").map(|table| entries(table, 48));
@@ -155,7 +156,8 @@ impl<'a, M: Memory> Tables<'a, M> {
         })
     }
 
-    /// How to switch the machine off, if the tables say so in a way that needs no interpreter.
+    /// Returns how to switch the machine off, if the tables give it in a form that needs no
+    /// interpreter.
     pub fn power_off(&self) -> Option<PowerOff> {
         const REDUCED: u32 = 1 << 20;
         const SYSTEM_MEMORY: u8 = 0;
@@ -164,7 +166,7 @@ impl<'a, M: Memory> Tables<'a, M> {
         let code = code.or_else(|| fadt.u32(40).map(u64::from))?;
         let kind = sleep_type(table(self.memory, code)?)?;
         if fadt.u32(112)? & REDUCED != 0 {
-            // The address of the sleep control register, behind four bytes that describe it.
+            // The address of the sleep control register, after four bytes that describe it.
             let (space, address) = (fadt.u8(244)?, fadt.u64(248)?);
             let value = kind << 2 | 1 << 5;
             return (space == SYSTEM_MEMORY && address != 0)
@@ -175,7 +177,7 @@ impl<'a, M: Memory> Tables<'a, M> {
     }
 }
 
-/// The sound table at `address`, header and all.
+/// Returns the well-formed table at `address`, including its header.
 fn table<M: Memory>(memory: &M, address: u64) -> Option<Bytes<'_>> {
     let length = Bytes(memory.read(address, HEADER)?).u32(4)? as usize;
     if !(HEADER..=LONGEST).contains(&length) {
@@ -185,7 +187,8 @@ fn table<M: Memory>(memory: &M, address: u64) -> Option<Bytes<'_>> {
     table.adds_up().then_some(table)
 }
 
-/// The entries of a table from `at` on, each with its type: their second byte is their length.
+/// Returns the entries of a table from `at` on, each with its type. The second byte of an entry is
+/// its length.
 fn entries(table: Bytes<'_>, at: usize) -> impl Iterator<Item = (u8, Bytes<'_>)> {
     let mut rest = table.from(at);
     core::iter::from_fn(move || {
@@ -197,20 +200,20 @@ fn entries(table: Bytes<'_>, at: usize) -> impl Iterator<Item = (u8, Bytes<'_>)>
     })
 }
 
-/// The sleep type of the state S5: the first number of the package `_S5_` in the machine's byte
-/// code. Its name is looked for, as bytes; three bits are meant.
+/// Returns the sleep type of the state S5: the first number of the package `_S5_` in the machine's
+/// byte code, which is searched for the bytes of this name. The type has three bits.
 fn sleep_type(code: Bytes<'_>) -> Option<u8> {
     const PACKAGE: u8 = 0x12;
     const BYTE: u8 = 0x0a;
     let at = code.0.windows(5).position(|bytes| bytes == b"_S5_\x12")? + 4;
     debug_assert_eq!(code.u8(at), Some(PACKAGE));
-    // The two highest bits of a package's length say how many more bytes the length has. The
-    // number of elements is behind it.
+    // The two highest bits of a package's length are the number of its further bytes. The number of
+    // elements follows the length.
     let more = usize::from(code.u8(at + 1)? >> 6);
     let first = at + 3 + more;
     match code.u8(first)? {
         BYTE => code.u8(first + 1).map(|kind| kind & 7),
-        // Zero and One are their own codes.
+        // The codes of Zero and One are 0 and 1.
         small @ (0 | 1) => Some(small),
         _ => None,
     }

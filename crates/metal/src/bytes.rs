@@ -1,8 +1,8 @@
-//! Reading what firmware has left in memory: each read is checked against the end of its table.
+//! Reads of the firmware's tables in memory, each checked against the end of its table.
 
-/// Physical memory, as far as a parser may look at it.
+/// Physical memory that a parser may read.
 pub trait Memory {
-    /// The `length` bytes at `address`; `None` if they are not all there.
+    /// Returns the `length` bytes at `address`; `None` unless all of them are memory.
     fn read(&self, address: u64, length: usize) -> Option<&[u8]>;
 }
 
@@ -31,7 +31,7 @@ impl<'a> Bytes<'a> {
         self.0.get(at..).map(Bytes)
     }
 
-    /// Whether the bytes add up to zero, as those of a sound table do.
+    /// Returns whether the sum of the bytes is zero, as in a well-formed table.
     pub(crate) fn adds_up(self) -> bool {
         self.0.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte)) == 0
     }

@@ -1,21 +1,21 @@
-//! The deadlines of the sleepers of one CPU: a heap, the earliest first, from which any can be
-//! taken out.
+//! The deadlines of the sleepers of one CPU: a heap, the earliest first, from which any entry can
+//! be removed.
 //!
-//! An entry knows its place in the heap, so that a sleeper that was woken in time is taken out
-//! without a search. Room is made when a thread is created, so nothing allocates when it sleeps.
+//! An entry knows its place in the heap, so that a sleeper that was woken in time is removed
+//! without a search. Room is made when a thread is created, so a sleep never allocates.
 
 use alloc::vec::Vec;
 use core::cell::Cell;
 
-/// An entry: the time, and what sleeps until then.
+/// An entry: a time, and the sleeper to wake then.
 ///
-/// The place is shared with the heap: both are touched by one CPU only, with interrupts off.
+/// The heap writes the place, too: only one CPU accesses both, with interrupts off.
 pub struct Alarm<T> {
-    /// When, in nanoseconds of the monotonic clock.
+    /// The time, in nanoseconds of the monotonic clock.
     at_ns: Cell<u64>,
-    /// The place in the heap, from 1 on; 0: not in it.
+    /// The place in the heap, from 1 on; 0 if it is not in the heap.
     place: Cell<usize>,
-    /// What sleeps until then.
+    /// The sleeper to wake then.
     sleeper: Cell<Option<T>>,
 }
 
@@ -35,7 +35,7 @@ impl<T: Copy> Alarm<T> {
         Self { at_ns: Cell::new(0), place: Cell::new(0), sleeper: Cell::new(None) }
     }
 
-    /// Whether it is set.
+    /// Returns whether the alarm is set.
     #[inline]
     pub fn is_set(&self) -> bool {
         self.place.get() != 0
@@ -61,9 +61,10 @@ impl<T: Copy> Deadlines<T> {
     ///
     /// # Safety
     ///
-    /// It is not set, and stays where it is until it was taken out.
+    /// The alarm is not set, and neither moves nor is freed until it was taken out.
     pub unsafe fn set(&mut self, alarm: *const Alarm<T>, at_ns: u64, sleeper: T) {
-        // SAFETY: the caller's promise; the same below, for those that were set.
+        // SAFETY: the caller's promise; below, the promise of earlier callers for the alarms that
+        // are set.
         let entry = unsafe { &*alarm };
         entry.at_ns.set(at_ns);
         entry.sleeper.set(Some(sleeper));
@@ -87,24 +88,24 @@ impl<T: Copy> Deadlines<T> {
         }
     }
 
-    /// Takes out the earliest whose time has come.
+    /// Takes out the earliest alarm, if its time has come, and returns its sleeper.
     pub fn take_due(&mut self, now_ns: u64) -> Option<T> {
         if self.first_ns()? > now_ns {
             return None;
         }
-        // SAFETY: set, so it is there (`set`).
+        // SAFETY: set, so it exists (`set`).
         let alarm = unsafe { &**self.0.first()? };
         self.unset(alarm);
         alarm.sleeper.take()
     }
 
     fn at(&self, index: usize) -> u64 {
-        // SAFETY: set, so it is there (`set`).
+        // SAFETY: set, so it exists (`set`).
         unsafe { (*self.0[index]).at_ns.get() }
     }
 
     fn note(&self, index: usize) {
-        // SAFETY: as above.
+        // SAFETY: set, so it exists (`set`).
         unsafe { (*self.0[index]).place.set(index + 1) };
     }
 

@@ -1,10 +1,10 @@
-//! The inbox of a CPU: threads that are to run there, put in by any CPU, without a lock.
+//! The inbox of a CPU: threads that must run there. Any CPU puts them in, without a lock.
 //!
 //! | the word | meaning |
 //! |---|---|
-//! | `AWAKE` (0) | nothing was put in, and the CPU looks by itself |
-//! | `HALTED` (1) | nothing was put in, and the CPU is halted, or about to: it needs an interrupt |
-//! | `WATCHING` (2) | nothing was put in, and the CPU watches this word: a store wakes it |
+//! | `AWAKE` (0) | empty; the CPU checks by itself |
+//! | `HALTED` (1) | empty; the CPU is halted, or about to halt: it needs an interrupt |
+//! | `WATCHING` (2) | empty; the CPU watches this word: a store wakes it |
 //! | address | the entry that was put in last; each names the one before it, the first 0 |
 //!
 //! ```text
@@ -19,59 +19,61 @@
 //!
 //! - INBOX-1 (no lost wake): the CPU halts only if its exchange finds `AWAKE`. An entry that is put
 //!   in later finds `HALTED`, and its sender sends the interrupt.
-//! - INBOX-2 (one interrupt): one sender takes `HALTED` away, and no other sends one.
-//! - INBOX-3: an entry is in one inbox at a time, because the one that puts it there has the only
-//!   right to wake its thread ([`token`](crate::token)).
+//! - INBOX-2 (one interrupt): one sender replaces `HALTED`, and only that sender sends an
+//!   interrupt.
+//! - INBOX-3: an entry is in one inbox at a time, because only the waker that took its thread's
+//!   token away from `ASLEEP` puts it there ([`token`](crate::token)).
 
-use core::sync::atomic::AtomicUsize;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::marker::PhantomData;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-const AWAKE: usize = 0;
-const HALTED: usize = 1;
-const WATCHING: usize = 2;
-/// Greater than all of these: entries are aligned.
-const ADDRESSES: usize = 8;
+use antiphon_platform::{Atomic, Atomics};
 
-/// Something that can be put into an inbox.
+const AWAKE: u64 = 0;
+const HALTED: u64 = 1;
+const WATCHING: u64 = 2;
+/// Addresses of entries are at least this, and so none of the values above: entries are aligned.
+const ADDRESSES: u64 = 8;
+
+/// An entry that can be put into an inbox.
 ///
 /// # Safety
 ///
 /// `link` always returns the same word, which only this module writes while the entry is in an
 /// inbox; and the entry is aligned to eight bytes.
 pub unsafe trait Linked {
+    /// The machine whose words are used.
+    type Machine: Atomics;
+
     /// The word that names the entry before it.
-    fn link(&self) -> &AtomicUsize;
+    fn link(&self) -> &<Self::Machine as Atomics>::U64;
 }
 
 /// The inbox of a CPU.
-#[derive(Debug, Default)]
-pub struct Inbox(AtomicUsize);
+pub struct Inbox<A: Atomics>(A::U64);
 
-/// The next step of a caller that has put something in.
+/// What a caller that has put an entry in must do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Wake {
-    /// Nothing: it looks by itself, or has seen the store.
+    /// Nothing: the CPU checks by itself, or its watch sees the store.
     No,
-    /// It is halted: send it an interrupt.
+    /// The CPU is halted: send it an interrupt.
     Interrupt,
 }
 
-impl Inbox {
-    /// An inbox of a CPU that is awake.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self(AtomicUsize::new(AWAKE))
-    }
+impl<A: Atomics> Inbox<A> {
+    /// The inbox of a CPU that is awake.
+    pub const NEW: Self = Self(A::U64::ZERO);
 
     /// Puts an entry in.
     ///
     /// # Safety
     ///
-    /// It is in no inbox (INBOX-3), and stays where it is until it was taken out.
+    /// The entry is in no inbox (INBOX-3), and neither moves nor is freed until it was taken out.
     #[inline]
-    pub unsafe fn put<T: Linked>(&self, entry: *const T) -> Wake {
-        let address = entry.expose_provenance();
+    pub unsafe fn put<T: Linked<Machine = A>>(&self, entry: *const T) -> Wake {
+        let address = entry.expose_provenance() as u64;
         // SAFETY: the caller's promise.
         let link = unsafe { (*entry).link() };
         let mut seen = self.0.load(Relaxed);
@@ -80,72 +82,74 @@ impl Inbox {
             // Relaxed: published by the exchange.
             link.store(before, Relaxed);
             // Release: the entry; pairs with the acquire in `take`.
-            match self.0.compare_exchange_weak(seen, address, Release, Relaxed) {
+            match self.0.compare_exchange(seen, address, Release, Relaxed) {
                 Ok(_) => break,
                 Err(now) => seen = now,
             }
         }
-        // INBOX-2.
+        // INBOX-2: this exchange has replaced `HALTED`, and so no other does.
         if seen == HALTED { Wake::Interrupt } else { Wake::No }
     }
 
-    /// Takes all entries out, the last that came first. Called by the CPU itself.
+    /// Takes all entries out, the latest first. Called by the CPU itself.
     #[inline]
-    pub fn take<T: Linked>(&self) -> Taken<T> {
-        // Relaxed: it only says whether there is something to take.
+    pub fn take<T: Linked<Machine = A>>(&self) -> Taken<T> {
+        // Relaxed: only whether there is an entry; the swap below acquires.
         if self.0.load(Relaxed) < ADDRESSES {
-            return Taken { first: 0, marker: core::marker::PhantomData };
+            return Taken { first: 0, marker: PhantomData };
         }
         // Acquire: pairs with the release in `put`.
         let seen = self.0.swap(AWAKE, Acquire);
         let first = if seen < ADDRESSES { 0 } else { seen };
-        Taken { first, marker: core::marker::PhantomData }
+        Taken { first, marker: PhantomData }
     }
 
-    /// Whether there is something to take. May be stale at once.
+    /// Returns whether the inbox is empty. May be stale at once.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.load(Relaxed) < ADDRESSES
     }
 
-    /// The CPU is about to halt: from now on a sender sends an interrupt. `false`: something was
-    /// put in, and it must not halt (INBOX-1).
+    /// Calls `halt`, which halts the CPU until an interrupt has come, unless an entry was put in.
+    /// While `halt` runs, the next sender sends that interrupt.
+    ///
+    /// An interrupt that comes before the CPU has halted must end the halt too.
     #[inline]
-    #[must_use]
-    pub fn halt(&self) -> bool {
-        self.0.compare_exchange(AWAKE, HALTED, Relaxed, Relaxed).is_ok()
-    }
-
-    /// The CPU is about to watch the word. `false`: something was put in.
-    #[inline]
-    #[must_use]
-    pub fn watch(&self) -> bool {
-        self.0.compare_exchange(AWAKE, WATCHING, Relaxed, Relaxed).is_ok()
-    }
-
-    /// The CPU is awake again, for whatever reason.
-    #[inline]
-    pub fn awake(&self) {
-        let seen = self.0.load(Relaxed);
-        if seen != AWAKE && seen < ADDRESSES {
-            // Fails if something was put in just now; then that says it. Acquire and release carry
-            // on what came before, though nothing does.
-            let _ = self.0.compare_exchange(seen, AWAKE, AcqRel, Relaxed);
+    pub fn halt(&self, halt: impl FnOnce()) {
+        // INBOX-1. Relaxed: no data but the word itself is passed.
+        if self.0.compare_exchange(AWAKE, HALTED, Relaxed, Relaxed).is_ok() {
+            halt();
+            self.awake(HALTED);
         }
     }
 
-    /// The word, to be watched.
-    #[must_use]
-    pub fn word(&self) -> *const usize {
-        self.0.as_ptr()
+    /// Calls `watch` with the word, unless an entry was put in. `watch` waits until the word is
+    /// written to or an interrupt has come; while it runs, senders send no interrupt.
+    #[inline]
+    pub fn watch(&self, watch: impl FnOnce(&A::U64)) {
+        // INBOX-1. Relaxed: as in `halt`.
+        if self.0.compare_exchange(AWAKE, WATCHING, Relaxed, Relaxed).is_ok() {
+            watch(&self.0);
+            self.awake(WATCHING);
+        }
+    }
+
+    /// Announces that the CPU is awake again, for any reason.
+    #[inline]
+    fn awake(&self, before: u64) {
+        // Relaxed, all: no data but the word itself is passed.
+        if self.0.load(Relaxed) == before {
+            // Fails if an entry was put in just now, which has replaced the value.
+            let _ = self.0.compare_exchange(before, AWAKE, Relaxed, Relaxed);
+        }
     }
 }
 
-/// Entries that were taken out, the last first.
+/// Entries that were taken out, the latest first.
 #[derive(Debug)]
 pub struct Taken<T> {
-    first: usize,
-    marker: core::marker::PhantomData<*const T>,
+    first: u64,
+    marker: PhantomData<*const T>,
 }
 
 impl<T: Linked> Iterator for Taken<T> {
@@ -155,7 +159,7 @@ impl<T: Linked> Iterator for Taken<T> {
         if self.first == 0 {
             return None;
         }
-        let entry = core::ptr::with_exposed_provenance::<T>(self.first);
+        let entry = core::ptr::with_exposed_provenance::<T>(self.first as usize);
         // SAFETY: `put` was promised that the entry stays until it is taken out, which is now.
         // Relaxed: acquired with the list.
         self.first = unsafe { (*entry).link().load(Relaxed) };

@@ -1,18 +1,19 @@
-//! A mailbox whose owner is a CPU: it is notified by an active message, at once, whatever it runs.
+//! The notifier of a mailbox whose owner is a CPU: an active message interrupts the CPU at once,
+//! whatever it runs.
 
 use antiphon_platform::{Deadline, Notify, Parked, Ticket};
 
 use crate::kernel::message::{self, Action};
 
-/// Notifies a CPU by having it run an action, which delivers what was posted.
+/// Notifies a CPU by making it run an action, which delivers the posted messages.
 ///
-/// The owner of such a mailbox never sleeps in it: it arms it (as before a sleep), and goes on with
-/// something else; the action delivers, and arms it again.
+/// The owner of such a mailbox never sleeps in it: it arms the mailbox, as before a sleep, and goes
+/// on with other work; the action delivers messages, and arms the mailbox again.
 #[derive(Clone, Copy, Debug)]
 pub struct Interrupt {
-    /// The CPU.
+    /// The number of the CPU.
     pub cpu: u32,
-    /// The action that delivers.
+    /// The action that delivers messages.
     pub action: Action,
 }
 
@@ -22,7 +23,7 @@ impl Notify for Interrupt {
         Ticket::MIN
     }
 
-    /// Does not sleep: the owner looks again.
+    /// Does not sleep: the owner checks the mailbox again.
     unsafe fn sleep(&self, _: Ticket, _: Option<Deadline>) -> Parked {
         Parked::Woken
     }

@@ -1,21 +1,24 @@
 //! Bare metal as a platform: a small kernel that is linked with a program and its runtime.
 //!
-//! There is no user mode and no system call: the program's threads are the kernel's, and an active
-//! message is an interrupt. `Metal` implements [`Platform`](antiphon_platform::Platform), so that
-//! the locks, waits and messages of Antiphon run here from the same source as on Linux.
+//! There is no user mode and no system call: the program's threads are kernel threads, and an
+//! active message is an interrupt. `Metal` implements [`Platform`](antiphon_platform::Platform), so
+//! that the locks, waits and messages of Antiphon run here from the same source as on Linux.
 //!
 //! | part | files | tested |
 //! |---|---|---|
-//! | firmware's tables | `bytes`, `pvh`, `acpi`, `memory` | on the host, with malformed tables |
-//! | what CPUs share | `inbox`, `token`, `pending` | on the host, with threads |
-//! | what a CPU has | `run_queue`, `deadlines` | on the host |
+//! | loaders | `bytes`, `pvh`, `multiboot2` | on the host, with malformed information |
+//! | firmware's tables | `acpi`, `memory` | on the host, with malformed tables |
+//! | state that CPUs share | `inbox`, `token`, `pending`, `slot` | by models |
+//! | | `batch`, `table`, `broadcast` | by models |
+//! | state of one CPU | `run_queue`, `deadlines` | on the host |
 //! | figures, options | `statistics`, `options` | on the host |
+//! | what image and host share | `channel` | on the host, with malformed requests |
 //! | the machine | `x86` | in QEMU |
 //! | threads, memory, messages | `kernel`, `metal`, `platform`, `words`, `interrupt` | in QEMU |
 //!
-//! An image is built with `--cfg antiphon_image`, by `antiphon-lab metal`: `docs/metal.md`. Without
-//! that flag this is a library like any other, and what can only run on bare metal is compiled but
-//! not linked to anything.
+//! `antiphon-lab metal` builds an image with `--cfg antiphon_image` (`docs/metal.md`). Without that
+//! flag this is an ordinary library, and code that can only run on bare metal is compiled but not
+//! linked to anything.
 #![no_std]
 
 extern crate alloc;
@@ -23,15 +26,21 @@ extern crate alloc;
 extern crate std;
 
 pub mod acpi;
+pub mod batch;
+pub mod broadcast;
 pub mod bytes;
+pub mod channel;
 pub mod deadlines;
 pub mod inbox;
 pub mod memory;
+pub mod multiboot2;
 pub mod options;
 pub mod pending;
 pub mod pvh;
 pub mod run_queue;
+pub mod slot;
 pub mod statistics;
+pub mod table;
 pub mod token;
 
 #[cfg(target_arch = "x86_64")]
@@ -58,9 +67,9 @@ pub use interrupt::Interrupt;
 pub use metal::Metal;
 
 /// Makes `$main`, a `fn() -> Outcome`, the program of an image: it runs in a thread of CPU 0, and
-/// the machine ends with what it returns.
+/// the machine ends with the outcome that it returns.
 ///
-/// [`Outcome`](x86::power::Outcome) says how.
+/// [`Outcome`](x86::power::Outcome) lists the exit codes.
 #[macro_export]
 macro_rules! program {
     ($main:path) => {

@@ -1,17 +1,17 @@
-//! Which memory may be used, and of which node it is; and the frames of a node.
+//! The map of usable memory with its nodes, and the frames of a node.
 //!
-//! The map is made of the firmware's usable ranges, without what the image and the tables occupy,
-//! cut at the borders of nodes. It has a fixed size, because there is no heap before it.
+//! The map consists of the firmware's usable ranges, without the memory of the image and the
+//! tables, split at the borders of nodes. It has a fixed size, because it exists before the heap.
 
 use crate::pvh::Range;
 
-/// Size of a frame, and of a page.
+/// Size of a frame, and of a page, in bytes.
 pub const FRAME: u64 = 4096;
 
-/// How many ranges a map holds at most; more are left out, and counted.
+/// Largest number of ranges in a map; further ones are left out, and counted.
 const RANGES: usize = 128;
 
-/// Memory of one node.
+/// A range of memory of one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Region {
     /// The range.
@@ -20,7 +20,7 @@ pub struct Region {
     pub node: u16,
 }
 
-/// The memory that may be used.
+/// The map of usable memory.
 #[derive(Clone, Debug)]
 pub struct Map {
     regions: [Region; RANGES],
@@ -29,27 +29,27 @@ pub struct Map {
 }
 
 impl Range {
-    /// Length in bytes.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn length(self) -> u64 {
         self.end.saturating_sub(self.start)
     }
 
-    /// The part that is in both.
+    /// Returns the intersection.
     #[must_use]
     pub fn common(self, other: Self) -> Self {
         let start = self.start.max(other.start);
         Self { start, end: self.end.min(other.end).max(start) }
     }
 
-    /// The part that is below `at`, and the part that is not.
+    /// Returns the part below `at`, and the part from `at` on.
     #[must_use]
     pub fn split(self, at: u64) -> (Self, Self) {
         let at = at.clamp(self.start, self.end.max(self.start));
         (Self { end: at, ..self }, Self { start: at, end: self.end.max(at) })
     }
 
-    /// The whole frames of it.
+    /// Returns the whole frames in the range.
     #[must_use]
     pub fn frames(self) -> Self {
         let start = self.start.checked_next_multiple_of(FRAME).unwrap_or(self.end);
@@ -65,7 +65,7 @@ impl Map {
         dropped: 0,
     };
 
-    /// Adds the whole frames of `usable`, without the ranges `taken`. They are of node 0 until
+    /// Adds the whole frames of `usable`, without the ranges `taken`. They belong to node 0 until
     /// [`assign`](Self::assign).
     pub fn add(&mut self, usable: Range, taken: &[Range]) {
         match taken {
@@ -79,7 +79,7 @@ impl Map {
         }
     }
 
-    /// Makes the memory in `range` that node's.
+    /// Assigns the memory in `range` to `node`.
     pub fn assign(&mut self, range: Range, node: u16) {
         for index in 0..self.count {
             let Region { range: whole, node: before } = self.regions[index];
@@ -107,25 +107,25 @@ impl Map {
         }
     }
 
-    /// The ranges, with their nodes.
+    /// Returns the ranges, with their nodes.
     #[must_use]
     pub fn regions(&self) -> &[Region] {
         &self.regions[..self.count]
     }
 
-    /// How many ranges had no place in the map, and are not used.
+    /// Returns the number of ranges without a place in the map, which are not used.
     #[must_use]
     pub fn dropped(&self) -> usize {
         self.dropped
     }
 
-    /// The end of the highest range.
+    /// Returns the end of the highest range.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.regions().iter().map(|region| region.range.end).max().unwrap_or(0)
     }
 
-    /// How many bytes of memory a node has.
+    /// Returns the memory of a node in bytes.
     #[must_use]
     pub fn size(&self, node: u16) -> u64 {
         let of_node = self.regions().iter().filter(|region| region.node == node);
@@ -133,8 +133,9 @@ impl Map {
     }
 }
 
-/// The frames of one node: taken from its ranges in turn. Frames that are given back are kept in a
-/// list, for single frames; whoever takes more at a time, such as a heap, keeps them for good.
+/// The frames of one node, taken from its ranges in turn. Frames that are given back are kept in a
+/// list, which serves single frames; a caller that takes more at a time, such as a heap, keeps them
+/// for good.
 #[derive(Debug)]
 pub struct Frames {
     ranges: [Range; RANGES],
@@ -143,12 +144,12 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// No frames.
+    /// No frames at all.
     pub const NEW: Self =
         Self { ranges: [Range { start: 0, end: 0 }; RANGES], count: 0, free: None };
 
-    /// Takes over a range, which is made of whole frames. A range beyond the greatest number is
-    /// refused: `false`.
+    /// Adds a range of whole frames. Returns `false` if it is refused, because there are too many
+    /// ranges.
     #[must_use]
     pub fn add(&mut self, range: Range) -> bool {
         let Some(slot) = self.ranges.get_mut(self.count) else { return false };
@@ -158,7 +159,8 @@ impl Frames {
     }
 
     /// Takes a range of `length` bytes, a multiple of a frame, that begins at a multiple of
-    /// `align`, a power of two and at least a frame. `None`: no range of the node has so much left.
+    /// `align`, a power of two and at least a frame. Returns `None` if no range of the node has so
+    /// much left.
     pub fn take(&mut self, length: u64, align: u64) -> Option<Range> {
         if length == 0 || !length.is_multiple_of(FRAME) || !align.is_power_of_two() {
             return None;
@@ -172,7 +174,7 @@ impl Frames {
                 continue;
             }
             self.ranges[index].start = end;
-            // What alignment has left out is a range of its own, if there is a place for it.
+            // The part that alignment skips becomes a separate range, if there is a place for it.
             if start > rest.start {
                 let _ = self.add(Range { start: rest.start, end: start });
             }
@@ -185,13 +187,15 @@ impl Frames {
     ///
     /// # Safety
     ///
-    /// Frames that were given back are mapped at their physical addresses, and written by no one.
+    /// Frames that were given back are mapped at their physical addresses, and no other code writes
+    /// to them.
     pub unsafe fn take_one(&mut self) -> Option<u64> {
         let Some(frame) = self.free else {
             return self.take(FRAME, FRAME).map(|range| range.start);
         };
         let link = core::ptr::with_exposed_provenance::<u64>(frame as usize);
-        // SAFETY: `give` has written it there, and the caller promises that it is there still.
+        // SAFETY: `give` has written the link there, and the caller promises that no other code has
+        // overwritten it.
         self.free = match unsafe { link.read() } {
             0 => None,
             next => Some(next),
@@ -203,7 +207,8 @@ impl Frames {
     ///
     /// # Safety
     ///
-    /// It was taken from here, is used by no one, and is mapped at its physical address.
+    /// The frame was taken from here, no code uses it any more, and it is mapped at its physical
+    /// address.
     pub unsafe fn give(&mut self, frame: u64) {
         let link = core::ptr::with_exposed_provenance_mut::<u64>(frame as usize);
         // SAFETY: the caller's promise.
@@ -211,7 +216,7 @@ impl Frames {
         self.free = Some(frame);
     }
 
-    /// How many bytes were never taken.
+    /// Returns the number of bytes that were never taken.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.ranges[..self.count].iter().map(|range| range.length()).sum()

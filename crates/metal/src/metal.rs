@@ -1,8 +1,8 @@
-//! Bare metal, as a type: the name by which algorithms ask. `platform` has the answers.
+//! Bare metal as a type parameter of algorithms. `platform` implements the traits.
 
-/// Bare metal.
+/// The bare-metal platform.
 ///
-/// An algorithm that waits does so on a kernel thread: an action of a message has none, and must
-/// not wait.
+/// An algorithm that waits must run on a kernel thread: an action of a message has no thread of its
+/// own, and must not wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Metal;

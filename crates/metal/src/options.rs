@@ -5,14 +5,14 @@
 pub struct Options<'a>(pub &'a str);
 
 impl<'a> Options<'a> {
-    /// The value of the last word `name=value`.
+    /// Returns the value of the last word `name=value`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a str> {
         let mut words = self.0.split_ascii_whitespace().rev();
         words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
     }
 
-    /// The number of the last word `name=number`, or `default` if there is none.
+    /// Returns the number of the last word `name=number`, or `default` if there is none.
     ///
     /// # Errors
     ///

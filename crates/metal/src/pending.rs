@@ -2,53 +2,38 @@
 //!
 //! | word | meaning | sender | handler |
 //! |---|---|---|---|
-//! | `words` | a bit for each action | sets one | takes a word |
-//! | `summary` | a bit for each word | sets one | takes it |
-//! | `rung` | an interrupt is on its way | sets it | clears it, first |
+//! | `words` | a bit for each action | first, sets one | then, takes words |
+//! | `summary` | a bit for each word; not 0: interrupted | then, sets one | first, takes it |
 //!
-//! - PENDING-1 (no lost action): a sender sets the bit, then the summary, then `rung`; the handler
-//!   clears `rung`, then takes the summary, then the words. If the sender finds `rung` set, the
-//!   handler has not cleared it yet, and will see the bit; otherwise it sends an interrupt.
-//! - PENDING-2: bits of one action that are set before the handler takes them are one.
+//! - PENDING-1 (no lost action): a sender sets the bit, then the summary; the handler takes the
+//!   summary, then the words. A sender that finds the summary empty sends an interrupt. A sender
+//!   that does not find it empty follows one whose interrupt is not handled yet, and the handler
+//!   will see the bits of both.
+//! - PENDING-2: posts of one action before the handler takes its bit run the action once.
 //!
-//! Nemo has one slot a core in the place of this, which a second sender overwrites.
+//! Nemo has one slot per core instead, which a second sender overwrites.
 
-use core::sync::atomic::AtomicU32;
-use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// How many actions there are.
+use antiphon_platform::{Atomic, AtomicInteger, Atomics};
+
+/// Number of actions.
 pub const ACTIONS: usize = 1024;
 const BITS: usize = 64;
 const WORDS: usize = ACTIONS / BITS;
 
 /// The pending actions of a CPU.
-#[derive(Debug)]
 #[repr(C, align(128))]
-pub struct Pending {
-    rung: AtomicU32,
-    summary: AtomicU64,
-    words: [AtomicU64; WORDS],
+pub struct Pending<A: Atomics> {
+    summary: A::U64,
+    words: [A::U64; WORDS],
 }
 
-impl Default for Pending {
-    fn default() -> Self {
-        Self::new()
-    }
-}
+impl<A: Atomics> Pending<A> {
+    /// A set without pending actions.
+    pub const NEW: Self = Self { summary: A::U64::ZERO, words: [const { A::U64::ZERO }; WORDS] };
 
-impl Pending {
-    /// Nothing is pending.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            rung: AtomicU32::new(0),
-            summary: AtomicU64::new(0),
-            words: [const { AtomicU64::new(0) }; WORDS],
-        }
-    }
-
-    /// Makes an action pending. `true`: the caller is to send the CPU an interrupt.
+    /// Makes an action pending. Returns whether the caller must send the CPU an interrupt.
     ///
     /// # Panics
     ///
@@ -57,26 +42,34 @@ impl Pending {
     #[must_use]
     pub fn post(&self, action: usize) -> bool {
         let (word, bit) = (action / BITS, action % BITS);
-        // Release, both: PENDING-1, and the sender's past; they pair with the acquires in `drain`.
+        // Release: the sender's past; pairs with the acquire of the word in `drain`.
         self.words[word].fetch_or(1 << bit, Release);
-        self.summary.fetch_or(1 << word, Release);
-        // Release: PENDING-1, for a sender that finds it set; pairs with the acquire of the handler
-        // that clears it. Acquire: an interrupt is sent after that.
-        self.rung.fetch_or(1, AcqRel) & 1 == 0
+        // Release: PENDING-1, the bit; pairs with the acquire of the summary in `drain`. Mostly no
+        // action is pending, and a comparison with the constant 0 takes fewer instructions.
+        // mutant: only load buffering would tell, which the checker does not have.
+        self.summary.compare_exchange(0, 1 << word, Release, Relaxed).is_ok() || self.add(word)
     }
 
-    /// The interrupt has come: runs `run` for each action that is pending. Called by the CPU
-    /// itself, with interrupts off.
+    /// Sets the bit of a word in a summary that was not empty just now; returns what `post` does.
+    #[cold]
+    fn add(&self, word: usize) -> bool {
+        // Release: as in `post`.
+        // mutant: as in `post`.
+        self.summary.fetch_or(1 << word, Release) == 0
+    }
+
+    /// Handles the interrupt: calls `run` for each pending action. Called by the CPU itself, with
+    /// interrupts off.
     #[inline]
     pub fn drain(&self, mut run: impl FnMut(usize)) {
-        // Acquire, all: pairs with the releases in `post`. Release: PENDING-1, the clearing comes
-        // before what follows, as read-modify-writes of one CPU do.
-        self.rung.swap(0, AcqRel);
+        // Acquire: PENDING-1, the bits; pairs with the release of the summary in `post`.
+        // mutant: as in `post`.
         let mut summary = self.summary.swap(0, Acquire);
         while summary != 0 {
             let word = summary.trailing_zeros() as usize;
             summary &= summary - 1;
-            // The mask is no news, but spares a check.
+            // Acquire: the senders' past; pairs with the release of the word in `post`. The
+            // remainder changes nothing, but saves a bounds check.
             let mut bits = self.words[word % WORDS].swap(0, Acquire);
             while bits != 0 {
                 let bit = bits.trailing_zeros() as usize;
@@ -86,8 +79,10 @@ impl Pending {
         }
     }
 
-    /// Whether something is pending. May be stale at once.
-    pub fn is_empty(&self) -> bool {
-        self.summary.load(Relaxed) == 0
+    /// Takes an action back: posts of it that the CPU has not seen run nothing. An interrupt that
+    /// is on its way for them finds no action to run.
+    pub fn retract(&self, action: usize) {
+        // Relaxed: the caller reads nothing that a sender wrote.
+        self.words[action / BITS].fetch_and(!(1 << (action % BITS)), Relaxed);
     }
 }

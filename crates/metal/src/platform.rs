@@ -1,23 +1,25 @@
-//! The kernel as a platform: what an algorithm may ask of it.
+//! The kernel as a platform: the traits of `antiphon_platform` for `Metal`.
 
 use core::sync::atomic::Ordering::{self, Relaxed};
-use core::sync::atomic::{AtomicU32, fence};
+use core::sync::atomic::fence;
 
 use antiphon_platform::{
     Arena, Atomic, Atomics, Clock, Clocks, CpuId, Deadline, Hints, LightUnlock, Local, Parked,
     Platform, SocketId, ThreadId, Topology, Urgency, Waiter, WaiterRef, WordWaits,
 };
 
-use crate::kernel::{cpu, schedule, thread};
+use crate::kernel::state::Thread;
+use crate::kernel::{cpu, schedule, thread, wake};
 use crate::metal::Metal;
+use crate::token;
 use crate::words::{U8, U16, U32, U64};
 use crate::x86::{clock, cpu::tsc};
 
-/// How many nodes there are: for about eight waits of as many threads as a large machine has.
+/// Number of waiter nodes: enough for eight waits at a time of 2048 threads.
 const NODES: usize = 1 << 14;
 
 static WAITERS: [Waiter<Metal>; NODES] = [const { Waiter::NEW }; NODES];
-// SAFETY: the one of this platform.
+// SAFETY: the only arena of this platform; `Metal::arena` returns it.
 static ARENA: Arena<Metal> = unsafe { Arena::new() };
 
 impl Atomics for Metal {
@@ -79,12 +81,12 @@ impl LightUnlock for Metal {}
 impl WordWaits for Metal {}
 
 impl Hints for Metal {
-    /// Other threads of this CPU wait for it, so a spin keeps them from running.
+    /// Returns whether other threads of this CPU are runnable: a spin keeps them from running.
     fn crowded() -> bool {
         schedule::has_others()
     }
 
-    /// A wake is an interrupt and a switch: there is no kernel to go through.
+    /// An estimate: a wake is an interrupt and a switch, without a system call.
     fn sleep_cost_ns() -> u32 {
         2_000
     }
@@ -94,8 +96,8 @@ impl Hints for Metal {
     }
 }
 
-// SAFETY: words are those of `core`; a node is an entry of `WAITERS`, and `ARENA` alone hands them
-// out.
+// SAFETY: the words are atomics of `core`; each index has a different entry of `WAITERS`, and only
+// `ARENA` hands nodes out.
 unsafe impl Platform for Metal {
     const WAITERS: u32 = NODES as u32;
 
@@ -132,7 +134,7 @@ unsafe impl Platform for Metal {
         1
     }
 
-    /// Marsaglia's xorshift, seeded by the thread's number: the same in each run.
+    /// Marsaglia's xorshift, seeded by the thread's number: the same sequence in each run.
     fn random() -> u32 {
         Self::local(|local| {
             let seed = match local.seed.load(Relaxed) {
@@ -153,7 +155,7 @@ unsafe impl Platform for Metal {
         let me = core::ptr::from_ref(cpu::current()).expose_provenance();
         waiter.handle.store(me as u64, Relaxed);
         let deadline_ns = deadline.map(monotonic_ns);
-        if schedule::sleep(token(waiter), deadline_ns) {
+        if schedule::sleep(&waiter.token, deadline_ns) {
             Parked::Woken
         } else {
             timed_out(deadline)
@@ -161,24 +163,36 @@ unsafe impl Platform for Metal {
     }
 
     fn unpark(waiter: WaiterRef) {
-        let Some(node) = WAITERS.get(waiter.index as usize) else { return };
-        // Relaxed: it only keeps late wakes from most of the node's next waits; the token orders.
-        if node.generation.load(Relaxed) != waiter.generation {
-            return;
+        if let Some(thread) = end_sleep(waiter) {
+            schedule::make_runnable(thread);
         }
-        schedule::wake(token(node), || {
-            // Relaxed: acquired with the token.
-            core::ptr::with_exposed_provenance(node.handle.load(Relaxed) as usize)
-        });
+    }
+
+    fn unpark_all(waiters: impl Iterator<Item = WaiterRef>) {
+        if wake::is_batched() {
+            schedule::make_all_runnable(waiters.filter_map(end_sleep));
+        } else {
+            waiters.for_each(Self::unpark);
+        }
     }
 }
 
+/// Ends the present or next sleep of a waiter. Returns its thread if the caller must make that
+/// thread runnable.
 #[inline]
-fn token(waiter: &Waiter<Metal>) -> &AtomicU32 {
-    &waiter.token.0
+fn end_sleep(waiter: WaiterRef) -> Option<*const Thread> {
+    let node = WAITERS.get(waiter.index as usize)?;
+    // Relaxed: the check only keeps late wakes from most of the node's next waits; the token
+    // orders.
+    if node.generation.load(Relaxed) != waiter.generation || !token::wake(&node.token) {
+        return None;
+    }
+    // Relaxed: acquired with the token.
+    Some(core::ptr::with_exposed_provenance(node.handle.load(Relaxed) as usize))
 }
 
-/// A deadline in the clock that the timer goes by. No one sets the time of day here.
+/// Converts a deadline to the clock of the timer. The time of day is never set here, so the
+/// difference of the clocks is constant.
 fn monotonic_ns(deadline: Deadline) -> u64 {
     let ahead_ns = match deadline.clock {
         Clock::Monotonic | Clock::SeenMonotonic => 0,
@@ -187,7 +201,8 @@ fn monotonic_ns(deadline: Deadline) -> u64 {
     deadline.ns.saturating_sub(ahead_ns)
 }
 
-/// The sleep has ended without a wake: because the deadline has passed, or for no reason.
+/// Returns the result of a sleep that ended without a wake: a timeout if the deadline has passed,
+/// otherwise a spurious return.
 fn timed_out(deadline: Option<Deadline>) -> Parked {
     let passed = deadline.is_some_and(|deadline| Metal::now(deadline.clock) >= deadline.ns);
     if passed { Parked::TimedOut } else { Parked::Woken }

@@ -4,7 +4,7 @@
 //! | byte | field |
 //! |---|---|
 //! | 0 | magic |
-//! | 4 | version: the map of memory is there from 1 on |
+//! | 4 | version; from 1 on it has the map of memory |
 //! | 24 | address of the command line |
 //! | 32 | address of ACPI's root pointer |
 //! | 40, 48 | address of the map, number of entries |
@@ -13,13 +13,13 @@ use crate::bytes::{Bytes, Memory};
 
 const MAGIC: u32 = 0x336e_c578;
 const LENGTH: usize = 56;
-/// Length of an entry of the map: address, size, type, a reserved word.
+/// Length of an entry of the map, in bytes: address, size, type, a reserved word.
 const ENTRY: usize = 24;
-/// The type of an entry that is memory to use.
+/// The type of an entry for usable memory.
 const USABLE: u32 = 1;
-/// More entries than any machine has: a number beyond is malformed.
+/// Largest number of entries, more than any machine has; a larger one is malformed.
 const MOST_ENTRIES: u32 = 4096;
-/// Longest command line that is read.
+/// Length of the longest command line that is read, in bytes.
 const MOST_TEXT: usize = 2048;
 
 /// The decoded start information.
@@ -33,12 +33,12 @@ pub struct StartInfo {
     entries: u32,
 }
 
-/// A range of physical memory: from `start` up to, and without, `end`.
+/// A range of physical memory, from `start` to `end`, exclusive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
-    /// The first byte.
+    /// Address of the first byte.
     pub start: u64,
-    /// The byte after the last.
+    /// Address after the last byte.
     pub end: u64,
 }
 
@@ -56,7 +56,7 @@ impl StartInfo {
         })
     }
 
-    /// The ranges of memory to use. Ranges that are malformed are left out.
+    /// Returns the ranges of usable memory. Malformed ranges are left out.
     pub fn usable<'a, M: Memory>(
         &self,
         memory: &'a M,
@@ -70,7 +70,7 @@ impl StartInfo {
         })
     }
 
-    /// The command line; empty if there is none, or if it is not text.
+    /// Returns the command line; empty if there is none, or if it is not UTF-8.
     pub fn text<'a>(&self, memory: &'a impl Memory) -> &'a str {
         let byte = |at: u64| memory.read(at, 1).map(|byte| byte[0]);
         let length = (0..MOST_TEXT)

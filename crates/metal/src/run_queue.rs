@@ -1,13 +1,15 @@
-//! The run queue of a CPU: first come, first served. It is touched by its CPU only, with interrupts
-//! off; other CPUs put threads into its [inbox](crate::inbox).
+//! The run queue of a CPU: first come, first served. Only the CPU itself accesses it, with
+//! interrupts off; other CPUs put threads into its [inbox](crate::inbox).
 
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 
+use antiphon_platform::Atomic;
+
 use crate::inbox::{Linked, Taken};
 
-/// Threads that may run, in the order in which they came. They are linked by the word that links
-/// them in an inbox: a thread is in one of the two.
+/// Runnable threads, in the order in which they came. They are linked by the same word as in an
+/// inbox: a thread is in one of the two.
 #[derive(Debug)]
 pub struct RunQueue<T> {
     first: *const T,
@@ -18,7 +20,7 @@ impl<T: Linked> RunQueue<T> {
     /// A queue without threads.
     pub const NEW: Self = Self { first: ptr::null(), last: ptr::null() };
 
-    /// Whether no thread is in it.
+    /// Returns whether no thread is in the queue.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first.is_null()
@@ -28,35 +30,37 @@ impl<T: Linked> RunQueue<T> {
     ///
     /// # Safety
     ///
-    /// It is in no queue and no inbox, and stays where it is until it was taken out.
+    /// The thread is in no queue and no inbox, and neither moves nor is freed until it was taken
+    /// out.
     #[inline]
     pub unsafe fn push(&mut self, thread: *const T) {
-        // SAFETY: the caller's promise. Relaxed: one CPU only.
+        // SAFETY: the caller's promise. Relaxed: only this CPU accesses the link now.
         unsafe { (*thread).link().store(0, Relaxed) };
         if self.first.is_null() {
             self.first = thread;
         } else {
-            // SAFETY: the last thread is still there: it was not taken out.
-            unsafe { (*self.last).link().store(thread.expose_provenance(), Relaxed) };
+            // SAFETY: the last thread is in the queue, so it exists.
+            unsafe { (*self.last).link().store(thread.expose_provenance() as u64, Relaxed) };
         }
         self.last = thread;
     }
 
-    /// Puts at the end what was taken out of an inbox, the first that came first.
+    /// Puts the threads that were taken out of an inbox at the end, in the order in which they
+    /// came.
     ///
     /// # Safety
     ///
     /// See [`push`](Self::push).
     #[inline]
     pub unsafe fn push_all(&mut self, taken: Taken<T>) {
-        // They come the last first: each goes before those that came after it.
+        // The iterator returns the latest first: each thread goes before those that came after it.
         let (mut first, mut last) = (ptr::null::<T>(), ptr::null::<T>());
         for thread in taken {
             if first.is_null() {
                 last = thread;
             }
             // SAFETY: the caller's promise; the iterator has read the link already.
-            unsafe { (*thread).link().store(first.expose_provenance(), Relaxed) };
+            unsafe { (*thread).link().store(first.expose_provenance() as u64, Relaxed) };
             first = thread;
         }
         if first.is_null() {
@@ -66,7 +70,7 @@ impl<T: Linked> RunQueue<T> {
             self.first = first;
         } else {
             // SAFETY: as in `push`.
-            unsafe { (*self.last).link().store(first.expose_provenance(), Relaxed) };
+            unsafe { (*self.last).link().store(first.expose_provenance() as u64, Relaxed) };
         }
         self.last = last;
     }
@@ -78,9 +82,10 @@ impl<T: Linked> RunQueue<T> {
             return None;
         }
         let thread = self.first;
-        // SAFETY: it is in the queue, so it is there. Relaxed: one CPU only.
+        // SAFETY: the thread is in the queue, so it exists. Relaxed: only this CPU accesses the
+        // link now.
         let next = unsafe { (*thread).link().load(Relaxed) };
-        self.first = ptr::with_exposed_provenance(next);
+        self.first = ptr::with_exposed_provenance(next as usize);
         Some(thread)
     }
 }

@@ -1,21 +1,21 @@
-//! Statistics of a set of samples, in integers: there is no floating point in a handler, and a
-//! figure that is compared with one of another run should be the same to the last digit.
+//! Statistics of a set of samples, in integers: handlers have no floating point, and figures of two
+//! runs must be comparable to the last digit.
 
 /// The figures of a set of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The least.
+    /// The smallest sample.
     pub min: u64,
-    /// The one in the middle.
+    /// The median.
     pub median: u64,
-    /// The one that 99 of 100 do not exceed.
+    /// The 99th percentile.
     pub p99: u64,
-    /// The greatest.
+    /// The largest sample.
     pub max: u64,
 }
 
 impl Summary {
-    /// The figures of `samples`, which are sorted by this; `None` if there are none.
+    /// Returns the figures of `samples`, which it sorts; `None` if there are none.
     pub fn of(samples: &mut [u64]) -> Option<Self> {
         samples.sort_unstable();
         let last = samples.len().checked_sub(1)?;
@@ -28,7 +28,7 @@ impl Summary {
     }
 }
 
-/// The standard deviation of samples around their mean, rounded down; 0 if there are none.
+/// Returns the standard deviation of the samples, rounded down; 0 if there are none.
 #[must_use]
 pub fn deviation(samples: &[u64]) -> u64 {
     let count = samples.len() as u128;

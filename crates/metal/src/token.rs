@@ -1,28 +1,30 @@
-//! The token of a sleeper: whether it sleeps, and whether a wake is due.
+//! The token of a sleeper: whether it sleeps, and whether a wake is pending.
 //!
 //! | token | meaning | park | unpark | deadline |
 //! |---|---|---|---|---|
-//! | `EMPTY` | no sleeper, no wake is due | → `ASLEEP`, sleep | → `DUE` | |
-//! | `DUE` | a wake is due | → `EMPTY`, return | → `DUE` | |
+//! | `EMPTY` | no sleeper, no pending wake | → `ASLEEP`, sleep | → `DUE` | |
+//! | `DUE` | a wake is pending | → `EMPTY`, return | → `DUE` | |
 //! | `ASLEEP` | the thread has left, or is about to | | → `DUE`, it runs | → `EMPTY`, it runs |
 //!
-//! - TOKEN-1 (no lost wake): `wake` always leaves `DUE`, and only the sleeper takes `DUE` away, by
-//!   which it returns.
-//! - TOKEN-2 (one wake): one thread moves a token away from `ASLEEP`, and it alone makes the
-//!   sleeper runnable. A thread that is still on the way to its sleep can be made runnable: that is
-//!   in the inbox of its own CPU, which looks there only when the thread has left.
+//! - TOKEN-1 (no lost wake): `wake` always leaves `DUE`, and only the sleeper removes `DUE`, and
+//!   then returns.
+//! - TOKEN-2 (one wake): one thread moves a token away from `ASLEEP`, and only that thread makes
+//!   the sleeper runnable. A thread that is still on the way to its sleep can be made runnable: it
+//!   is put into the inbox of its own CPU, which reads it only after the thread has left.
 
-use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use antiphon_platform::Atomic;
 
 const EMPTY: u32 = 0;
 const DUE: u32 = 1;
 const ASLEEP: u32 = 2;
 
-/// The caller is about to sleep. `false`: a wake was due; it is taken.
+/// Announces that the caller is about to sleep. Returns `false` if a wake was pending, which is
+/// consumed.
 #[inline]
 #[must_use]
-pub fn fall_asleep(token: &AtomicU32) -> bool {
+pub fn fall_asleep(token: &impl Atomic<u32>) -> bool {
     // Release: the name of the sleeper, which the waker reads; pairs with the acquire in `wake`.
     if token.compare_exchange(EMPTY, ASLEEP, Release, Relaxed).is_ok() {
         return true;
@@ -32,26 +34,28 @@ pub fn fall_asleep(token: &AtomicU32) -> bool {
     false
 }
 
-/// The sleeper runs again: takes the wake that was due, if there was one.
+/// Called when the sleeper runs again: consumes the pending wake; returns whether there was one.
 #[inline]
-pub fn wake_up(token: &AtomicU32) -> bool {
+pub fn wake_up(token: &impl Atomic<u32>) -> bool {
     // Acquire: the waker's past; pairs with the release in `wake`.
     token.swap(EMPTY, Acquire) == DUE
 }
 
-/// Ends the present or next sleep. `true`: the caller, and no other, makes the sleeper runnable.
+/// Ends the present or next sleep. If it returns `true`, the caller, and no other thread, must make
+/// the sleeper runnable.
 #[inline]
 #[must_use]
-pub fn wake(token: &AtomicU32) -> bool {
+pub fn wake(token: &impl Atomic<u32>) -> bool {
     // Release: the waker's past; pairs with `fall_asleep` and `wake_up`. Acquire: the sleeper's
     // name; pairs with `fall_asleep`.
     token.swap(DUE, AcqRel) == ASLEEP
 }
 
-/// The deadline has passed. `true`: the caller, and no other, makes the sleeper runnable.
+/// Ends a sleep whose deadline has passed. If it returns `true`, the caller, and no other thread,
+/// must make the sleeper runnable.
 #[inline]
 #[must_use]
-pub fn expire(token: &AtomicU32) -> bool {
-    // Relaxed: done on the sleeper's own CPU.
+pub fn expire(token: &impl Atomic<u32>) -> bool {
+    // Relaxed: the sleeper's own CPU does this, and runs the sleeper afterwards.
     token.compare_exchange(ASLEEP, EMPTY, Relaxed, Relaxed).is_ok()
 }

@@ -1,6 +1,5 @@
-//! The atomic words of bare metal: those of the processor. A wait spins with `pause`, and lets the
-//! other threads of its CPU run when it has spun for a while: what it waits for may come from one
-//! of them.
+//! The atomic words of bare metal: those of `core`. A wait spins with `pause`, and after a while
+//! lets the other threads of its CPU run: it may wait for one of them.
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -10,7 +9,7 @@ use crate::kernel::schedule;
 use crate::x86::clock;
 use crate::x86::cpu::tsc_unordered;
 
-/// Spins until `look` finds something, or until `budget` is spent.
+/// Spins until `look` returns a value, or until `budget` is spent.
 #[inline]
 fn spin<T>(budget: Budget, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     if let Some(found) = look() {
@@ -20,7 +19,7 @@ fn spin<T>(budget: Budget, mut look: impl FnMut() -> Option<T>) -> Option<T> {
         return None;
     }
     let end = tsc_unordered() + clock::ticks(budget.ns.into());
-    // Looks less and less often if the budget says so, twice as seldom each time.
+    // With backoff, the time between two looks doubles each time, up to 1024 pauses.
     let mut pause = budget.backoff.map_or(1, |ns| ns.max(1));
     loop {
         for _ in 0..if budget.backoff.is_some() { pause.min(1 << 10) } else { 1 } {

@@ -1,49 +1,60 @@
-//! The parts that CPUs share, with threads in the place of CPUs; and the parts that a CPU has.
+//! Tests of the state that CPUs share, with threads in place of CPUs; and of the state of one CPU.
+//! Models check the shared state more thoroughly; these tests add a real processor.
+#![cfg(target_arch = "x86_64")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use antiphon_metal::Metal;
 use antiphon_metal::deadlines::{Alarm, Deadlines};
-use antiphon_metal::inbox::{Inbox, Linked, Wake};
+use antiphon_metal::inbox::{self, Linked, Wake};
 use antiphon_metal::options::Options;
-use antiphon_metal::pending::{ACTIONS, Pending};
+use antiphon_metal::pending::{self, ACTIONS};
 use antiphon_metal::run_queue::RunQueue;
 use antiphon_metal::statistics::{Summary, deviation};
 use antiphon_metal::token;
+use antiphon_platform::{Atomic, Atomics};
 use proptest::prelude::*;
+
+type Inbox = inbox::Inbox<Metal>;
+type Pending = pending::Pending<Metal>;
+type Token = <Metal as Atomics>::U32;
+type Link = <Metal as Atomics>::U64;
 
 #[repr(align(8))]
 struct Entry {
-    link: AtomicUsize,
+    link: Link,
     number: u64,
     taken: AtomicU64,
 }
 
 // SAFETY: the link is always the same word, and the entry is aligned.
 unsafe impl Linked for Entry {
-    fn link(&self) -> &AtomicUsize {
+    type Machine = Metal;
+
+    fn link(&self) -> &Link {
         &self.link
     }
 }
 
 impl Entry {
     fn leak(number: u64) -> &'static Self {
-        Box::leak(Box::new(Self { link: AtomicUsize::new(0), number, taken: AtomicU64::new(0) }))
+        Box::leak(Box::new(Self { link: Link::ZERO, number, taken: AtomicU64::new(0) }))
     }
 }
 
-/// How much is done by tests with threads.
+/// Number of rounds of tests with threads.
 const ROUNDS: u64 = if cfg!(miri) { 50 } else { 20_000 };
 
-/// Senders put each entry of theirs in once; the receiver halts whenever it finds nothing, and is
-/// woken by an "interrupt" only. If one were missing, it would never end.
+/// Senders put each of their entries in once; the receiver halts whenever the inbox is empty, and
+/// only an "interrupt" wakes it. If an interrupt were missing, the test would never end.
 #[test]
 fn an_inbox_gives_each_entry_once_and_wakes_a_halted_receiver() {
-    let (inbox, interrupt) = (Arc::new(Inbox::new()), Arc::new(AtomicBool::new(false)));
+    let (inbox, interrupt) = (Arc::new(Inbox::NEW), Arc::new(AtomicBool::new(false)));
     let senders: Vec<_> = (0..3)
         .map(|sender| {
             let (inbox, interrupt) = (inbox.clone(), interrupt.clone());
@@ -70,22 +81,23 @@ fn an_inbox_gives_each_entry_once_and_wakes_a_halted_receiver() {
             assert!(before.is_none_or(|before| before < entry.number), "out of order");
             left -= 1;
         }
-        if left > 0 && taken.is_empty() && inbox.halt() {
-            while !interrupt.swap(false, Acquire) {
-                thread::yield_now();
-            }
-            inbox.awake();
+        if left > 0 && taken.is_empty() {
+            inbox.halt(|| {
+                while !interrupt.swap(false, Acquire) {
+                    thread::yield_now();
+                }
+            });
         }
     }
     senders.into_iter().for_each(|sender| sender.join().expect("no sender panics"));
     assert!(inbox.is_empty());
 }
 
-/// Each sender posts its action, and the next time when that was run; interrupts are sent only when
-/// `post` says so. If an action were lost, its sender would wait for ever.
+/// Each sender posts its action again after it was run; interrupts are sent only if `post` returns
+/// `true`. If an action were lost, its sender would wait for ever.
 #[test]
 fn a_pending_action_is_not_lost() {
-    let (pending, interrupt) = (Arc::new(Pending::new()), Arc::new(AtomicBool::new(false)));
+    let (pending, interrupt) = (Arc::new(Pending::NEW), Arc::new(AtomicBool::new(false)));
     let ran: Arc<Vec<AtomicU64>> = Arc::new((0..4).map(|_| AtomicU64::new(0)).collect());
     let actions = [0_usize, 63, 64, ACTIONS - 1];
     let senders: Vec<_> = (0..4)
@@ -120,14 +132,14 @@ fn a_pending_action_is_not_lost() {
     assert!(ran.iter().all(|ran| ran.load(Relaxed) == ROUNDS), "an action ran twice");
 }
 
-/// A sleeper, a waker and a deadline: the sleeper is made runnable once for each sleep.
+/// A sleeper, a waker and a deadline: each sleep makes the sleeper runnable once.
 #[test]
 fn a_token_makes_its_sleeper_runnable_once() {
-    let (word, runnable) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU64::new(0)));
+    let (word, runnable) = (Arc::new(Token::ZERO), Arc::new(AtomicU64::new(0)));
     let (theirs, counted) = (word.clone(), runnable.clone());
     let waker = thread::spawn(move || {
         for _ in 0..ROUNDS {
-            if token::wake(&theirs) {
+            if token::wake(&*theirs) {
                 counted.fetch_add(1, Release);
             }
             thread::yield_now();
@@ -135,17 +147,17 @@ fn a_token_makes_its_sleeper_runnable_once() {
     });
     let mut sleeps = 0;
     while !waker.is_finished() {
-        if !token::fall_asleep(&word) {
+        if !token::fall_asleep(&*word) {
             continue;
         }
         sleeps += 1;
-        if token::expire(&word) {
+        if token::expire(&*word) {
             runnable.fetch_add(1, Relaxed);
         }
         while runnable.load(Acquire) < sleeps {
             thread::yield_now();
         }
-        token::wake_up(&word);
+        token::wake_up(&*word);
     }
     waker.join().expect("it does not panic");
     assert_eq!(runnable.load(Relaxed), sleeps);
@@ -153,7 +165,7 @@ fn a_token_makes_its_sleeper_runnable_once() {
 
 #[test]
 fn a_wake_that_comes_first_is_not_lost() {
-    let word = AtomicU32::new(0);
+    let word = Token::ZERO;
     assert!(!token::wake(&word));
     assert!(!token::fall_asleep(&word));
     assert!(token::fall_asleep(&word));
@@ -164,20 +176,20 @@ fn a_wake_that_comes_first_is_not_lost() {
 
 #[test]
 fn a_run_queue_serves_in_the_order_of_arrival() {
-    let inbox = Inbox::new();
+    let inbox = Inbox::NEW;
     let mut queue = RunQueue::<Entry>::NEW;
     let put = |number| {
         // SAFETY: a new entry, which is never freed.
         assert_eq!(unsafe { inbox.put(Entry::leak(number)) }, Wake::No);
     };
-    // SAFETY: as above.
+    // SAFETY: a new entry, which is never freed.
     unsafe { queue.push(Entry::leak(0)) };
     (1..4).for_each(put);
-    // SAFETY: they were in the inbox.
+    // SAFETY: the entries were in the inbox, and are never freed.
     unsafe { queue.push_all(inbox.take()) };
-    // SAFETY: as above.
+    // SAFETY: a new entry, which is never freed.
     unsafe { queue.push(Entry::leak(4)) };
-    // SAFETY: nothing was in the inbox.
+    // SAFETY: the inbox was empty, so no entry is pushed.
     unsafe { queue.push_all(inbox.take()) };
     // SAFETY: entries are never freed.
     let order: Vec<_> =
@@ -187,7 +199,7 @@ fn a_run_queue_serves_in_the_order_of_arrival() {
 }
 
 proptest! {
-    /// Against a map: alarms are set, unset and taken in any order.
+    /// Compares the heap with a map: alarms are set, unset and taken in random order.
     #[test]
     fn deadlines_come_in_order(
         steps in prop::collection::vec((0_u8..3, 0_usize..12, 0_u64..50), 0..200),
@@ -199,7 +211,7 @@ proptest! {
         for (step, which, at) in steps {
             match step {
                 0 if !alarms[which].is_set() => {
-                    // SAFETY: it is not set, and stays where it is.
+                    // SAFETY: the alarm is not set, and does not move.
                     unsafe { deadlines.set(&raw const alarms[which], at, which) };
                     expected.insert(which, at);
                 }

@@ -1,4 +1,5 @@
-//! The firmware's tables: sound ones are read, and malformed ones never make the parser fail.
+//! Tests of the firmware's tables: well-formed ones are read, and malformed ones never make the
+//! parser panic.
 
 use antiphon_metal::acpi::{Affinity, PowerOff, Tables};
 use antiphon_metal::bytes::Memory;
@@ -18,7 +19,7 @@ impl Memory for Ram {
     }
 }
 
-/// A table with its header, whose bytes add up.
+/// A table with its header and the right checksum.
 fn table(signature: &[u8; 4], body: &[u8]) -> Vec<u8> {
     let mut table = signature.to_vec();
     table.extend((36 + body.len() as u32).to_le_bytes());
@@ -50,7 +51,7 @@ fn machine(tables: &[Vec<u8>]) -> Ram {
     Ram(ram)
 }
 
-/// A MADT with a disabled processor and an x2APIC one.
+/// A MADT with a disabled processor and one with an x2APIC id.
 fn madt() -> Vec<u8> {
     let mut body = 0xfee0_0000_u32.to_le_bytes().to_vec();
     body.extend(1_u32.to_le_bytes());
@@ -110,14 +111,14 @@ fn the_way_to_switch_off_is_found() {
     assert_eq!(tables.power_off(), Some(expected));
 }
 
-/// Reads all that there is to read.
+/// Reads everything; returns the number of entries.
 fn read_all(ram: &Ram, address: u64) -> usize {
     let Some(tables) = Tables::find(ram, address) else { return 0 };
     let counts = tables.processors().count() + tables.affinities().count();
     counts + usize::from(tables.local_apic().is_some()) + usize::from(tables.power_off().is_some())
 }
 
-/// Makes the bytes of each table add up again, so that the changes are looked at.
+/// Corrects the checksum of each table, so that the parser reads the changed bytes.
 fn mend(ram: &mut Ram) {
     let length = ram.0.len();
     for at in 0..length.saturating_sub(36) {
@@ -146,7 +147,7 @@ proptest! {
         }
         mend(&mut ram);
         ram.0.truncate(length.max(40));
-        // An entry is two bytes at least.
+        // An entry has at least two bytes.
         prop_assert!(read_all(&ram, address) <= 400);
     }
 
@@ -194,7 +195,7 @@ proptest! {
         };
         let taken: Vec<_> = taken.iter().map(|&(start, length)| pages(start, length)).collect();
         let mut map = Map::NEW;
-        // Ranges that do not overlap: each in a part of its own.
+        // Ranges that do not overlap: each is in its own part.
         for (part, &(start, length)) in usable.iter().enumerate() {
             let range = pages(start + 100 * part as u64, length);
             map.add(range, &taken);

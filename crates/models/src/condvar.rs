@@ -5,7 +5,7 @@
 //! mutex: then only the condition variable's executions remain, and all of them are checked.
 
 use antiphon_check::{Check, Data};
-use antiphon_platform::Deadline;
+use antiphon_platform::{Deadline, Platform};
 use antiphon_rivals::classic::Ticket;
 use antiphon_sync::lock::Lock;
 use antiphon_sync::wait;
@@ -15,7 +15,6 @@ use crate::entry::Entry;
 use crate::forms::Mutex;
 use crate::program::{Program, soon, unlock};
 
-type Condvar = wait::Condvar<Check>;
 type Simple = Ticket<Check>;
 
 const PLAIN: Bounds = Bounds::PLAIN;
@@ -27,46 +26,64 @@ pub fn entries() -> Vec<Entry> {
     let gave_up = &["gave up"];
     let handed_on = &["cancelled after a notification"];
     vec![
-        Entry::new("condvar/notifies-1+1", one_each::<Mutex>(1), PLAIN.spurious(1).crowded(1)),
-        Entry::new("condvar/notifies-3+1", one_each::<Mutex>(3), PLAIN.spurious(1)).by_lot(3_000),
-        Entry::new("condvar/notifies-simply-2+1", one_each::<Simple>(2), tired).long(),
-        Entry::new("condvar/notifies-simply-3+1", one_each::<Simple>(3), PLAIN),
-        Entry::new("condvar/broadcasts-1+1", all_at_once::<Mutex>(1), PLAIN),
-        Entry::new("condvar/broadcasts-3+1", all_at_once::<Mutex>(3), PLAIN.spurious(1))
+        Entry::new(
+            "condvar/notifies-1+1",
+            one_each::<Check, Mutex>(1),
+            PLAIN.spurious(1).crowded(1),
+        ),
+        Entry::new("condvar/notifies-3+1", one_each::<Check, Mutex>(3), PLAIN.spurious(1))
             .by_lot(3_000),
-        Entry::new("condvar/broadcasts-simply-2+1", all_at_once::<Simple>(2), tired),
-        Entry::new("condvar/broadcasts-simply-3+1", all_at_once::<Simple>(3), PLAIN.spurious(1)),
-        Entry::new("condvar/gives-up-1+1+1", one_gives_up::<Mutex>(), timed)
+        Entry::new("condvar/notifies-simply-2+1", one_each::<Check, Simple>(2), tired).long(),
+        Entry::new("condvar/notifies-simply-3+1", one_each::<Check, Simple>(3), PLAIN),
+        Entry::new("condvar/broadcasts-1+1", all_at_once::<Check, Mutex>(1), PLAIN),
+        Entry::new("condvar/broadcasts-3+1", all_at_once::<Check, Mutex>(3), PLAIN.spurious(1))
+            .by_lot(3_000),
+        Entry::new("condvar/broadcasts-simply-2+1", all_at_once::<Check, Simple>(2), tired),
+        Entry::new(
+            "condvar/broadcasts-simply-3+1",
+            all_at_once::<Check, Simple>(3),
+            PLAIN.spurious(1),
+        ),
+        Entry::new("condvar/gives-up-1+1+1", one_gives_up::<Check, Mutex>(), timed)
             .by_lot(10_000)
             .reaches(gave_up),
-        Entry::new("condvar/gives-up-simply-1+1+1", one_gives_up::<Simple>(), timed)
+        Entry::new("condvar/gives-up-simply-1+1+1", one_gives_up::<Check, Simple>(), timed)
             .reaches(gave_up),
-        Entry::new("condvar/cancelled-1+1+1", cancelled::<Mutex>(), PLAIN)
+        Entry::new("condvar/cancelled-1+1+1", cancelled::<Check, Mutex>(), PLAIN)
             .by_lot(20_000)
             .reaches(handed_on),
-        Entry::new("condvar/cancelled-simply-1+1+1", cancelled::<Simple>(), PLAIN.spurious(1))
-            .reaches(handed_on),
-        Entry::new("condvar/cancelled-simply-tired-1+1+1", cancelled::<Simple>(), tired)
+        Entry::new(
+            "condvar/cancelled-simply-1+1+1",
+            cancelled::<Check, Simple>(),
+            PLAIN.spurious(1),
+        )
+        .reaches(handed_on),
+        Entry::new("condvar/cancelled-simply-tired-1+1+1", cancelled::<Check, Simple>(), tired)
             .reaches(handed_on)
             .long(),
-        Entry::new("condvar/exhausted-2+1", one_each::<Mutex>(2), PLAIN.nodes(0)).by_lot(2_000),
-        Entry::new("condvar/exhausted-simply-2+1", one_each::<Simple>(2), PLAIN.nodes(0)),
-        Entry::new("condvar/exhausted-gives-up-1+1+1", one_gives_up::<Simple>(), timed.nodes(0))
-            .reaches(gave_up),
-        Entry::new("condvar/exhausted-but-one-2+1", one_each::<Simple>(2), PLAIN.nodes(1)),
+        Entry::new("condvar/exhausted-2+1", one_each::<Check, Mutex>(2), PLAIN.nodes(0))
+            .by_lot(2_000),
+        Entry::new("condvar/exhausted-simply-2+1", one_each::<Check, Simple>(2), PLAIN.nodes(0)),
+        Entry::new(
+            "condvar/exhausted-gives-up-1+1+1",
+            one_gives_up::<Check, Simple>(),
+            timed.nodes(0),
+        )
+        .reaches(gave_up),
+        Entry::new("condvar/exhausted-but-one-2+1", one_each::<Check, Simple>(2), PLAIN.nodes(1)),
     ]
 }
 
 /// A mutex, a condition variable, and the number of items.
-struct Shelf<L> {
+struct Shelf<P: Platform, L> {
     lock: L,
-    filled: Condvar,
+    filled: wait::Condvar<P>,
     items: Data<u32>,
 }
 
-impl<L: Lock> Shelf<L> {
+impl<P: Platform, L: Lock> Shelf<P, L> {
     fn new() -> Self {
-        Self { lock: L::NEW, filled: Condvar::NEW, items: Data::new(0) }
+        Self { lock: L::NEW, filled: wait::Condvar::NEW, items: Data::new(0) }
     }
 
     /// Waits for an item and takes it; returns `false` if `deadline` came first.
@@ -92,9 +109,9 @@ impl<L: Lock> Shelf<L> {
 }
 
 /// Each notification reaches a waiter.
-fn one_each<L: Lock>(takers: u32) -> Program {
+pub fn one_each<P: Platform, L: Lock>(takers: u32) -> Program {
     Program::new(takers + 1, 2 * takers, move |scope| {
-        let shelf = scope.share(Shelf::<L>::new());
+        let shelf = scope.share(Shelf::<P, L>::new());
         for _ in 0..takers {
             scope.spawn(|| assert!(shelf.take(None)));
         }
@@ -108,9 +125,9 @@ fn one_each<L: Lock>(takers: u32) -> Program {
 }
 
 /// A broadcast reaches all waiters.
-fn all_at_once<L: Lock>(takers: u32) -> Program {
+pub fn all_at_once<P: Platform, L: Lock>(takers: u32) -> Program {
     Program::new(takers + 1, takers + 1, move |scope| {
-        let shelf = scope.share(Shelf::<L>::new());
+        let shelf = scope.share(Shelf::<P, L>::new());
         for _ in 0..takers {
             scope.spawn(|| assert!(shelf.take(None)));
         }
@@ -126,9 +143,9 @@ fn all_at_once<L: Lock>(takers: u32) -> Program {
 /// CV-2: one of two waiters may give up, and the item goes to the other, or it takes the item
 /// itself: the item is never lost between them (in glibc BZ#25847 it is lost). Must reach `gave
 /// up`.
-fn one_gives_up<L: Lock>() -> Program {
+pub fn one_gives_up<P: Platform, L: Lock>() -> Program {
     Program::new(3, 3, |scope| {
-        let shelf = scope.share(Shelf::<L>::new());
+        let shelf = scope.share(Shelf::<P, L>::new());
         scope.spawn(|| assert!(shelf.take(None)));
         scope.spawn(|| {
             if shelf.take(Some(soon())) {
@@ -148,9 +165,9 @@ fn one_gives_up<L: Lock>() -> Program {
 
 /// A cancelled waiter stops at any point of its sleep and passes on the notification that it was
 /// given. Must reach `cancelled after a notification`.
-fn cancelled<L: Lock>() -> Program {
+fn cancelled<P: Platform, L: Lock>() -> Program {
     Program::new(3, 3, |scope| {
-        let shelf = scope.share(Shelf::<L>::new());
+        let shelf = scope.share(Shelf::<P, L>::new());
         scope.spawn(|| assert!(shelf.take(None)));
         scope.spawn(|| {
             shelf.lock.lock();

@@ -68,6 +68,7 @@ mod ledger;
 mod linear;
 mod linear_waits;
 mod message;
+mod metal;
 mod moved;
 mod mutex;
 mod numa;
@@ -158,6 +159,7 @@ pub fn all() -> Vec<Entry> {
         delegation::entries(),
         clock::entries(),
         message::entries(),
+        metal::entries(),
         idlers::entries(),
         crews::entries(),
         hogs::entries(),

@@ -189,6 +189,25 @@ macro_rules! tests {
             works_as_shipped: ["message/shipped-"],
         }
     };
+    (model_metal: $then:ident) => {
+        $then! {
+            model_metal:
+            an_inbox_loses_no_thread: ["metal-inbox/"],
+            a_token_is_taken_once: ["metal-token/"],
+            a_post_is_followed_by_a_run: ["metal-pending/runs-"],
+            posts_of_one_action_merge: ["metal-pending/merges-"],
+            a_slot_is_not_overwritten: ["metal-slot/runs-", "metal-slot/reaches-"],
+            an_action_is_taken_back_from_a_slot: ["metal-slot/retracts-"],
+            an_action_that_is_unregistered_is_not_run: ["metal-table/unregisters-"],
+            an_action_has_its_own_word: ["metal-table/takes-over-", "metal-table/registers-"],
+            a_broadcast_is_run_once_by_each: [
+                "metal-broadcast/reaches-",
+                "metal-broadcast/crosses-",
+            ],
+            a_broadcast_is_of_its_own_action: ["metal-broadcast/unregisters-"],
+            a_waiter_sleeps_on_a_run_queue: ["metal-condvar/", "metal-mutex/"],
+        }
+    };
     (model_mutex: $then:ident) => {
         $then! {
             model_mutex:
@@ -422,6 +441,7 @@ macro_rules! subjects {
             model_delegation,
             model_events,
             model_message,
+            model_metal,
             model_mutex,
             model_numa,
             model_once,

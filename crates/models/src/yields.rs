@@ -3,9 +3,9 @@
 //!
 //! | form | where a yielding task goes | two wait for each other | three |
 //! |---|---|---|---|
+//! | `stack` | on top of its worker's tasks | never ends | |
 //! | `below` | under the next task, which runs | ends | never ends |
 //! | `swap` | to the place of a task drawn by lot, which runs | ends | ends almost surely |
-//! | `swap` | where a task is that is drawn by lot, which goes on | ends | ends almost surely |
 //! | `queue` | every `n`th time to a queue of all workers, else on top | ends | ends |
 //! | `turns` | to the end of a line that takes turns with tasks | ends | ends |
 //!

@@ -181,6 +181,14 @@ pub unsafe trait Platform:
     /// wake of the node's next owner.
     fn unpark(waiter: WaiterRef);
 
+    /// Does what [`unpark`](Self::unpark) does for each of the waiters, in their order. A platform
+    /// may take all of them before it makes the first run, so the iterator must neither wait nor
+    /// count on a waiter that it has returned.
+    #[inline]
+    fn unpark_all(waiters: impl Iterator<Item = WaiterRef>) {
+        waiters.for_each(Self::unpark);
+    }
+
     /// Like [`unpark`](Self::unpark). Returns `false` if the waiter was not asleep, so that it may
     /// not run for a long time: a signal handler has interrupted its sleep, or it is stopped; or it
     /// is awake, or about to sleep, and will notice the wake. A guess: it decides whether another

@@ -28,7 +28,7 @@ const ROOM: usize = 1024;
 ///
 /// # Safety
 ///
-/// To be called once, at the start of the program.
+/// To be called at the start of the program, by AddressSanitizer's runtime.
 // SAFETY: the name and the signature are the runtime's; replacing the runtime's function is the
 // purpose.
 #[unsafe(no_mangle)]

@@ -139,15 +139,15 @@ unsafe extern "C" fn antiphon_cond_begin(
     if flags & SHARED == 0 {
         adopt(object);
     }
-    // Relative to `destroy`, the mutex orders this: its caller owns the mutex later. Before joining
-    // the list, where a broadcast may count this waiter out.
+    // The mutex orders this before `destroy`, whose caller owns the mutex later. The waiter is
+    // counted before it joins the list, because from there a broadcast may count it out.
     let visit = object.inside.enter();
     let list = if flags & SHARED != 0 {
         List::Shared(shared::begin(object))
     // SAFETY: the program's mutex.
     } else if let Some(lock) = unsafe { mutex::lock_to_come(mutex) } {
-        // SAFETY: the waiter owns the mutex, and doesn't use it until the wait is over: by
-        // `get_off` and, if the waiter was moved, `lock_moved`.
+        // SAFETY: the waiter owns the mutex, and a mutex that a thread waits with must neither move
+        // nor be freed. The wait ends by `get_off` and, if the waiter was moved, `lock_moved`.
         List::Own(unsafe { object.waiters.prepare_with(lock) })
     } else {
         List::Own(object.waiters.prepare())

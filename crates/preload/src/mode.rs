@@ -8,8 +8,8 @@
 //! | `FULL` | our locks; every acquisition is recorded |
 //! | `OBSERVED` | the C library's locks; every acquisition is recorded |
 //! | `THEIRS` | the C library's locks, as `ANTIPHON_LOCK` asks; nothing is recorded (yet) |
-//! | `DISABLED` | the C library's locks, finally: `ANTIPHON_DISABLE` is set, and wins |
-//! | `ASIDE` | the C library's locks, finally: a tool needs them ([`crate::aside`]) |
+//! | `DISABLED` | the C library's locks, for good: `ANTIPHON_DISABLE` is set, and wins |
+//! | `ASIDE` | the C library's locks, for good: a tool needs them ([`crate::aside`]) |
 //!
 //! A mutex that is locked by one protocol and unlocked by the other excludes no thread, so the mode
 //! never changes between our locks and the C library's. The decision is made at load, or in the

@@ -195,7 +195,8 @@ const _: () = assert!(size_of::<Observed>() <= 10 * 8 && align_of::<Observed>() 
 /// # Safety
 ///
 /// `room` is memory for an `Observed` that no other thread uses; the other arguments are those that
-/// the program gave to `pthread_cond_wait` or its variants, which has not been called yet.
+/// the program gave to `pthread_cond_wait` or one of its variants. The C library's function has not
+/// been called yet.
 // SAFETY: `shim.c` declares this name and signature, and no other object uses this prefix.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_observed_begin(

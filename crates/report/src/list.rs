@@ -67,7 +67,7 @@ impl FromStr for Shares {
     fn from_str(text: &str) -> Result<Self, String> {
         let share = |text: &str| {
             text.trim().parse().ok().filter(|share| (0..=100).contains(share)).ok_or_else(|| {
-                format!("'{text}' is not a number of reads in a hundred; write 100,90,50")
+                format!("'{text}' is not a percentage of reads from 0 to 100; write 100,90,50")
             })
         };
         text.split(',').map(share).collect::<Result<_, _>>().map(Self)

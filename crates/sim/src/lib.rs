@@ -44,6 +44,7 @@ mod events;
 mod fair;
 mod handler;
 mod interrupt;
+mod kicks;
 mod line;
 mod lines;
 mod links;
@@ -77,9 +78,10 @@ pub use aside::{Aside, aside, call_back, step_aside};
 pub use atomic::{SimU8, SimU16, SimU32, SimU64};
 pub use contention::{Contention, Pace, Use, contend};
 pub use handler::{await_interrupt, interrupt, interrupt_others};
+pub use kicks::kick_once;
 pub use machine::{
-    BadShape, CPUS, Class, Description, Idle, Interrupt, Kernel, Kind, Known, Level, Link, Machine,
-    Number, PRESETS, Topology, Unit, Wakes, Wrong, known,
+    BadShape, CPUS, Class, Delivery, Description, Entry, Idle, Interrupt, Kernel, Kind, Known,
+    Level, Link, Machine, Number, PRESETS, Paths, Topology, Unit, Wakes, Wrong, known,
 };
 pub use model::{Arbitration, Memory, Model, Placement};
 pub use outcome::{Account, Counts, Outcome, Stuck, Wait, WaitsOn, Why, jain};
@@ -87,4 +89,4 @@ pub use platform::Sim;
 pub use schedule::{Schedule, Stop, Turn, give, move_to, ran_ns, sleeps, system_call, waited_ns};
 pub use simulation::Simulation;
 pub use workload::{Access, OwnLine, Owns, count, effective_rank, finished, name_line, note, now};
-pub use workload::{owns, set_rank, think, touch, up_since, work};
+pub use workload::{owns, run_instructions, set_rank, think, touch, up_since, work};

@@ -40,8 +40,9 @@ pub(crate) fn unpark(node: &Waiter<Sim>, generation: u32) {
     let before = node.token.swap(WOKEN, Relaxed);
     wakes(false);
     if before == ASLEEP {
-        call(|world| world.machine.wake_ns);
-        let send_ns = with(|world| world.wake_node(core::ptr::from_ref(node).addr()));
+        let address = core::ptr::from_ref(node).addr();
+        call(|world| world.machine.wake_ns + world.run_queue_ns(address));
+        let send_ns = with(|world| world.wake_node(address));
         if send_ns > 0 {
             step(|_| send_ns);
         }

@@ -236,9 +236,12 @@ impl Hints for Sim {
         leaves_cores(2)
     }
 
-    /// The cost of a wake on the machine, without idle states of its CPUs.
+    /// What the machine says, or the cost of a wake on it, without idle states of its CPUs.
     fn sleep_cost_ns() -> u32 {
-        let ns = with(|world| world.machine.wake_ns + world.machine.wake_latency_ns);
+        let ns = with(|world| {
+            let machine = &world.machine;
+            machine.sleep_cost_ns.unwrap_or(machine.wake_ns + machine.wake_latency_ns)
+        });
         u32::try_from(ns).unwrap_or(u32::MAX)
     }
 

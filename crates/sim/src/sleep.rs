@@ -79,21 +79,33 @@ impl World {
     }
 
     /// The time from a wake until the woken thread wants its core.
-    fn wake_latency_ns(&mut self) -> u64 {
+    pub(crate) fn wake_latency_ns(&mut self) -> u64 {
         self.machine.wake_latency_ns + self.random.up_to(self.machine.wake_jitter_ns)
     }
 
     /// Makes a sleeping thread runnable, `later_ns` from now.
     fn wake(&mut self, thread: usize, later_ns: u64) {
+        let State::Asleep(Some(sleep)) = self.threads[thread].state else { return };
+        if self.ends_sleep(thread, sleep.on) {
+            self.events.push(self.now_ns + later_ns, Event::Arrive { thread: thread as u32 });
+        }
+    }
+
+    /// Ends a thread's sleep, if it sleeps on `on`; returns whether it did. The caller has it
+    /// arrive.
+    pub(crate) fn ends_sleep(&mut self, thread: usize, on: SleepsOn) -> bool {
         let sleeper = &mut self.threads[thread];
-        let State::Asleep(Some(sleep)) = sleeper.state else { return };
+        let State::Asleep(Some(sleep)) = sleeper.state else { return false };
+        if sleep.on != on {
+            return false;
+        }
         sleeper.wait = sleeper.wait.wrapping_add(1);
         sleeper.state = State::Asleep(None);
         if let SleepsOn::Node(node) = sleep.on {
             self.sleepers.remove(&node);
         }
         self.counts.wakes += 1;
-        self.events.push(self.now_ns + later_ns, Event::Arrive { thread: thread as u32 });
+        true
     }
 
     /// Wakes the thread that sleeps on a node, if any. Returns the waker's cost of an interrupt.
@@ -107,12 +119,29 @@ impl World {
         if !matches!(self.threads[thread].state, State::Asleep(Some(sleep)) if sleep.on == on) {
             return 0;
         }
+        let back_ns = self.lines_to_ns(thread);
+        if self.holds_kick(thread, on) {
+            return 0;
+        }
         let (send_ns, later_ns) = self.interrupt_to_wake(thread).unwrap_or((0, 0));
         // A waker on the same core puts the thread into the queue itself.
         let here = self.model.fair && self.threads[thread].core == self.my_core();
         let latency_ns = if here { 0 } else { self.wake_latency_ns() };
-        self.wake(thread, later_ns + latency_ns);
+        self.wake(thread, later_ns + back_ns + latency_ns);
         send_ns
+    }
+
+    /// The cost to the waker of the lines of the run queue of the thread that sleeps on a node.
+    pub(crate) fn run_queue_ns(&self, node: usize) -> u64 {
+        self.sleepers.get(&node).map_or(0, |&thread| self.lines_to_ns(thread))
+    }
+
+    /// The cost of the lines of a thread's run queue, from its CPU to the running thread's, or
+    /// back.
+    pub(crate) fn lines_to_ns(&self, thread: usize) -> u64 {
+        let (mine, core) = (self.my_core(), self.threads[thread].core);
+        let lines = u64::from(self.machine.wake_lines);
+        if lines == 0 || mine == core { 0 } else { lines * self.machine.transfer_ns(core, mine) }
     }
 
     /// Notes that the caller runs again after a sleep.

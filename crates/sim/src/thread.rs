@@ -95,6 +95,8 @@ pub(crate) struct Thread {
     pub(crate) migrates: bool,
     /// Whether an interrupt woke it.
     pub(crate) interrupts: bool,
+    /// While it holds its kicks back: the threads that are to be kicked.
+    pub(crate) held: Option<Vec<usize>>,
 }
 
 impl Thread {
@@ -131,6 +133,7 @@ impl Thread {
             stolen_ns: 0,
             migrates: false,
             interrupts: false,
+            held: None,
         }
     }
 }

@@ -59,6 +59,16 @@ pub fn work(ns: u64) {
     compute(ns);
 }
 
+/// Computes for the time of that many instructions of a kernel's path.
+///
+/// # Panics
+///
+/// If the machine's file does not say how long an instruction takes.
+pub fn run_instructions(count: u32) {
+    let ns = with(|world| world.machine.instructions_ns(count));
+    compute(ns.expect("the machine has `instruction`"));
+}
+
 /// Computes for a random time of at most `most_ns`: think time that breaks lockstep.
 pub fn think(most_ns: u64) {
     compute(with(|world| {

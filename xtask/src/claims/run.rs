@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::Failure;
 
 /// The verbs of `antiphon` that belong to the laboratory, a separate program.
-const LABORATORY: [&str; 4] = ["bench", "sim", "validate", "lab"];
+const LABORATORY: [&str; 5] = ["bench", "sim", "validate", "metal", "lab"];
 /// The interval at which a running command is checked.
 const PERIOD: Duration = Duration::from_millis(20);
 

@@ -78,7 +78,7 @@ const COMMAND: &[&str] =
     &[FACADE, COOP, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, SIM, REPORT, BTF, HINTS];
 const LABORATORY: &[&str] = &[
     FACADE, CLOCK, COOP, MESSAGE, RUNTIME, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY,
-    CHECK, SIM, MODELS, PLAYER, REPORT,
+    CHECK, SIM, METAL, MODELS, PLAYER, REPORT,
 ];
 
 /// All crates. A new crate must be added here with its allowed dependencies.
@@ -93,7 +93,8 @@ const ROOMS: [Room; 29] = [
     room(METAL, &[PLATFORM], &[]),
     // The image is linked of all layers, as a program is.
     room("antiphon-kernel", &[METAL, RUNTIME, SYNC, PLATFORM], &[]),
-    room(MODELS, &[RUNTIME, SYNC, RIVALS, PLATFORM, CHECK, RECORD], &[]),
+    // The models run what CPUs share on bare metal: code of a back end, in another one.
+    room(MODELS, &[RUNTIME, SYNC, RIVALS, PLATFORM, CHECK, METAL, RECORD], &[]),
     room(RECORD, &[], &[]),
     room(TRACE, &[], &[]),
     room(REPLAY, &[SYNC, RIVALS, PLATFORM, SIM, TRACE], &[]),

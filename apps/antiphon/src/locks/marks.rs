@@ -27,24 +27,24 @@ A number is the work that a lock does as a share of what the best of glibc, std 
 does in the same run (glibc-adaptive too, among mutexes); of several cells, their geometric mean.
   low             one thread at the lock, another one alive
   medium          as many threads as CPUs, short critical sections
-  high            the same, critical sections of 5 µs: somebody waits all the time
+  high            the same, critical sections of 5 µs: there is always a waiter
   oversubscribed  eight times as many threads as CPUs, both kinds of sections
-Readers-writer locks: 90 reads in a hundred; low is reads and writes.
-Marks: ✓ from 0.9, ○ from 0.5, ✗ below, or if it did not come to an end.
+Readers-writer locks: 90 % of the sections only read; low is reads and writes.
+Marks: ✓ from 0.9, ○ from 0.5, ✗ below, or if the run did not end.
 ";
 
 /// The rule of the simulated columns.
 pub const RULE_SIMULATED: &str = "\
 Simulated (a model, not a measurement): 8s-192c, eight sockets of 24 cores; 192 threads.
-  NUMA            ✓ if an operation moves half as many lines from socket to socket as with mcs,
-                  which serves in order of coming; or fewer
+  NUMA            ✓ if an operation moves at most half as many lines from socket to socket as
+                  with mcs, which serves in order of arrival
   on socket       acquisitions whose owner is on the last owner's socket; by chance, 1 of 8
   atomics         read-modify-writes for an operation: of the owner, and of all others; the one
                   that acquires is among the others. The node of mcs, mcs-stp and clh is taken
                   and given back by some. As many threads as cores spin: so shfl-spin takes the
                   machine for crowded, and barges
-  shuffled        waiters that shufflers look at for an operation; of those looks, how many while
-                  somebody had the lock
+  shuffled        waiters that shufflers look at for an operation; the share of those looks while
+                  a thread had the lock
 ";
 
 impl Mark {

@@ -26,20 +26,20 @@ use crate::gdb;
 use catalogue::{LOCKS, Lock};
 use evidence::Evidence;
 
-/// Every lock: its size, how it does under contention, and what it is
+/// List all locks: their sizes, how they do under contention, and what they are
 #[derive(Args)]
 #[command(after_help = "\
-Marks are of rows that were measured on the machine which is named below the table; --measure makes
-those of this one, in some minutes on an idle machine.
+The marks come from measurements on the machine that is named below the table. --measure makes the
+marks of this machine; it takes some minutes, and the machine should be idle.
 
 Example:
   antiphon locks --json
   antiphon locks --gdb > antiphon.py; gdb -x antiphon.py -p PID")]
 pub struct Arguments {
-    /// Measure and simulate all locks anew
+    /// Measure and simulate all locks on this machine, instead of showing the stored figures
     #[arg(long)]
     measure: bool,
-    /// How long each repetition measures
+    /// Length of each repetition, in seconds
     #[arg(
         long,
         value_name = "S",
@@ -54,7 +54,7 @@ pub struct Arguments {
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
-    /// Print a script by which gdb shows locks of a process, their owners and their waiters
+    /// Print a script with which gdb shows the locks of a process, their owners and their waiters
     #[arg(long, conflicts_with_all = ["json", "measure"])]
     gdb: bool,
 }

@@ -29,34 +29,35 @@ use crate::run::{ReportFile, Session, tell};
 use collector::Collector;
 pub use written::Written;
 
-/// Run CMD, and write what its threads did to their locks
+/// Run CMD, and write a trace of the operations of its threads on their locks
 #[derive(Args)]
 #[command(after_help = "\
-Each time that a thread waits for a lock, has it, releases it, sleeps on a condition variable or
-notifies one, makes a thread or joins one is an event of the trace; `antiphon replay` runs that on a
-simulated machine. A trace takes some 5 bytes an event. Events that come faster than they can be
-written, or of more than 1020 threads at once, or 4032 processes in all, are dropped and counted.
+The trace has an event each time that a thread waits for a lock, acquires or releases it, sleeps on
+a condition variable or notifies one, and creates or joins a thread; `antiphon replay` runs the
+trace on a simulated machine. An event takes about 5 bytes. Events are dropped, and counted, if they
+come faster than they can be written, from more than 1020 threads at once, or from more than 4032
+processes in all.
 
-Exits as CMD does, with 128 + N if signal N killed it. Own failures: 125, CMD can't be run: 126, no
-such CMD: 127. What CMD can rely on: antiphon run --help. The report goes to stderr, after CMD has
-ended.
+Exit code: that of CMD, or 128 + N if signal N killed it. If antiphon fails: 125; if CMD can't be
+run: 126; if there is no such CMD: 127. `antiphon run --help` lists what CMD can rely on. The report
+goes to stderr, after CMD has ended.
 
 Example:
   antiphon record --out xz.trace -- xz -T4 -k -c FILE > FILE.xz")]
 pub struct Arguments {
-    /// The file of the trace [default: antiphon-CMD-PID.trace, here]
+    /// File of the trace [default: antiphon-CMD-PID.trace in this folder]
     #[arg(long, value_name = "F")]
     out: Option<PathBuf>,
-    /// The lock that CMD has meanwhile: one of ours, or glibc
+    /// Lock that CMD uses while it is recorded: one of ours, or glibc's
     #[arg(long, value_name = "L", default_value = "shfl-mutex", value_parser = preload::choices())]
     lock: String,
-    /// Only CMD itself, and what it forks
+    /// Record only CMD and processes that it forks, not the programs that these execute
     #[arg(long)]
     no_children: bool,
-    /// Show all call sites, with their whole names, paths and inlined functions
+    /// Show all call sites, with their full names, paths and inlined functions
     #[arg(long)]
     wide: bool,
-    /// Write the report to a file, too: .json, .txt or .html
+    /// Also write the report to the file F, which ends in .json, .txt or .html
     #[arg(long, value_name = "F")]
     report: Option<PathBuf>,
     /// The program and its arguments
@@ -100,7 +101,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> Failure {
-    Failure::wrapper(format!("the trace, {}: {error}", path.display()))
+    Failure::wrapper(format!("the trace can't be written to {}: {error}", path.display()))
 }
 
 fn default_path(command: &OsStr) -> PathBuf {

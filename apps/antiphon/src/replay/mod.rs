@@ -31,47 +31,48 @@ use clap::{Args, ValueEnum};
 
 use study::Study;
 
-/// Run a recorded program on a simulated machine, once a lock, and recommend one
+/// Run a recorded program on a simulated machine, once with each lock, and recommend a lock
 #[derive(Args)]
 #[command(after_help = "\
-What threads computed is replayed, what they waited for is not: locks are taken anew, and a wait on
-a condition ends when whoever notified it does so. All figures are simulated. They know nothing of
-what the program's own data costs on that machine (see --data-lines), nor how fast its CPUs are.
+A replay repeats the computing of the threads, but not their waits: locks are acquired again, and a
+wait on a condition ends when the thread that has notified it does so again. All figures are
+simulated. They don't include the cost of the program's own data on that machine (see --data-lines),
+nor the speed of its CPUs.
 
-Threads that began in the same function are workers: --threads is how many threads there are in
-all, and the others stay. `fixed`: all workers together do what was recorded; `per-thread`: each
-does what one of them did. futex plays glibc's mutex; readers-writer locks are ours, but
-the kernel's under linux-mutex and qspinlock, and CST's under cst-mutex.
+Threads that began in the same function are workers. --threads is the number of all threads; only
+the number of workers changes with it. `fixed`: all workers together do the recorded work;
+`per-thread`: each does the work of one of them. futex stands for glibc's mutex; readers-writer
+locks are ours, except with linux-mutex and qspinlock (the kernel's) and with cst-mutex (CST's).
 
 Examples:
   antiphon replay xz.trace --machine 8s-192c --html report.html
   antiphon replay xz.trace --machine host --lock mcs,cna --threads 2,4")]
 pub struct Arguments {
-    /// A trace that `antiphon record` has written
+    /// Trace that `antiphon record` has written
     trace: PathBuf,
-    /// The simulated machine: see `antiphon sim machines`; or the path of its file
+    /// Simulated machine: a name from `antiphon sim machines`, or the path of a machine file
     #[arg(long, value_name = "M")]
     machine: String,
-    /// Numbers of threads [default: as recorded, a node's CPUs, all CPUs]
+    /// Numbers of threads to simulate [default: as recorded, a node's CPUs, all CPUs]
     #[arg(long, value_name = "LIST")]
     threads: Option<Counts>,
-    /// Locks beside futex and the ideal one
+    /// Locks to compare, in addition to futex and the ideal lock
     #[arg(long, value_name = "LIST", default_value = "shfl-mutex,shfl-mutex+light")]
     lock: String,
-    /// How the work grows with more threads
+    /// How the work grows with the number of threads
     #[arg(long, value_enum, default_value = "fixed")]
     work: Mode,
-    /// Cache lines of its lock's data that each critical section touches, at most 64
+    /// Number of cache lines of the lock's data that each critical section touches, at most 64
     #[arg(long, value_name = "N", default_value_t = 0)]
     data_lines: usize,
-    /// Replay the middle of a longer recording, with this many acquisitions
+    /// Largest number of acquisitions to replay: of a longer recording, the middle is replayed
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     takes: usize,
-    /// Write the report as a page, too
+    /// Also write the report to F as a page for a browser
     #[arg(long, value_name = "F")]
     html: Option<PathBuf>,
-    /// Write a timeline for Perfetto or Chrome: the recording, and below it the replay on M, with
-    /// futex and as many threads
+    /// Write a timeline for Perfetto or Chrome to F: the recording, and below it the replay on M
+    /// with futex and the same number of threads
     #[arg(long, value_name = "F")]
     export: Option<PathBuf>,
     /// Print one JSON object instead of a table

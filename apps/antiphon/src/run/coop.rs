@@ -30,24 +30,25 @@ use crate::memory;
 #[derive(Args)]
 #[group(skip)]
 pub struct CoopArguments {
-    /// Make CMD's event loops give their CPU away where they wait (epoll_wait, poll, select), to
-    /// others that are run so: on time and fairly. Locks stay glibc's, unless --lock is given
+    /// Make CMD's event loops pass on their CPU where they wait (epoll_wait, poll, select), so that
+    /// programs which are run with --coop share it, on time and fairly. Locks stay glibc's unless
+    /// --lock is given
     #[arg(long)]
     coop: bool,
-    /// The name of the domain: programs that are run with it on this CPU share the CPU
+    /// Name of the domain: programs that are run with the same name on the same CPU share that CPU
     #[arg(long, value_name = "NAME", requires = "coop", default_value = "default")]
     domain: String,
-    /// The CPU that CMD, and the programs that it starts, are pinned to [default: the first that
-    /// may be used; with --tier t1 they are not pinned]
+    /// Number of the CPU to which CMD and the programs that it starts are pinned [default: the
+    /// first that may be used; with --tier t1 they are not pinned]
     #[arg(long, value_name = "N", requires = "coop")]
     cpu: Option<u32>,
-    /// t3: hand the CPU on; t1: be raised while late, by real-time rights; auto: both, as far as
-    /// they can be had
+    /// How loops get to run on time. t3: they hand the CPU to each other; t1: a loop is raised
+    /// while it is late, which needs real-time rights; auto: both, if available
     #[arg(long, value_name = "T", requires = "coop", value_parser = ["auto", "t1", "t3"],
           default_value = "auto")]
     tier: String,
-    /// How the CPU is shared, in milliseconds (t1: slack, threshold):
-    /// period=20,min-slice=0.1,slack=1,threshold=20. A domain that is in use keeps its options
+    /// Times of the schedule in milliseconds; t1 uses only slack and threshold. A domain that is in
+    /// use keeps its options [default: period=20,min-slice=0.1,slack=1,threshold=20]
     #[arg(long, value_name = "LIST", requires = "coop")]
     options: Option<Schedule>,
 }

@@ -71,16 +71,16 @@ use text::Form;
 #[derive(Args)]
 #[command(after_help = format!("\
 CMD behaves as it does without Antiphon, or is not started:
-  - Exit code: CMD's, or 128 + N if signal N killed it. Own failures before CMD starts: 125, CMD
-    can't be run: 126, no such CMD: 127. After CMD has ended with 0: 125, if a file that was asked
-    for can't be written.
-  - Signals: all that are sent to this process go on to CMD, but KILL and STOP; if this process is
-    killed, so is CMD. Dispositions and mask are inherited as they were.
-  - Descriptors and limits are CMD's as they were; a limit on memory, files or processes costs the
-    recording or a part of it, and the report says so.
+  - Exit code: that of CMD, or 128 + N if signal N killed it. If antiphon fails before CMD starts:
+    125; if CMD can't be run: 126; if there is no such CMD: 127. If CMD has ended with 0 and an
+    output file can't be written: 125.
+  - Signals: all signals to this process are passed on to CMD, except KILL and STOP; if this process
+    is killed, CMD is killed, too. CMD inherits dispositions and mask unchanged.
+  - Descriptors and limits: CMD inherits them unchanged. A limit on memory, files or processes may
+    cost the recording or a part of it, and the report says so.
   - Environment: LD_PRELOAD and variables that begin with ANTIPHON_ are added.
-  - What CMD leaves running is not waited for.
-Item by item, with what differs all the same: docs/contract.md. The report goes to stderr, after CMD
+  - Processes that CMD leaves running are not waited for.
+docs/contract.md has all items and the remaining differences. The report goes to stderr, after CMD
 has ended.
 
 Example:
@@ -89,27 +89,29 @@ Example:
 
 {}", sites::HELP))]
 pub struct Arguments {
-    /// Our lock, or glibc: CMD keeps its own locks and is only observed, with --profile from
-    /// inside, else from outside, without call sites and without cost [default: shfl-mutex; glibc
-    /// with --coop]
+    /// Lock that CMD uses. With glibc, CMD keeps its own locks and is only observed: with --profile
+    /// from inside, otherwise from outside, without call sites and at no cost [default: shfl-mutex;
+    /// glibc with --coop]
     #[arg(long, value_name = "L", value_parser = preload::choices())]
     lock: Option<String>,
     /// Record every acquisition and every hold, not only waits
     #[arg(long)]
     profile: bool,
-    /// Only CMD itself, and what it forks: what it executes keeps its own locks
+    /// Replace locks only in CMD and in processes that it forks; programs that these execute keep
+    /// their own locks
     #[arg(long)]
     no_children: bool,
-    /// Choose policies of locks by call site; see below
+    /// Choose lock policies by call site, with the file F; see below
     #[arg(long, value_name = "F")]
     sites: Option<PathBuf>,
-    /// Show all call sites, with their whole names, paths and inlined functions
+    /// Show all call sites, with their full names, paths and inlined functions
     #[arg(long)]
     wide: bool,
-    /// Write the report to a file, too: .json, .txt or .html
+    /// Also write the report to the file F, which ends in .json, .txt or .html
     #[arg(long, value_name = "F")]
     report: Option<PathBuf>,
-    /// Write the report as a page for a browser, too: bars, histograms, the lock-order graph
+    /// Also write the report to F as a page for a browser, with bars, histograms and the lock-order
+    /// graph
     #[arg(long, value_name = "F")]
     html: Option<PathBuf>,
     #[command(flatten)]
@@ -128,7 +130,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let files = ReportFile::all(arguments.report.as_deref(), arguments.html.as_deref())?;
     let coop = Coop::open(&arguments.coop)?;
     if coop.is_some() && arguments.no_children {
-        let message = "--no-children is for locks: leave it out, or --coop";
+        let message =
+            "--no-children can't be used with --coop, which replaces no locks: leave one out";
         return Err(Failure::wrapper(message));
     }
     let usual = if coop.is_some() { preload::GLIBC } else { preload::LOCKS[0] };

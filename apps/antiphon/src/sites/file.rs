@@ -112,7 +112,7 @@ fn entry(site: Spanned<Site>, line: impl Fn(usize) -> usize) -> Result<Entry, Wr
         (None, Some(name), module, None) => At::Function { name, module, returns_to: None },
         (None, None, Some(module), Some(returns_to)) => At::Offset { module, returns_to },
         _ => {
-            let what = "a [[site]] has at, or function (and module), or module and offset";
+            let what = "a [[site]] needs at, or function (and module), or module and offset";
             return Err(Wrong { line: begin, what: what.to_owned() });
         }
     };
@@ -205,7 +205,7 @@ mod tests {
         wrong("[[site]]\nfunction = \"a\"\npolicy = \"none\"\nlocks = 3\n", 4, "unknown field");
         wrong("\n[[site]]\npolicy = \"none\"\n", 2, "module and offset");
         wrong("[[site]]\noffset = 3\npolicy = \"none\"\n", 1, "module and offset");
-        wrong("[[site]]\nat = \"a\"\nfunction = \"a\"\npolicy = \"none\"\n", 1, "has at, or");
+        wrong("[[site]]\nat = \"a\"\nfunction = \"a\"\npolicy = \"none\"\n", 1, "needs at, or");
         wrong("[[site]]\npolicy = \"none\"\nat = \"a+3 (b)\"\n", 3, "as a report names it");
         wrong("[[site]]\nat = \"+0x3\"\npolicy = \"none\"\n", 2, "as a report names it");
         wrong("[[site]\n", 1, "");

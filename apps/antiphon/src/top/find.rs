@@ -53,7 +53,7 @@ fn only() -> Result<Found, Failure> {
     let runners = all();
     match &runners[..] {
         [] => Err(Failure::missing(
-            "no program runs under antiphon run or shows its pools, or none of yours; start one: \
+            "no program of yours runs under antiphon run, or shows its pools; start one: \
              antiphon run -- CMD, or ANTIPHON_LOOK=1 CMD",
         )),
         [one] => of_process(*one),
@@ -90,7 +90,7 @@ fn of_process(pid: u32) -> Result<Found, Failure> {
     let program = pools_of(pid, source.as_ref())?;
     if source.is_none() && program.is_none() {
         return Err(Failure::arguments(format!(
-            "process {pid} does not run under antiphon run, nor shows its pools; start it so: \
+            "process {pid} does not run under antiphon run, nor shows its pools; start it as: \
              antiphon run -- CMD, or ANTIPHON_LOOK=1 CMD"
         )));
     }
@@ -121,7 +121,12 @@ fn pools_of(pid: u32, source: Option<&Source>) -> Result<Option<(Program, Pools)
 }
 
 fn of_file(path: &Path) -> Result<Found, Failure> {
-    let wrong = |error| Failure::arguments(format!("{}: {error}", path.display()));
+    let wrong = |error: io::Error| {
+        let ends_early = error.kind() == io::ErrorKind::UnexpectedEof;
+        let why = if ends_early { "not a recording".to_owned() } else { error.to_string() };
+        let what = "give a process id, or the file of a recording";
+        Failure::arguments(format!("{}: {why}; {what}", path.display()))
+    };
     let recording = Recording::open(path).map_err(wrong)?;
     let source = Source { recording, runner: None, name: path.display().to_string() };
     Ok(Found { source: Some(source), program: None })

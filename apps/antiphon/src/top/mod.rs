@@ -30,22 +30,22 @@ use look::{Look, SiteRow};
 use pools::Part;
 use view::{View, Watched};
 
-/// What a program under `run` waits for now, and what its pools do: a live view
+/// Show live what a program under `antiphon run` waits for, and what its pools do
 #[derive(Args)]
 #[command(after_help = "\
-Keys: s sorts by the next column, q ends. Where stdout is no terminal, one look is printed. Blocked
-is how many threads waited there on average: since the last look, or in all if there is one look.
+Keys: s sorts by the next column, q ends. If stdout is not a terminal, the state is printed once.
+Blocked is the average number of threads that waited there: since the last refresh, or over the
+whole run if the state is printed once.
 
-A program whose pools are antiphon's shows them where it has ANTIPHON_LOOK=1 in its environment, or
-has called antiphon::look::open: its workers, those in one task for long first, the tasks that
-wait, its fibers by state, the latest tasks that were too long, the places where fibers wait, and
-what the time of tasks went to, by the line that has spawned them: 99 of 100 of that line's were
-queued, ran, waited, could go on, and were hogged for no longer. Of the tasks that are timed, that
-is; docs/recorder.md has which these are.
+A program with pools of Antiphon shows them if ANTIPHON_LOOK=1 is in its environment, or if it has
+called antiphon::look::open. The view has its workers, first those in one task for long; the waiting
+tasks; its fibers by state; the latest tasks that took too long; the places where fibers wait; and
+the time of tasks by the line that has spawned them: for each part (queued, ran, waited, runnable,
+hogged) the 99th percentile. Only some tasks are timed: docs/recorder.md says which.
 
-JSON: program, runs; of a program under antiphon run its pid (null: of a recording that has ended),
-profile, wall_s, processes, threads, waiting[], locks[]; of another the pid is its own. pools_pid is
-the process whose pools are shown, and pools[] have the keys that the page of antiphon::look has:
+JSON: program, runs; for a program under antiphon run its pid (null for a recording that has ended),
+profile, wall_s, processes, threads, waiting[], locks[]; for others the program's own pid. pools_pid
+is the process whose pools are shown, and pools[] have the keys that antiphon::look documents:
 name, threads, spares, workers[]{worker, seat, state, for_ms, queued}, shared, tasks, hogs,
 longest_ns, hosts[]{thread, ready, waiting, with_deadline, for_files}, places[]{count, has_deadline,
 by, user, frames[]{name, place}}, latest_hogs[]{thread, for_ms, ago_ms, user, frames[]},
@@ -53,22 +53,22 @@ latency{recorded, tasks, live, window_ms, delayed_ns, queued_ns{p50, p99, max}, 
 waiting_ns{}, runnable_ns{}, hogged_ns{}, by_place[]{place, …}, others{places, …}, worst[]{number,
 place, thread, is_over, age_ns, queued_ns, …}}, …
 
-Exits with 0 when it ends, 1 if the recording, the pools or the terminal can't be used, 2 if there
-is no such program or recording, or several, and 69 if none runs, it is another user's, or speaks
-another version of the protocol.
+Exit code: 0 at the end; 1 if the recording, the pools or the terminal can't be used; 2 if there is
+no such program or recording, or several; 69 if no program runs, or if it belongs to another user or
+speaks another version of the protocol.
 
 Examples:
   antiphon run -- CMD & antiphon top
   ANTIPHON_LOOK=1 CMD & antiphon top --once $!")]
 pub struct Arguments {
-    /// A process of the program, or of antiphon run; or the file of a recording. Without it, the
-    /// only program that runs under antiphon run, or shows its pools
+    /// Process id of the program or of its `antiphon run`, or the file of a recording. Without it,
+    /// the program must be the only one that runs under `antiphon run`, or that shows its pools
     #[arg(value_name = "PID|F")]
     what: Option<OsString>,
-    /// Print one look and end
+    /// Print the present state once, and end
     #[arg(long)]
     once: bool,
-    /// Print one look as a JSON object and end
+    /// Print the present state once as a JSON object, and end
     #[arg(long)]
     json: bool,
 }

@@ -42,7 +42,10 @@ impl Metric {
         let last = self.pattern.captures_iter(output).last();
         let number = last.and_then(|captures| captures.get(1)).map(|group| group.as_str());
         let Some(number) = number else {
-            return Err(format!("nothing in the output matches {:?}", self.pattern.as_str()));
+            return Err(format!(
+                "nothing in the output matches {:?}; --keep-output shows it",
+                self.pattern.as_str()
+            ));
         };
         match number.replace(',', "").parse::<f64>() {
             Ok(value) if value.is_finite() && value > 0.0 => Ok(value),

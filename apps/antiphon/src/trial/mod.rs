@@ -38,15 +38,15 @@ use crate::sites::{self, Sites};
 use metric::Metric;
 use pair::{Outcome, Pair, Run};
 
-/// Is CMD faster with our locks? Interleaved runs with glibc's and ours
+/// Find out whether CMD is faster with our locks than with glibc's, by interleaved runs
 #[derive(Args)]
 #[command(after_help = format!("\
-CMD runs 2 × (N + 1) times, so it must be a command that can be repeated. It reads nothing from
-stdin, and its output is thrown away unless --keep-output is given. --metric reads a number that CMD
-prints, from its stdout or stderr: of several matches the last.
+CMD runs 2 × (N + 1) times, so it must be a command that can be repeated. Its stdin is empty, and
+its output is discarded unless --keep-output is given. --metric reads a number from CMD's stdout or
+stderr; of several matches, the last one counts.
 
-Exits with 0 when there is a verdict, whichever, 1 if CMD fails or prints no number to compare, 2 if
-the arguments are wrong, and 69 if CMD can't be run, or our locks can't get into it.
+Exit code: 0 if there is a verdict, also if CMD is not faster; 1 if CMD fails or prints no number to
+compare; 2 if the arguments are wrong; 69 if CMD can't be run, or our locks can't get into it.
 
 Example:
   antiphon try --pairs 20 -- xz -T4 -k -c FILE
@@ -54,25 +54,26 @@ Example:
 
 {}", sites::HELP))]
 pub struct Arguments {
-    /// Our lock
+    /// Lock to compare with glibc's
     #[arg(long, value_name = "L", default_value = "shfl-mutex", value_parser = preload::LOCKS)]
     lock: String,
-    /// Number of pairs of runs that count; the interval needs six
+    /// Number of pairs of runs that count, at least 6
     #[arg(long, value_name = "N", default_value_t = 15)]
     pairs: usize,
-    /// Seed of the order within pairs
+    /// Seed of the random order of the two runs of a pair
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Only CMD itself, and what it forks: what it executes keeps its own locks
+    /// Replace locks only in CMD and in processes that it forks; programs that these execute keep
+    /// their own locks
     #[arg(long)]
     no_children: bool,
-    /// Choose policies of locks by call site; see below
+    /// Choose lock policies by call site, with the file F; see below
     #[arg(long, value_name = "F")]
     sites: Option<PathBuf>,
-    /// Compare a number that CMD prints, too; the regular expression has one group (repeatable)
+    /// Also compare a number that CMD prints; the regular expression has one group (repeatable)
     #[arg(long, value_name = "NAME=REGEX", value_parser = Metric::parse)]
     metric: Vec<Metric>,
-    /// Let CMD's output pass; with --metric, to stderr
+    /// Show CMD's output; with --metric, it goes to stderr
     #[arg(long)]
     keep_output: bool,
     /// Print one JSON object instead of sentences

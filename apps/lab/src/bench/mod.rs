@@ -13,10 +13,12 @@
 //! | [`serve`] | the verb of servers |
 //! | [`clock`] | the verb of timestamps, which measures in its own way |
 //! | [`benchmark`] | the skeleton of all verbs, with the traits that a family implements |
-//! | [`settings`], [`rounds`], [`repeat`] | what it is made of: what may be asked, which subjects
-//! take turns, a repetition in a process of its own with an end to its time |
-//! | [`report`], [`ratio`], [`columns`], [`page`] | rows of the figures that came back, paired
-//! ratios, tables, distributions drawn |
+//! | [`settings`] | the options that all verbs share |
+//! | [`rounds`] | the turns of the subjects that are compared |
+//! | [`repeat`] | a repetition in its own process, with a limit on its time |
+//! | [`report`], [`columns`] | rows of figures, as tables |
+//! | [`ratio`] | paired ratios of subjects |
+//! | [`page`] | drawn distributions |
 //! | [`pools`] | code shared by the verbs of pools |
 //! | [`visit`] | subjects that are types, by their names |
 //! | [`ticks`], [`usage`] | the counter that times, and what the process has used |

@@ -14,14 +14,14 @@ use super::rounds::Rounds;
 /// How to measure.
 #[derive(Args)]
 pub struct Settings {
-    /// Load beside the measured threads: idle (nothing), noisy (two busy neighbours), crowd
-    /// (another process of 100 threads that want a CPU each), or another number: crowd=300
+    /// Load beside the measured threads: idle (none), noisy (two busy processes), crowd (a process
+    /// with 100 busy threads), or crowd=N (with N busy threads)
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "idle")]
     pub load: Vec<Load>,
-    /// Number of repetitions that count
+    /// Number of repetitions that count, after a discarded one
     #[arg(long, value_name = "N", default_value_t = 11)]
     repetitions: usize,
-    /// Seed of the order of subjects
+    /// Seed of the random order of the subjects
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Print one JSON object instead of tables

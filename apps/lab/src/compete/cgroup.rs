@@ -50,9 +50,9 @@ impl Groups {
         })
     }
 
-    /// Lets real-time threads run in the groups, where each group has its own real-time budget.
     /// Lets real-time threads run in the groups, where the kernel has a real-time budget for each
     /// group.
+    ///
     /// # Errors
     ///
     /// One line, if this is not permitted or exceeds the budget.

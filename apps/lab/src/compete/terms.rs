@@ -11,9 +11,9 @@ use antiphon_report::words::several;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Competitor {
-    /// A loop that does nothing
+    /// An empty loop
     Spin,
-    /// gcc's compiler proper, a file after the other
+    /// gcc's compiler proper, on one file after the other
     Cc,
 }
 
@@ -21,9 +21,9 @@ pub enum Competitor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grouping {
-    /// Each player its own share of the CPU
+    /// Each player has its own share of the CPU
     Each,
-    /// All players one share, which goes to the player that has shown the fewest frames
+    /// All players have one share, which goes to the player that has shown the fewest frames
     One,
 }
 
@@ -31,11 +31,11 @@ pub enum Grouping {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Levels {
-    /// All programs of a run on one
+    /// All programs of a run are on one level
     One,
-    /// Each program on one of its own: a session, of which the kernel makes an autogroup
+    /// Each program has its own level: a session, of which the kernel makes an autogroup
     Each,
-    /// Each program in a control group of its own
+    /// Each program has its own control group
     Cgroup,
 }
 

@@ -23,29 +23,30 @@ use super::mutants::Mutants;
 /// Run the model checker on the locks
 #[derive(Args)]
 #[command(after_help = "\
-`complete`: every order of events within the bound was tried, weak memory included; the bound is
-what the table says a thread may meet (spurious wakes, timeouts, …). `by lot`: too many for that, so
-some thousands were drawn by lot. `refuted`: a form that is kept because it is known to be bad, and
-was found to be. `CUT`: not done after --seconds, and none was wrong till then.
+`complete`: every order of events within the bound was tried, including weak memory; the table shows
+the bound: the events that a thread may meet (spurious wakes, timeouts, …). `by lot`: the orders are
+too many, so some thousands were chosen at random. `refuted`: a form that is kept because it is
+known to be wrong, and was found to be wrong. `CUT`: not complete after --seconds, without an error
+so far.
 
-Models that take minutes to their end are drawn by lot, as in the tests, unless NAME is the whole
-name of one. --whole runs each to its end, or for --seconds: all of them take hours. With --json,
-`mutants` are the broken invariants that a model is to notice, and `killed` those that were noticed
-when `cargo xtask mutants` last recorded it, or null if it never did.
+Of models that take minutes to their end, orders are chosen at random, as in the tests, unless NAME
+is the full name of one. --whole runs each to its end, or for --seconds: all of them take hours.
+With --json, `mutants` are the broken invariants that a model must notice, and `killed` those that
+it had noticed when `cargo xtask mutants` was last recorded, or null if it never was.
 
 Example:
   antiphon lab check shfl-mutex/
   antiphon lab check --whole --seconds 3600 shfl-rw")]
 pub struct Arguments {
-    /// Models whose names begin so
+    /// Models whose names begin with NAME
     name: Option<String>,
-    /// Run one execution of the named model again, from a failure's replay word
+    /// Run one execution of the model NAME again, from the replay text of a failure
     #[arg(long, value_name = "S", requires = "name")]
     replay: Option<String>,
-    /// Run models that take minutes to their end, too
+    /// Also run the models that take minutes to their end
     #[arg(long, conflicts_with = "replay")]
     whole: bool,
-    /// How long to look at one model
+    /// Longest time for one model, in seconds
     #[arg(long, value_name = "S", default_value_t = 600)]
     seconds: u64,
     /// Print one JSON object instead of a table
@@ -136,7 +137,7 @@ fn replay(entry: &Entry, word: &str) -> Result<ExitCode, Failure> {
         },
         Err(payload) => {
             let why = payload.downcast_ref::<String>().map_or("no execution of it", String::as_str);
-            let right = "--replay takes the word after 'replay:' in a failure";
+            let right = "--replay takes the text after 'replay:' in a failure";
             Err(Failure::arguments(format!("{right}: {why}")))
         }
     }

@@ -62,15 +62,13 @@ impl Image {
                 root
             }
         };
-        let results =
-            env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-        cargo.arg("--target-dir").arg(results.join("metal"));
+        cargo.arg("--target-dir").arg(results(&root));
         let built = cargo.stderr(Stdio::inherit()).output();
         let built = built.map_err(|error| Failure::missing(format!("cargo: {error}")))?;
-        let path =
-            String::from_utf8_lossy(&built.stdout).lines().filter_map(executable).next_back();
+        let path = self::built(&built.stdout);
         let path = path.filter(|_| built.status.success()).ok_or_else(|| {
-            Failure::measured(format!("the image in {} does not build", root.display()))
+            let what = "does not build: cargo says why, above";
+            Failure::measured(format!("the image in {} {what}", root.display()))
         })?;
         let bytes = fs::read(&path);
         let bytes = bytes.map_err(|error| Failure::measured(format!("the image: {error}")))?;
@@ -103,6 +101,17 @@ impl Image {
         }
         Ok(())
     }
+}
+
+/// The folder for what is built of the package in `root`.
+pub fn results(root: &Path) -> PathBuf {
+    let results = env::var_os("CARGO_TARGET_DIR");
+    results.map_or_else(|| root.join("target"), PathBuf::from).join("metal")
+}
+
+/// The path of the program that Cargo's messages say was built.
+pub fn built(messages: &[u8]) -> Option<PathBuf> {
+    String::from_utf8_lossy(messages).lines().filter_map(executable).next_back()
 }
 
 /// The path of the program that a message of Cargo says was built.

@@ -2,13 +2,15 @@
 
 use std::fmt;
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon_report::failure::Failure;
+
+use super::rescue::Start;
 
 const EMULATOR: &str = "qemu-system-x86_64";
 
@@ -20,11 +22,11 @@ pub struct Machine {
     pub memory_mib: u32,
     /// Whether instructions are counted instead of time.
     pub exact: bool,
-    /// How long it may run.
+    /// The time limit of the run.
     pub limit: Duration,
 }
 
-/// How an image has ended: the statuses that its kernel gives.
+/// The end of an image: the statuses that its kernel gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Passed,
@@ -32,15 +34,27 @@ pub enum Outcome {
     Panicked,
     Faulted,
     Misused,
-    /// It has not ended in time.
+    /// The image has not ended in time.
     Late,
-    /// The emulator has ended otherwise.
+    /// The emulator has ended with another status.
     Other(Option<i32>),
 }
 
 impl Outcome {
-    fn of(status: Option<i32>) -> Self {
+    /// Returns the outcome of an image that has printed these lines, from the emulator's exit
+    /// status.
+    fn of(status: Option<i32>, lines: &[String]) -> Self {
+        let last = lines.iter().rev().find(|line| !line.is_empty());
+        let said = last.and_then(|line| line.strip_prefix("status="));
         match status {
+            // The machine was switched off by ACPI.
+            Some(0) => match said {
+                Some("passed") => Self::Passed,
+                Some("failed") => Self::Failed,
+                Some("panicked") => Self::Panicked,
+                Some("faulted") => Self::Faulted,
+                _ => Self::Other(status),
+            },
             Some(33) => Self::Passed,
             Some(35) => Self::Failed,
             Some(37) => Self::Panicked,
@@ -50,7 +64,7 @@ impl Outcome {
         }
     }
 
-    /// The outcome, in a word.
+    /// Returns the outcome as a word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -86,53 +100,60 @@ pub struct Ended {
     pub took: Duration,
 }
 
-/// The emulator's program.
+/// Returns the path of the emulator.
 ///
 /// # Errors
 ///
-/// If there is none.
+/// The emulator is missing.
 pub fn find() -> Result<PathBuf, Failure> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut programs = std::env::split_paths(&path).map(|folder| folder.join(EMULATOR));
-    programs.find(|program| program.is_file()).ok_or_else(|| {
+    on_path(EMULATOR).ok_or_else(|| {
         Failure::missing(format!("there is no {EMULATOR}: apt-get install qemu-system-x86"))
     })
 }
 
+/// Returns the path of the program with this name, from the folders of `PATH`.
+pub fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut programs = std::env::split_paths(&path).map(|folder| folder.join(name));
+    programs.find(|program| program.is_file())
+}
+
 impl Machine {
-    /// Runs the image with a command line.
+    /// Runs an image.
     ///
     /// # Errors
     ///
-    /// If the emulator can't be started.
-    pub fn run(&self, emulator: &Path, image: &Path, words: &str) -> Result<Ended, Failure> {
+    /// The emulator is missing, or can't be started.
+    pub fn run(&self, start: &Start) -> Result<Ended, Failure> {
+        let emulator = find()?;
         let began = Instant::now();
-        let mut command = Command::new(emulator);
-        command.args(self.arguments()).arg("-kernel").arg(image).args(["-append", words]);
+        let mut command = Command::new(&emulator);
+        command.args(self.arguments()).args(&start.arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let child = command.spawn();
         let mut child =
             child.map_err(|error| Failure::missing(format!("{}: {error}", emulator.display())))?;
         let (lines, in_time) = read(&mut child, began + self.limit);
         if !in_time {
-            // It may have ended just now.
+            // An error means that the emulator has ended just now.
             let _ = child.kill();
         }
         let status = child.wait();
         let status = status.map_err(|error| Failure::measured(format!("the emulator: {error}")))?;
-        let outcome = if in_time { Outcome::of(status.code()) } else { Outcome::Late };
+        let outcome = if in_time { Outcome::of(status.code(), &lines) } else { Outcome::Late };
         Ok(Ended { outcome, lines, took: began.elapsed() })
     }
 
     fn arguments(&self) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         let mut add = |words: &str| all.extend(words.split(' ').map(str::to_owned));
-        add("-M q35 -cpu max -nodefaults -no-reboot -display none -serial stdio");
+        add("-M q35 -nodefaults -no-reboot -display none -serial stdio");
         add("-device isa-debug-exit,iobase=0xf4,iosize=4");
         if self.exact {
-            add("-accel tcg -icount shift=0,sleep=off");
+            // QEMU 10.0 has x2APIC, but ends with "Bad icount read" when the image sets its timer.
+            add("-cpu max,-x2apic -accel tcg -icount shift=0,sleep=off");
         } else {
-            add("-accel tcg,thread=multi");
+            add("-cpu max -accel tcg,thread=multi");
         }
         add(&format!("-smp {} -m {}M", self.cpus, self.memory_mib * self.nodes));
         if self.nodes > 1 {
@@ -148,8 +169,8 @@ impl Machine {
     }
 }
 
-/// Reads what is printed until the end, or until `end`: then `false`.
-fn read(child: &mut Child, end: Instant) -> (Vec<String>, bool) {
+/// Reads the output until its end, or until `end`; in the latter case returns `false`.
+pub fn read(child: &mut Child, end: Instant) -> (Vec<String>, bool) {
     let (sender, receiver) = mpsc::channel();
     if let Some(out) = child.stdout.take() {
         thread::spawn(move || {

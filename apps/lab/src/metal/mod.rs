@@ -2,17 +2,31 @@
 //!
 //! | module | has |
 //! |---|---|
+//! | [`channel`] | the host's side of the channel by which an image asks for files |
 //! | [`image`] | building an image, with the flags that it needs |
 //! | [`machine`] | the emulator: its arguments, its time limit, its exit status |
+//! | [`linux`] | the same program on Linux, beside the image |
 //! | [`red_zone`] | what no function of an image may do |
 //! | [`names`] | the functions at the addresses of a backtrace |
+//! | [`mechanisms`] | the table of the ways to tell other CPUs |
+//! | [`host`] | the times of the same notifications under Linux |
 //! | [`report`] | what the image has printed, as a table and as JSON |
+//! | [`rescue`] | the machine's way to the image: QEMU, or firmware and GRUB |
+//! | [`scratch`] | a temporary folder |
+//! | [`share`] | the files of one folder, for an image that is not trusted |
 
+mod channel;
+mod host;
 mod image;
+mod linux;
 mod machine;
+mod mechanisms;
 mod names;
 mod red_zone;
 mod report;
+mod rescue;
+mod scratch;
+mod share;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,49 +35,72 @@ use std::time::Duration;
 use antiphon_report::failure::Failure;
 use clap::Args;
 
+use channel::Served;
+use host::Host;
 use image::Image;
 use machine::{Machine, Outcome};
 use report::Report;
+use rescue::Boot;
 
-/// The bare-metal image in QEMU: Antiphon as the kernel, where a message is an interrupt
+/// Number of measurements of each of Linux's mechanisms.
+const TRIALS: usize = 100;
+
+/// Run the bare-metal image, in which Antiphon is the kernel and a message is an interrupt, in QEMU
 #[derive(Args)]
 #[command(after_help = "\
-It builds the image from the tree that it is called in, checks it, and runs it. QEMU must be there:
+Run it in a clone of the repository: it builds the image, checks it, and boots it. It needs QEMU:
 apt-get install qemu-system-x86.
 
-Programs of the image: hello; stress (locks, waits, messages: totals must be exact); paths (from an
-interrupt, a message or a wake to what it causes); fault, overflow, panic (each ends in a report).
+Programs of the image: hello; stress (tests locks, waits and messages; totals must be exact); paths
+(measures from an interrupt, a message or a wake to its effect); table (measures each way to tell
+other CPUs); channel (uses files, lines and the time of day of the host; needs --share); threads,
+messages (test the kernel's promises about them); fork-join, packets (run the pool of the runtime);
+legion (processors sleep until a task is published); fault, overflow, panic (each ends in a report).
 
-With --exact the emulator counts instructions instead of time: all figures of a run are then the
-same each time. Without it, several CPUs run at once, on KVM where there is one.
+With --exact the emulator counts instructions instead of time, so that each run has the same
+figures. Without it, the CPUs run at the same time, as threads of this machine.
 
 Example:
   antiphon-lab metal --cpus 4 --exact --program paths
+  antiphon-lab metal --cpus 4 --exact --program table --linux
   antiphon-lab metal --cpus 8 --nodes 2 --program stress --option rounds=200
-  antiphon-lab metal --image examples/metal-hello")]
+  antiphon-lab metal --boot grub-efi --program stress
+  antiphon-lab metal --share /tmp/shared --program channel
+  antiphon-lab metal --image examples/metal-hello
+  antiphon-lab metal --cpus 2 --exact --image examples/metal-runtimes --linux")]
 pub struct Arguments {
-    /// CPUs of the machine
+    /// Number of CPUs of the machine
     #[arg(long, value_name = "N", default_value_t = 4)]
     cpus: u32,
-    /// Nodes, over which CPUs and memory are spread evenly
+    /// Number of nodes, over which CPUs and memory are spread evenly
     #[arg(long, value_name = "N", default_value_t = 1)]
     nodes: u32,
     /// Memory of each node, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 256)]
     memory: u32,
-    /// Count instructions: the same figures in each run
+    /// Count instructions instead of time: each run has the same figures
     #[arg(long)]
     exact: bool,
-    /// The program to run
+    /// Program of the image to run
     #[arg(long, value_name = "P", default_value = "hello")]
     program: String,
-    /// A further word for the image's command line, such as preempt_us=100 or idle=watch
+    /// Option for the image's command line, such as preempt_us=100 or idle=watch (repeatable)
     #[arg(long = "option", value_name = "NAME=VALUE")]
     options: Vec<String>,
-    /// The folder of another image's package: yours, perhaps
+    /// Loader that starts the image
+    #[arg(long, value_enum, default_value_t = Boot::Pvh)]
+    boot: Boot,
+    /// Folder in which the image may read and write files; the image then has the host's clock, too
+    #[arg(long, value_name = "DIR")]
+    share: Option<PathBuf>,
+    /// Folder of the package of another image, such as your own
     #[arg(long, value_name = "FOLDER")]
     image: Option<PathBuf>,
-    /// How long it may run, in seconds
+    /// With --image, also build and run that package on Linux, and print both results side by side;
+    /// with --program table, print the times of Linux's mechanisms on this machine beside the table
+    #[arg(long)]
+    linux: bool,
+    /// Time after which the run is ended, in seconds
     #[arg(long, value_name = "S", default_value_t = 120)]
     seconds: u64,
     /// Print one JSON object instead of a table
@@ -75,17 +112,30 @@ pub struct Arguments {
 ///
 /// # Errors
 ///
-/// Bad arguments; if QEMU is missing; if the image can't be built, or uses the red zone; if its
-/// program has not passed, or has not ended in time.
+/// Bad arguments; if QEMU or GRUB is missing; if the image can't be built, or uses the red zone; if
+/// its program has not passed, or has not ended in time.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let machine = arguments.machine()?;
-    let emulator = machine::find()?;
+    machine::find()?;
     let image = Image::build(arguments.image.as_deref())?;
     image.check()?;
     let mut words = vec![format!("program={}", arguments.program)];
     words.extend(arguments.options.iter().cloned());
-    let ended = machine.run(&emulator, image.path(), &words.join(" "))?;
-    let report = Report::of(&machine, &arguments.program, &image, &ended);
+    let mut start = arguments.boot.start(image.path(), &words.join(" "))?;
+    let served = arguments.share.as_deref().map(Served::begin).transpose()?;
+    start.arguments.extend(served.iter().flat_map(Served::arguments));
+    let mut ended = machine.run(&start)?;
+    if let Some(served) = served {
+        ended.lines.extend(served.end()?);
+    }
+    let mut report = Report::of(&machine, &arguments.program, &image, &ended);
+    match arguments.image.as_deref() {
+        Some(folder) if arguments.linux => {
+            report.beside(linux::figures(folder, &machine, &arguments.options)?);
+        }
+        None if arguments.linux => report.put_host_beside(Host::measure(machine.cpus, TRIALS)),
+        _ => {}
+    }
     report.print(arguments.json)?;
     match ended.outcome {
         Outcome::Passed => Ok(ExitCode::SUCCESS),
@@ -105,7 +155,7 @@ impl Arguments {
         }
         if !(1..=64).contains(&self.nodes) || self.nodes > self.cpus {
             return Err(Failure::arguments(
-                "--nodes takes a number from 1 to 64, and no more than there are CPUs",
+                "--nodes takes a number from 1 to 64, and at most that of --cpus",
             ));
         }
         if !(32..=65536).contains(&self.memory) {
@@ -117,6 +167,11 @@ impl Arguments {
             return Err(Failure::arguments(format!(
                 "--option takes one NAME=VALUE without blanks, and not {wrong:?}"
             )));
+        }
+        if self.linux && self.image.is_none() && self.program != "table" {
+            return Err(Failure::arguments(
+                "--linux takes a package (--image), or the program table, to compare with",
+            ));
         }
         Ok(Machine {
             cpus: self.cpus,

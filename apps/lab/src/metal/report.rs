@@ -7,8 +7,10 @@ use antiphon_report::say;
 use antiphon_report::table::{Cell, Table, colour_stdout, count, printable};
 use serde_json::{Map, Value, json};
 
+use super::host::Host;
 use super::image::Image;
 use super::machine::{Ended, Machine};
+use super::mechanisms;
 use super::names::Names;
 
 /// A report.
@@ -17,8 +19,12 @@ pub struct Report {
     unit: &'static str,
     /// The figures, in the order in which they were printed.
     figures: Vec<(String, u64)>,
+    /// The figures that the program has printed on Linux, if it ran there.
+    linux: Option<Vec<(String, u64)>>,
     text: Vec<String>,
     backtrace: Vec<Frame>,
+    /// The figures of the host's own mechanisms.
+    host: Option<Host>,
 }
 
 /// An address of a backtrace and the functions there, the innermost first.
@@ -29,28 +35,43 @@ struct Frame {
 
 /// The figure that others are compared with.
 const BASE: &str = "raw_ipi";
+/// The beginning of the first line of an image, which tells by which entry it was started.
+const LOADER: &str = "loader=";
 
 impl Report {
-    /// The report of a run.
+    /// Makes the report of a run.
     pub fn of(machine: &Machine, program: &str, image: &Image, ended: &Ended) -> Self {
         let head = json!({
             "program": program,
             "cpus": machine.cpus,
             "nodes": machine.nodes,
             "exact": machine.exact,
+            "loader": Value::Null,
             "outcome": ended.outcome.name(),
             "image_bytes": image.size(),
             "seconds": ended.took.as_secs_f64(),
         });
         let unit = if machine.exact { "instructions" } else { "ticks" };
-        let mut report =
-            Self { head, unit, figures: Vec::new(), text: Vec::new(), backtrace: Vec::new() };
+        let mut report = Self {
+            head,
+            unit,
+            figures: Vec::new(),
+            linux: None,
+            host: None,
+            text: Vec::new(),
+            backtrace: Vec::new(),
+        };
         let mut names = None;
-        for line in &ended.lines {
+        // The firmware has printed the text before that line.
+        let of_image = |line: &String| line.starts_with(LOADER);
+        let first = ended.lines.iter().position(of_image).unwrap_or(0);
+        for line in &ended.lines[first..] {
             if let Some((name, value)) = line.split_once('=')
                 && let Ok(value) = value.parse()
             {
                 report.figures.push((name.to_owned(), value));
+            } else if let Some(loader) = line.strip_prefix(LOADER) {
+                report.head["loader"] = json!(loader);
             } else if let Some(address) = line.strip_prefix("at=") {
                 let number = u64::from_str_radix(address.trim_start_matches("0x"), 16);
                 let names = names.get_or_insert_with(|| Names::read(image.path()));
@@ -66,11 +87,21 @@ impl Report {
         report
     }
 
-    /// Prints it.
+    /// Adds the figures of the same program on Linux.
+    pub fn beside(&mut self, linux: Vec<(String, u64)>) {
+        self.linux = Some(linux);
+    }
+
+    /// Adds the figures of the host's own mechanisms.
+    pub fn put_host_beside(&mut self, host: Host) {
+        self.host = Some(host);
+    }
+
+    /// Prints the report.
     ///
     /// # Errors
     ///
-    /// If stdout can't be written.
+    /// Standard output can't be written.
     pub fn print(&self, as_json: bool) -> Result<(), Failure> {
         if as_json {
             return say(&format!("{:#}\n", framed(self.json())));
@@ -86,12 +117,16 @@ impl Report {
         if !self.figures.is_empty() {
             out.push_str(&self.table().render(colour_stdout()));
         }
+        if let Some(host) = &self.host {
+            out.push_str(&beside(host));
+        }
         say(&out)
     }
 
     fn json(&self) -> Value {
-        let figures: Map<_, _> =
-            self.figures.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        let map = |figures: &[(String, u64)]| -> Map<_, _> {
+            figures.iter().map(|(name, value)| (name.clone(), json!(value))).collect()
+        };
         let frame = |frame: &Frame| {
             let function = |(name, place): &(String, String)| json!({"name": name, "place": place});
             let functions: Vec<_> = frame.functions.iter().map(function).collect();
@@ -100,14 +135,26 @@ impl Report {
         let backtrace: Vec<_> = self.backtrace.iter().map(frame).collect();
         let mut body = self.head.clone();
         body["unit"] = json!(self.unit);
-        body["figures"] = Value::Object(figures);
+        body["figures"] = Value::Object(map(&self.figures));
+        if let Some(linux) = &self.linux {
+            body["linux"] = Value::Object(map(linux));
+        }
         body["text"] = json!(self.text);
         body["backtrace"] = json!(backtrace);
+        if let Some(host) = &self.host {
+            body["host"] = host.json();
+        }
         body
     }
 
-    /// Measured figures with their statistics, or all figures as they are.
+    /// Returns a table of measured figures with their statistics, or all figures as they are.
     fn table(&self) -> Table {
+        if let Some(linux) = &self.linux {
+            return self.table_beside(linux);
+        }
+        if let Some(table) = mechanisms::table(&self.figures, self.unit) {
+            return table;
+        }
         let Some(base) = self.figure(BASE) else {
             let mut table = Table::new(&["figure", ">value"]);
             for (name, value) in &self.figures {
@@ -143,9 +190,39 @@ impl Report {
         table
     }
 
-    fn figure(&self, name: &str) -> Option<u64> {
-        self.figures.iter().find(|(other, _)| other == name).map(|(_, value)| *value)
+    /// Returns a table of all figures of both runs as they are, in the order of the image.
+    fn table_beside(&self, linux: &[(String, u64)]) -> Table {
+        let mut table = Table::new(&["figure", ">image", ">Linux"]);
+        let further = linux.iter().filter(|(name, _)| self.figure(name).is_none());
+        for (name, _) in self.figures.iter().chain(further) {
+            let number = |value: Option<u64>| {
+                Cell::number(value.map_or_else(|| "–".to_owned(), |value| value.to_string()))
+            };
+            let beside = linux.iter().find(|(other, _)| other == name).map(|(_, value)| *value);
+            table.row(vec![Cell::text(name), number(self.figure(name)), number(beside)]);
+        }
+        table
     }
+
+    fn figure(&self, name: &str) -> Option<u64> {
+        mechanisms::figure(&self.figures, name)
+    }
+}
+
+/// The figures of the host's own system, as text.
+fn beside(host: &Host) -> String {
+    let Host { cpus, waiters, .. } = host;
+    let mut out = format!(
+        "\nLinux on this machine, {cpus} CPUs, {waiters} threads told at once; another unit than \
+         above: only ratios within a table compare\n"
+    );
+    if let Some(table) = mechanisms::table(&host.figures, "nanoseconds") {
+        out.push_str(&table.render(colour_stdout()));
+    }
+    for missing in &host.missing {
+        out.push_str(&format!("{}\n", printable(missing)));
+    }
+    out
 }
 
 impl Frame {

@@ -26,26 +26,27 @@ use crate::clocks::{self, Repeat, Site, Subject};
 #[derive(Args)]
 #[command(after_help = "\
 Every figure is simulated: a prediction of the model for that machine, not a measurement. The
-counters of its nodes are apart as its file says; the program finds that out as on a real machine.
+counters of its nodes differ as its file says; the code finds that out as on a real machine.
 docs/clock.md says what the subjects do.
 
 Example:
   antiphon sim clock --machine 8s-192c --threads 1,24,192
   antiphon sim clock --machine numa-1024c --subject shared,ordo --json")]
 pub struct Arguments {
-    /// The machine: a name that `antiphon sim machines` has, host, or a file
+    /// Simulated machine: a name from `antiphon sim machines`, host (this machine), or the path of
+    /// a file
     #[arg(long, value_name = "M", default_value = "8s-192c")]
     machine: String,
-    /// Numbers of threads; the default is one, a socket, the machine
+    /// Numbers of threads [default: one, the CPUs of a socket, of the machine]
     #[arg(long, value_name = "LIST")]
     threads: Option<Counts>,
-    /// shared, counter, clock, ordo, ordo-new, tl2-shared, tl2-ordo, or all
+    /// Subjects: shared, counter, clock, ordo, ordo-new, tl2-shared, tl2-ordo, or all
     #[arg(long, value_name = "LIST", default_value = "all")]
     subject: String,
-    /// Seed of all randomness
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Simulated milliseconds
+    /// Simulated time, in milliseconds
     #[arg(long, value_name = "T", default_value_t = 0.1, allow_negative_numbers = true)]
     ms: f64,
     /// Print one JSON object instead of a table

@@ -21,7 +21,7 @@ use super::cases::{Case, Hand, Operation, Site};
 pub enum Arbitration {
     /// First come, first served
     Fifo,
-    /// The CPU nearest to the owner first, but none is passed by more than 16
+    /// The CPU nearest to the owner first, but no request is overtaken more than 16 times
     Near,
 }
 

@@ -28,8 +28,8 @@ use crate::bench::Family;
 #[derive(Args)]
 #[command(after_help = "\
 Every figure is simulated: a prediction of the model for that machine, not a measurement. The same
-command prints the same each time; how long it took goes to stderr. docs/simulator.md says what the
-cases do, and how far such figures can be trusted.
+command prints the same each time; the time that it took goes to stderr. docs/simulator.md says what
+the cases do, and how far such figures can be trusted.
 
 Example:
   antiphon sim locks --machine 8s-192c --threads 1,24,48,96,192,384 --subject shfl-mutex,mcs,futex
@@ -37,47 +37,49 @@ Example:
   antiphon sim locks --timeline --case create,lock2 --html years.html
   antiphon sim locks --case all --shard 1/4 --json > 1.json; antiphon sim locks --merge *.json")]
 pub struct Arguments {
-    /// The machine: a name that `antiphon sim machines` has, host, or a file
+    /// Simulated machine: a name from `antiphon sim machines`, host (this machine), or the path of
+    /// a file
     #[arg(long, value_name = "M", default_value = "8s-192c")]
     machine: String,
-    /// Numbers of threads; the default is one, a socket, two, half the machine, the machine and
-    /// twice that
+    /// Numbers of threads [default: one, the CPUs of a socket, of two, of half the machine, of the
+    /// machine, and twice those]
     #[arg(long, value_name = "LIST")]
     threads: Option<Counts>,
-    /// Locks, or all of them: all
+    /// Locks to simulate, or all
     #[arg(long, value_name = "LIST")]
     subject: Option<String>,
-    /// The cases, or all of them: all
+    /// Cases to simulate, or all
     #[arg(long, value_name = "LIST", default_value = "create")]
     case: String,
-    /// Seed of all randomness
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Simulate each row with this many seeds, from --seed on; the row is the median's, with the
-    /// range
+    /// Number of seeds, from --seed on, with which each row is simulated; the row has the median,
+    /// and the range
     #[arg(long, value_name = "N", default_value_t = 1)]
     seeds: u16,
-    /// Simulated milliseconds
+    /// Simulated time, in milliseconds
     #[arg(long, value_name = "T", default_value_t = 5.0, allow_negative_numbers = true)]
     ms: f64,
-    /// In which order requests for a contended line are served
+    /// Order in which requests for a contended cache line are served
     #[arg(long, value_name = "A", value_enum, default_value = "fifo")]
     arbitration: Arbitration,
-    /// The node whose memory lines are in: near (always the reader's), first-touch, interleaved, or
-    /// a number
+    /// Node of the memory: near (always the reader's), first-touch, interleaved, or the number of a
+    /// node
     #[arg(long, value_name = "P", default_value = "near")]
     pages: Pages,
-    /// Locks with other parameters than they come with; those that are not beaten in work, fairness
-    /// and wakes together are marked
+    /// Vary the parameters of the locks; mark those that no other beats in work, fairness and wakes
+    /// together
     #[arg(long, conflicts_with = "subject")]
     search: bool,
-    /// Locks by the year in which they were published, with as many threads as the machine has CPUs
+    /// Show locks by the year of their publication, with as many threads as the machine has CPUs
     #[arg(long, conflicts_with_all = ["subject", "search", "threads", "shard", "merge"])]
     timeline: bool,
-    /// Only a part of the rows, the I-th of N: for many machines, each with --json
+    /// Simulate only the I-th of N parts of the rows, to spread them over several computers with
+    /// --json
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Simulate nothing: put together what parts have printed with --json
+    /// Simulate nothing, but combine parts that were printed with --json
     #[arg(
         long,
         value_name = "FILE",
@@ -86,11 +88,11 @@ pub struct Arguments {
             "arbitration", "pages", "shard"]
     )]
     merge: Vec<PathBuf>,
-    /// Write what each thread does in one row to a timeline, for Perfetto or Chrome: so name one
-    /// lock, one case and one number of threads
+    /// Write a timeline of the threads of one row to FILE, for Perfetto or Chrome. Needs one lock,
+    /// one case and one number of threads
     #[arg(long, value_name = "FILE", conflicts_with_all = ["search", "timeline", "shard", "merge"])]
     trace: Option<PathBuf>,
-    /// Write the curves to a page, too
+    /// Also write the curves to FILE as a page for a browser
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Print one JSON object instead of tables

@@ -13,7 +13,8 @@ use antiphon_report::table::{Cell, Table, Tone, colour_stdout, duration, printab
 use antiphon_report::words::several;
 use antiphon_report::{report, say};
 
-/// The simulated machines: their shape, what lines cost on them, and how well that is known
+/// List the simulated machines, with their shapes, the costs of cache lines, and the sources of
+/// these
 #[derive(Args)]
 #[command(after_help = "\
 A machine is a TOML file: see crates/sim/README.md. `host` is this machine; its topology is read
@@ -24,13 +25,13 @@ Example:
   antiphon sim machines 8s-192c
   antiphon sim machines xeon-2s --toml > mine.toml; antiphon sim machines --check mine.toml")]
 pub struct Arguments {
-    /// Show this one whole, each number with its source; also a file, or `host`
+    /// Machine to show in full, each number with its source: a name, the path of a file, or `host`
     #[arg(value_name = "MACHINE")]
     machine: Option<String>,
-    /// Check a machine file: say what is wrong with it, or that nothing is
+    /// Check a machine file, and report its errors
     #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "toml", "json"])]
     check: Option<PathBuf>,
-    /// Print the machine's file, to start from
+    /// Print the machine's file, as a start for your own
     #[arg(long, requires = "machine", conflicts_with = "json")]
     toml: bool,
     /// Print one JSON object instead of a table

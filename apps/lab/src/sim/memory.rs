@@ -31,31 +31,33 @@ use antiphon_report::words::{noun, several};
 
 use super::report::{heading, print};
 
-/// Memory of the locks of many inodes: a lock with a part for each socket from the start, CST, the
-/// kernel's mutex, ours
+/// Memory: compute the memory of the locks of many inodes, for a lock with a part for each socket,
+/// CST, the kernel's mutex and ours
 #[derive(Args)]
 #[command(after_help = "\
-All CPUs of a simulated machine create files in one directory, a lock each, and take locks of files
-that are there. Sizes are those of the locks on Linux; how many structures CST makes for sockets is
-counted in the simulation, with some thousand inodes, and scaled up to all.
+All CPUs of a simulated machine create files in one directory, each with a lock, and take locks of
+existing files. The sizes are those of the locks on Linux; the number of structures that CST makes
+for sockets is counted in the simulation, with some thousand inodes, and scaled up to all.
 
 Example:
   antiphon sim memory
   antiphon sim memory --visits 8 --html memory.html")]
 pub struct Arguments {
-    /// The machine: a name that `antiphon sim machines` has, host, or a file
+    /// Simulated machine: a name from `antiphon sim machines`, host (this machine), or the path of
+    /// a file
     #[arg(long, value_name = "M", default_value = "8s-192c")]
     machine: String,
-    /// Inodes, each with a lock
+    /// Number of inodes, each with a lock
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     inodes: u64,
-    /// How often each inode's lock is taken once it is there, by any CPU, on average; at most 64
+    /// Average number of acquisitions of each inode's lock after its creation, by any CPU; at most
+    /// 64
     #[arg(long, value_name = "N", default_value_t = 0)]
     visits: u32,
-    /// Seed of all randomness
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Write the bars to a page, too
+    /// Also write the bars to FILE as a page for a browser
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Print one JSON object instead of a table

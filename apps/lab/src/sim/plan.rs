@@ -52,7 +52,8 @@ pub fn locks(family: Family, search: bool) -> Result<Vec<&'static SimLock>, Stri
         (false, _) => Ok(LOCKS.iter().filter(|lock| cases::family(lock) == family).collect()),
         (true, Family::Exclusive) => Ok(VARIANTS.iter().collect()),
         (true, Family::Shared) => {
-            let what = "--search: readers-writer locks have no parameters; search among sim locks";
+            let what =
+                "--search: readers-writer locks have no parameters to vary; use it with sim locks";
             Err(what.to_owned())
         }
     }

@@ -52,13 +52,13 @@ use report::Report;
 use settings::{FULL, Order, QUICK};
 use workload::LOCKS;
 
-/// Measured against predicted: where the simulator and this machine differ
+/// Compare the simulator's predictions with measurements on this machine
 #[derive(Args)]
 #[command(after_help = "\
-It measures this machine's latencies as `antiphon sim calibrate` does: they are all that the
-simulator is told. Then it runs the same locks here and simulated, with 1, 2, 4, ... a socket, all
-CPUs, and twice and four times as many threads, and says for each whether the two agree. Best on an
-idle machine. Interrupted, it writes what it has.
+It measures this machine's latencies as `antiphon sim calibrate` does; the simulator gets no other
+figures. Then it runs the same locks on this machine and simulated, with 1, 2, 4, ... threads up to
+a socket, all CPUs, and twice and four times as many, and reports for each whether the two agree.
+The machine should be idle. If it is interrupted, it writes the results so far.
 
 The folder then has machine.toml (for `sim --machine`), report.json and report.html.
 
@@ -67,16 +67,17 @@ Example:
   antiphon validate --quick --out first-look
   antiphon validate --machine antiphon-validate/machine.toml --minutes 30 --json")]
 pub struct Arguments {
-    /// Predict for this machine instead of calibrating one: a name, or the path of a file
+    /// Machine to predict for, instead of calibrating this one: a name, or the path of a file
     #[arg(long, value_name = "M")]
     machine: Option<String>,
-    /// How long it may take, without measuring latencies
+    /// Largest duration in minutes, in addition to the measurement of latencies
     #[arg(long, value_name = "T", default_value_t = 10.0, allow_negative_numbers = true)]
     minutes: f64,
-    /// Measure and simulate in short runs, once each
+    /// Measure and simulate each row once, in a short run
     #[arg(long)]
     quick: bool,
-    /// The folder for the reports, made if it is not there; antiphon-validate, or with --json none
+    /// Folder for the reports, which is created if necessary [default: antiphon-validate; with
+    /// --json, none]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Print one JSON object instead of tables
@@ -190,8 +191,10 @@ struct Files {
 
 impl Files {
     fn open(folder: &Path) -> Result<Self, Failure> {
-        fs::create_dir_all(folder)
-            .map_err(|error| Failure::arguments(format!("--out {}: {error}", folder.display())))?;
+        fs::create_dir_all(folder).map_err(|error| {
+            let hint = if folder.is_file() { "; give the path of a folder" } else { "" };
+            Failure::arguments(format!("--out {}: {error}{hint}", folder.display()))
+        })?;
         let file = |name: &str| OutputFile::open("--out", &folder.join(name));
         let machine = Some(file("machine.toml")?);
         Ok(Self { machine, json: file("report.json")?, html: file("report.html")? })

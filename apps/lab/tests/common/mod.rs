@@ -2,8 +2,10 @@
 
 #![allow(dead_code, reason = "each test file is a program of its own and uses a part")]
 
+pub mod golden;
 #[path = "../../../antiphon/tests/common/live.rs"]
 pub mod live;
+pub mod metal;
 pub mod play;
 #[path = "../../../antiphon/tests/common/support.rs"]
 mod support;

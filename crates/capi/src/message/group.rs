@@ -56,7 +56,7 @@ exports! {
         tell: Tell,
         context: *mut c_void,
     ) -> usize {
-        // SAFETY: the caller's function, with the context that it was registered with.
+        // SAFETY: the caller's function, with the context that the caller passes for it.
         unsafe { missed(group.0.broadcast(message.get()), tell, context) }
     }
 
@@ -68,7 +68,7 @@ exports! {
         tell: Tell,
         context: *mut c_void,
     ) -> usize {
-        // SAFETY: the caller's function, with its context.
+        // SAFETY: the caller's function, with the context that the caller passes for it.
         unsafe { missed(group.0.multicast(SocketId(socket), message.get()), tell, context) }
     }
 

@@ -182,7 +182,7 @@ exports! {
             let messages = mailbox.close();
             if let Some(left) = left {
                 for message in messages {
-                    // SAFETY: the caller's function, with the context that it was registered with.
+                    // SAFETY: the caller's function, with the context that the caller passes to it.
                     unsafe { left(context, &Message::of(message)) }
                 }
             }

@@ -3,8 +3,7 @@
 //!
 //! | trigger | request | after a report |
 //! |---|---|---|
-//! | level | one poll | requested again by the next call: a file that is still ready is reported
-//! again |
+//! | level | one poll | requested again by the next call: a ready file is reported again |
 //! | edge | a multishot poll | requested again if the kernel has ended it |
 //!
 //! Compared with `epoll`, a check is cheaper: if nothing is done and nothing must be requested, it

@@ -6,6 +6,7 @@
 //! | start information, tables of the firmware | | the map of memory, nodes, processors |
 //! | page tables, heaps | the map | allocation |
 //! | APIC, clock | | interrupts, time |
+//! | the device of the host's channel | page tables | calls to the host |
 //! | the other CPUs, one after the other | stacks | all CPUs idle |
 //! | the program, in a thread of CPU 0 | | an [`Outcome`](crate::x86::power::Outcome) |
 
@@ -17,17 +18,19 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 use super::cpu::{self, Cpu};
 use super::lock::Lock;
 use super::schedule::{self, Idle};
-use super::{command_line, heap, thread};
+use super::wake::{self, Wake};
+use super::{channel, command_line, heap, thread};
 use crate::acpi::{Affinity, Tables};
 use crate::bytes::Memory;
 use crate::memory::Map;
+use crate::multiboot2::{self, Information};
 use crate::pvh::{Range, StartInfo};
 use crate::x86::cpu::cpuid;
 use crate::x86::power::{self, Outcome};
 use crate::x86::{apic, clock, interrupts, paging, uart};
 
 static FIRST: Cpu = Cpu::new();
-/// How many CPUs have come up.
+/// Number of CPUs that have come up.
 static UP: AtomicU32 = AtomicU32::new(1);
 
 /// Physical memory below 4 GiB, which the boot tables map.
@@ -40,13 +43,13 @@ impl Memory for Low {
             return None;
         }
         let first = ptr::with_exposed_provenance::<u8>(address as usize);
-        // SAFETY: mapped; nothing writes to the firmware's tables while they are read. Where there
-        // is no memory, a read has some value.
+        // SAFETY: the boot tables map the first 4 GiB; no code writes to the firmware's tables
+        // while they are read. Where there is no memory, a read yields any value.
         Some(unsafe { core::slice::from_raw_parts(first, length) })
     }
 }
 
-/// A processor that the firmware names.
+/// A processor that the firmware lists.
 #[derive(Clone, Copy)]
 struct Processor {
     apic_id: u32,
@@ -71,8 +74,10 @@ static MACHINE: Lock<Machine> = Lock::new(Machine {
     map: Map::NEW,
 });
 
-/// The first processor begins here, on the boot stack and by the boot tables.
-pub(crate) extern "C" fn first(start_info: u64) -> ! {
+/// The entry of the first processor, on the boot stack and with the boot page tables. `information`
+/// is the address of the data that its loader has left; `loader` is a number that tells which
+/// loader it is.
+pub(crate) extern "C" fn first(information: u64, loader: u32) -> ! {
     uart::Uart::set_up();
     // SAFETY: interrupts are off, and this is the only processor.
     unsafe {
@@ -81,33 +86,44 @@ pub(crate) extern "C" fn first(start_info: u64) -> ! {
         interrupts::load();
     }
     FIRST.announce();
-    let info = StartInfo::read(&Low, start_info).expect("the start information of a PVH loader");
-    command_line::keep(info.text(&Low));
-    describe(&info);
-    // SAFETY: the map leaves out what is in use, and all is mapped below 4 GiB.
+    // Begin a new line: the firmware may have printed a part of one.
+    if loader == multiboot2::LOADER {
+        crate::println!("\nloader=multiboot2");
+        let info = Information::read(&Low, information).expect("the information of multiboot2");
+        command_line::keep(info.text());
+        describe(info.rsdp(), info.usable());
+    } else {
+        crate::println!("\nloader=pvh");
+        let info = StartInfo::read(&Low, information).expect("the start information of PVH");
+        command_line::keep(info.text(&Low));
+        describe(info.rsdp, info.usable(&Low));
+    }
+    // SAFETY: the map leaves out memory that is in use, and the memory below 4 GiB is mapped.
     let root = unsafe {
         let machine = MACHINE.lock();
         heap::set_up(&machine.map).expect("memory for page tables")
     };
-    // SAFETY: the new tables map what the old ones do.
+    // SAFETY: the new tables map all addresses that the old ones map.
     unsafe { paging::load(root) };
     heap::add_high(&MACHINE.lock().map);
     apic::silence_old_controllers();
     apic::set_up();
     let own = apic::id();
     let node = node_of(own);
-    // SAFETY: as above.
+    // SAFETY: interrupts are off, and no other processor uses this state.
     unsafe { FIRST.adopt(0, own, node) };
     thread::adopt(&FIRST, crate::x86::boot::stack());
     clock::set_up();
     set_options();
+    // SAFETY: the other processors do not run.
+    unsafe { channel::set_up() };
     start_others(own, root);
     let program = thread::spawn(run);
     assert!(program.is_ok(), "memory for the program's stack");
     schedule::idle()
 }
 
-/// The program's thread.
+/// The body of the program's thread.
 fn run() {
     unsafe extern "Rust" {
         /// Defined by [`program!`](crate::program).
@@ -119,14 +135,14 @@ fn run() {
     power::end(outcome)
 }
 
-/// Reads what the firmware says about the machine.
-fn describe(info: &StartInfo) {
+/// Reads the firmware's description of the machine: its tables, and the memory to use.
+fn describe(rsdp: u64, usable: impl Iterator<Item = Range>) {
     let mut machine = MACHINE.lock();
     let taken = [Range { start: 0, end: 1 << 20 }, image()];
-    for usable in info.usable(&Low) {
+    for usable in usable {
         machine.map.add(usable, &taken);
     }
-    let Some(tables) = Tables::find(&Low, info.rsdp) else {
+    let Some(tables) = Tables::find(&Low, rsdp) else {
         return apic::choose(0xfee0_0000);
     };
     apic::choose(tables.local_apic().unwrap_or(0xfee0_0000));
@@ -159,7 +175,7 @@ fn describe(info: &StartInfo) {
 }
 
 impl Machine {
-    /// Notes a domain: nodes are counted in the order of their domains' numbers.
+    /// Adds a proximity domain: nodes are numbered in the order of their domains' numbers.
     fn add_domain(&mut self, domain: u32) {
         let known = &self.domains[..self.nodes];
         if let Err(at) = known.binary_search(&domain)
@@ -182,7 +198,7 @@ fn node_of(apic_id: u32) -> u16 {
     found.map_or(0, |processor| processor.node)
 }
 
-/// Where the image is.
+/// Returns the memory of the image.
 fn image() -> Range {
     unsafe extern "C" {
         static image_begin: u8;
@@ -192,10 +208,14 @@ fn image() -> Range {
     Range { start: at(&raw const image_begin), end: at(&raw const image_end) }
 }
 
-/// `preempt_us=N`: the length of time slices, 0 for none. `idle=watch`: idle CPUs watch their
-/// inboxes, where the processor can.
+/// Sets the options of the command line:
+///
+/// - `preempt_us=N`: the length of time slices in microseconds, 0 for none.
+/// - `idle=watch`: idle CPUs watch their inboxes, if the processor can.
+/// - `wake=queue|kick|batched`: how CPUs learn of threads in their inboxes; `tick_us=N`: with
+///   `wake=queue`, the time between two checks of an idle CPU.
+/// - `end=acpi`: the machine is switched off by ACPI.
 fn set_options() {
-    const MONITOR: u32 = 1 << 3;
     let options = command_line::options();
     match options.number("preempt_us", 0) {
         Ok(us) => schedule::set_slice_ns(us * 1000),
@@ -203,20 +223,36 @@ fn set_options() {
     }
     match options.get("idle") {
         None | Some("halt") => {}
-        Some("watch") if cpuid(1, 0).ecx & MONITOR != 0 => schedule::set_idle(Idle::Watch),
+        Some("watch") if schedule::set_idle(Idle::Watch) => {}
         Some("watch") => crate::println!("idle=halt: this processor has no MONITOR"),
         Some(other) => panic!("`idle={other}`: give `halt` or `watch`"),
     }
+    match options.get("end") {
+        None | Some("port") => {}
+        Some("acpi") => power::without_debug_exit(),
+        Some(other) => panic!("`end={other}`: give `port` or `acpi`"),
+    }
+    match options.get("wake") {
+        None | Some("kick") => {}
+        Some("queue") => wake::set(Wake::Queue),
+        Some("batched") => wake::set(Wake::Batched),
+        Some(other) => panic!("`wake={other}`: give `queue`, `kick` or `batched`"),
+    }
+    match options.number("tick_us", 100) {
+        Ok(us) => wake::set_tick_ns(us.max(1) * 1000),
+        Err(value) => panic!("`tick_us={value}`: give a number of microseconds"),
+    }
 }
 
-/// How long a processor has to come up, in nanoseconds.
-const PATIENCE_NS: u64 = 500_000_000;
+/// Time within which a processor must come up, in nanoseconds. It is long because a processor of an
+/// emulator waits for a turn on a host that has other work.
+const PATIENCE_NS: u64 = 10_000_000_000;
 
 /// Starts the other processors, one after the other: each by the id of its APIC, so that processors
 /// which the firmware has left out stay off.
 fn start_others(own: u32, root: u64) {
     use crate::x86::boot::{TRAMPOLINE, place_trampoline};
-    // SAFETY: the first megabyte is mapped and in no map.
+    // SAFETY: the first megabyte is mapped, and the map of memory leaves it out.
     unsafe { place_trampoline() };
     let count = MACHINE.lock().count;
     let listed = |index: usize| MACHINE.lock().processors[index];
@@ -235,7 +271,7 @@ fn start_others(own: u32, root: u64) {
         unsafe { write_parameters(root, stack.1, starting) };
         apic::send_start(processor.apic_id, TRAMPOLINE);
         if !comes_up(number, 200_000) {
-            // Some need to be told twice.
+            // Some processors need a second message.
             apic::send_start(processor.apic_id, TRAMPOLINE);
         }
         assert!(
@@ -246,7 +282,7 @@ fn start_others(own: u32, root: u64) {
     }
 }
 
-/// What a processor that starts is told.
+/// The data that a starting processor is given.
 struct Starting {
     number: u32,
     processor: Processor,
@@ -268,16 +304,16 @@ fn comes_up(number: u32, within_ns: u64) -> bool {
 
 /// # Safety
 ///
-/// No processor reads them.
+/// No processor reads the parameters meanwhile.
 unsafe fn write_parameters(root: u64, stack: usize, starting: *const Starting) {
     let parameters =
         [root as usize, stack, starting.expose_provenance(), other as *const () as usize];
     let at = ptr::with_exposed_provenance_mut::<[usize; 4]>(crate::x86::boot::PARAMETERS);
-    // SAFETY: in the page of the trampoline; the caller's promise.
+    // SAFETY: the place is in the page of the trampoline; the caller's promise.
     unsafe { at.write_volatile(parameters) };
 }
 
-/// Another processor begins here, on the stack of its idle thread.
+/// The entry of every other processor in Rust, on the stack of its idle thread.
 extern "C" fn other(starting: &'static Starting) -> ! {
     let Starting { number, processor, stack, cpu } = *starting;
     // SAFETY: interrupts are off; the state was made for this processor.

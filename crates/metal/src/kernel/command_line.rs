@@ -3,10 +3,10 @@
 use super::lock::Lock;
 use crate::options::Options;
 
-/// Longest command line that is kept.
+/// Length of the longest command line that is kept, in bytes.
 const TEXT: usize = 2048;
 
-/// The command line, kept before its memory is used otherwise.
+/// The copy of the command line, made before its memory is used for other data.
 struct Text {
     bytes: [u8; TEXT],
     length: usize,
@@ -14,12 +14,12 @@ struct Text {
 
 static COMMAND_LINE: Lock<Text> = Lock::new(Text { bytes: [0; TEXT], length: 0 });
 
-/// The words of the command line.
+/// Returns the options of the command line.
 #[must_use]
 pub fn options() -> Options<'static> {
     let text = COMMAND_LINE.lock();
     let first = text.bytes.as_ptr();
-    // SAFETY: written once, before there is another thread; `keep` was given text.
+    // SAFETY: `keep` has written it once, before there was another thread, from a text.
     unsafe {
         let bytes = core::slice::from_raw_parts(first, text.length);
         Options(core::str::from_utf8_unchecked(bytes))

@@ -1,4 +1,4 @@
-//! Printing on the serial port, a line of one thread at a time.
+//! Printing on the serial port, one call at a time.
 
 use core::fmt::{self, Write};
 

@@ -1,4 +1,5 @@
-//! The state of a CPU, and which one the caller is on: the base of the segment GS is its address.
+//! The state of each CPU, and the CPU that the caller runs on: the base of the segment GS is the
+//! address of its state.
 
 use core::arch::asm;
 use core::cell::{Cell, UnsafeCell};
@@ -6,44 +7,51 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
-use super::state::{Broadcasts, Scheduler, Thread};
+use super::state::{BROADCAST_ACTIONS, Scheduler, Thread};
+use crate::batch::Batch;
+use crate::broadcast::Seen;
 use crate::inbox::Inbox;
+use crate::metal::Metal;
 use crate::pending::Pending;
+use crate::slot::Slot;
 use crate::x86::cpu::wrmsr;
 use crate::x86::segments::Segments;
 
-/// The greatest number of CPUs.
+/// Largest number of CPUs.
 pub const MOST_CPUS: usize = 1024;
 
 /// The state of a CPU.
 ///
-/// The first line is its own; then there is what others write to; then, again, its own.
+/// The first cache line is used by the CPU itself; then come the fields that others write to; then,
+/// again, fields of the CPU itself.
 #[repr(C, align(128))]
 pub struct Cpu {
     this: Cell<*const Self>,
     current: Cell<*const Thread>,
     /// The time that a handler has noted, for measurements.
     pub noted: AtomicU64,
-    /// Its number, counted from 0.
+    /// The number of the CPU, from 0 on.
     pub number: Cell<u32>,
-    /// The id of its APIC.
+    /// The id of the CPU's APIC.
     pub apic_id: Cell<u32>,
-    /// Its node.
+    /// The node of the CPU.
     pub node: Cell<u16>,
-    /// Whether it runs actions of messages.
+    /// Whether the CPU runs actions of messages.
     pub in_interrupt: Cell<bool>,
-    /// Threads that others want it to run.
-    pub inbox: Apart<Inbox>,
-    /// Actions that others want it to run.
-    pub pending: Apart<Pending>,
-    /// How many batches of actions it has begun and ended: odd while it runs one.
-    pub batch: Apart<AtomicU64>,
-    pub(super) broadcasts: Broadcasts,
+    /// Threads that other CPUs have made runnable here.
+    pub inbox: Apart<Inbox<Metal>>,
+    /// Actions that other CPUs have posted.
+    pub pending: Apart<Pending<Metal>>,
+    /// The action that another CPU has posted, in the form with one slot.
+    pub slot: Apart<Slot<Metal>>,
+    /// The count of the batches of actions that the CPU has run.
+    pub batch: Apart<Batch<Metal>>,
+    pub(super) seen: Seen<Metal, BROADCAST_ACTIONS>,
     pub(super) scheduler: UnsafeCell<Scheduler>,
     segments: Segments,
 }
 
-/// A value on lines of its own.
+/// A value on its own cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Apart<T>(pub T);
@@ -56,8 +64,8 @@ impl<T> core::ops::Deref for Apart<T> {
     }
 }
 
-// SAFETY: cells are written by the CPU itself, those that others read before it is known to them;
-// `scheduler` is used by the CPU itself, with interrupts off.
+// SAFETY: only the CPU itself writes the cells, and those that other CPUs read only before
+// `announce`; only the CPU itself uses `scheduler`, with interrupts off.
 unsafe impl Sync for Cpu {}
 
 static CPUS: [AtomicPtr<Cpu>; MOST_CPUS] = [const { AtomicPtr::new(ptr::null_mut()) }; MOST_CPUS];
@@ -67,7 +75,7 @@ static NODES: AtomicU32 = AtomicU32::new(1);
 const GS_BASE: u32 = 0xc000_0101;
 
 impl Cpu {
-    /// A CPU that has not started.
+    /// Creates the state of a CPU that has not started.
     #[must_use]
     pub(crate) const fn new() -> Self {
         Self {
@@ -78,10 +86,11 @@ impl Cpu {
             apic_id: Cell::new(0),
             node: Cell::new(0),
             in_interrupt: Cell::new(false),
-            inbox: Apart(Inbox::new()),
-            pending: Apart(Pending::new()),
-            batch: Apart(AtomicU64::new(0)),
-            broadcasts: Broadcasts::new(),
+            inbox: Apart(Inbox::NEW),
+            pending: Apart(Pending::NEW),
+            slot: Apart(Slot::NEW),
+            batch: Apart(Batch::NEW),
+            seen: Seen::NEW,
             scheduler: UnsafeCell::new(Scheduler::NEW),
             segments: Segments::new(),
         }
@@ -91,7 +100,7 @@ impl Cpu {
     ///
     /// # Safety
     ///
-    /// It is no other CPU's, and interrupts are off.
+    /// No other CPU uses this state, and interrupts are off.
     pub(super) unsafe fn adopt(&'static self, number: u32, apic_id: u32, node: u16) {
         self.this.set(self);
         self.number.set(number);
@@ -105,7 +114,7 @@ impl Cpu {
         }
     }
 
-    /// Makes it known to the others.
+    /// Makes the CPU known to the others.
     pub(super) fn announce(&'static self) {
         let number = self.number.get();
         // Release: its state; pairs with the acquire in `get`.
@@ -113,7 +122,7 @@ impl Cpu {
         COUNT.store(number + 1, Release);
     }
 
-    /// The thread that it runs. For the CPU itself.
+    /// Returns the thread that the CPU runs. For code on this CPU.
     #[inline]
     pub fn current(&self) -> *const Thread {
         self.current.get()
@@ -125,7 +134,7 @@ impl Cpu {
     }
 }
 
-/// The CPU that the caller runs on. A thread may be on another one after it has
+/// Returns the CPU that the caller runs on. A thread may be on another one after it has
 /// [moved](super::thread::bind).
 #[inline]
 pub fn this() -> &'static Cpu {
@@ -137,7 +146,7 @@ pub fn this() -> &'static Cpu {
     }
 }
 
-/// The running thread.
+/// Returns the running thread.
 #[inline]
 pub fn current() -> &'static Thread {
     let thread: *const Thread;
@@ -148,17 +157,17 @@ pub fn current() -> &'static Thread {
     }
 }
 
-/// The number of the CPU that the caller runs on.
+/// Returns the number of the CPU that the caller runs on.
 #[inline]
 pub fn number() -> u32 {
     this().number.get()
 }
 
-/// The CPU of that number.
+/// Returns the CPU with this number.
 ///
 /// # Panics
 ///
-/// If there is none.
+/// If the machine has no such CPU.
 #[inline]
 pub fn get(number: u32) -> &'static Cpu {
     // Acquire: pairs with the release in `announce`.
@@ -167,13 +176,13 @@ pub fn get(number: u32) -> &'static Cpu {
     unsafe { cpu.as_ref() }.expect("a CPU of this machine")
 }
 
-/// How many CPUs run.
+/// Returns the number of CPUs that run.
 #[inline]
 pub fn count() -> u32 {
     COUNT.load(Relaxed)
 }
 
-/// How many nodes there are.
+/// Returns the number of nodes.
 #[inline]
 pub fn nodes() -> u32 {
     NODES.load(Relaxed)

@@ -1,7 +1,8 @@
-//! Frames and heaps of nodes, and the global allocator.
+//! The frames and heaps of nodes, and the global allocator.
 //!
-//! Memory is of the node of the CPU that asks for it, not of the one that touches it first. If that
-//! node has none left, the next has. A heap grows by pieces of its node's frames, and keeps them.
+//! A block of memory is on the node of the CPU that allocates it, whichever CPU touches it first.
+//! If that node has no memory left, the next node is tried. A heap grows by pieces of its node's
+//! frames, and keeps them.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
@@ -17,9 +18,9 @@ use crate::memory::{FRAME, Frames, Map};
 use crate::pvh::Range;
 use crate::x86::paging::{OutOfFrames, Tables};
 
-/// The greatest number of nodes.
+/// Largest number of nodes.
 pub const MOST_NODES: usize = 64;
-/// Size of the pieces by which a heap grows.
+/// Size of the pieces by which a heap grows, in bytes.
 const PIECE: u64 = 2 << 20;
 
 struct Node {
@@ -31,14 +32,14 @@ static NODES: [Lock<Node>; MOST_NODES] =
     [const { Lock::new(Node { frames: Frames::NEW, heap: Talc::new(Manual) }) }; MOST_NODES];
 static MAP: Kept = Kept(UnsafeCell::new(Map::NEW));
 
-/// The map of memory: written once, and then looked at by each release of a block, without a lock.
+/// The map of memory: written once, and then read by each deallocation, without a lock.
 struct Kept(UnsafeCell<Map>);
 
-// SAFETY: `set_up` writes it, before there is another CPU and before anything is allocated.
+// SAFETY: `set_up` writes it before there is another CPU and before the first allocation.
 unsafe impl Sync for Kept {}
 
 fn map() -> &'static Map {
-    // SAFETY: as above.
+    // SAFETY: `set_up` has written the map, and nothing writes to it afterwards.
     unsafe { &*MAP.0.get() }
 }
 
@@ -52,22 +53,24 @@ pub struct Heap;
 #[global_allocator]
 static HEAP: Heap = Heap;
 
-/// Takes over the memory of the machine, and makes the page tables; returns their root.
+/// Takes over the memory of the machine, and makes the page tables; returns the address of their
+/// root.
 ///
 /// # Safety
 ///
-/// It is mapped at its own addresses, as far as it is below 4 GiB, and no one uses it. Called once.
+/// The memory below 4 GiB is mapped at its physical addresses, and no other code uses the memory of
+/// the map. Called once.
 pub(super) unsafe fn set_up(map: &Map) -> Result<u64, OutOfFrames> {
-    // SAFETY: called once, before anything else of this file.
+    // SAFETY: called once, before any other function of this file.
     unsafe { *MAP.0.get() = map.clone() };
     for region in map.regions() {
-        // Memory above 4 GiB is not mapped yet, and tables are made of the other.
+        // Memory above 4 GiB is not mapped yet, so the tables are made in the memory below.
         let (low, _) = region.range.split(4 << 30);
         if low.length() > 0 {
             let _ = NODES[usize::from(region.node)].lock().frames.add(low);
         }
     }
-    // SAFETY: frames are the caller's, and below 4 GiB.
+    // SAFETY: only this kernel uses the frames, and they are mapped, because they are below 4 GiB.
     let tables = unsafe { Tables::new(map, &mut || frame(0))? };
     let root = tables.root();
     *TABLES.lock() = Some(tables);
@@ -84,9 +87,9 @@ pub(super) fn add_high(map: &Map) {
     }
 }
 
-/// A frame of that node, or of another.
+/// Takes a frame of that node, or of another.
 pub(super) fn frame(node: u16) -> Option<u64> {
-    // SAFETY: frames that were given back are mapped, and no one's.
+    // SAFETY: frames that were given back are mapped, and no other code uses them.
     on_some_node(node, |node| unsafe { node.frames.take_one() })
 }
 
@@ -96,19 +99,31 @@ fn on_some_node<T>(first: u16, mut get: impl FnMut(&mut Node) -> Option<T>) -> O
     (0..count).find_map(|step| get(&mut NODES[(usize::from(first) + step) % count].lock()))
 }
 
-/// Maps a stack, of frames of that node.
+/// Maps a stack in frames of that node; returns its ends.
 ///
 /// # Safety
 ///
-/// No stack of this index was mapped.
+/// No stack with this index was mapped before.
 pub(super) unsafe fn map_stack(index: usize, node: u16) -> Result<(usize, usize), OutOfFrames> {
     let mut tables = TABLES.lock();
     let tables = tables.as_mut().ok_or(OutOfFrames)?;
-    // SAFETY: frames are no one else's; the caller's promise.
+    // SAFETY: no other code uses the frames; the caller's promise.
     unsafe { tables.map_stack(index, &mut || frame(node)) }
 }
 
-/// The node of an address.
+/// Maps the memory of a device at its own address, as far as it is not mapped.
+///
+/// # Safety
+///
+/// The memory is a device's, and may be cached.
+pub(super) unsafe fn map_device(memory: Range) -> Result<(), OutOfFrames> {
+    let mut tables = TABLES.lock();
+    let tables = tables.as_mut().ok_or(OutOfFrames)?;
+    // SAFETY: no other code uses the frames; the rest is the caller's promise.
+    unsafe { tables.map_device(memory, &mut || frame(0)) }
+}
+
+/// Returns the node of an address.
 #[must_use]
 pub fn node_of(address: usize) -> u16 {
     let address = address as u64;
@@ -116,14 +131,15 @@ pub fn node_of(address: usize) -> u16 {
     map().regions().iter().find(|region| has(region.range)).map_or(0, |region| region.node)
 }
 
-/// How many bytes of memory a node has, and how many were never used.
+/// Returns the memory of a node in bytes: its size, and the part that was never used.
 #[must_use]
 pub fn memory(node: u16) -> (u64, u64) {
     let left = NODES[usize::from(node)].lock().frames.left();
     (map().size(node), left)
 }
 
-/// Puts a value into memory of that node, or of another, for good. `None`: there is none left.
+/// Puts a value into memory of that node, or of another, for good. Returns `None` if no memory is
+/// left.
 pub fn leak_on<T>(node: u16, value: T) -> Option<&'static mut T> {
     let layout = Layout::new::<T>();
     assert!(layout.size() > 0, "a value of some size");
@@ -137,7 +153,7 @@ pub fn leak_on<T>(node: u16, value: T) -> Option<&'static mut T> {
 
 impl Node {
     fn allocate(&mut self, layout: Layout) -> Option<ptr::NonNull<u8>> {
-        // SAFETY: the layout is not of size zero, as `GlobalAlloc` has it.
+        // SAFETY: the size of the layout is not zero, as `GlobalAlloc` requires of its callers.
         if let Some(block) = unsafe { self.heap.allocate(layout) } {
             return Some(block);
         }
@@ -146,7 +162,8 @@ impl Node {
         let length = need.max(PIECE).checked_next_multiple_of(FRAME)?;
         let piece = self.frames.take(length, FRAME)?;
         let base = ptr::with_exposed_provenance_mut(piece.start as usize);
-        // SAFETY: the frames were taken, so they are no one else's, and mapped. As above.
+        // SAFETY: the frames were taken, so no other code uses them, and they are mapped. The size
+        // of the layout is not zero, as above.
         unsafe {
             self.heap.claim(base, piece.length() as usize)?;
             self.heap.allocate(layout)
@@ -154,7 +171,8 @@ impl Node {
     }
 }
 
-// SAFETY: blocks come from the heap of a node, and go back to it: that of their address.
+// SAFETY: a block comes from the heap of a node, and goes back to that heap, which its address
+// identifies.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let here = cpu::this().node.get();

@@ -1,5 +1,5 @@
-//! The spinlock of the kernel's own state: first come, first served, and interrupts are off while
-//! it is held, so that a handler never waits for the code that it interrupts.
+//! The spinlock of the kernel's own state, a ticket lock. Interrupts are off while it is held, so
+//! that a handler never waits for the code that it interrupts.
 
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::x86::cpu::{WereOn, restore, without_interrupts};
 
-/// A value under a lock.
+/// A value that a lock guards.
 #[derive(Debug, Default)]
 pub struct Lock<T> {
     next: AtomicU32,
@@ -16,11 +16,11 @@ pub struct Lock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is touched by the holder only.
+// SAFETY: only the holder accesses the value.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
-    /// A lock that is free.
+    /// Creates a free lock.
     pub const fn new(value: T) -> Self {
         Self { next: AtomicU32::new(0), served: AtomicU32::new(0), value: UnsafeCell::new(value) }
     }
@@ -28,7 +28,7 @@ impl<T> Lock<T> {
     /// Acquires the lock; spins until the caller has it.
     pub fn lock(&self) -> Held<'_, T> {
         let were_on = without_interrupts();
-        // Relaxed: a number; the loop acquires.
+        // Relaxed: only a number; the loop below acquires.
         let mine = self.next.fetch_add(1, Relaxed);
         // Acquire: what the holder before us did; pairs with the release in `drop`.
         while self.served.load(Acquire) != mine {
@@ -38,7 +38,7 @@ impl<T> Lock<T> {
     }
 }
 
-/// The lock is held until this is dropped.
+/// The guard of a lock, which is held until this is dropped.
 #[derive(Debug)]
 pub struct Held<'a, T> {
     lock: &'a Lock<T>,

@@ -1,20 +1,23 @@
 //! The kernel: memory of nodes, threads, messages between CPUs.
 //!
-//! | file | what is in it |
+//! | file | contents |
 //! |---|---|
 //! | `boot` | from the machine's entry to the program |
+//! | `channel` | files, lines and the time of day, by the host |
 //! | `command_line` | the command line that the image was started with |
 //! | `console` | printing on the serial port |
-//! | `cpu` | the state of a CPU, and which one the caller is on |
+//! | `cpu` | the state of each CPU, and the CPU that the caller runs on |
 //! | `heap` | frames and heaps of nodes; the global allocator |
-//! | `lock` | the spinlock that keeps interrupts off |
-//! | `message` | active messages: actions that a CPU runs when it is interrupted |
+//! | `lock` | the spinlock that is held with interrupts off |
+//! | `message` | active messages: actions that an interrupt runs |
 //! | `schedule` | run queues, sleeps, the timer, idle CPUs |
-//! | `state` | what threads and schedulers consist of |
+//! | `state` | the state of threads and of schedulers |
 //! | `thread` | kernel threads |
+//! | `wake` | how a CPU learns that it has a thread to run: by itself, by a kick, by one for many |
 
 #[cfg(antiphon_image)]
 pub(crate) mod boot;
+pub mod channel;
 pub mod command_line;
 pub mod console;
 pub mod cpu;
@@ -24,3 +27,4 @@ pub mod message;
 pub mod schedule;
 pub mod state;
 pub mod thread;
+pub mod wake;

@@ -1,28 +1,30 @@
-//! Which thread a CPU runs: run queues, sleeps, the timer, idle CPUs.
+//! The scheduler: run queues, sleeps, the timer, idle CPUs.
 //!
 //! A CPU runs the threads that are bound to it, in the order in which they became runnable, each
-//! until it waits, yields or ends, or its time slice is over. Its run queue and its deadlines are
-//! its own, touched with interrupts off. Another CPU that makes a thread runnable puts it into the
-//! [inbox](crate::inbox), and interrupts the CPU only if it is halted.
+//! until it waits, yields or ends, or its time slice is over. Only the CPU itself accesses its run
+//! queue and its deadlines, with interrupts off. Another CPU that makes a thread runnable puts it
+//! into the [inbox](crate::inbox), and interrupts the CPU only if it is halted.
 //!
-//! - RUN-1: a thread is in one place: running, in a run queue, in an inbox, or asleep; a thread
-//!   that is asleep is put elsewhere by the one that takes its token away from `ASLEEP`.
+//! - RUN-1: a thread is in one place: running, in a run queue, in an inbox, or asleep; only the
+//!   code that moves its token away from `ASLEEP` puts a sleeping thread elsewhere.
 //! - RUN-2: a thread that leaves its CPU may be in the inbox of that CPU before it has left: the
-//!   CPU looks there when the thread's registers are saved. Only `AfterSwitch::Send` puts a
-//!   thread elsewhere, and does so from the thread behind it.
+//!   CPU reads the inbox after it has saved the thread's registers. Only `AfterSwitch::Send` puts a
+//!   thread into another CPU's inbox, and the thread that runs next does that.
 
 use core::ptr;
-use core::sync::atomic::AtomicU32;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::cpu::{self, Cpu, this};
-use super::state::{AfterSwitch, Scheduler, Sleeper, Thread};
+use super::state::{AfterSwitch, Scheduler, Sleeper, Thread, Token};
 use super::thread;
+use super::wake::{self, Kicks};
 use crate::inbox::Wake;
 use crate::token;
-use crate::x86::cpu::{halt_with_interrupts, restore, watch_with_interrupts, without_interrupts};
+use crate::x86::cpu::{
+    cpuid, halt_with_interrupts, restore, watch_with_interrupts, without_interrupts,
+};
 use crate::x86::vectors::KICK;
 use crate::x86::{apic, clock, context};
 
@@ -30,28 +32,34 @@ use crate::x86::{apic, clock, context};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Idle {
-    /// It halts, and is woken by an interrupt.
+    /// It halts, and an interrupt wakes it.
     Halt = 0,
     /// It watches its inbox (MONITOR, MWAIT): a store wakes it.
     Watch = 1,
 }
 
-/// The length of a time slice; 0: threads are not preempted.
+/// Length of a time slice, in nanoseconds; 0 if threads are not preempted.
 static SLICE_NS: AtomicU64 = AtomicU64::new(0);
 static IDLE: AtomicUsize = AtomicUsize::new(Idle::Halt as usize);
 
-/// Sets the length of time slices, in nanoseconds; 0: threads run until they wait or yield.
+/// Sets the length of time slices, in nanoseconds; with 0, threads run until they wait or yield.
 pub fn set_slice_ns(ns: u64) {
     SLICE_NS.store(ns, Relaxed);
 }
 
-/// Sets how idle CPUs wait. The caller has checked that the processor can do that.
-pub(super) fn set_idle(idle: Idle) {
-    IDLE.store(idle as usize, Relaxed);
+/// Sets how idle CPUs wait. Returns `false` if the processor can't wait so. CPUs that are halted
+/// already stay halted until they are interrupted.
+pub fn set_idle(idle: Idle) -> bool {
+    const MONITOR: u32 = 1 << 3;
+    let can = idle == Idle::Halt || cpuid(1, 0).ecx & MONITOR != 0;
+    if can {
+        IDLE.store(idle as usize, Relaxed);
+    }
+    can
 }
 
 impl Scheduler {
-    /// Moves to the run queue what others have put into the inbox.
+    /// Moves the threads of the inbox to the run queue.
     #[inline]
     fn collect(&mut self, cpu: &Cpu) {
         // SAFETY: RUN-1: they were in the inbox, and now they are in the queue. Threads are never
@@ -68,7 +76,7 @@ impl Scheduler {
         }
     }
 
-    /// A slice begins for a thread that is to run.
+    /// Begins the slice of the thread that runs next.
     #[inline]
     fn begin_slice(&mut self) {
         let slice_ns = SLICE_NS.load(Relaxed);
@@ -79,20 +87,21 @@ impl Scheduler {
     }
 }
 
-/// The scheduler of this CPU.
+/// Returns the scheduler of this CPU.
 ///
 /// # Safety
 ///
-/// Interrupts are off, and the caller has no other reference to it.
+/// `cpu` is the CPU that the caller runs on, interrupts are off, and the caller has no other
+/// reference to the scheduler.
 #[inline]
 #[expect(clippy::mut_from_ref, reason = "the CPU is named by a shared reference everywhere")]
 unsafe fn own(cpu: &Cpu) -> &mut Scheduler {
-    // SAFETY: the CPU itself, with interrupts off; the caller's promise.
+    // SAFETY: by the caller's promise only this CPU accesses it, and this is the only reference.
     unsafe { &mut *cpu.scheduler.get() }
 }
 
-/// Goes on with the next thread; the running one was put where it belongs. Returns when it runs
-/// again, perhaps on another CPU. Interrupts are off.
+/// Switches to the next thread; the caller has put the running one where it belongs. Returns when
+/// that runs again, perhaps on another CPU. Interrupts are off.
 fn switch_away(cpu: &Cpu) {
     let running = cpu.current();
     let next = {
@@ -111,13 +120,13 @@ fn switch_away(cpu: &Cpu) {
         return;
     }
     cpu.set_current(next);
-    // SAFETY: threads are never freed; `next` does not run, and left by this function, or was
-    // prepared.
+    // SAFETY: threads are never freed; `next` does not run, and its stack was left by this function
+    // or is a prepared one.
     unsafe { context::switch((*running).stack_pointer.get(), *(*next).stack_pointer.get()) };
     after_switch();
 }
 
-/// Does what the thread that has left this CPU wanted to be done. Interrupts are off.
+/// Takes the step that the thread which has left this CPU has asked for. Interrupts are off.
 #[inline]
 pub(super) fn after_switch() {
     // SAFETY: interrupts are off.
@@ -136,7 +145,7 @@ fn do_for(after: AfterSwitch) {
     }
 }
 
-/// Leaves the CPU, and has the next thread do something. Interrupts are off.
+/// Leaves the CPU, and makes the next thread take the step `after`. Interrupts are off.
 pub(super) fn leave(after: AfterSwitch) {
     let cpu = this();
     // SAFETY: interrupts are off.
@@ -144,33 +153,55 @@ pub(super) fn leave(after: AfterSwitch) {
     switch_away(cpu);
 }
 
-/// Makes a thread run on its CPU that is asleep, or new.
+/// Puts a thread that is asleep, or new, into the inbox of its CPU. Returns that CPU if it must be
+/// interrupted; interrupts stay off until the caller has done that.
 #[inline]
-pub(super) fn make_runnable(thread: *const Thread) {
-    // SAFETY: threads are never freed. RUN-1: the caller alone may put it somewhere.
+fn put(thread: *const Thread) -> Option<&'static Cpu> {
+    // SAFETY: threads are never freed. RUN-1: only the caller may put it elsewhere.
     let (cpu, wake) = unsafe {
         let cpu = (*thread).cpu();
         (cpu, cpu.inbox.put(thread))
     };
-    // A CPU that runs this looks at its inbox before it halts, also if a handler runs it.
-    if wake == Wake::Interrupt && !ptr::eq(cpu, this()) {
-        apic::send(cpu.apic_id.get(), KICK);
+    // This CPU reads its inbox before it halts, even if a handler runs this code.
+    (wake == Wake::Interrupt && !ptr::eq(cpu, this())).then_some(cpu)
+}
+
+/// Makes a thread that is asleep, or new, runnable on its CPU.
+#[inline]
+pub(crate) fn make_runnable(thread: *const Thread) {
+    // Interrupts off: other senders rely on this interrupt, so no other code may delay it
+    // (KICK-1).
+    let were_on = without_interrupts();
+    if let Some(cpu) = put(thread) {
+        apic::send_at_once(cpu.apic_id.get(), KICK);
     }
+    restore(were_on);
+}
+
+/// Makes threads that are asleep runnable, in that order, and then interrupts their CPUs, with as
+/// few commands as possible.
+pub(crate) fn make_all_runnable(threads: impl Iterator<Item = *const Thread>) {
+    // Interrupts off: KICK-1.
+    let were_on = without_interrupts();
+    let mut kicks = Kicks::new();
+    threads.filter_map(put).for_each(|cpu| kicks.add(cpu));
+    kicks.send();
+    restore(were_on);
 }
 
 /// Ends the present or next sleep of the thread on this token.
 ///
-/// `sleeper` says which it is; it is asked only if the thread is asleep.
+/// `sleeper` returns the thread; it is called only if the thread is asleep.
 #[inline]
-pub(crate) fn wake(token: &AtomicU32, sleeper: impl FnOnce() -> *const Thread) {
+pub(crate) fn wake(token: &Token, sleeper: impl FnOnce() -> *const Thread) {
     if token::wake(token) {
         make_runnable(sleeper());
     }
 }
 
-/// Sleeps until the token is woken, or until `deadline_ns` of the monotonic clock, or, seldom, for
-/// no reason. Returns whether it was woken.
-pub(crate) fn sleep(token: &AtomicU32, deadline_ns: Option<u64>) -> bool {
+/// Sleeps until the token is woken, or until `deadline_ns` of the monotonic clock; seldom returns
+/// spuriously. Returns whether it was woken.
+pub(crate) fn sleep(token: &Token, deadline_ns: Option<u64>) -> bool {
     let cpu = this();
     assert!(!cpu.in_interrupt.get(), "an action of a message can't sleep");
     let were_on = without_interrupts();
@@ -180,7 +211,8 @@ pub(crate) fn sleep(token: &AtomicU32, deadline_ns: Option<u64>) -> bool {
     }
     let thread = cpu.current();
     if let Some(at_ns) = deadline_ns {
-        // SAFETY: interrupts are off. The alarm is the thread's, and not set: it sleeps once.
+        // SAFETY: interrupts are off. The alarm belongs to this thread, and is not set, because a
+        // thread is in one sleep at a time.
         unsafe {
             let own = own(cpu);
             own.deadlines.set(&raw const (*thread).alarm, at_ns, Sleeper { thread, token });
@@ -196,7 +228,7 @@ pub(crate) fn sleep(token: &AtomicU32, deadline_ns: Option<u64>) -> bool {
     token::wake_up(token)
 }
 
-/// Lets the other threads of this CPU run that can; returns whether there were any.
+/// Lets the runnable threads of this CPU run; returns whether there were any.
 pub fn yield_now() -> bool {
     let cpu = this();
     if cpu.in_interrupt.get() {
@@ -217,28 +249,28 @@ fn yield_with_interrupts_off(cpu: &Cpu) -> bool {
         return false;
     }
     if running != own.idle {
-        // SAFETY: RUN-1: it runs, and leaves.
+        // SAFETY: RUN-1: the thread runs, and leaves the CPU below.
         unsafe { own.queue.push(running) };
     }
     switch_away(cpu);
     true
 }
 
-/// The timer has interrupted this CPU.
+/// Handles the interrupt of this CPU's timer.
 pub(crate) extern "C" fn timer_interrupt() {
     apic::end_of_interrupt();
     let cpu = this();
     let now_ns = clock::now_ns();
     let is_over = {
-        // SAFETY: interrupts are off; the code that was interrupted has no reference, because it
-        // has one with interrupts off only.
+        // SAFETY: interrupts are off; the interrupted code has no reference, because it takes one
+        // only with interrupts off.
         let own = unsafe { own(cpu) };
         own.alarm_ns = u64::MAX;
         while let Some(sleeper) = own.deadlines.take_due(now_ns) {
-            // SAFETY: the token is there while its sleeper sleeps, and the sleeper has not run
-            // since its alarm was set: it unsets it first.
+            // SAFETY: the token exists as long as the sleep. The sleeper has not returned from it:
+            // it unsets its alarm first.
             if token::expire(unsafe { &*sleeper.token }) {
-                // SAFETY: RUN-1: we have taken the token away.
+                // SAFETY: RUN-1: this code has moved the token away from `ASLEEP`.
                 unsafe { own.queue.push(sleeper.thread) };
             }
         }
@@ -258,7 +290,7 @@ pub(crate) extern "C" fn timer_interrupt() {
     }
 }
 
-/// Gives this CPU its idle thread.
+/// Sets the idle thread of this CPU.
 pub(super) fn set_idle_thread(thread: *const Thread) {
     let were_on = without_interrupts();
     // SAFETY: interrupts are off.
@@ -274,35 +306,48 @@ pub(super) fn make_room(count: usize) {
     restore(were_on);
 }
 
-/// The idle thread of this CPU, for ever: runs other threads, and halts when there are none.
-/// Interrupts are off, but while it is halted.
+/// The loop of this CPU's idle thread: runs other threads, and halts when none is runnable.
+/// Interrupts are on only while it is halted.
 pub(super) fn idle() -> ! {
     let cpu = this();
-    let watches = IDLE.load(Relaxed) == Idle::Watch as usize;
     loop {
         switch_away(cpu);
-        if watches {
-            if cpu.inbox.watch() {
-                // SAFETY: `set_idle` was called by one that has checked. A store between the look
-                // and the watch has ended it already.
-                unsafe { watch_with_interrupts(cpu.inbox.word(), || !cpu.inbox.is_empty()) };
-                cpu.inbox.awake();
-            }
-        } else if cpu.inbox.halt() {
+        if IDLE.load(Relaxed) == Idle::Watch as usize {
+            // SAFETY: `set_idle` has checked that the processor has the instructions. A store
+            // between the check and the watch ends the watch at once.
+            cpu.inbox.watch(|word| unsafe {
+                watch_with_interrupts(word, || !cpu.inbox.is_empty());
+            });
+        } else if let Some(tick_ns) = wake::tick_ns() {
+            // The inbox does not say that this CPU is halted, so no sender interrupts it.
+            // SAFETY: interrupts are off.
+            unsafe { own(cpu).alarm(clock::now_ns() + tick_ns) };
             halt_with_interrupts();
-            cpu.inbox.awake();
+        } else {
+            cpu.inbox.halt(halt_with_interrupts);
         }
     }
 }
 
-/// Waits until this CPU was interrupted, by whatever: halted, with the thread that calls it.
-pub fn await_interrupt() {
+/// Halts this CPU, together with the calling thread, until `ready` returns `true`. `ready` is
+/// called again after each interrupt, so it does not miss a message that changes its answer.
+///
+/// Senders don't count the CPU as halted: other threads that become runnable here wait until a time
+/// slice ends, or the caller waits or yields.
+///
+/// # Panics
+///
+/// If an action of a message calls it.
+pub fn halt_until(mut ready: impl FnMut() -> bool) {
+    assert!(!this().in_interrupt.get(), "an action of a message can't wait for another");
     let were_on = without_interrupts();
-    halt_with_interrupts();
+    while !ready() {
+        halt_with_interrupts();
+    }
     restore(were_on);
 }
 
-/// Whether other threads of this CPU can run.
+/// Returns whether other threads of this CPU can run.
 #[inline]
 pub fn has_others() -> bool {
     let cpu: &Cpu = cpu::this();

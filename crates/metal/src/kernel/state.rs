@@ -3,9 +3,9 @@
 use alloc::boxed::Box;
 use core::cell::{Cell, UnsafeCell};
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
+use core::sync::atomic::AtomicBool;
 
-use antiphon_platform::Local;
+use antiphon_platform::{Atomics, Local};
 
 use super::cpu::Cpu;
 use crate::deadlines::{Alarm, Deadlines};
@@ -14,35 +14,44 @@ use crate::metal::Metal;
 use crate::run_queue::RunQueue;
 use crate::x86::context::StackPointer;
 
-/// How many actions can be broadcast.
+/// Largest number of actions for broadcasts.
 pub const BROADCAST_ACTIONS: usize = 16;
 
-/// A thread.
+/// The type of the tokens of sleeps.
+pub(crate) type Token = <Metal as Atomics>::U32;
+/// The type of the words that link threads in inboxes and run queues.
+pub(crate) type Link = <Metal as Atomics>::U64;
+
+/// A kernel thread.
 pub struct Thread {
     pub(super) stack_pointer: UnsafeCell<StackPointer>,
-    pub(super) link: AtomicUsize,
-    /// The CPU that it runs on: its own business, when it moves.
+    pub(super) link: Link,
+    /// The CPU that the thread runs on. Only the thread itself changes it, when it moves.
     pub(super) cpu: Cell<&'static Cpu>,
     pub(super) number: u32,
-    /// The ends of its stack.
+    /// The lowest address of the stack, and the one above it.
     pub(super) stack: (usize, usize),
     pub(super) alarm: Alarm<Sleeper>,
-    /// For waits that have no node: joins and sleeps.
-    pub(super) token: AtomicU32,
+    /// The token of waits without a waiter node: joins and sleeps.
+    pub(super) token: Token,
     pub(super) runs: AtomicBool,
     pub(super) body: Cell<Option<Box<dyn FnOnce() + Send>>>,
     pub(crate) local: Local<Metal>,
 }
 
-// SAFETY: what is not atomic is written by its creator before it runs, and then by itself.
+// SAFETY: fields that are not atomic are written by the thread's creator before it runs, and then
+// by the thread itself.
 unsafe impl Sync for Thread {}
-// SAFETY: as above.
+// SAFETY: as for `Sync`; a thread is not tied to the CPU that has created it.
 unsafe impl Send for Thread {}
 
-// SAFETY: the word is used for links only; a thread is aligned as its words are.
+// SAFETY: the word is only used for links, and a thread is aligned to eight bytes, as its words
+// are.
 unsafe impl Linked for Thread {
+    type Machine = Metal;
+
     #[inline]
-    fn link(&self) -> &AtomicUsize {
+    fn link(&self) -> &Link {
         &self.link
     }
 }
@@ -53,9 +62,9 @@ pub struct Scheduler {
     pub(super) deadlines: Deadlines<Sleeper>,
     pub(super) idle: *const Thread,
     pub(super) after: AfterSwitch,
-    /// When the timer is to interrupt; `u64::MAX`: it is not set.
+    /// The time at which the timer will interrupt; `u64::MAX` if it is not set.
     pub(super) alarm_ns: u64,
-    /// When the slice of the running thread is over; `u64::MAX`: never.
+    /// The end of the running thread's slice; `u64::MAX` if it has none.
     pub(super) slice_end_ns: u64,
 }
 
@@ -63,16 +72,16 @@ pub struct Scheduler {
 #[derive(Clone, Copy, Debug)]
 pub struct Sleeper {
     pub(super) thread: *const Thread,
-    pub(super) token: *const AtomicU32,
+    pub(super) token: *const Token,
 }
 
-/// What the thread that goes on does for the one that has left.
+/// The step that the next thread takes for the thread that has left the CPU.
 #[derive(Clone, Copy)]
 pub(super) enum AfterSwitch {
     Nothing,
-    /// The thread has ended.
+    /// The thread has ended: keeps it for the next creation.
     Reap(*const Thread),
-    /// The thread goes on on another CPU.
+    /// The thread has moved: makes it runnable on its new CPU.
     Send(*const Thread),
 }
 
@@ -85,18 +94,4 @@ impl Scheduler {
         alarm_ns: u64::MAX,
         slice_end_ns: u64::MAX,
     };
-}
-
-/// The broadcasts that a CPU has seen.
-#[derive(Debug)]
-pub(super) struct Broadcasts {
-    pub(super) total: Cell<u32>,
-    pub(super) counters: [Cell<u32>; BROADCAST_ACTIONS],
-}
-
-impl Broadcasts {
-    #[must_use]
-    pub(super) const fn new() -> Self {
-        Self { total: Cell::new(0), counters: [const { Cell::new(0) }; BROADCAST_ACTIONS] }
-    }
 }

@@ -1,9 +1,9 @@
 //! Kernel threads: create, join, yield, sleep, move.
 //!
 //! A thread runs on the CPU that its creator has chosen, its own by default, until it moves itself
-//! ([`bind`]); nothing else moves it. Its stack is of that CPU's node, above a page that is not
-//! mapped. Threads, with their stacks, are used again and never freed: a wake that comes late meets
-//! a thread, though perhaps another one, for which it is a wake for no reason.
+//! ([`bind`]); nothing else moves it. Its stack is on that CPU's node, above pages that are not
+//! mapped. Threads, with their stacks, are reused and never freed: a late wake finds a thread,
+//! though perhaps another one, for which it is spurious.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -12,13 +12,13 @@ use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 
-use antiphon_platform::Local;
+use antiphon_platform::{Atomic, Local};
 
 use super::cpu::{self, Cpu, this};
 use super::heap;
 use super::lock::Lock;
 use super::schedule;
-use super::state::{AfterSwitch, Thread};
+use super::state::{AfterSwitch, Link, Thread, Token};
 use crate::deadlines::Alarm;
 use crate::x86::context;
 use crate::x86::cpu::{switch_on, without_interrupts};
@@ -28,7 +28,7 @@ use crate::x86::paging::MOST_STACKS;
 static THREADS: [AtomicPtr<Thread>; MOST_STACKS] =
     [const { AtomicPtr::new(ptr::null_mut()) }; MOST_STACKS];
 static MADE: AtomicU32 = AtomicU32::new(0);
-/// Threads that have ended, by node, linked.
+/// Threads that have ended: a linked list for each node.
 static FREE: [Lock<Ended>; heap::MOST_NODES] =
     [const { Lock::new(Ended(ptr::null())) }; heap::MOST_NODES];
 
@@ -37,50 +37,50 @@ struct Ended(*const Thread);
 // SAFETY: threads are `Sync`.
 unsafe impl Send for Ended {}
 
-/// The reason why a thread was not created: there is no memory for its stack, or there are
-/// 65 536 threads.
+/// Error: a thread was not created, because there is no memory for its stack, or there are 65 536
+/// threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotCreated;
 
 impl Thread {
-    /// The CPU that it is bound to.
+    /// Returns the CPU that the thread is bound to.
     #[inline]
     pub(super) fn cpu(&self) -> &'static Cpu {
         self.cpu.get()
     }
 
-    /// Its number: from 1 on, and used again when it has ended.
+    /// Returns the number of the thread, from 1 on. It is reused after the thread has ended.
     #[inline]
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// The ends of its stack.
+    /// Returns the lowest address of the stack, and the one above it.
     #[must_use]
     pub fn stack(&self) -> (usize, usize) {
         self.stack
     }
 
-    /// A thread that does not run, for a CPU: one that has ended, or a new one.
+    /// Returns a thread for `cpu` that does not run: one that has ended, or a new one.
     fn make(cpu: &'static Cpu) -> Result<&'static Self, NotCreated> {
         let node = cpu.node.get();
         let mut free = FREE[usize::from(node)].lock();
         // SAFETY: threads are never freed.
         if let Some(thread) = unsafe { free.0.as_ref() } {
             // Relaxed: under the lock.
-            free.0 = ptr::with_exposed_provenance(thread.link.load(Relaxed));
+            free.0 = ptr::with_exposed_provenance(thread.link.load(Relaxed) as usize);
             thread.cpu.set(cpu);
             return Ok(thread);
         }
         drop(free);
-        // Relaxed: a number.
+        // Relaxed: only a number.
         let index = MADE.fetch_add(1, Relaxed) as usize;
         if index >= MOST_STACKS {
             MADE.fetch_sub(1, Relaxed);
             return Err(NotCreated);
         }
-        // SAFETY: the number is ours alone, so no stack of it was mapped.
+        // SAFETY: no other thread has this number, so no stack with this index was mapped.
         let stack = unsafe { heap::map_stack(index, node) }.map_err(|_| NotCreated)?;
         Ok(Self::leak(index, stack, cpu))
     }
@@ -88,12 +88,12 @@ impl Thread {
     fn leak(index: usize, stack: (usize, usize), cpu: &'static Cpu) -> &'static Self {
         let thread = Box::leak(Box::new(Self {
             stack_pointer: UnsafeCell::new(0),
-            link: AtomicUsize::new(0),
+            link: Link::ZERO,
             cpu: Cell::new(cpu),
             number: index as u32 + 1,
             stack,
             alarm: Alarm::new(),
-            token: AtomicU32::new(0),
+            token: Token::ZERO,
             runs: AtomicBool::new(false),
             body: Cell::new(None),
             local: Local::NEW,
@@ -104,22 +104,22 @@ impl Thread {
     }
 }
 
-/// The thread that the caller is, on a CPU that has just begun to run this kernel. It becomes the
-/// CPU's idle thread, and keeps the stack that it is on.
+/// Makes the caller a thread, on a CPU that has just begun to run this kernel. It becomes the CPU's
+/// idle thread, and keeps the stack that it is on.
 pub(super) fn adopt(cpu: &'static Cpu, stack: (usize, usize)) {
     let index = MADE.fetch_add(1, Relaxed) as usize;
     assert!(index < MOST_STACKS, "more CPUs than threads");
     let thread = Thread::leak(index, stack, cpu);
-    // Relaxed: it runs, and says so itself.
+    // Relaxed: the thread itself stores this; it publishes no other data.
     thread.runs.store(true, Relaxed);
     cpu.set_current(thread);
     schedule::set_idle_thread(thread);
 }
 
-/// Maps a stack for a CPU that is to be started, which its idle thread keeps.
+/// Maps a stack for a CPU that will be started, which its idle thread keeps. Returns its ends.
 pub(super) fn stack_for(node: u16) -> Result<(usize, usize), NotCreated> {
     let index = MADE.fetch_add(1, Relaxed) as usize;
-    // SAFETY: the number is ours alone.
+    // SAFETY: no other thread has this number.
     unsafe { heap::map_stack(index, node) }.map_err(|_| NotCreated)
 }
 
@@ -134,7 +134,7 @@ pub fn spawn<T: Send + 'static>(
     spawn_on(cpu::number(), body)
 }
 
-/// Creates a thread on CPU `number`, which runs `body` when its turn comes.
+/// Creates a thread on CPU `number`, which runs `body` when it is scheduled.
 ///
 /// # Errors
 ///
@@ -152,11 +152,12 @@ pub fn spawn_on<T: Send + 'static>(
     let ours = packet.clone();
     thread.body.set(Some(Box::new(move || {
         let result = body();
-        // SAFETY: the handle reads it after it has seen `ENDED`.
+        // SAFETY: the handle reads the result only after it has seen `ENDED`.
         unsafe { *ours.result.get() = Some(result) };
         ours.end();
     })));
-    // SAFETY: the stack is the thread's, which does not run; entries are 64 bytes.
+    // SAFETY: the stack belongs to the thread, which does not run, and is longer than the 128
+    // bytes.
     unsafe { *thread.stack_pointer.get() = context::prepare(thread.stack.1, enter) };
     // Relaxed: published with the thread.
     thread.runs.store(true, Relaxed);
@@ -179,17 +180,17 @@ extern "C" fn enter() -> ! {
     unreachable!("a thread that has ended is not gone on with")
 }
 
-/// A thread has ended and has left its stack.
+/// Keeps a thread that has ended and has left its stack, for the next creation.
 pub(super) fn recycle(thread: *const Thread) {
     // SAFETY: threads are never freed.
     let thread = unsafe { &*thread };
     let mut free = FREE[usize::from(thread.cpu().node.get())].lock();
     // Relaxed: under the lock.
-    thread.link.store(free.0.expose_provenance(), Relaxed);
+    thread.link.store(free.0.expose_provenance() as u64, Relaxed);
     free.0 = thread;
 }
 
-/// Whether thread `number` runs, or another that has its number now.
+/// Returns whether thread `number` runs, or another thread that has its number now.
 pub(crate) fn is_alive(number: u32) -> bool {
     let Some(slot) = THREADS.get((number as usize).wrapping_sub(1)) else { return false };
     // Acquire: pairs with the release in `leak`.
@@ -210,7 +211,7 @@ pub fn bind(number: u32) {
     if !ptr::eq(target, this()) {
         let thread = cpu::current();
         thread.cpu.set(target);
-        // RUN-2: by the thread behind it.
+        // RUN-2: the next thread of this CPU makes this one runnable there.
         schedule::leave(AfterSwitch::Send(thread));
         schedule::make_room(MADE.load(Relaxed) as usize);
     }
@@ -225,7 +226,7 @@ pub fn sleep_ns(ns: u64) {
     }
 }
 
-/// Blocks the caller until [`unblock`], which may have come first, or for no reason.
+/// Blocks the caller until [`unblock`], which may have come first. May return spuriously.
 pub fn block() {
     schedule::sleep(&cpu::current().token, None);
 }
@@ -238,13 +239,15 @@ pub fn unblock(thread: &'static Thread) {
 const RUNS: usize = 0;
 const ENDED: usize = 1;
 
-/// What a thread and its handle share: `RUNS`, `ENDED`, or the thread that waits for the end.
+/// The state that a thread and its handle share: `RUNS`, `ENDED`, or the address of the thread that
+/// waits for the end.
 struct Packet<T> {
     state: AtomicUsize,
     result: UnsafeCell<Option<T>>,
 }
 
-// SAFETY: the result is written before `ENDED`, and read after it, by one thread each.
+// SAFETY: one thread writes the result before it stores `ENDED`, and one thread reads it after it
+// has seen that.
 unsafe impl<T: Send> Sync for Packet<T> {}
 
 impl<T> Packet<T> {
@@ -259,15 +262,16 @@ impl<T> Packet<T> {
     }
 }
 
-/// A thread that can be joined. One that is not runs on.
+/// The handle of a thread, to join it. If it is dropped, the thread runs on.
 #[must_use = "a thread whose handle is dropped can't be joined"]
 pub struct JoinHandle<T>(Arc<Packet<T>>);
 
 impl<T> JoinHandle<T> {
-    /// Waits until the thread has ended, and returns what it has returned.
+    /// Waits until the thread has ended, and returns its result.
     pub fn join(self) -> T {
         let me = ptr::from_ref(cpu::current()).expose_provenance();
-        // Release: ourselves; pairs with the acquire in `end`. Acquire, here and below: the result.
+        // Release: the calling thread; pairs with the acquire in `end`. Acquire, here and below:
+        // the result.
         let mut seen = match self.0.state.compare_exchange(RUNS, me, Release, Acquire) {
             Ok(_) => me,
             Err(now) => now,
@@ -276,12 +280,12 @@ impl<T> JoinHandle<T> {
             block();
             seen = self.0.state.load(Acquire);
         }
-        // SAFETY: it has ended, and we are the only one to read it.
+        // SAFETY: the thread has ended, and only its handle reads the result.
         let result = unsafe { (*self.0.result.get()).take() };
         result.expect("a thread that has ended has a result")
     }
 
-    /// Whether the thread has ended.
+    /// Returns whether the thread has ended.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.0.state.load(Acquire) == ENDED

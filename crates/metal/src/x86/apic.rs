@@ -1,10 +1,10 @@
 //! The local APIC: interrupts between processors, and the timer. Its registers are in memory
 //! (xAPIC) or registers of the processor (x2APIC); x2APIC is used where the processor has it.
 
-use core::sync::atomic::Ordering::{Relaxed, SeqCst};
-use core::sync::atomic::{AtomicBool, AtomicUsize, fence};
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicUsize};
 
-use super::cpu::{cpuid, outb, rdmsr, restore, without_interrupts, wrmsr};
+use super::cpu::{before_wrmsr, cpuid, outb, rdmsr, restore, without_interrupts, wrmsr};
 use super::vectors::{SPURIOUS, TIMER};
 
 /// Address of the registers in memory. Handlers in assembly read it.
@@ -29,12 +29,12 @@ const DIVIDE: usize = 0x3e0;
 
 const DEADLINE: u32 = 0x6e0;
 
-/// All processors but this one.
+/// Destination: all processors but this one.
 const ALL_OTHERS: u32 = 3 << 18;
-/// The interrupt has not left yet.
+/// The interrupt was not accepted yet.
 const PENDING: u32 = 1 << 12;
 
-/// Whether registers of the processor are used.
+/// Returns whether the processor's registers are used (x2APIC).
 #[inline]
 pub fn is_x2() -> bool {
     X2.load(Relaxed)
@@ -50,13 +50,14 @@ pub fn choose(registers: u64) {
     }
 }
 
-/// Silences the interrupt controllers of old, which deliver to vectors of exceptions until they are
-/// told otherwise.
+/// Masks all lines of the legacy interrupt controllers (8259), which by default deliver to the
+/// vectors of exceptions.
 pub fn silence_old_controllers() {
-    // Begin, vectors from 32 on, how they are connected, mode; then all lines off.
+    // The commands: begin, vectors from 32 on, how the two are connected, the mode, all lines
+    // masked.
     for (port, values) in [(0x20, [0x11, 0x20, 4, 1, 0xff]), (0xa0, [0x11, 0x28, 2, 1, 0xff])] {
         for (index, value) in values.into_iter().enumerate() {
-            // SAFETY: the ports of the controllers, or of nothing.
+            // SAFETY: the ports belong to the controllers, or to no device.
             unsafe { outb(port + u16::from(index > 0), value) };
         }
     }
@@ -68,7 +69,7 @@ fn register(at: usize) -> *mut u32 {
 
 fn read(at: usize) -> u32 {
     if is_x2() {
-        // SAFETY: `choose` has seen that the processor has them.
+        // SAFETY: `choose` has checked that the processor has x2APIC.
         unsafe { rdmsr(0x800 + (at as u32 >> 4)) as u32 }
     } else {
         // SAFETY: the APIC's registers, which are mapped uncached.
@@ -86,9 +87,10 @@ fn write(at: usize, value: u32) {
     }
 }
 
-/// Sets up the APIC of this processor. Its timer is set by nothing yet.
+/// Sets up the APIC of this processor. Its timer is not set yet.
 pub fn set_up() {
-    // SAFETY: all processors of 64 bits have it; the address of the registers stays as it is.
+    // SAFETY: all 64-bit processors have this register; the address of the APIC's registers is not
+    // changed.
     unsafe {
         let base = rdmsr(BASE) | ENABLED;
         wrmsr(BASE, base);
@@ -98,18 +100,20 @@ pub fn set_up() {
     }
     write(PRIORITY, 0);
     write(SPURIOUS_VECTOR, 1 << 8 | u32::from(SPURIOUS));
-    // Counts as fast as it can.
+    // The timer counts at its full rate.
     write(DIVIDE, 0b1011);
     let deadline = if BY_DEADLINE.load(Relaxed) { 1 << 18 } else { 0 };
     write(LOCAL_TIMER, deadline | u32::from(TIMER));
+    // With registers in memory, a deadline could otherwise be written before the mode.
+    before_wrmsr();
 }
 
-/// The id of this processor's APIC.
+/// Returns the id of this processor's APIC.
 pub fn id() -> u32 {
     if is_x2() { read(ID) } else { read(ID) >> 24 }
 }
 
-/// The interrupt that is handled has ended.
+/// Signals the end of the interrupt that is being handled.
 #[inline]
 pub fn end_of_interrupt() {
     write(END, 0);
@@ -121,10 +125,53 @@ pub fn send(apic_id: u32, vector: u8) {
     command(apic_id, vector.into());
 }
 
+/// Like [`send`], for a caller that has switched interrupts off.
+#[inline]
+pub fn send_at_once(apic_id: u32, vector: u8) {
+    command_at_once(apic_id, vector.into());
+}
+
 /// Sends an interrupt to all other processors, by one command.
 #[inline]
 pub fn send_to_others(vector: u8) {
     command(0, ALL_OTHERS | u32::from(vector));
+}
+
+/// Like [`send_to_others`], for a caller that has switched interrupts off.
+#[inline]
+pub fn send_to_others_at_once(vector: u8) {
+    command_at_once(0, ALL_OTHERS | u32::from(vector));
+}
+
+/// Processors that an x2APIC interrupts by one command: up to sixteen, of one cluster.
+///
+/// The logical address follows from the id: Intel, "Software Developer's Manual", "Deriving Logical
+/// x2APIC ID from the Local x2APIC ID".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group(u32);
+
+impl Group {
+    const MEMBERS: u32 = 0xffff;
+    /// The destination is a logical address.
+    const LOGICAL: u32 = 1 << 11;
+
+    /// Returns the group of the processor with this APIC id.
+    #[must_use]
+    pub fn of(apic_id: u32) -> Self {
+        Self((apic_id >> 4) << 16 | 1 << (apic_id & 15))
+    }
+
+    /// Returns this group joined with another; `None` if they belong to two clusters.
+    #[must_use]
+    pub fn with(self, other: Self) -> Option<Self> {
+        ((self.0 ^ other.0) & !Self::MEMBERS == 0).then_some(Self(self.0 | other.0))
+    }
+
+    /// Sends an interrupt to all processors of the group. Interrupts are off, and the APIC is an
+    /// x2APIC.
+    pub fn send_at_once(self, vector: u8) {
+        command_at_once(self.0, Self::LOGICAL | u32::from(vector));
+    }
 }
 
 /// Resets the processor with this APIC id, which then waits to be started.
@@ -139,19 +186,26 @@ pub fn send_start(apic_id: u32, page: usize) {
 
 #[inline]
 fn command(apic_id: u32, low: u32) {
+    // A handler that interrupts between the two writes of an xAPIC might send an interrupt itself.
+    let were_on = without_interrupts();
+    command_at_once(apic_id, low);
+    restore(were_on);
+}
+
+/// Writes a command. Interrupts are off.
+#[inline]
+fn command_at_once(apic_id: u32, low: u32) {
     if is_x2() {
-        // What was written before is to be seen before the interrupt: a write to these registers
-        // does not wait for stores.
-        fence(SeqCst);
-        // SAFETY: as in `read`; what the interrupt does is its handler's.
+        // Earlier stores must be visible before the interrupt: a write to these registers does not
+        // wait for stores.
+        before_wrmsr();
+        // SAFETY: as in `read`; the handler answers for the effects of the interrupt.
         unsafe { wrmsr(0x830, u64::from(apic_id) << 32 | u64::from(low)) };
         return;
     }
-    // An interrupt between the two writes might send one itself.
-    let were_on = without_interrupts();
     let registers = REGISTERS.load(Relaxed);
     let at = |offset| core::ptr::with_exposed_provenance_mut::<u32>(registers + offset);
-    // SAFETY: as in `read`. Uncached writes are not ahead of stores.
+    // SAFETY: as in `read`. Uncached writes do not overtake earlier stores.
     unsafe {
         while at(COMMAND).read_volatile() & PENDING != 0 {
             core::hint::spin_loop();
@@ -159,27 +213,26 @@ fn command(apic_id: u32, low: u32) {
         at(DESTINATION).write_volatile(apic_id << 24);
         at(COMMAND).write_volatile(low);
     }
-    restore(were_on);
 }
 
-/// Sets the timer of this processor to interrupt it at a value of the time-stamp counter, or after
-/// that many of its own ticks, whichever it can; 0 for never.
+/// Sets the timer of this processor to interrupt it: at `at_tsc` of the time-stamp counter if it
+/// can do that, otherwise after `in_ticks` of its own ticks; 0 for never.
 #[inline]
 pub fn set_timer(at_tsc: u64, in_ticks: u32) {
     if BY_DEADLINE.load(Relaxed) {
-        // SAFETY: `choose` has seen that the processor has it.
+        // SAFETY: `choose` has checked that the processor has the register.
         unsafe { wrmsr(DEADLINE, at_tsc) };
     } else {
         write(INITIAL, in_ticks);
     }
 }
 
-/// The ticks that are left of the timer, to calibrate it.
+/// Returns the ticks until the timer ends, to calibrate it.
 pub(super) fn timer_left() -> u32 {
     read(CURRENT)
 }
 
-/// Whether the timer takes a value of the time-stamp counter.
+/// Returns whether the timer takes a value of the time-stamp counter.
 #[must_use]
 pub fn is_by_deadline() -> bool {
     BY_DEADLINE.load(Relaxed)

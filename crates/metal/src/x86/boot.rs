@@ -1,5 +1,13 @@
-//! The way up: from the PVH entry, in 32-bit mode, and from the reset of another processor, in
-//! 16-bit mode, to Rust in long mode.
+//! The start of processors: from the entry of a loader, in 32-bit mode, and from the reset of
+//! another processor, in 16-bit mode, to Rust in long mode.
+//!
+//! | loader | finds the entry by | leaves | address of its information |
+//! |---|---|---|---|
+//! | PVH: `-kernel` of QEMU and others | a note | | `ebx` |
+//! | multiboot2: GRUB | a header at the beginning of the image | a number in `eax` | `ebx` |
+//!
+//! On a machine with EFI, too, GRUB comes here in 32-bit mode, after it has ended the boot
+//! services.
 //!
 //! The boot page tables map the first 4 GiB at their own addresses by pages of 2 MiB;
 //! [`paging`](super::paging) makes the final ones. Other processors go straight from 16-bit to
@@ -10,14 +18,28 @@ use core::arch::global_asm;
 
 use crate::kernel;
 
-/// Where the code of starting processors is: below 1 MiB, at a multiple of a page. Nothing else is
-/// kept there: the memory map leaves out the first megabyte.
+/// Address of the code of starting processors: below 1 MiB, at a multiple of a page. No other data
+/// is kept there, because the memory map leaves out the first megabyte.
 pub(crate) const TRAMPOLINE: usize = 0x8000;
-/// Where a starting processor finds its page table, its stack, its argument and its entry.
+/// Address of a starting processor's parameters: page table, stack, argument and entry.
 pub(crate) const PARAMETERS: usize = TRAMPOLINE + 0xf00;
 
 global_asm!(
-    // The note that tells a loader the 32-bit entry: Xen's number 18.
+    // The header for multiboot2, which must be within the first 32 KiB of the file: magic number,
+    // architecture, length, checksum; a tag with the entry; the end tag.
+    ".pushsection .multiboot2, \"a\"",
+    ".balign 8",
+    "multiboot2_begin:",
+    ".long 0xe85250d6, 0, multiboot2_end - multiboot2_begin",
+    ".long -(0xe85250d6 + (multiboot2_end - multiboot2_begin))",
+    ".short 3, 0",
+    ".long 12, multiboot2_start, 0",
+    ".short 0, 0",
+    ".long 8",
+    "multiboot2_end:",
+    ".popsection",
+
+    // The note that gives a loader the 32-bit entry: Xen's number 18.
     ".pushsection .note.Xen, \"a\", @note",
     ".balign 4",
     ".long 4, 8, 18",
@@ -47,11 +69,13 @@ global_asm!(
     ".code32",
     ".global pvh_start",
     "pvh_start:",
+    "xor eax, eax",
+    "multiboot2_start:",
     "cli",
     "cld",
     "mov esp, offset boot_stack_top",
-    // The address of the start information survives in esi.
-    "mov esi, ebx",
+    // The address of the loader's information stays in ebx, and the loader's number in ebp.
+    "mov ebp, eax",
     "mov edi, offset boot_pds",
     "xor ecx, ecx",
     "2:",
@@ -77,9 +101,8 @@ global_asm!(
     "mov eax, offset boot_pdpt",
     "or eax, 3",
     "mov dword ptr [boot_pml4], eax",
-    // PAE, and SSE for the code that the compiler makes.
-    "mov eax, cr4",
-    "or eax, 0x620",
+    // PAE, and SSE for the compiler's code; all other features that firmware switched on are off.
+    "mov eax, 0x620",
     "mov cr4, eax",
     "mov eax, offset boot_pml4",
     "mov cr3, eax",
@@ -105,15 +128,16 @@ global_asm!(
     "mov ss, ax",
     "mov fs, ax",
     "mov gs, ax",
-    "mov esi, esi",
     "lea rsp, [rip + boot_stack_top]",
+    // The upper halves have no defined value.
+    "mov edi, ebx",
+    "mov esi, ebp",
     "xor ebp, ebp",
-    "mov rdi, rsi",
     "call {first}",
     "ud2",
     ".popsection",
 
-    // The code of starting processors, to be copied.
+    // The code of starting processors, which is copied to `TRAMPOLINE`.
     ".pushsection .rodata.trampoline, \"a\"",
     ".balign 16",
     ".global trampoline_begin",
@@ -154,7 +178,7 @@ global_asm!(
     "xor ebp, ebp",
     "call rax",
     "ud2",
-    // At a place that `lgdt` can name: its operand is not a sum of symbols.
+    // At a constant offset, because the operand of `lgdt` can't be a sum of symbols.
     ".org trampoline_begin + 0x100",
     ".quad 0, 0x00af9b000000ffff, 0x00cf93000000ffff",
     ".word 23",
@@ -173,20 +197,20 @@ unsafe extern "C" {
     static boot_stack_top: u8;
 }
 
-/// The stack that the first processor boots on: its lowest address, and the one above it.
+/// Returns the boot stack of the first processor: its lowest address, and the one above it.
 pub(crate) fn stack() -> (usize, usize) {
     ((&raw const boot_stack).addr(), (&raw const boot_stack_top).addr())
 }
 
-/// Copies the code of starting processors to where they begin.
+/// Copies the code of starting processors to [`TRAMPOLINE`].
 ///
 /// # Safety
 ///
-/// The memory at [`TRAMPOLINE`] is mapped, and used for nothing else.
+/// The memory at [`TRAMPOLINE`] is mapped, and no other code uses it.
 pub(crate) unsafe fn place_trampoline() {
     let begin = &raw const trampoline_begin;
     let length = (&raw const trampoline_end).addr() - begin.addr();
     let to = core::ptr::with_exposed_provenance_mut::<u8>(TRAMPOLINE);
-    // SAFETY: the code is of that length; the caller's promise.
+    // SAFETY: the code has that length; the caller's promise.
     unsafe { core::ptr::copy_nonoverlapping(begin, to, length) };
 }

@@ -1,8 +1,8 @@
-//! The time-stamp counter as a clock. Its rate, and that of the APIC's timer, are measured with the
-//! interval timer that all machines have, unless the processor says what they are.
+//! The time-stamp counter as a clock. Its rate is read from the processor, or measured like that of
+//! the APIC's timer, with the interval timer that all machines have.
 //!
-//! Times are nanoseconds since the boot. All processors' counters are taken to be the same, as they
-//! are on machines whose counter is invariant.
+//! Times are nanoseconds since the boot. The counters of all processors are assumed to be equal, as
+//! on machines with an invariant counter.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::apic;
 use super::cpu::{cpuid, inb, outb, tsc};
 
-/// Nanoseconds per tick of the counter, and its ticks per nanosecond, times 2^32.
+/// Nanoseconds per tick of the counter, and its ticks per nanosecond, both times 2^32.
 static NS_PER_TICK: AtomicU64 = AtomicU64::new(1 << 32);
 static TICKS_PER_NS: AtomicU64 = AtomicU64::new(1 << 32);
 /// The timer's ticks per nanosecond, times 2^32.
@@ -19,16 +19,16 @@ static BOOT: AtomicU64 = AtomicU64::new(0);
 static WALL_NS: AtomicU64 = AtomicU64::new(0);
 
 const NS: u64 = 1_000_000_000;
-/// The rate of the interval timer.
+/// The rate of the interval timer, in hertz.
 const PIT_HZ: u64 = 1_193_182;
-/// How many of its ticks a measurement takes: about two milliseconds.
+/// Length of a measurement, in ticks of the interval timer: about two milliseconds.
 const PIT_TICKS: u64 = 2400;
 const MEASUREMENTS: usize = 3;
 
 /// Measures the rates. The APIC is set up, and interrupts are off.
 pub fn set_up() {
     BOOT.store(tsc(), Relaxed);
-    // Only a delay of the measuring code makes a figure too large: the least is the best.
+    // A figure is too large only if the measuring code was delayed: the smallest is the best.
     let (mut ticks, mut timer) = (u64::MAX, u64::MAX);
     for _ in 0..MEASUREMENTS {
         let (one, other) = measure();
@@ -42,18 +42,19 @@ pub fn set_up() {
     WALL_NS.store(wall_ns(), Relaxed);
 }
 
-/// The rate of the counter, if the processor says it.
+/// Returns the rate of the counter in hertz, if the processor reports it.
 fn told_hz() -> Option<u64> {
     let ratio = cpuid(0x15, 0);
     let crystal = u64::from(ratio.ecx) * u64::from(ratio.ebx);
     crystal.checked_div(ratio.eax.into()).filter(|&hz| hz != 0)
 }
 
-/// Ticks of the counter, and of the APIC's timer, in [`PIT_TICKS`] of the interval timer.
+/// Returns the ticks of the counter, and of the APIC's timer, in [`PIT_TICKS`] of the interval
+/// timer.
 fn measure() -> (u64, u64) {
     const CONTROL: u16 = 0x61;
     const OUT: u8 = 1 << 5;
-    // SAFETY: the interval timer's second channel and its gate, which only the loudspeaker hears.
+    // SAFETY: channel 2 of the interval timer and its gate, which drive only the loudspeaker.
     unsafe {
         let gate = inb(CONTROL) & !3;
         outb(CONTROL, gate);
@@ -81,25 +82,25 @@ fn measure() -> (u64, u64) {
     }
 }
 
-/// Nanoseconds since the boot.
+/// Returns the nanoseconds since the boot.
 #[inline]
 pub fn now_ns() -> u64 {
     ns(tsc() - BOOT.load(Relaxed))
 }
 
-/// The nanoseconds that `ticks` of the counter take.
+/// Converts ticks of the counter to nanoseconds.
 #[inline]
 pub fn ns(ticks: u64) -> u64 {
     ((u128::from(ticks) * u128::from(NS_PER_TICK.load(Relaxed))) >> 32) as u64
 }
 
-/// The ticks of the counter in `ns` nanoseconds.
+/// Converts nanoseconds to ticks of the counter.
 #[inline]
 pub fn ticks(ns: u64) -> u64 {
     ((u128::from(ns) * u128::from(TICKS_PER_NS.load(Relaxed))) >> 32) as u64
 }
 
-/// Nanoseconds since the first of January 1970, as the battery-backed clock had it at the boot.
+/// Returns the nanoseconds since 1 January 1970, by the battery-backed clock at the boot.
 pub fn now_wall_ns() -> u64 {
     WALL_NS.load(Relaxed) + now_ns()
 }
@@ -112,12 +113,12 @@ pub fn set_alarm(at_ns: u64) {
     }
     let left_ns = at_ns.saturating_sub(now_ns()).max(1);
     let timer = (u128::from(left_ns) * u128::from(TIMER_PER_NS.load(Relaxed))) >> 32;
-    // A time that is too far for the timer is looked at again when it has run out.
+    // If the time is beyond the timer's range, it is set again when the timer has run out.
     let in_ticks = u32::try_from(timer).unwrap_or(u32::MAX).max(1);
     apic::set_timer(BOOT.load(Relaxed) + ticks(at_ns).max(1), in_ticks);
 }
 
-/// Waits, spinning.
+/// Spins for `ns` nanoseconds.
 pub fn delay_ns(ns: u64) {
     let end = now_ns() + ns;
     while now_ns() < end {
@@ -125,17 +126,17 @@ pub fn delay_ns(ns: u64) {
     }
 }
 
-/// The battery-backed clock, in nanoseconds since 1970.
+/// Reads the battery-backed clock, in nanoseconds since 1970.
 fn wall_ns() -> u64 {
     let read = |register: u8| {
-        // SAFETY: the clock's index and data ports.
+        // SAFETY: these are the clock's index and data ports.
         unsafe {
             outb(0x70, register);
             inb(0x71)
         }
     };
     let time = || [9, 8, 7, 4, 2, 0].map(read);
-    // Twice the same: it was not being updated.
+    // Two equal readings: the clock was not being updated.
     let mut seen = time();
     for _ in 0..1000 {
         let again = time();
@@ -151,10 +152,10 @@ fn wall_ns() -> u64 {
     (((days * 24 + hour) * 60 + minute) * 60 + second) * NS
 }
 
-/// Days from the beginning of 1970 to that of a month.
+/// Returns the days from 1 January 1970 to the first of a month.
 fn days_before(year: u64, month: u64) -> u64 {
     const BEFORE: [u64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
-    // Until 2099, which two digits of a year reach, each fourth year is a leap year.
+    // The clock has two digits of a year, up to 2099; until then each fourth year is a leap year.
     let years = year - 1970;
     let leaps = (years + 1) / 4;
     let this = u64::from(year.is_multiple_of(4) && month > 2);

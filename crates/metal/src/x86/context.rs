@@ -1,16 +1,17 @@
-//! Switching from thread to thread: the callee-saved registers and the stack pointer.
+//! The switch between threads: the callee-saved registers and the stack pointer.
 
 use core::arch::naked_asm;
 
-/// Where a thread that does not run left off.
+/// The stack pointer of a thread that does not run.
 pub type StackPointer = usize;
 
-/// Leaves the running thread, whose stack pointer is kept in `from`, and goes on with the thread
-/// that was left at `to`. Returns when something goes on with the former. Interrupts are off.
+/// Leaves the running thread, whose stack pointer is stored in `from`, and switches to the thread
+/// whose stack pointer is `to`. Returns when another call switches back. Interrupts are off.
 ///
 /// # Safety
 ///
-/// `to` was kept by this function, or prepared by [`prepare`], and has not been gone on with since.
+/// `to` was stored by this function or returned by [`prepare`], and no call has switched to it
+/// since.
 #[unsafe(naked)]
 pub unsafe extern "C" fn switch(from: *mut StackPointer, to: StackPointer) {
     naked_asm!(
@@ -36,10 +37,10 @@ pub unsafe extern "C" fn switch(from: *mut StackPointer, to: StackPointer) {
 ///
 /// # Safety
 ///
-/// The 128 bytes below `top`, which is aligned to 16 bytes, are writable and no one else's.
+/// `top` is aligned to 16 bytes, the 128 bytes below it are writable, and no other code uses them.
 pub unsafe fn prepare(top: usize, entry: extern "C" fn() -> !) -> StackPointer {
-    // As `switch` leaves a stack: six registers and the address to return to. Above it is a zero in
-    // the place of the entry's own return address, which ends a backtrace.
+    // The layout in which `switch` leaves a stack: six registers and the return address. Above it,
+    // a zero in place of the entry's own return address ends a backtrace.
     let words: [usize; 8] = [0, 0, 0, 0, 0, 0, entry as usize, 0];
     let at = core::ptr::with_exposed_provenance_mut::<[usize; 8]>(top - 64);
     // SAFETY: the caller's promise.

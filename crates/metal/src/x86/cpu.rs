@@ -1,13 +1,14 @@
-//! Instructions that no Rust operation stands for.
+//! Instructions without an equivalent in Rust.
 
 use core::arch::asm;
 use core::arch::x86_64::{__cpuid_count, CpuidResult};
+use core::ptr;
 
 /// Reads a byte from a port.
 ///
 /// # Safety
 ///
-/// The device at the port may do anything: the caller knows which it is.
+/// The caller knows the device at the port, and that the access is harmless.
 #[inline]
 pub unsafe fn inb(port: u16) -> u8 {
     let value;
@@ -27,7 +28,7 @@ pub unsafe fn outb(port: u16, value: u8) {
     unsafe { asm!("out dx, al", in("dx") port, in("al") value, options(nostack, preserves_flags)) };
 }
 
-/// Writes a half word to a port.
+/// Writes 16 bits to a port.
 ///
 /// # Safety
 ///
@@ -38,7 +39,7 @@ pub unsafe fn outw(port: u16, value: u16) {
     unsafe { asm!("out dx, ax", in("dx") port, in("ax") value, options(nostack, preserves_flags)) };
 }
 
-/// Writes a word to a port.
+/// Writes 32 bits to a port.
 ///
 /// # Safety
 ///
@@ -51,11 +52,26 @@ pub unsafe fn outl(port: u16, value: u32) {
     };
 }
 
+/// Reads a word from a port.
+///
+/// # Safety
+///
+/// See [`inb`].
+#[inline]
+pub unsafe fn inl(port: u16) -> u32 {
+    let value;
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!("in eax, dx", out("eax") value, in("dx") port, options(nostack, preserves_flags));
+    }
+    value
+}
+
 /// Reads a model-specific register.
 ///
 /// # Safety
 ///
-/// This processor has it.
+/// This processor has the register.
 #[inline]
 pub unsafe fn rdmsr(register: u32) -> u64 {
     let (low, high): (u32, u32);
@@ -68,7 +84,7 @@ pub unsafe fn rdmsr(register: u32) -> u64 {
 ///
 /// # Safety
 ///
-/// This processor has it, and the caller knows what the value does.
+/// This processor has the register, and the value breaks no rule of the kernel or the compiler.
 #[inline]
 pub unsafe fn wrmsr(register: u32, value: u64) {
     let (low, high) = (value as u32, (value >> 32) as u32);
@@ -76,7 +92,17 @@ pub unsafe fn wrmsr(register: u32, value: u64) {
     unsafe { asm!("wrmsr", in("ecx") register, in("eax") low, in("edx") high, options(nostack)) };
 }
 
-/// The answer of the processor to `leaf`, or zeros if it does not know that leaf.
+/// Waits for all stores. Called before a write to a register of the APIC or to its deadline: such a
+/// write does not wait for stores, and MFENCE orders only memory accesses (Intel's manual, volume
+/// 3, section "x2APIC Register Access"). LFENCE keeps later instructions from beginning.
+#[inline]
+pub fn before_wrmsr() {
+    // SAFETY: the instructions only wait. Without `nomem`, the compiler does not move stores
+    // across.
+    unsafe { asm!("mfence", "lfence", options(nostack, preserves_flags)) };
+}
+
+/// Returns the processor's answer to `leaf`, or zeros if it does not know that leaf.
 pub fn cpuid(leaf: u32, sub: u32) -> CpuidResult {
     let most = __cpuid_count(leaf & 0x8000_0000, 0).eax;
     if leaf > most {
@@ -85,11 +111,11 @@ pub fn cpuid(leaf: u32, sub: u32) -> CpuidResult {
     __cpuid_count(leaf, sub)
 }
 
-/// The time-stamp counter, read when all that comes earlier is done and before anything later.
+/// Reads the time-stamp counter, after all earlier instructions and before all later ones.
 #[inline]
 pub fn tsc() -> u64 {
     let (low, high): (u32, u32);
-    // SAFETY: it only reads a counter, which this kernel forbids to no one.
+    // SAFETY: the instruction only reads a counter, which this kernel does not forbid.
     unsafe {
         asm!("lfence", "rdtsc", "lfence", out("eax") low, out("edx") high,
             options(nostack, preserves_flags));
@@ -97,19 +123,18 @@ pub fn tsc() -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// The time-stamp counter, read whenever the processor likes: for paths of which each instruction
-/// is counted.
+/// Reads the time-stamp counter, unordered with other instructions: for short paths.
 #[inline]
 pub fn tsc_unordered() -> u64 {
     let (low, high): (u32, u32);
-    // SAFETY: as above.
+    // SAFETY: the instruction only reads a counter.
     unsafe {
         asm!("rdtsc", out("eax") low, out("edx") high, options(nostack, preserves_flags));
     }
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// Whether interrupts are on, as [`without_interrupts`] found them.
+/// Whether interrupts were on when [`without_interrupts`] was called.
 #[derive(Clone, Copy, Debug)]
 pub struct WereOn(bool);
 
@@ -119,7 +144,8 @@ pub struct WereOn(bool);
 pub fn without_interrupts() -> WereOn {
     const INTERRUPTS: u64 = 1 << 9;
     let flags: u64;
-    // SAFETY: it delays interrupts. No `nomem`: what was written before stays before.
+    // SAFETY: the instructions only delay interrupts. Without `nomem`, the compiler does not move
+    // accesses across.
     unsafe { asm!("pushfq", "pop {}", "cli", out(reg) flags) };
     WereOn(flags & INTERRUPTS != 0)
 }
@@ -135,42 +161,43 @@ pub fn restore(were_on: WereOn) {
 /// Switches interrupts on.
 #[inline]
 pub fn switch_on() {
-    // SAFETY: interrupts save what they use. No `nomem`: as above.
+    // SAFETY: handlers save the registers that they use. Without `nomem`, the compiler does not
+    // move accesses across.
     unsafe { asm!("sti", options(nostack)) };
 }
 
-/// Whether interrupts are on.
+/// Returns whether interrupts are on.
 pub fn are_on() -> bool {
     let flags: u64;
-    // SAFETY: it reads flags.
+    // SAFETY: the instructions only read flags.
     unsafe { asm!("pushfq", "pop {}", out(reg) flags, options(nomem, preserves_flags)) };
     flags & 1 << 9 != 0
 }
 
-/// Switches interrupts on and halts until one has come; switches them off again. None comes in
-/// between: `sti` takes effect after the next instruction.
+/// Switches interrupts on, halts until one was handled, and switches them off again. No interrupt
+/// comes between `sti` and `hlt`, because `sti` takes effect after the next instruction.
 #[inline]
 pub fn halt_with_interrupts() {
-    // SAFETY: as above.
+    // SAFETY: handlers save the registers that they use; the processor halts until one has run.
     unsafe { asm!("sti", "hlt", "cli", options(nostack)) };
 }
 
-/// Watches the line of `word` and halts, unless `changed`, until it is written to or an interrupt
-/// has come. Interrupts are off before and after.
+/// Watches the cache line of `word`, and, unless `changed` returns `true`, waits until the line is
+/// written to or an interrupt has come. Interrupts are off before and after.
 ///
 /// # Safety
 ///
 /// The processor has MONITOR and MWAIT.
 #[inline]
-pub unsafe fn watch_with_interrupts(word: *const usize, changed: impl Fn() -> bool) {
-    // SAFETY: the caller's promise; it only reads.
+pub unsafe fn watch_with_interrupts<T>(word: &T, changed: impl Fn() -> bool) {
+    // SAFETY: the caller promises the instruction, which only reads.
     unsafe {
-        asm!("monitor", in("rax") word, in("ecx") 0, in("edx") 0,
+        asm!("monitor", in("rax") ptr::from_ref(word), in("ecx") 0, in("edx") 0,
             options(nostack, preserves_flags));
     }
     if !changed() {
-        // A processor that does not wait, as that of an emulator, takes interrupts behind the
-        // instruction after `mwait` at the earliest.
+        // A processor that does not wait, such as an emulator's, takes an interrupt at the earliest
+        // after the instruction that follows `mwait`.
         // SAFETY: as in `halt_with_interrupts`.
         unsafe {
             asm!("sti", "mwait", "nop", "cli", in("eax") 0, in("ecx") 0, options(nostack));
@@ -181,7 +208,7 @@ pub unsafe fn watch_with_interrupts(word: *const usize, changed: impl Fn() -> bo
 /// Halts for good.
 pub fn halt_for_good() -> ! {
     loop {
-        // SAFETY: it does nothing, for ever.
+        // SAFETY: the processor only halts, with interrupts off.
         unsafe { asm!("cli", "hlt", options(nostack)) };
     }
 }

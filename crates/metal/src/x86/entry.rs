@@ -1,12 +1,13 @@
 //! The way from an interrupt to Rust, and back.
 //!
-//! A short handler (a kick, a note of the time) stays on the stack of its vector, touches three
-//! registers and returns. A handler in Rust leaves that stack first: its frame is copied to below
-//! the stack pointer of the interrupted code, with 192 bytes between them that precompiled code may
-//! use. So the handler may switch to another thread, and the next interrupt finds its stack free.
+//! A short handler (a kick, a note of the time) stays on the stack of its vector, changes three
+//! registers and returns. A handler in Rust leaves that stack first: it copies its frame below the
+//! stack pointer of the interrupted code, and keeps a distance of 192 bytes, because precompiled
+//! code may use memory below its stack pointer. So the handler may switch to another thread, and
+//! the next interrupt finds its stack free.
 //!
-//! Handlers exist twice: the end of an interrupt is written to memory (xAPIC) or to a register of
-//! the processor (x2APIC).
+//! Each handler exists twice: it writes the end of the interrupt to memory (xAPIC) or to a register
+//! of the processor (x2APIC).
 
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -14,11 +15,13 @@ use core::mem::offset_of;
 use super::{apic, fault, vectors};
 use crate::kernel;
 use crate::kernel::cpu::Cpu;
+use crate::kernel::message::direct::Direct;
 
-/// The distance that is kept from the interrupted code's stack pointer.
+/// Distance to the interrupted code's stack pointer, in bytes.
 const DISTANCE: usize = 192;
 
-/// The end of an interrupt, in assembly; `rax`, and for x2APIC also `rcx` and `rdx`, are lost.
+/// Signals the end of an interrupt, in assembly. Overwrites `rax`, and for x2APIC also `rcx` and
+/// `rdx`.
 macro_rules! end_of_interrupt {
     (x) => {
         "mov rax, [rip + {apic}]\nmov dword ptr [rax + 0xb0], 0"
@@ -28,12 +31,14 @@ macro_rules! end_of_interrupt {
     };
 }
 
-/// A handler in Rust: leaves the vector's stack, saves what a call may change, and calls `$rust`.
+/// Defines a handler in Rust: it leaves the vector's stack, saves the registers that a call may
+/// change, and calls `$rust`.
 macro_rules! rust_handler {
-    ($(#[$doc:meta])* $name:ident => $rust:path $(, $before:literal)*) => {
+    ($(#[$doc:meta])* $name:ident $(<$generic:ident: $bound:path>)? => $rust:path
+        $(, $before:literal)*) => {
         $(#[$doc])*
         #[unsafe(naked)]
-        unsafe extern "C" fn $name() {
+        pub(crate) unsafe extern "C" fn $name$(<$generic: $bound>)?() {
             naked_asm!(
                 "push rax",
                 "push rcx",
@@ -42,7 +47,7 @@ macro_rules! rust_handler {
                 "mov rsp, [rcx + 40]",
                 "sub rsp, {distance}",
                 "and rsp, -16",
-                // ss, rsp, flags, cs, rip; then rax and rcx.
+                // The frame (ss, rsp, flags, cs, rip), then rax and rcx.
                 "push qword ptr [rcx + 48]",
                 "push qword ptr [rcx + 40]",
                 "push qword ptr [rcx + 32]",
@@ -57,7 +62,7 @@ macro_rules! rust_handler {
                 "push r9",
                 "push r10",
                 "push r11",
-                // 14 words: the stack is aligned to 16 bytes again.
+                // 14 words were pushed, so the stack is aligned to 16 bytes again.
                 "sub rsp, 512",
                 "fxsave [rsp]",
                 $($before,)*
@@ -96,13 +101,25 @@ rust_handler! {
     "mov gs:[{noted}], rax"
 }
 rust_handler! {
+    /// Active messages that use the slot of a CPU.
+    slot => kernel::message::slot::interrupt
+}
+rust_handler! {
+    /// An active message with a vector of its own.
+    direct<D: Direct> => kernel::message::direct::entered::<D>
+}
+rust_handler! {
+    /// The interrupt of `PASS`, which is taken after earlier messages.
+    pass => kernel::message::direct::passed
+}
+rust_handler! {
     /// The timer.
     timer => kernel::schedule::timer_interrupt
 }
 
 macro_rules! short_handlers {
     ($kind:tt: $kick:ident, $raw:ident, $save:literal, $restore:literal) => {
-        /// Wakes a halted processor: that it returns is all.
+        /// The handler that wakes a halted processor: its return is enough.
         #[unsafe(naked)]
         unsafe extern "C" fn $kick() {
             naked_asm!(
@@ -117,7 +134,7 @@ macro_rules! short_handlers {
             )
         }
 
-        /// Notes the time.
+        /// The handler that notes the time.
         #[unsafe(naked)]
         unsafe extern "C" fn $raw() {
             naked_asm!(
@@ -144,7 +161,8 @@ macro_rules! short_handlers {
 short_handlers!(x: kick_x, raw_x, "", "");
 short_handlers!(x2: kick_x2, raw_x2, "push rcx\npush rdx", "pop rdx\npop rcx");
 
-/// Notes the time of an interrupt that the processor has made by an instruction: no end is due.
+/// The handler that notes the time of an `int` instruction, after which the APIC expects no end of
+/// interrupt.
 #[unsafe(naked)]
 unsafe extern "C" fn instruction() {
     naked_asm!(
@@ -161,14 +179,14 @@ unsafe extern "C" fn instruction() {
     )
 }
 
-/// An interrupt that has gone away: no end is due.
+/// The handler of spurious interrupts, after which the APIC expects no end of interrupt.
 #[unsafe(naked)]
 unsafe extern "C" fn spurious() {
     naked_asm!("iretq")
 }
 
-/// The common end of exceptions: on the stack are the number and the error code, above those the
-/// frame. All registers are saved, for the report.
+/// The common part of exceptions. The stack holds the number and the error code, above them the
+/// frame. Saves all registers for the report.
 #[unsafe(naked)]
 unsafe extern "C" fn exception() {
     naked_asm!(
@@ -195,7 +213,7 @@ unsafe extern "C" fn exception() {
     )
 }
 
-/// An exception without an error code, in whose place a zero is pushed; and one with it.
+/// Defines the handlers of exceptions: one without an error code pushes a zero in its place.
 macro_rules! exceptions {
     ($($name:ident: $vector:literal, $push:literal;)*) => {
         $(
@@ -206,7 +224,7 @@ macro_rules! exceptions {
             }
         )*
 
-        /// The handlers of exceptions, by vector.
+        /// Returns the handlers of exceptions, by vector.
         pub(super) fn exceptions() -> [usize; 32] {
             let mut table = [unexpected(); 32];
             $(table[$vector] = $name as *const () as usize;)*
@@ -225,19 +243,25 @@ exceptions! {
     e30: 30, "";
 }
 
-/// A vector that nothing is known to use.
+/// The handler of vectors that no known device uses.
 #[unsafe(naked)]
 unsafe extern "C" fn stray() {
     naked_asm!("push 0", "push 256", "jmp {common}", common = sym exception)
 }
 
-/// The handler of vectors that nothing is known to use: it reports them.
+/// Returns the handler of vectors that no known device uses, which reports the interrupt.
 pub(super) fn unexpected() -> usize {
     stray as *const () as usize
 }
 
-/// The handlers of interrupts, by vector.
-pub(super) fn interrupts(x2: bool) -> [(u8, usize); 7] {
+/// Returns a handler that does nothing, for messages that come too late.
+pub(crate) fn nothing() -> usize {
+    let (x, x2) = (kick_x as *const (), kick_x2 as *const ());
+    if apic::is_x2() { x2 as usize } else { x as usize }
+}
+
+/// Returns the handlers of interrupts, with their vectors.
+pub(super) fn interrupts(x2: bool) -> [(u8, usize); 9] {
     let (kick, raw) = if x2 {
         (kick_x2 as *const (), raw_x2 as *const ())
     } else {
@@ -249,6 +273,8 @@ pub(super) fn interrupts(x2: bool) -> [(u8, usize); 7] {
         (vectors::INSTRUCTION, instruction as *const ()),
         (vectors::MESSAGE, message as *const ()),
         (vectors::MESSAGE_NOTED, message_noted as *const ()),
+        (vectors::SLOT, slot as *const ()),
+        (vectors::PASS, pass as *const ()),
         (vectors::TIMER, timer as *const ()),
         (vectors::SPURIOUS, spurious as *const ()),
     ]

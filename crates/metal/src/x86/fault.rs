@@ -1,8 +1,8 @@
-//! Reports of exceptions and of panics: what happened and where, on the serial port, with the
-//! addresses of a backtrace. Then the machine ends, with a status that is not zero.
+//! Reports of exceptions and panics on the serial port: the cause, the place and the addresses of a
+//! backtrace. Then the machine ends, with a status that is not zero.
 //!
-//! A backtrace follows frame pointers, within the stack that it begins on. The host command finds
-//! the names of the addresses.
+//! A backtrace follows frame pointers, within the stack that it begins on. `antiphon-lab metal`
+//! names the addresses.
 
 use core::fmt::Write;
 use core::sync::atomic::AtomicU32;
@@ -14,7 +14,7 @@ use super::power::{Outcome, end};
 use super::uart::Uart;
 use crate::kernel::cpu;
 
-/// Registers, as `entry` has saved them, the number, the error code and the frame.
+/// The registers as `entry` has saved them, the number, the error code and the frame.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Registers {
@@ -66,14 +66,14 @@ const NAMES: [&str; 20] = [
 ];
 const PAGE_FAULT: u64 = 14;
 
-/// How many addresses a backtrace has at most.
+/// Largest number of addresses in a backtrace.
 const DEPTH: usize = 32;
 
-/// The processor that reports, plus 1.
+/// 1 + the number of the processor that reports; 0 if none does.
 static REPORTER: AtomicU32 = AtomicU32::new(0);
 
-/// This processor reports from now on; others that come later halt. A report that fails itself
-/// ends the machine.
+/// Makes this processor the one that reports; others that come later halt. If a report itself
+/// fails, the machine ends.
 fn begin(outcome: Outcome) {
     let _ = without_interrupts();
     let me = cpu::number().wrapping_add(1);
@@ -98,7 +98,7 @@ pub(super) extern "C" fn exception(registers: &Registers) -> ! {
     );
     if registers.vector == PAGE_FAULT {
         let address: u64;
-        // SAFETY: it reads the address of the fault.
+        // SAFETY: the instruction only reads the address of the fault.
         unsafe { core::arch::asm!("mov {}, cr2", out(reg) address, options(nomem, nostack)) };
         let what = if is_guard_page(address as usize) { ": a stack has overflowed" } else { "" };
         let _ = writeln!(out, "address: {address:#018x}{what}");
@@ -109,7 +109,7 @@ pub(super) extern "C" fn exception(registers: &Registers) -> ! {
     end(Outcome::Faulted)
 }
 
-/// Whether no stack has the address, and one ends above it.
+/// Returns whether the address is in a guard page: in no stack, and below one.
 fn is_guard_page(address: usize) -> bool {
     let within = address.wrapping_sub(STACKS);
     within < MOST_STACKS * STACK_STRIDE && within % STACK_STRIDE < STACK_STRIDE - STACK_SIZE
@@ -124,7 +124,7 @@ fn backtrace(out: &mut Uart, at: u64, mut frame: usize, stack: usize) {
             return;
         }
         let words = core::ptr::with_exposed_provenance::<[usize; 2]>(frame);
-        // SAFETY: within a stack, which is mapped.
+        // SAFETY: the words are within a stack, which is mapped.
         let [next, address] = unsafe { words.read() };
         if address == 0 {
             return;
@@ -138,7 +138,8 @@ fn backtrace(out: &mut Uart, at: u64, mut frame: usize, stack: usize) {
     }
 }
 
-/// The ends of the stack with that address; of the one above it, for an address in a guard page.
+/// Returns the ends of the stack that contains the address; for an address in a guard page, of the
+/// stack above it.
 fn bounds(address: usize) -> Option<(usize, usize)> {
     let within = address.wrapping_sub(STACKS);
     if within < MOST_STACKS * STACK_STRIDE {
@@ -169,7 +170,7 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
         let _ = writeln!(out, "place: {place}");
     }
     let (frame, at): (usize, u64);
-    // SAFETY: it reads registers.
+    // SAFETY: the instructions only read registers.
     unsafe {
         core::arch::asm!("mov {}, rbp", "lea {}, [rip]", out(reg) frame, out(reg) at,
             options(nomem, nostack, preserves_flags));

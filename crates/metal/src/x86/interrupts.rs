@@ -1,4 +1,4 @@
-//! The interrupt table: which handler a vector has, and on which stack it is entered.
+//! The interrupt table: the handler of each vector, and the stack on which it is entered.
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
@@ -31,12 +31,12 @@ impl Gate {
 #[repr(C, align(16))]
 struct Interrupts(UnsafeCell<[Gate; 256]>);
 
-// SAFETY: written by the first processor, before it starts another.
+// SAFETY: the first processor writes it, before it starts another.
 unsafe impl Sync for Interrupts {}
 
 static INTERRUPT_TABLE: Interrupts = Interrupts(UnsafeCell::new([Gate::ABSENT; 256]));
 
-/// Writes the interrupt table, for processors whose APICs are used by registers of either kind.
+/// Writes the interrupt table, with the handlers for x2APIC if `x2`, otherwise those for xAPIC.
 ///
 /// # Safety
 ///
@@ -57,11 +57,30 @@ pub unsafe fn write(x2: bool) {
     }
 }
 
+/// Changes the handler of a vector that the handlers of messages use.
+///
+/// # Safety
+///
+/// The function is a handler of interrupts. No other thread changes the same vector meanwhile; a
+/// processor that takes the interrupt meanwhile enters the old handler or the new one.
+pub unsafe fn set(vector: u8, handler: usize) {
+    let gate = Gate::new(handler, INTERRUPTS);
+    let table = INTERRUPT_TABLE.0.get().cast::<Gate>();
+    // SAFETY: the gate is in the table, and is changed by one store, which a processor sees wholly
+    // or not at all. The other half of a gate is the same for all handlers of an image.
+    unsafe {
+        let place = table.add(vector.into());
+        assert!((*place).high == gate.high, "an image is below 4 GiB");
+        (&raw mut (*place).low).write_volatile(gate.low);
+    }
+}
+
 /// Makes this processor use the interrupt table.
 ///
 /// # Safety
 ///
-/// It was written, and this processor has loaded its [`Segments`](super::segments::Segments).
+/// The table was written, and this processor has loaded its
+/// [`Segments`](super::segments::Segments).
 pub unsafe fn load() {
     let pointer = Pointer {
         limit: size_of::<[Gate; 256]>() as u16 - 1,

@@ -1,8 +1,7 @@
-//! The functions that compilers call to copy, to fill and to compare memory: the target's own
-//! library leaves them to the C library, of which there is none here.
+//! The functions that compilers call to copy, fill and compare memory: the target's own library
+//! leaves them to the C library, which does not exist here.
 //!
-//! No one changes the direction flag, so interrupts need not clear it: the copy that goes downwards
-//! is a loop.
+//! No code changes the direction flag, so handlers need not clear it: the downward copy is a loop.
 
 use core::arch::naked_asm;
 
@@ -13,7 +12,7 @@ extern "C" fn memcpy(to: *mut u8, from: *const u8, length: usize) -> *mut u8 {
     naked_asm!("mov rax, rdi", "mov rcx, rdx", "rep movsb", "ret")
 }
 
-/// Copies like `memcpy`, where both may overlap.
+/// Copies like `memcpy`; the two ranges may overlap.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 extern "C" fn memmove(to: *mut u8, from: *const u8, length: usize) -> *mut u8 {
@@ -21,7 +20,7 @@ extern "C" fn memmove(to: *mut u8, from: *const u8, length: usize) -> *mut u8 {
         "mov rax, rdi",
         "mov rcx, rdi",
         "sub rcx, rsi",
-        // As unsigned numbers: `to` is below `from`, or behind its end.
+        // As an unsigned difference: `to` is below `from`, or after its end.
         "cmp rcx, rdx",
         "jb 2f",
         "mov rcx, rdx",
@@ -46,7 +45,7 @@ extern "C" fn memset(to: *mut u8, value: i32, length: usize) -> *mut u8 {
     naked_asm!("mov r8, rdi", "mov eax, esi", "mov rcx, rdx", "rep stosb", "mov rax, r8", "ret",)
 }
 
-/// Compares `length` bytes: less than, equal to or more than zero.
+/// Compares `length` bytes; returns a number below, equal to or above zero.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 extern "C" fn memcmp(one: *const u8, other: *const u8, length: usize) -> i32 {
@@ -67,14 +66,14 @@ extern "C" fn memcmp(one: *const u8, other: *const u8, length: usize) -> i32 {
     )
 }
 
-/// Compares `length` bytes: zero if they are equal.
+/// Compares `length` bytes; returns zero if they are equal.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 extern "C" fn bcmp(one: *const u8, other: *const u8, length: usize) -> i32 {
     naked_asm!("jmp {}", sym memcmp)
 }
 
-/// Length of a text that ends with a zero byte.
+/// Returns the length of a zero-terminated string.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 extern "C" fn strlen(text: *const u8) -> usize {
@@ -90,11 +89,12 @@ extern "C" fn strlen(text: *const u8) -> usize {
     )
 }
 
-/// Named by precompiled code of the target's library, and never called: a panic ends the machine.
+/// Precompiled code of the target's library names this symbol and never calls it: a panic ends the
+/// machine.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}
 
-/// As above.
+/// As `rust_eh_personality`: named, and never called.
 #[unsafe(no_mangle)]
 extern "C" fn _Unwind_Resume() -> ! {
     super::power::end(super::power::Outcome::Panicked)

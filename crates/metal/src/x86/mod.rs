@@ -1,20 +1,21 @@
-//! The machine: x86-64, as far as the kernel touches it.
+//! The machine: the parts of x86-64 that the kernel uses.
 //!
-//! | file | what is in it |
+//! | file | contents |
 //! |---|---|
-//! | `boot` | the PVH entry, long mode, the way up of the other processors |
-//! | `cpu` | instructions that no Rust operation stands for |
+//! | `boot` | the entries of loaders, long mode, the start of the other processors |
+//! | `cpu` | instructions without an equivalent in Rust |
 //! | `paging` | the page tables: all memory at its own address, stacks with guard pages |
 //! | `segments` | segments, the task state, the stacks of vectors |
 //! | `vectors`, `interrupts` | the numbers of interrupts, and their handlers |
 //! | `entry` | the way from an interrupt to Rust, and back |
 //! | `apic` | the local APIC: interrupts between processors, the timer |
 //! | `clock` | the time-stamp counter as a clock |
-//! | `context` | switching from thread to thread |
+//! | `context` | the switch between threads |
 //! | `uart` | the serial port |
 //! | `fault` | reports of exceptions and panics, with backtraces |
-//! | `power` | the end: exit status, switching off |
-//! | `memory_functions` | what compilers call to copy and compare |
+//! | `pci` | search for a device on PCI, and its memory |
+//! | `power` | the end of the machine: exit status, switching off |
+//! | `memory_functions` | the functions that compilers call to copy and compare |
 
 pub mod apic;
 #[cfg(antiphon_image)]
@@ -28,6 +29,7 @@ pub mod interrupts;
 #[cfg(antiphon_image)]
 mod memory_functions;
 pub mod paging;
+pub mod pci;
 pub mod power;
 pub mod segments;
 pub mod uart;

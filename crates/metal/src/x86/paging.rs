@@ -1,14 +1,15 @@
-//! The page tables: all memory at its own address, and a part of the address space for stacks, each
-//! above a page that is not mapped.
+//! The page tables: all memory at its physical address, and a part of the address space for stacks,
+//! each above pages that are not mapped.
 //!
-//! | addresses | what |
+//! | addresses | mapping |
 //! |---|---|
 //! | 0 to 4 GiB | the same physical addresses; uncached where the map has no memory |
 //! | 4 GiB to the end of memory | the same, by pages of 1 GiB where the processor has them |
-//! | from [`STACKS`] on | stacks: a page that is not mapped, then [`STACK_SIZE`] bytes |
+//! | above that | the same, only for memory of devices that is used |
+//! | from [`STACKS`] on | stacks: pages that are not mapped, then [`STACK_SIZE`] bytes |
 //!
-//! Tables are only added to, never taken from: a stack whose thread has ended is used again. So no
-//! processor ever has to be told that a page is gone.
+//! Entries are only added, never removed: a stack whose thread has ended is reused. So no processor
+//! ever has to flush a removed page.
 
 use core::ptr;
 
@@ -16,13 +17,14 @@ use super::cpu::cpuid;
 use crate::memory::{FRAME, Map};
 use crate::pvh::Range;
 
-/// Size of a thread's stack.
+/// Size of a thread's stack, in bytes.
 pub const STACK_SIZE: usize = 64 << 10;
-/// Distance of stacks: a guard page and a stack, at multiples that are easy to tell.
+/// Distance between stacks, in bytes: guard pages and a stack. A power of two, so that an address
+/// in either is easily recognised.
 pub const STACK_STRIDE: usize = 128 << 10;
-/// Where stacks begin: an entry of the top table of their own.
+/// Address of the first stack: stacks have their own entry of the top table.
 pub const STACKS: usize = 1 << 46;
-/// The greatest number of stacks.
+/// Largest number of stacks.
 pub const MOST_STACKS: usize = 1 << 16;
 
 const PRESENT: u64 = 1;
@@ -42,19 +44,20 @@ pub struct Tables {
     root: *mut Table,
 }
 
-// SAFETY: the tables are changed under a lock only, by the one that has this.
+// SAFETY: the tables are only changed through this value, which a lock guards.
 unsafe impl Send for Tables {}
 
-/// There is no frame left for a table or a page.
+/// Error: no frame is left for a table or a page.
 #[derive(Clone, Copy, Debug)]
 pub struct OutOfFrames;
 
 impl Tables {
-    /// Makes tables that map the memory of `map`, and all of the first 4 GiB.
+    /// Creates tables that map the memory of `map`, and all of the first 4 GiB.
     ///
     /// # Safety
     ///
-    /// `frame` gives frames that are mapped at their own addresses now, and no one else's.
+    /// `frame` returns frames that are mapped at their physical addresses now, and that no other
+    /// code uses.
     pub unsafe fn new(
         map: &Map,
         frame: &mut impl FnMut() -> Option<u64>,
@@ -67,7 +70,8 @@ impl Tables {
         while at < GIB4.max(map.end()) {
             let huge = Range { start: at, end: at + GIB };
             if at >= GIB4 && has_gib_pages {
-                // SAFETY: as above; memory and devices at their own addresses.
+                // SAFETY: the caller's promise; memory and devices are mapped at their physical
+                // addresses.
                 unsafe { tables.map(at, at | WRITABLE | LARGE, 3, frame)? };
                 at += GIB;
                 continue;
@@ -78,7 +82,8 @@ impl Tables {
                     map.regions().iter().any(|region| region.range.common(page).length() > 0);
                 // The first megabyte has memory that the map leaves out.
                 let flags = if is_memory || start == 0 { 0 } else { UNCACHED };
-                // SAFETY: as above.
+                // SAFETY: the caller's promise; memory and devices are mapped at their physical
+                // addresses.
                 unsafe { tables.map(start, start | WRITABLE | LARGE | flags, 2, frame)? };
             }
             at += GIB;
@@ -86,14 +91,14 @@ impl Tables {
         Ok(tables)
     }
 
-    /// Address of the root, for the processors.
+    /// Returns the physical address of the root table.
     #[must_use]
     pub fn root(&self) -> u64 {
         self.root.expose_provenance() as u64
     }
 
     /// Maps the pages of the stack at `index`, and returns the addresses of its ends. Its pages
-    /// come from `frame`; those that were mapped before a failure stay mapped.
+    /// come from `frame`; pages that were mapped before a failure stay mapped.
     ///
     /// # Safety
     ///
@@ -115,11 +120,48 @@ impl Tables {
         Ok((top - STACK_SIZE, top))
     }
 
-    /// Writes the entry for an address, in the table of this level: 1 is the one of small pages.
+    /// Maps the memory of a device at its own address, as far as it is not mapped.
     ///
     /// # Safety
     ///
-    /// See `new`; and the memory may be reached by that address.
+    /// See [`new`](Self::new); and the memory is a device's, which may be cached.
+    pub unsafe fn map_device(
+        &mut self,
+        memory: Range,
+        frame: &mut impl FnMut() -> Option<u64>,
+    ) -> Result<(), OutOfFrames> {
+        if memory.end > STACKS as u64 {
+            return Err(OutOfFrames);
+        }
+        for at in (memory.start / MIB2 * MIB2..memory.end).step_by(MIB2 as usize) {
+            if !self.is_mapped(at) {
+                // SAFETY: the caller's promise.
+                unsafe { self.map(at, at | WRITABLE | LARGE, 2, frame)? };
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether the page of 2 MiB at an address is mapped, by itself or in a larger one.
+    fn is_mapped(&self, address: u64) -> bool {
+        let mut table = self.root;
+        for level in (2..=4).rev() {
+            // SAFETY: tables are frames that `fresh` has made, and mapped at their own addresses.
+            let next = unsafe { (*table)[place(address, level)] };
+            if next & PRESENT == 0 || next & LARGE != 0 {
+                return next & PRESENT != 0;
+            }
+            table = ptr::with_exposed_provenance_mut((next & ADDRESS) as usize);
+        }
+        // A table of small pages, which only stacks have.
+        true
+    }
+
+    /// Writes the entry for an address in the table of this level; level 1 has the small pages.
+    ///
+    /// # Safety
+    ///
+    /// See `new`; and code may access the memory by that address.
     unsafe fn map(
         &mut self,
         address: u64,
@@ -130,27 +172,27 @@ impl Tables {
         let mut table = self.root;
         for above in (level + 1..=4).rev() {
             let index = place(address, above);
-            // SAFETY: tables are frames that `fresh` has made, and mapped at their own addresses.
+            // SAFETY: tables are frames from `fresh`, which are mapped at their physical addresses.
             let next = unsafe { (*table)[index] };
             table = if next & PRESENT != 0 {
                 ptr::with_exposed_provenance_mut((next & ADDRESS) as usize)
             } else {
                 // SAFETY: the caller's promise.
                 let made = unsafe { fresh(frame)? };
-                // SAFETY: as above.
+                // SAFETY: tables are mapped frames, and only this function changes them.
                 unsafe {
                     (*table)[index] = made.expose_provenance() as u64 | WRITABLE | PRESENT;
                 }
                 made
             };
         }
-        // SAFETY: as above.
+        // SAFETY: tables are mapped frames, and only this function changes them.
         unsafe { (*table)[place(address, level)] = entry | PRESENT };
         Ok(())
     }
 }
 
-/// A table without entries.
+/// Creates a table without entries.
 ///
 /// # Safety
 ///
@@ -171,7 +213,7 @@ fn place(address: u64, level: u32) -> usize {
 ///
 /// # Safety
 ///
-/// They map the running code, its stack, and all that it names.
+/// They map the running code, its stack, and all memory that it accesses.
 pub unsafe fn load(root: u64) {
     // SAFETY: the caller's promise.
     unsafe { core::arch::asm!("mov cr3, {}", in(reg) root, options(nostack, preserves_flags)) };

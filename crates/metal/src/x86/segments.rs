@@ -1,21 +1,23 @@
-//! Segments and the task state, with the stacks of vectors.
+//! The segments and the task state, with the stacks of vectors.
 //!
-//! Each vector has a stack of its own kind (IST): 1 for interrupts, 2 for exceptions, 3 for those
-//! that may come in the middle of either. So none of them writes below the stack pointer of the
-//! code that it interrupts, where precompiled code may keep something (the red zone).
+//! Vectors have three stacks (IST): 1 for interrupts, 2 for exceptions, 3 for exceptions that may
+//! come in the middle of either. So no handler begins below the stack pointer of the code that it
+//! interrupts, where precompiled code may keep data (the red zone).
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
 
-/// The selector of code; data follows.
+/// The selector of code; that of data follows.
 pub(super) const CODE: u16 = 8;
 
-/// The stack of interrupts; those of exceptions, and of exceptions in the middle of either.
+/// The numbers of the stacks: of interrupts, of exceptions, and of exceptions in the middle of
+/// either.
 pub(super) const INTERRUPTS: u8 = 1;
 pub(super) const EXCEPTIONS: u8 = 2;
 pub(super) const NESTED: u8 = 3;
 
-/// Size of the stacks of vectors: an interrupt leaves its stack at once, a report formats text.
+/// Sizes of the stacks of vectors, in bytes: an interrupt leaves its stack at once, but a report
+/// formats text.
 const SMALL: usize = 4096;
 const LARGE: usize = 16384;
 
@@ -35,7 +37,7 @@ const _: () = assert!(size_of::<TaskState>() == 104);
 #[repr(C, align(16))]
 struct Stack<const SIZE: usize>([u8; SIZE]);
 
-/// The segments, the task state and the stacks of one processor. It stays where it is once it was
+/// The segments, the task state and the stacks of one processor. It must not move after it was
 /// loaded.
 #[repr(C, align(16))]
 pub struct Segments {
@@ -47,7 +49,7 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// Segments that were not loaded yet. All zero, so that a static of it takes no room in an
+    /// Creates segments that are not loaded yet. All zero, so that a static takes no room in the
     /// image.
     #[must_use]
     pub(crate) const fn new() -> Self {
@@ -68,7 +70,7 @@ impl Segments {
         }
     }
 
-    /// Makes this processor use them.
+    /// Makes this processor use these segments.
     ///
     /// # Safety
     ///
@@ -76,19 +78,19 @@ impl Segments {
     pub unsafe fn load(&self) {
         let task = self.task.get();
         let top = |stack: *const u8, size: usize| (stack.expose_provenance() + size) as u64;
-        // SAFETY: no one else has them, by the caller's promise.
+        // SAFETY: the caller promises that no other processor uses them.
         unsafe {
             (*task).stacks[usize::from(INTERRUPTS) - 1] = top(self.interrupts.get().cast(), SMALL);
             (*task).stacks[usize::from(EXCEPTIONS) - 1] = top(self.exceptions.get().cast(), LARGE);
             (*task).stacks[usize::from(NESTED) - 1] = top(self.nested.get().cast(), LARGE);
-            // No port is open to less privileged code, of which there is none.
+            // No port is open to less privileged code, which does not exist here.
             (*task).ports = size_of::<TaskState>() as u16;
         }
         let base = task.expose_provenance() as u64;
         let limit = size_of::<TaskState>() as u64 - 1;
-        // An available task state of 64 bits: its address is spread over the descriptor.
+        // The descriptor of an available 64-bit task state, over which its address is spread.
         let low = limit | (base & 0xff_ffff) << 16 | 0x89 << 40 | (base >> 24 & 0xff) << 56;
-        // SAFETY: as above.
+        // SAFETY: the caller promises that no other processor uses them.
         unsafe {
             *self.descriptors.get() =
                 [0, 0x00af_9b00_0000_ffff, 0x00cf_9300_0000_ffff, low, base >> 32];
@@ -97,7 +99,7 @@ impl Segments {
             limit: size_of::<[u64; 5]>() as u16 - 1,
             base: self.descriptors.get().expose_provenance() as u64,
         };
-        // SAFETY: the selectors that are in use mean the same in the new table.
+        // SAFETY: the selectors in use have the same meaning in the new table.
         unsafe {
             asm!(
                 "lgdt [{pointer}]",
@@ -121,7 +123,7 @@ impl Segments {
     }
 }
 
-/// Where a table is, for the processor.
+/// The address and size of a table, for the processor.
 #[repr(C, packed(2))]
 pub(super) struct Pointer {
     pub(super) limit: u16,

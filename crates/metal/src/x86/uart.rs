@@ -1,12 +1,12 @@
-//! The serial port: a 16550 at its usual place, without interrupts.
+//! The serial port: a 16550 at its usual ports, without interrupts.
 
 use core::fmt;
 
 use super::cpu::{inb, outb};
 
 const PORT: u16 = 0x3f8;
-/// How often the line status is looked at before a byte is written all the same: a machine without
-/// the port must not hang here.
+/// Number of reads of the line status before a byte is written in any case: a machine without the
+/// port must not hang here.
 const PATIENCE: u32 = 100_000;
 
 /// The first serial port.
@@ -19,7 +19,7 @@ impl Uart {
         for (register, value) in
             [(1, 0), (3, 0x80), (0, 1), (1, 0), (3, 0x03), (2, 0xc7), (4, 0x03)]
         {
-            // SAFETY: the registers of a serial port, or of nothing.
+            // SAFETY: the ports are those of a serial port, or of no device.
             unsafe { outb(PORT + register, value) };
         }
     }
@@ -27,13 +27,13 @@ impl Uart {
     fn put(byte: u8) {
         const EMPTY: u8 = 1 << 5;
         for _ in 0..PATIENCE {
-            // SAFETY: the line status; reading it does nothing.
+            // SAFETY: a read of the line status has no effect.
             if unsafe { inb(PORT + 5) } & EMPTY != 0 {
                 break;
             }
             core::hint::spin_loop();
         }
-        // SAFETY: the transmit buffer.
+        // SAFETY: the port is the transmit buffer.
         unsafe { outb(PORT, byte) };
     }
 }

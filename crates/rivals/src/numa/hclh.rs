@@ -176,8 +176,8 @@ impl<P: Platform, const SOCKETS: usize, const GATHER_NS: u32> Hclh<P, SOCKETS, G
     /// Ends the caller's watch of `node`. The last of two watchers gives it back (HCLH-2).
     fn looked(node: Node<P>, spliced: u32) {
         // Acquire and release: what the other watcher has read of the node happens before its next
-        // use. mutant: only a load that reads what depends on it would tell, of which models have
-        // none.
+        // use.
+        // mutant: only a load that reads what depends on it would tell, of which models have none.
         if spliced == 0 || node.waiter.wants.fetch_sub(1, AcqRel) == 1 {
             node.give();
         }

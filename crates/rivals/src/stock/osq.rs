@@ -53,6 +53,7 @@ impl<P: Platform> SpinQueue<P> {
             return Some(me);
         };
         // Release: our node; pairs with the acquire in `leave`.
+        // mutant: the words of a node are new in models: there is no older value of them to read.
         previous.waiter.next.store(me.bits(), Release);
         let status = &me.waiter.status;
         while may_spin::<P>() {
@@ -61,8 +62,9 @@ impl<P: Platform> SpinQueue<P> {
                 return Some(me);
             }
         }
-        // Release: our last touch of the node; pairs with the acquire in `leave`.
-        let left = status.compare_exchange(SPINS, LEFT, Release, Relaxed).is_ok();
+        // Relaxed: our last touch of the node. The owner of the turn gives it back after it has
+        // read that we left, so the next use of the node is behind both.
+        let left = status.compare_exchange(SPINS, LEFT, Relaxed, Relaxed).is_ok();
         (!left).then_some(me)
     }
 
@@ -79,10 +81,10 @@ impl<P: Platform> SpinQueue<P> {
             let next = if last { 0 } else { next.wait_while(Acquire, |next| next == 0) };
             at.give();
             let Some(next) = Node::<P>::at(next) else { return };
-            // Release: our read of the node. Acquire where it fails: pairs with the release of the
-            // waiter that has left.
+            // Relaxed, both: where the exchange succeeds it is our last touch of the node; where it
+            // fails, the node's words came with the link.
             let status = &next.waiter.status;
-            if status.compare_exchange(SPINS, TURN, Release, Acquire).is_ok() {
+            if status.compare_exchange(SPINS, TURN, Relaxed, Relaxed).is_ok() {
                 return;
             }
             at = next;

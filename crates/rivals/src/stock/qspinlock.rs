@@ -124,8 +124,8 @@ impl<P: Platform> QSpinLock<P> {
         if let Some(previous) = Node::<P>::at(self.tail.swap(name, AcqRel).into()) {
             // Release: our node; pairs with the acquire in `leave`.
             previous.waiter.next.store(name.into(), Release);
-            // Acquire: pairs with the release in `leave`.
-            me.waiter.status.wait_while(Acquire, |status| status != HEAD);
+            // Relaxed: the turn orders nothing but the queue, and the lock's own word is acquired.
+            me.waiter.status.wait_while(Relaxed, |status| status != HEAD);
         }
         // Relaxed: as in `wait_pending`.
         self.pending.wait_while(Relaxed, |pending| pending != 0);
@@ -137,18 +137,18 @@ impl<P: Platform> QSpinLock<P> {
     /// QSPIN-3: leaves the queue as its head.
     fn leave(&self, me: &Node<P>, name: u16) {
         let next = &me.waiter.next;
-        // Relaxed: only whether it is zero matters here. Release: our node is ours to give; pairs
-        // with the acquire in `lock_queued`.
+        // Relaxed, all: only whether it is zero matters here, and a thread that finds the tail
+        // empty reads nothing of our node.
         let alone = next.load(Relaxed) == 0
-            && self.tail.compare_exchange(name, 0, Release, Relaxed).is_ok();
+            && self.tail.compare_exchange(name, 0, Relaxed, Relaxed).is_ok();
         if alone {
             return;
         }
         // Acquire: pairs with the release of the link.
         let next = next.wait_while(Acquire, |next| next == 0);
         if let Some(next) = Node::<P>::at(next) {
-            // Release: our look at the node; pairs with the acquire in `lock_queued`.
-            next.waiter.status.store(HEAD, Release);
+            // Relaxed: our last touch of the node. Its owner gives it back after it has read this.
+            next.waiter.status.store(HEAD, Relaxed);
         }
     }
 }

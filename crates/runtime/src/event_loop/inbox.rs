@@ -155,6 +155,7 @@ impl<W: Wait> Shared<W> {
     pub(super) fn leave(&self) {
         // Release: POST-3; pairs with the acquire of `is_forsaken`, for each handle that was
         // dropped.
+        // mutant: POST has tests and no model.
         if self.handles.fetch_sub(1, Release) == 1 {
             self.wake();
         }
@@ -163,6 +164,7 @@ impl<W: Wait> Shared<W> {
     /// Returns whether there are no handles.
     pub(super) fn is_forsaken(&self) -> bool {
         // Acquire: POST-3; pairs with the releases of `leave`.
+        // mutant: as there.
         self.handles.load(Acquire) == 0
     }
 

@@ -80,6 +80,7 @@ impl<W: Wait> Wake for Alarm<W> {
     fn wake_by_ref(self: &Arc<Self>) {
         // Release: the poll sees what the waker did before; pairs with the acquire in `call`, also
         // if another thread has posted. Acquire: so that the poll sees what earlier wakers did.
+        // mutant: no model polls a future on a loop.
         if self.woken.swap(1, AcqRel) == 0
             && let Some(shared) = self.shared.upgrade()
         {
@@ -135,6 +136,7 @@ where
         local.until_ns.set(context.until_ns());
         // Before the poll: a wake from now on is a new one. Acquire: pairs with the release in
         // `wake_by_ref`.
+        // mutant: as there.
         polled.alarm.woken.swap(0, Acquire);
         local.wake_due(&polled.waker);
         let mut with = core::task::Context::from_waker(&polled.waker);

@@ -242,6 +242,8 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     pub fn close(&self) {
         // Release: what was put in before; pairs with the acquire in `is_closed`. A resting worker
         // sees it by the fence of `notify_all`.
+        // mutant: what was put in before comes with the queue's own words. Only a look at a queue
+        // that seems empty would tell, and models close a crew whose workers rest or have tasks.
         // A crew that is `OVER` stays so.
         let _: Result<u32, u32> = self.closed.compare_exchange(0, CLOSED, Release, Relaxed);
         self.idlers.notify_all();
@@ -283,6 +285,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     pub(super) fn is_closed(&self) -> bool {
         // Acquire: CREW-3, a worker that looks into the queues then sees what was put in before;
         // pairs with the release in `close`.
+        // mutant: as there.
         self.closed.load(Acquire) != 0
     }
 
@@ -304,6 +307,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
             && !self.has_tasks();
         if is_over {
             // Release: pairs with the acquire above.
+            // mutant: as in `close`.
             self.closed.store(OVER, Release);
         }
         is_over

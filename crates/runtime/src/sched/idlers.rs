@@ -149,6 +149,7 @@ impl<P: Platform> Idlers<P> {
     pub(super) fn resting(&self) -> usize {
         // Acquire: the tasks that the resting workers have made ready before; pairs with the
         // release in `rest_until`.
+        // mutant: the fence of the caller, which begins to rest itself, orders it in models.
         let counts = self.counts.0.load(Acquire);
         (resters(counts) - waiters(counts)) as usize
     }
@@ -226,6 +227,7 @@ impl<P: Platform> Idlers<P> {
             // Relaxed: a worker that is not there yet sees what this call announces.
             for at in ones(set.0.load(Relaxed)) {
                 // IDLE-2, and Acquire: as in `wake`.
+                // mutant: the fence above orders it where the worker's bit was seen late.
                 self.counts.0.fetch_add(SEARCHER, Acquire);
                 if !self.tell(&self.seats[group * u64::BITS as usize + at].0) {
                     self.counts.0.fetch_sub(SEARCHER, Relaxed);
@@ -300,6 +302,8 @@ impl<P: Platform> Idlers<P> {
             // IDLE-4. Relaxed: ordered by the fence.
             self.counts.0.fetch_sub(missed * SEARCHER, Relaxed);
             // Pairs with the fence in `notify_many`.
+            // mutant: it takes a producer that counts on this searcher between the two, and two
+            // workers that change places meanwhile: more threads than the models have.
             P::fence(SeqCst);
             counts = self.counts.0.load(Relaxed);
         }

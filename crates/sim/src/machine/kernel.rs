@@ -12,6 +12,10 @@ pub struct Kernel {
     pub switch_ns: u64,
     /// The time from one yield of a background thread to the next.
     pub background_ns: u64,
+    /// See [`Machine::wake_lines`].
+    pub lines: u32,
+    /// See [`Machine::sleep_cost_ns`].
+    pub sleep_cost_ns: Option<u64>,
 }
 
 impl Machine {
@@ -21,7 +25,7 @@ impl Machine {
     /// its period, or, depending on `wakes`, until an interrupt kicks it (Nemo, section IV.A).
     #[must_use]
     pub fn as_kernel(&self, wakes: Wakes) -> Option<Self> {
-        let Kernel { wake_ns, switch_ns, background_ns } = self.kernel?;
+        let Kernel { wake_ns, switch_ns, background_ns, lines, sleep_cost_ns } = self.kernel?;
         let kicks = wakes != Wakes::Contained;
         Some(Self {
             interrupt: Interrupt {
@@ -32,6 +36,8 @@ impl Machine {
             park_ns: switch_ns,
             wake_ns,
             wake_latency_ns: switch_ns,
+            wake_lines: lines,
+            sleep_cost_ns,
             wake_jitter_ns: if kicks { 0 } else { background_ns },
             switch_ns,
             ..self.awake()

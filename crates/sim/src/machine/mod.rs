@@ -11,13 +11,17 @@
 //! Costs are whole nanoseconds of simulated time; values in a file are rounded to them. For an
 //! access that hits, the remainder is kept, because it is a large part of such a short time.
 
+mod delivery;
 mod file;
 mod kernel;
+mod paths;
 mod presets;
 mod topology;
 
+pub use delivery::{Delivery, Entry};
 pub use file::{Description, Kind, Number, Unit, Wrong};
 pub use kernel::Kernel;
+pub use paths::Paths;
 pub use presets::{Known, PRESETS, known};
 pub use topology::{BadShape, CPUS, Class, Level, Topology};
 
@@ -62,6 +66,17 @@ pub struct Machine {
     pub heavy_fence_ns_per_cpu: u64,
     /// Costs of an interrupt from one CPU to another.
     pub interrupt: Interrupt,
+    /// Costs of the other ways in which an interrupt is delivered, as far as they are known.
+    pub entries: Vec<Entry>,
+    /// Time of an instruction of a kernel that is simulated by the lengths of its paths, in
+    /// picoseconds, if that is known.
+    pub instruction_ps: Option<u64>,
+    /// The number of lines of a CPU's run queue that a wake from another CPU moves, there and back,
+    /// at the cost of their distance. 0: [`wake_ns`](Self::wake_ns) and
+    /// [`wake_latency_ns`](Self::wake_latency_ns) include them.
+    pub wake_lines: u32,
+    /// What threads are told that a sleep costs; `None`: what a wake costs.
+    pub sleep_cost_ns: Option<u64>,
     /// The cost of threads to a program that is the kernel, if that is known.
     pub kernel: Option<Kernel>,
     /// Cost of reading the clock, or the counter of a CPU.

@@ -25,12 +25,13 @@ macro_rules! known {
 /// All presets: first the machines of published figures.
 pub const PRESETS: [Known; COUNT] = known! {
     "8s-192c" "8s-120c" "opteron-64c" "phi-228t"
+    "nemo-64c" "nemo-228t"
     "epyc-2x64c" "e7-8895v3-4s" "gold-5320-2s" "epyc-9754-2s"
     "xeon-2s" "cascade-2s" "milan-2s" "emerald-2s"
     "cloud-4s-128v" "ladder-64c" "numa-1024c" "pe-laptop"
 };
 
-const COUNT: usize = 16;
+const COUNT: usize = 18;
 
 /// The description of the preset with that name; `None` if there is none.
 ///

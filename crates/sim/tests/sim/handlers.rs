@@ -191,7 +191,8 @@ fn latencies(machine: &Machine) -> Vec<u64> {
 
 #[test]
 fn a_kick_ends_the_wait_for_the_background_thread() {
-    let kernel = Kernel { wake_ns: 50, switch_ns: 400, background_ns: 5_000 };
+    let kernel =
+        Kernel { wake_ns: 50, switch_ns: 400, background_ns: 5_000, lines: 0, sleep_cost_ns: None };
     let machine = Machine { kernel: Some(kernel), ..bare() };
     let mode = |wakes| latencies(&machine.as_kernel(wakes).expect("it has costs"));
     let (waits, kicks) = (mode(Wakes::Contained), mode(Wakes::All));

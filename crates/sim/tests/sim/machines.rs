@@ -55,6 +55,8 @@ fn machines_have_the_cpus_that_their_names_say() {
         ("8s-120c", (8, 120)),
         ("opteron-64c", (8, 64)),
         ("phi-228t", (1, 228)),
+        ("nemo-64c", (8, 64)),
+        ("nemo-228t", (1, 228)),
         ("epyc-2x64c", (2, 128)),
         ("e7-8895v3-4s", (4, 144)),
         ("gold-5320-2s", (2, 104)),

@@ -6,6 +6,7 @@ mod bounds;
 mod buffers;
 mod clocks;
 mod costs;
+mod deliveries;
 mod determinism;
 mod doubts;
 mod handlers;

@@ -230,16 +230,19 @@ impl<P: Platform> Condvar<P> {
             // A single waiter makes no herd, and may find the mutex free.
             let alone = list.is_short();
             let mut at = list.empty();
-            while let Some((id, node)) = named::<P>(at) {
-                // Loaded before the waiter may go on and give its node back.
-                let next = node.next.load(Relaxed);
-                if (alone || !chain.push(at))
-                    && let Some(target) = Self::notify(id, node)
-                {
-                    P::unpark(target);
+            P::unpark_all(core::iter::from_fn(|| {
+                while let Some((id, node)) = named::<P>(at) {
+                    let mine = at;
+                    // Loaded before the waiter may go on and give its node back.
+                    at = node.next.load(Relaxed);
+                    if (alone || !chain.push(mine))
+                        && let Some(target) = Self::notify(id, node)
+                    {
+                        return Some(target);
+                    }
                 }
-                at = next;
-            }
+                None
+            }));
             // SAFETY: a waiter that is LISTED leaves the list only under the list's lock, and we
             // hold it.
             unsafe { chain.join() }

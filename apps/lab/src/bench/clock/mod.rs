@@ -25,16 +25,16 @@ use crate::clocks;
 use measure::Outcome;
 use rows::Row;
 
-/// Timestamps: a shared counter, the CPU's counter, the kernel's clock, Ordo; and transactions that
-/// are ordered by them
+/// Timestamps: measure a shared counter, the CPU's counter, the kernel's clock and Ordo, and
+/// transactions that are ordered by them
 #[derive(Args)]
 #[command(after_help = "\
-Subjects take turns in random order, repetition by repetition, each thread on a CPU; the first
-repetition is rejected. A ratio is the median of the ratios of paired repetitions: to shared, and
-of transactions to tl2-shared. docs/clock.md says what the subjects do.
+Subjects take turns in random order, repetition by repetition, with each thread pinned to a CPU; the
+first repetition is discarded. A ratio is the median of the ratios of paired repetitions: to shared,
+and for transactions to tl2-shared. docs/clock.md says what the subjects do.
 
-With --check, nothing is timed: threads on all CPUs pass stamps to each other, and none may be
-certainly later than one that was taken after it was seen.
+With --check, threads on all CPUs pass stamps to each other, and no stamp may be certainly later
+than a stamp that another thread takes after it has read the first.
 
 Example:
   antiphon bench clock --threads 1,2
@@ -43,19 +43,19 @@ pub struct Arguments {
     /// Numbers of threads that take stamps
     #[arg(long, value_name = "LIST", default_value = "1,2")]
     threads: Counts,
-    /// shared, counter, clock, ordo, ordo-new, tl2-shared, tl2-ordo, or all
+    /// Subjects: shared, counter, clock, ordo, ordo-new, tl2-shared, tl2-ordo, or all
     #[arg(long, value_name = "LIST", default_value = "all")]
     subject: String,
-    /// How long each repetition measures
+    /// Length of each repetition, in seconds
     #[arg(long, value_name = "S", default_value_t = 0.05, allow_negative_numbers = true)]
     seconds: f64,
-    /// Number of repetitions that count
+    /// Number of repetitions that count, after a discarded one
     #[arg(long, value_name = "N", default_value_t = 11)]
     repetitions: usize,
-    /// Seed of the order of subjects
+    /// Seed of the random order of the subjects
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Look for stamps in the wrong order, for this many seconds
+    /// Measure nothing, but check the order of stamps for this many seconds
     #[arg(
         long,
         value_name = "S",

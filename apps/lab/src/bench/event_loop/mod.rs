@@ -59,76 +59,78 @@ use figures::Figures;
 use measure::How;
 use schemes::{OURS, PEERS, Scheme, Shares};
 
-/// Loops: whether timers are on time while the CPU is wanted by all, and whether it is shared
-/// fairly
+/// Loops: measure whether timers are on time while all programs want the CPU, and whether it is
+/// shared fairly
 #[derive(Args)]
 #[command(mut_arg("repetitions", |argument| argument.default_value("3")))]
 #[command(after_help = "\
-Players and hogs are processes of one session, pinned; all begin together, and the first seconds do
-not count. Of each scheme a short repetition is rejected first. What is not permitted is skipped,
-unless it is asked for by name. docs/loop-bench.md says what a player does.
+Players and hogs are pinned processes of one session; all begin together, and the first seconds do
+not count. The first repetition of each scheme is short and discarded. Schemes that are not
+permitted are skipped, unless they are named. docs/loop-bench.md describes the players.
 
 Examples:
   antiphon bench loop --against epoll,fifo-timer
   antiphon bench loop --seconds 300 --repetitions 1 --html loop.html
   antiphon bench loop --players 1-14 --hogs 0 --alike")]
 pub struct Arguments {
-    /// Ours: alone (the loop, without others to cooperate with), t1 (raised by a real-time helper
+    /// Our schemes: alone (the loop, without cooperation), t1 (a real-time helper raises the loop
     /// while it is late), t1b (timers in a real-time thread), t2 (timers in a thread with a short
     /// slice), t3 (programs hand the CPU to each other)
     #[arg(long, value_name = "LIST")]
     subject: Option<String>,
-    /// Peers; ratios are to the first: epoll (with a timerfd), epoll-slice (slices of 100 µs),
-    /// tokio, fifo and rr (the whole loop real-time), fifo-timer (a real-time thread for timers,
-    /// and a mutex that lends its priority)
+    /// Peers to compare with; ratios are to the first: epoll (with a timerfd), epoll-slice (slices
+    /// of 100 µs), tokio, fifo and rr (the whole loop in a real-time class), fifo-timer (a
+    /// real-time thread for timers, and a mutex with priority inheritance)
     #[arg(long, value_name = "LIST")]
     against: Option<String>,
-    /// Programs with timers and frames to decode
+    /// Numbers of players: programs with timers, and with frames to decode
     #[arg(long, alias = "sweep", value_name = "LIST", default_value = "8")]
     players: Counts,
-    /// Programs that only want the CPU
+    /// Numbers of hogs: programs that always want the CPU
     #[arg(long, value_name = "LIST", default_value = "4")]
     hogs: Hogs,
-    /// The work of the hogs
+    /// Work of the hogs
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "spin")]
     competitor: Vec<Competitor>,
-    /// Frames a second of each player
+    /// Frames per second of each player
     #[arg(long, value_name = "LIST", default_value = "60")]
     hz: Counts,
-    /// Whether each player has its own share of the CPU; t1 and t3 have groups
+    /// Whether each player has its own share of the CPU; only t1 and t3 support one share for all
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "each")]
     group: Vec<Grouping>,
-    /// The run-queue level that programs are on
+    /// Level of the kernel's run queue for the programs
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "one")]
     levels: Vec<Levels>,
-    /// How many CPUs all programs have together: the last of those that may be used
+    /// Number of CPUs for all programs: the last of those that may be used
     #[arg(long, value_name = "N", default_value_t = 1)]
     cpus: usize,
-    /// How much of a CPU a player wants on average, in per cent: the first 0.6, the last 1.4 times
-    /// as much
+    /// CPU time that a player wants on average, in percent of a CPU; the first wants 0.6 times, the
+    /// last 1.4 times as much
     #[arg(long, value_name = "PERCENT", default_value_t = 14.3, allow_negative_numbers = true)]
     demand: f64,
-    /// All players want the same, and their frames are all alike
+    /// Give all players the same demand, and frames of equal cost
     #[arg(long)]
     alike: bool,
-    /// How often the first player gives the CPU away up to 10 ms too late; from 0 to 1
+    /// Probability that the first player gives the CPU away up to 10 ms too late, from 0 to 1
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_negative_numbers = true)]
     misbehave: f64,
-    /// How often the sentinel wakes; 0: there is none. A sentinel that wakes often sees more of the
-    /// machine's noise, and makes the kernel choose more often which thread is to run
+    /// Period of the sentinel, a thread that measures the machine's delays, in microseconds; 0 for
+    /// none. With a short period it sees more of them, but also makes the kernel schedule more
+    /// often
     #[arg(long, value_name = "US", default_value_t = 10_000)]
     sentinel_us: u32,
-    /// Weigh more than all other sessions, as far as that is permitted: the others wait
+    /// Give the run a greater weight than all other sessions, if that is permitted; the others then
+    /// wait
     #[arg(long)]
     first: bool,
-    /// Options of t3, and of t1 (slack, threshold), in milliseconds:
-    /// period=20,min-slice=0.1,slack=1,threshold=20
+    /// Times of t3's schedule in milliseconds; t1 uses only slack and threshold [default:
+    /// period=20,min-slice=0.1,slack=1,threshold=20]
     #[arg(long, value_name = "LIST")]
     options: Option<Schedule>,
-    /// How long each repetition measures
+    /// Length of each repetition, in seconds
     #[arg(long, value_name = "S", default_value_t = 5.0, allow_negative_numbers = true)]
     seconds: f64,
-    /// Write the distributions to a page, too
+    /// Also write the distributions to FILE as a page for a browser
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     #[command(flatten)]

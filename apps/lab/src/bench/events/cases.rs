@@ -59,7 +59,7 @@ pub struct Cell {
 }
 
 /// How long a receiver sleeps in cases that `--gap-us` does not apply to.
-const GAP_US: u32 = 50;
+pub const GAP_US: u32 = 50;
 const IDLE_GAP_US: u32 = 1_000;
 
 impl Cell {

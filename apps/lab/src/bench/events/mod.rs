@@ -5,12 +5,14 @@
 //! | [`cases`] | cases and conditions |
 //! | [`subjects`] | the mechanisms |
 //! | [`measure`] | one repetition |
+//! | [`once`] | one repetition, for reports of other verbs |
 //! | [`rows`] | the values of a row |
 //! | [`tables`] | the keys of reports, and tables |
 //! | [`page`] | the distributions, drawn |
 
 mod cases;
 mod measure;
+mod once;
 mod page;
 mod rows;
 mod subjects;
@@ -21,7 +23,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-pub use measure::{Order, measure};
+pub use measure::{Figures, Order, measure};
+pub use once::once;
 
 use antiphon_report::failure::Failure;
 use antiphon_report::file::OutputFile;
@@ -43,41 +46,42 @@ const CASES: &str = "running,parked,parked-idle-1ms,busy-target,sender-alone,bro
 /// The subject of cases that measure the machine.
 const MACHINE: &str = "machine";
 
-/// Wake-ups: how long it takes to tell another thread, and what it costs to tell
+/// Wake-ups: measure how long it takes to notify another thread, and what that costs the sender
 #[derive(Args)]
 #[command(after_help = "\
-Each repetition runs in a process of its own; the first is rejected. Times are from the sender's
-side to the first instruction behind the receiver's wait. A ratio is the median of the ratios of
+Each repetition runs in a separate process; the first is discarded. Times are from the sender's
+call to the first instruction after the receiver's wait. A ratio is the median of the ratios of
 paired repetitions, with its 95 % interval; less is better.
 
 Example:
   antiphon bench events --case running,parked --gap-us 3,50,1000 --against futex,pthread-cond")]
 pub struct Arguments {
-    /// Ours: event and message (several told one after the other), condvar, eventcount; for several
-    /// at once only, broadcast and latch; without spinning, event+nospin and so on
+    /// Our mechanisms: event and message (several waiters are notified one after the other),
+    /// condvar, eventcount; broadcast and latch, only for several waiters at once; each with
+    /// +nospin for a waiter that does not spin
     #[arg(long, value_name = "LIST", default_value = SUBJECTS)]
     subject: String,
-    /// Peers; ratios are to the first
+    /// Peers to compare with; ratios are to the first
     #[arg(long, value_name = "LIST", default_value = AGAINST)]
     against: String,
-    /// Cases: running, parked, parked-idle-1ms, busy-target, sender-alone, broadcast (1, 2, 4 … 64
-    /// waiters) or broadcast-N; of the machine itself, noise and clock
+    /// Cases: running, parked, parked-idle-1ms, busy-target, sender-alone, broadcast (with 1, 2, 4
+    /// … 64 waiters) or broadcast-N; noise and clock measure the machine itself
     #[arg(long, value_name = "LIST", default_value = CASES)]
     case: Cases,
-    /// How long a receiver sleeps before it is notified, in the case parked
+    /// Times for which a receiver sleeps before it is notified, in microseconds, in the case parked
     #[arg(long, value_name = "LIST", default_value = "3,50,150")]
     gap_us: Gaps,
-    /// The receiver's CPUs, as the kernel numbers them, one after the other; the sender is on the
-    /// first other one. The default is the second that may be used
+    /// CPUs of the receiver, by the kernel's numbers, tried one after the other; the sender is on
+    /// the first other CPU [default: the second CPU that may be used]
     #[arg(long, value_name = "LIST")]
     target: Option<Cpus>,
     /// Number of trials of each repetition
     #[arg(long, value_name = "N", default_value_t = 100)]
     trials: usize,
-    /// The time after which a repetition ends that has not made all its trials
+    /// Time after which a repetition ends early, in seconds
     #[arg(long, value_name = "S", default_value_t = 1.0, allow_negative_numbers = true)]
     seconds: f64,
-    /// Write the distributions to a page, too
+    /// Also write the distributions to FILE as a page for a browser
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     #[command(flatten)]

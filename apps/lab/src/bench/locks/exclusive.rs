@@ -15,14 +15,14 @@ use crate::bench::benchmark;
 const SUBJECTS: &str = "shfl-mutex,shfl-mutex+light,shfl-mutex+published,shfl-spin";
 const AGAINST: &str = "glibc,glibc-adaptive,std,parking_lot,nsync,absl";
 
-/// Locks: what they cost alone, and how they do under contention
+/// Locks: measure their cost without contention, and how they do with it
 #[derive(Args)]
 #[command(after_help = "\
-Each repetition runs in a process of its own; the first is rejected. A ratio is the median of the
+Each repetition runs in a separate process; the first is discarded. A ratio is the median of the
 ratios of paired repetitions. For ns_per_op and wall_ns less is better, for ops_per_s more. The case
-justine is the form that people quote for nsync: 30 threads, whatever --threads says, add 1 to one
-counter 100 000 times each; it ends when they have. Of long critical sections, what counts is the
-CPU time that waiters take meanwhile; less is better.
+justine is the benchmark that is quoted for nsync: 30 threads, whatever --threads says, add 1 to one
+counter 100 000 times each; the figure is the time until all have ended. With long critical
+sections, the figure is the CPU time of the waiters; less is better.
 
 Example:
   antiphon bench locks --case short --threads 2,8,32 --against glibc,std --load idle,noisy
@@ -30,15 +30,15 @@ Example:
   antiphon bench locks --case long --threads 2,8 --against glibc,std --seconds 1
   antiphon bench locks --case short,5us --threads 2,8,32 --load crowd,crowd=300")]
 pub struct Arguments {
-    /// Numbers of threads that meet at the lock
+    /// Numbers of threads that use the lock
     #[arg(long, value_name = "LIST", default_value = "2,4,8,16,32,64")]
     threads: Counts,
     #[arg(long, value_name = "LIST", default_value = SUBJECTS, help = subjects())]
     subject: String,
-    /// Peers; ratios are to the first
+    /// Peers to compare with; ratios are to the first
     #[arg(long, value_name = "LIST", default_value = AGAINST)]
     against: String,
-    /// Workloads: short, 5us, uncontended, justine; and long, which is 100us, 1ms, 10ms and sleep
+    /// Workloads: short, 5us, uncontended, justine; long stands for 100us, 1ms, 10ms and sleep
     #[arg(long, value_name = "LIST", default_value = "uncontended,short,5us")]
     case: String,
     #[command(flatten)]

@@ -21,8 +21,8 @@ use crate::bench::ticks::Ticks;
 pub struct LockSettings {
     #[command(flatten)]
     pub settings: Settings,
-    /// How long each repetition measures; the default is 0.2, and with a crowd as long as its
-    /// threads take to have ten turns each
+    /// Length of each repetition, in seconds [default: 0.2; with a crowd, the time in which each of
+    /// its threads has ten turns]
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     seconds: Option<f64>,
 }

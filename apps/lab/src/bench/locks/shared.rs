@@ -16,27 +16,28 @@ const SUBJECTS: &str = "shfl-rwlock,shfl-rwlock+recursive";
 const AGAINST: &str = "glibc,glibc-writer,std,parking_lot";
 const CASES: &str = "uncontended,short,5us,continuous";
 
-/// Readers-writer locks: what they cost alone, and how readers and writers do together
+/// Readers-writer locks: measure their cost without contention, and how readers and writers do
+/// together
 #[derive(Args)]
 #[command(after_help = "\
-Each repetition runs in a process of its own; the first is rejected. A ratio is the median of the
+Each repetition runs in a separate process; the first is discarded. A ratio is the median of the
 ratios of paired repetitions. For ns_per_op less is better, for ops_per_s more. In the case
-continuous, all threads but one read again and again; that one writes.
+continuous, one thread writes, and all others read in a loop.
 
 Example:
   antiphon bench rwlocks --reads 90 --case short --threads 2,8,32 --against glibc,std")]
 pub struct Arguments {
-    /// Numbers of threads that meet at the lock
+    /// Numbers of threads that use the lock
     #[arg(long, value_name = "LIST", default_value = "1,2,4,8,16,32,64")]
     threads: Counts,
-    /// How many of a hundred critical sections only read
+    /// Shares of critical sections that only read, in percent
     #[arg(long, value_name = "LIST", default_value = "100,99,90,50")]
     reads: Shares,
     /// Our locks: shfl-rwlock, shfl-rwlock+recursive (readers pass waiting writers),
     /// shfl-rwlock+group-readers, shfl-rwlock+group-writers
     #[arg(long, value_name = "LIST", default_value = SUBJECTS)]
     subject: String,
-    /// Peers; ratios are to the first
+    /// Peers to compare with; ratios are to the first
     #[arg(long, value_name = "LIST", default_value = AGAINST)]
     against: String,
     /// Workloads: short, 5us, continuous, uncontended

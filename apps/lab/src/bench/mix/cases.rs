@@ -15,9 +15,9 @@ use crate::named::Named as _;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wait {
-    /// It is suspended until then
+    /// They are suspended until their time
     Sleep,
-    /// It yields again and again: as published
+    /// They yield in a loop, as in the published program
     Yield,
 }
 
@@ -25,9 +25,9 @@ pub enum Wait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// Each at a moment of its own, within the first period
+    /// Each at another moment of the first period
     Spread,
-    /// All at the same moment
+    /// All at once
     Together,
 }
 

@@ -45,60 +45,60 @@ const SUBJECTS: &str = "fifo/steal-half,lifo/steal-half,staged,edf,fifo/steal-ha
 /// Maximal number of parts, each of which has a stack.
 const PARTS: u64 = 100_000;
 
-/// Mix: conferences of telephone calls, frame by frame, in time or not
+/// Mix: measure how many frames of telephone conferences are mixed in time
 #[derive(Args)]
 #[command(after_help = "\
-Each repetition runs in a process of its own; the first is rejected. docs/mix.md says what a
-conference does, and what came of it.
+Each repetition runs in a separate process; the first is discarded. docs/mix.md describes
+conferences, and has figures.
 
 Examples:
   antiphon bench mix --conferences 400,800
   antiphon bench mix --most --frames 100 --codec md5,g711 --subject lifo/steal-half,edf")]
 pub struct Arguments {
-    /// Ours: a policy as `antiphon bench packets` names them, in one pool; with +silos in several,
-    /// with +stages in one each for what receives, mixes and sends
+    /// Our policies, with the names of `antiphon bench packets`: in one pool; with +silos, in
+    /// several pools; with +stages, in one pool each for receiving, mixing and sending
     #[arg(long, alias = "policy", value_name = "LIST", default_value = SUBJECTS)]
     subject: String,
-    /// Peers: threads; ratios are to the first
+    /// Peers to compare with: threads; ratios are to the first
     #[arg(long, value_name = "LIST", default_value = hosts::THREADS)]
     against: String,
-    /// How many conferences; with --most, how many are tried first
+    /// Numbers of conferences; with --most, the number that is tried first
     #[arg(long, value_name = "LIST", default_value = "400")]
     conferences: Counts,
-    /// Find how many conferences can be had with less than 1 % of frames too late
+    /// Find the largest number of conferences with less than 1 % of late frames
     #[arg(long)]
     most: bool,
-    /// Codecs of frames: md5, g711 or opus; several, such as g711+opus, are assigned to legs in
+    /// Codecs of frames: md5, g711 or opus; several, such as g711+opus, are assigned to the legs in
     /// turn
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "md5")]
     codec: Vec<Codec>,
     /// How legs and mixers wait
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "sleep")]
     wait: Vec<Wait>,
-    /// When conferences begin
+    /// Times at which conferences begin
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "spread")]
     phase: Vec<Phase>,
-    /// Legs of each conference
+    /// Number of legs of each conference
     #[arg(long, value_name = "N", default_value_t = 2,
           value_parser = clap::value_parser!(u8).range(1..=100))]
     legs: u8,
-    /// Bytes of a frame; of G.711 at 8 kHz it would be 160, and of Opus it always is
+    /// Size of a frame in bytes; G.711 at 8 kHz has 160, and with opus it is always 160
     #[arg(long, value_name = "BYTES", default_value_t = 1600,
           value_parser = clap::value_parser!(u32).range(4..=65_536))]
     frame: u32,
-    /// Frames of each leg, 20 ms apart
+    /// Number of frames of each leg, 20 ms apart
     #[arg(long, value_name = "N", default_value_t = 200,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frames: u32,
-    /// Numbers of threads; where there are more pools than that, each has one all the same
+    /// Numbers of threads; each pool has at least one
     #[arg(long, value_name = "LIST", default_value = "2")]
     workers: Counts,
-    /// How many pools +silos has, which share the workers
+    /// Number of pools of +silos, which share the threads
     #[arg(long, value_name = "N", default_value_t = hosts::SILO_COUNT,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     silos: u16,
-    /// Delay of the way to the server and on, in milliseconds: it counts for how good a call is, at
-    /// p99.9
+    /// Network delay to the server and on to the listener, in milliseconds; it is part of the delay
+    /// by which a call's quality is rated, at p99.9
     #[arg(long, value_name = "MS", default_value_t = ear::ELSEWHERE_MS,
           value_parser = clap::value_parser!(u16).range(0..=10_000))]
     elsewhere_ms: u16,

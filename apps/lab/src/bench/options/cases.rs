@@ -13,9 +13,9 @@ use crate::named::Named as _;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kernel {
-    /// The price of an option; a task for each layer of its lattice
+    /// The price of an option, with a task for each layer of its lattice
     Binomial,
-    /// How well two sequences align; a task for each row of the table
+    /// The alignment of two sequences, with a task for each row of the table
     SmithWaterman,
 }
 
@@ -23,9 +23,9 @@ pub enum Kernel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Case {
-    /// All at once; latency is from the beginning of the run
+    /// All chains begin at once; latency counts from the beginning of the run
     Closed,
-    /// At a rate; latency is from when each is due
+    /// Chains begin at a rate; latency counts from the time at which each is due
     Open,
 }
 

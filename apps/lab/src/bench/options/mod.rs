@@ -60,59 +60,60 @@ const SLOW_S: f64 = 1e-5;
 /// Maximal time of each node of a lattice or table, in seconds.
 const NODE_S: f64 = 2e-8;
 
-/// Options: what a policy makes of chains of tasks, most short, some long
+/// Options: measure policies with chains of tasks, most of them short, some long
 #[derive(Args)]
 #[command(after_help = "\
-Each repetition runs in a process of its own; the first is rejected. docs/options.md says what the
-dissertation has measured, and what came of it here.
+Each repetition runs in a separate process; the first is discarded. docs/options.md has the figures
+of the dissertation beside ours.
 
 Examples:
   antiphon bench options --subject fifo/steal-half,lifo/steal-half --against loop,go
   antiphon bench options --subject lifo/steal-half,lifo/steal-half+stages --long-depth 5000
   antiphon bench options --case open --rate 20000 --kernel smith-waterman --long-depth 1000")]
 pub struct Arguments {
-    /// Ours, as `antiphon bench packets` names them: fifo/steal-half, lifo-slot/steal-half, staged,
-    /// edf, …; with +stages in two pools, of which one has long chains
+    /// Our policies, with the names of `antiphon bench packets`: fifo/steal-half,
+    /// lifo-slot/steal-half, staged, edf, …; with +stages, in two pools, one of which runs the long
+    /// chains
     #[arg(long, alias = "policy", value_name = "LIST", default_value = SUBJECTS)]
     subject: String,
-    /// Peers; ratios are to the first
+    /// Peers to compare with; ratios are to the first
     #[arg(long, value_name = "LIST", default_value = AGAINST)]
     against: String,
-    /// The problem that a chain solves
+    /// Problem that a chain solves
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "binomial")]
     kernel: Vec<Kernel>,
-    /// When chains begin
+    /// Times at which chains begin
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "closed")]
     case: Vec<Case>,
-    /// Chains a second, in the case open
+    /// Chains per second, in the case open
     #[arg(long, value_name = "N", default_value_t = 10_000.0)]
     rate: f64,
     /// Number of chains
     #[arg(long, value_name = "N", default_value_t = 30_000,
           value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     options: u64,
-    /// Steps of a chain
+    /// Number of steps of a chain
     #[arg(long, value_name = "N", default_value_t = 20,
           value_parser = clap::value_parser!(u16).range(1..=20_000))]
     depth: u16,
-    /// Steps of a long chain: 2000 by the dissertation's text, 5000 in its program
+    /// Number of steps of a long chain: 2000 in the dissertation's text, 5000 in its program
     #[arg(long, value_name = "N", default_value_t = 2000,
           value_parser = clap::value_parser!(u16).range(1..=20_000))]
     long_depth: u16,
     /// Probability of a long chain
     #[arg(long, value_name = "P", default_value_t = 0.005)]
     long_share: f64,
-    /// The price at which one may buy; the price now is 100
+    /// Strike price of the option; the present price is 100
     #[arg(long, value_name = "PRICE", default_value_t = 110.0)]
     strike: f64,
-    /// Tasks that begin chains
+    /// Number of tasks that begin chains
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     spawners: u32,
-    /// Threads that run tasks, of which one or more begin chains
+    /// Numbers of threads that run tasks; one or more of them also begin chains
     #[arg(long, value_name = "LIST", default_value = "2")]
     workers: Counts,
-    /// How many tasks a worker has room for; a worker without room runs them at once
+    /// Number of tasks for which a worker has room; without room, it runs a new task at once
     #[arg(long, value_name = "N", default_value_t = 1 << 17,
           value_parser = clap::value_parser!(u32).range(2..=1 << 20))]
     capacity: u32,
@@ -145,7 +146,9 @@ fn plan(arguments: &Arguments) -> Result<Plan<'_>, Failure> {
         return Err(Failure::arguments("--rate takes chains a second from 1, such as 10000"));
     }
     if !(0.0..=1.0).contains(long_share) {
-        return Err(Failure::arguments("--long-share takes a probability, such as 0.005"));
+        return Err(Failure::arguments(
+            "--long-share takes a probability from 0 to 1, such as 0.005",
+        ));
     }
     if !(1.0..=10_000.0).contains(strike) {
         return Err(Failure::arguments("--strike takes a price from 1 to 10000, such as 110"));

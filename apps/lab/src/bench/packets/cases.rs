@@ -53,10 +53,9 @@ pub enum Case {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// A buffer by lot for each packet, copied by the spawner that makes the task
+    /// By the text: each packet has a random buffer, which the spawner of the task copies
     Corrected,
-    /// One buffer for all, copied by the worker that runs the task: as the dissertation's program
-    /// does it
+    /// By the program: all packets have one buffer, which the worker that runs the task copies
     Published,
 }
 
@@ -64,9 +63,9 @@ pub enum Form {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Heavy {
-    /// Sleeps, and keeps its worker: as the dissertation's program does it
+    /// The task sleeps and keeps its worker, as in the dissertation's program
     Sleep,
-    /// Uses the CPU
+    /// The task uses the CPU
     Spin,
 }
 

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Copies {
-    /// Memory of the allocator, for each packet
+    /// The allocator, for each packet
     Allocated,
-    /// Memory of a packet that is over
+    /// An earlier packet that is done
     Reused,
 }
 

@@ -61,58 +61,61 @@ const SLOW_S: f64 = 1e-5;
 /// seconds.
 const HEAVY_S: f64 = 1e-4;
 
-/// Packets: what a policy makes of many small tasks
+/// Packets: measure policies with many small tasks
 #[derive(Args)]
 #[command(after_help = "\
-Each repetition runs in a process of its own; the first is rejected. With --goal, each policy of
-ours is tried (or those of --subject), those that meet the goal are named, and the exit code is 1
-if none does. docs/packets.md says what a trace of arrivals is.
+Each repetition runs in a separate process; the first is discarded. With --goal, all our policies
+are tried (or those of --subject), those that meet the goal are named, and the exit code is 1 if
+none does. docs/packets.md describes the cases, and the files of arrival times.
 
 Examples:
   antiphon bench packets --case general,open --against loop,go
   antiphon bench packets --goal 'p99<200us' --arrivals arrivals.txt")]
 pub struct Arguments {
-    /// Ours, as order/spread: fifo, lifo, stochastic-64, switch-16, reverse-8 or adaptive, and
-    /// steal-half, steal-one, neighbours-13, -15, -20, overflow, shallow, lazy or lazy-shallow;
-    /// lifo-slot/steal-half or /steal-one; or staged, edf or levels
+    /// Our policies, as ORDER/SPREAD: the order is fifo, lifo, stochastic-64, switch-16, reverse-8
+    /// or adaptive, the spread is steal-half, steal-one, neighbours-13, -15, -20, overflow,
+    /// shallow, lazy or lazy-shallow. Also lifo-slot/steal-half, lifo-slot/steal-one, staged, edf
+    /// and levels
     #[arg(long, value_name = "LIST")]
     subject: Option<String>,
-    /// Peers; ratios are to the first
+    /// Peers to compare with; ratios are to the first
     #[arg(long, value_name = "LIST")]
     against: Option<String>,
     /// Cases: general, heavier, spawners-N, cache, bimodal, open, ramp
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "general")]
     case: Vec<Case>,
-    /// As the dissertation's program does it, or as its text says
+    /// Form of the workload: that of the dissertation's text or that of its program
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "corrected")]
     form: Vec<Form>,
-    /// The work of a task of 20 ms, in the case bimodal
+    /// Work of the tasks of 20 ms in the case bimodal
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "sleep")]
     heavy: Vec<Heavy>,
-    /// Where the memory of packets comes from
+    /// Source of the packets' memory
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "allocated")]
     copies: Vec<Copies>,
-    /// Threads that run tasks, of which one or more make them
+    /// Numbers of threads that run tasks; one or more of them also make the tasks
     #[arg(long, value_name = "LIST", default_value = "2")]
     workers: Counts,
-    /// How many tasks a worker has room for; 128, or 1024 in the cases cache and bimodal
+    /// Number of tasks for which a worker has room [default: 128; 1024 in the cases cache and
+    /// bimodal]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1 << 20))]
     capacity: Option<u32>,
     /// Number of packets
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     tasks: Option<u64>,
-    /// Packets a second, in the case open
+    /// Packets per second, in the case open
     #[arg(long, value_name = "N", default_value_t = 50_000.0)]
     rate: f64,
-    /// A bound that a latency is to keep to: mean, p20, p50, p99, p999, p9999 or max, '<', a time
+    /// Bound for a latency: mean, p20, p50, p99, p999, p9999 or max, then '<' and a time, such as
+    /// p99<200us
     #[arg(long, value_name = "GOAL", requires = "arrivals")]
     goal: Option<Goal>,
-    /// File of the times when packets come: a line for each, with nanoseconds or seconds, and bytes
-    /// if that matters
+    /// File with the arrival times of packets: a line for each, with nanoseconds or seconds and,
+    /// optionally, the size in bytes
     #[arg(long, value_name = "FILE", conflicts_with_all = ["case", "tasks", "rate"])]
     arrivals: Option<PathBuf>,
-    /// Write the work of each worker at the end of the last repetition to a timeline, for Perfetto
-    /// or Chrome: so name one policy, one case and one number of workers
+    /// Write a timeline of the workers at the end of the last repetition to FILE, for Perfetto or
+    /// Chrome. Needs one policy, one case and one number of workers
     #[arg(long, value_name = "FILE", conflicts_with = "goal")]
     trace: Option<PathBuf>,
     #[command(flatten)]

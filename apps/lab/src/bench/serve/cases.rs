@@ -14,9 +14,9 @@ use crate::named::Named as _;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Case {
-    /// The bytes that the client has sent, back.
+    /// Send the client's bytes back.
     Echo,
-    /// A page, by HTTP/1.1, over a connection that is kept.
+    /// Send a page by HTTP/1.1, over a kept connection.
     Http,
 }
 
@@ -24,9 +24,9 @@ pub enum Case {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Loader {
-    /// [`client`](super::client).
+    /// The benchmark's own client.
     Own,
-    /// [`wrk`](super::wrk).
+    /// The program wrk: only for http, for whole seconds, and without a rate.
     Wrk,
 }
 

@@ -44,46 +44,47 @@ use crate::named::Cases;
 use cases::{Case, Cell, Loader, Rates};
 use measure::Figures;
 
-/// Servers: what a request costs over many connections, and how long it takes
+/// Servers: measure the cost and the latency of requests over many connections
 #[derive(Args)]
 #[command(after_help = "\
-Each server is a process of its own, and so are its clients, on the same machine, over the loopback
-device; the first repetition is rejected. Clients wait for each answer before they send again; or,
-with --rate, send when it is time, and latencies are from then. A ratio is the median of the ratios
-of paired repetitions, with its 95 % interval.
+Server and clients are separate processes on the same machine, connected by the loopback device; the
+first repetition is discarded. A connection waits for each answer before it sends again; with
+--rate, it sends at given times, from which latencies count. A ratio is the median of the ratios of
+paired repetitions, with its 95 % interval.
 
 Example:
   antiphon bench serve --connections 100 --workers 2 --against tokio,go")]
 pub struct Arguments {
-    /// Requests: echo (--bytes to and fro), http (GET, kept alive)
+    /// Kinds of requests: echo (a message of --bytes, sent back), http (GET over a kept connection)
     #[arg(long, value_name = "LIST", default_value = "echo")]
     case: Cases<Case>,
-    /// Connections, all open at once
+    /// Numbers of connections, all open at once
     #[arg(long, value_name = "LIST", default_value = "1,100,1000")]
     connections: Counts,
-    /// Requests a second, of all connections; 0: each sends when it has its answer
+    /// Requests per second over all connections; with 0, each connection sends when it has its
+    /// answer
     #[arg(long, value_name = "LIST", default_value = "0")]
     rate: Rates,
-    /// Threads that serve
+    /// Numbers of server threads
     #[arg(long, value_name = "LIST", default_value = "2")]
     workers: Counts,
-    /// Threads of clients
+    /// Number of client threads
     #[arg(long, value_name = "N", default_value_t = 1)]
     clients: usize,
-    /// The program that sends requests: own, or wrk (of http, for whole seconds, without a rate)
+    /// Program that sends the requests
     #[arg(long, value_name = "NAME", default_value = "own")]
     loader: Loader,
-    /// Size of a message, in echo
+    /// Size of a message in bytes, in the case echo
     #[arg(long, value_name = "N", default_value_t = 64)]
     bytes: usize,
-    /// Ours: fibers (a fiber for each connection, by epoll), fibers-uring (by io_uring)
+    /// Our servers: fibers (a fiber for each connection, by epoll), fibers-uring (by io_uring)
     #[arg(long, value_name = "LIST", default_value = "fibers")]
     subject: String,
-    /// Peers; ratios are to the first. threads has a thread for each connection, whatever
-    /// --workers says
+    /// Peers to compare with; ratios are to the first. threads has a thread for each connection,
+    /// whatever --workers says
     #[arg(long, value_name = "LIST", default_value = "tokio,go,may,threads")]
     against: String,
-    /// How long each repetition measures
+    /// Length of each repetition, in seconds
     #[arg(long, value_name = "S", default_value_t = 0.5, allow_negative_numbers = true)]
     seconds: f64,
     #[command(flatten)]
@@ -152,7 +153,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
 fn check_wrk(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { case, connections, rate, clients, seconds, .. } = arguments;
     if case.0 != [Case::Http] {
-        return Err(Failure::arguments("wrk asks for pages: give --case http, too"));
+        return Err(Failure::arguments("--loader wrk sends only HTTP requests: add --case http"));
     }
     if rate.0 != [None] {
         return Err(Failure::arguments("wrk has no rate: leave --rate out, or --loader"));

@@ -31,42 +31,42 @@ use crate::named::Named as _;
 use cases::{Case, Cell};
 use measure::Figures;
 
-/// Tasks: what it costs to spawn, run and join one that does nothing, and what one takes up
+/// Tasks: measure the cost to spawn, run and join an empty task, and its memory
 #[derive(Args)]
 #[command(after_help = "\
-Each repetition runs in a process of its own; the first is rejected. Tasks are spawned by a task, so
-that with one worker no other thread has a part. A ratio is the median of the ratios of paired
+Each repetition runs in a separate process; the first is discarded. A task spawns the tasks, so that
+with one worker no other thread takes part. A ratio is the median of the ratios of paired
 repetitions, with its 95 % interval; less is better.
 
 Example:
   antiphon bench tasks --case spawn_join --workers 1,2 --against rayon,smol")]
 pub struct Arguments {
-    /// Threads that run tasks
+    /// Numbers of threads that run tasks
     #[arg(long, value_name = "LIST", default_value = "1,2")]
     workers: Counts,
-    /// Ours: pool (a handle for each task; join), scope (tasks that borrow, joined together),
-    /// fibers (as pool; each has a stack, and waits without its thread) and, with the feature
-    /// migrating, fibers-migrating (those that have waited are tasks again, for any thread)
+    /// Our subjects: pool (each task has a handle, and is joined), scope (tasks that borrow, joined
+    /// together), fibers (like pool; each task has a stack, and waits without its thread) and, with
+    /// the feature migrating, fibers-migrating (a fiber may continue on any thread after a wait)
     #[arg(long, value_name = "LIST", default_value = "pool,scope,fibers")]
     subject: String,
-    /// Peers; ratios are to the first that has the case
+    /// Peers to compare with; ratios are to the first that has the case
     #[arg(long, value_name = "LIST", default_value = "rayon,smol,tokio,go,chili,may,boost")]
     against: String,
-    /// Cases: spawn_join (--tasks at once, and batches of 1000), fork_join (the Fibonacci numbers,
-    /// a task for each call), idle (memory of a task that is not run yet), yield (100 tasks in
-    /// turn), parked (memory of a task that waits), channel (messages from one task to another,
-    /// with room for 128, and for 1), across (the same; with two workers or more, and each begins
-    /// on one of its own) and select (messages of two tasks to another, by a channel each)
+    /// Cases: spawn_join (--tasks at once, and batches of 1000), fork_join (Fibonacci numbers, a
+    /// task for each call), idle (memory of a task that has not run yet), yield (100 tasks yield in
+    /// turn), parked (memory of a waiting task), channel (messages from one task to another, with
+    /// room for 128 and for 1), across (the same with two or more workers; the two tasks begin on
+    /// different ones) and select (messages of two tasks to a third, each by its own channel)
     #[arg(
         long,
         value_name = "LIST",
         default_value = "spawn_join,fork_join,idle,yield,parked,channel,across,select"
     )]
     case: Cases<Case>,
-    /// How many tasks there are at once, in spawn_join and idle; in parked, 20000 at the most
+    /// Number of tasks that exist at once in spawn_join and idle; in parked, at most 20000 of them
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     tasks: usize,
-    /// How long a repetition takes
+    /// Length of each repetition, in seconds
     #[arg(long, value_name = "S", default_value_t = 0.3, allow_negative_numbers = true)]
     seconds: f64,
     #[command(flatten)]

@@ -30,29 +30,30 @@ use workloads::{Cell, WORKLOADS, Workload};
 const SUBJECTS: &str = "fifo/steal-half,lifo/steal-half,lifo/shallow,lifo-slot/steal-half,\
                         adaptive/steal-half,staged,edf,pools,pools-nice,two-pools";
 
-/// Thesis: is one policy the best for packets, options and calls, and does it help to compose?
+/// Thesis: find out whether one policy is the best for packets, options and calls, and whether
+/// several pools do better
 #[derive(Args)]
 #[command(after_help = "\
-Each repetition runs in a process of its own; the first is rejected. What the workloads are is in
-docs/packets.md, docs/options.md and docs/mix.md, which has what came of it, too.
+Each repetition runs in a separate process; the first is discarded. docs/packets.md, docs/options.md
+and docs/mix.md describe the workloads; docs/mix.md also has the results.
 
 Example:
   antiphon bench thesis --repetitions 5
   antiphon bench thesis --repetitions 3 --frames 50 --policy fifo/steal-half,edf,pools")]
 pub struct Arguments {
-    /// Policies, as `antiphon bench packets` names them; and, on the mixed workload only, pools,
-    /// pools-nice or two-pools: several
+    /// Policies, with the names of `antiphon bench packets`; and, only for the mixed workload,
+    /// pools, pools-nice and two-pools, which use several pools
     #[arg(long, alias = "subject", value_name = "LIST", default_value = SUBJECTS)]
     policy: String,
-    /// Threads
+    /// Number of threads
     #[arg(long, value_name = "N", default_value_t = 2,
           value_parser = clap::value_parser!(u16).range(1..=4096))]
     workers: u16,
-    /// Frames of each leg, 20 ms apart: how long conferences go on
+    /// Number of frames of each leg, 20 ms apart: the length of conferences
     #[arg(long, value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(5..=100_000))]
     frames: u32,
-    /// Size of the load of packets, options and conferences, in parts of the usual one
+    /// Size of the load of packets, options and conferences, relative to the usual one
     #[arg(long, value_name = "P", default_value_t = 1.0)]
     part: f64,
     #[command(flatten)]

@@ -59,7 +59,7 @@ fn of_file(file: &Path) -> Result<Ready, Failure> {
         (file.canonicalize().ok(), about.size(), about.mtime(), about.mtime_nsec())
             .hash(&mut hasher);
         let kept = format!("layered-{VERSION}-{:016x}.h264", hasher.finish());
-        let what = format!("coding {} anew, in temporal layers", file.display());
+        let what = format!("recoding {} in temporal layers", file.display());
         kept_or_made(&kept, &what, |to| ffmpeg::layer(file, to))
             .map_err(|error| said(file, &error))?
     };
@@ -133,7 +133,7 @@ fn said(file: &Path, error: &Error) -> Failure {
         }
         Error::File(_, error) => Failure::arguments(format!("{}: {error}", file.display())),
         Error::Ffmpeg(said) => {
-            Failure::arguments(format!("{}: ffmpeg can't code it anew: {said}", file.display()))
+            Failure::arguments(format!("{}: ffmpeg can't recode it: {said}", file.display()))
         }
         _ => Failure::arguments(format!("{}: {error}", file.display())),
     }

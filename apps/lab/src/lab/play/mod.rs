@@ -66,22 +66,23 @@ pub enum Made {
     Uniform,
 }
 
-/// Adaptive players of video on one CPU, beside programs that only want the CPU: on time, and fair
+/// Run adaptive video players on one CPU, beside programs that always want the CPU
 #[derive(Args)]
 #[command(after_help = "\
-Players drop what they have no time for, the least important frames first. Each is a process; they
-take FILEs by turns, and all begin together. A FILE that is not .h264 is coded anew, in temporal
-layers, by ffmpeg (apt install ffmpeg); frames are decoded by OpenH264 (apt install libopenh264-7).
-Without it, or with --demand, the time that they take is spent, and the report says so.
+Players drop the frames for which they have no time, the least important first. Each player is a
+process; the FILEs are assigned to them in turn, and all begin together. ffmpeg (apt install ffmpeg)
+recodes a FILE that is not .h264 in temporal layers; OpenH264 (apt install libopenh264-7) decodes
+frames. Without it, or with --demand, players only spend the time of decoding, and the report says
+so.
 
 JSON: players[]{kind, plays, model, tardiness_us{p50, p90, p99, p999, max, within_1ms, timers}, fps,
 drops, layers{I, P, B, b}, quality, cpu, tier_stats}, steady, hogs[], jain_cpu, jain_fps,
-players_share, switches_per_s, cpu_was_short, tier, options, level, clips[]. Of each player also
-troubles{behind, long}: what kept it from being on time; and gone: what has become of it, if it was
-killed or stopped. Then the report is of the others.
+players_share, switches_per_s, cpu_was_short, tier, options, level, clips[]. Each player also has
+troubles{behind, long}: the reasons why it was late; and gone: whether it was killed or stopped. The
+report then covers the others.
 
-Exits with 1 if a player shows a wrong frame, or frames out of order, or can't decode one, or does
-not play to the end; with 69 if a tier, or a program, is not to be had.
+Exit code: 1 if a player shows a wrong frame, or frames out of order, can't decode a frame, or does
+not play to the end; 69 if a tier or a program is not available.
 
 Examples:
   antiphon lab play video.mp4 --players 8 --hogs 4
@@ -89,65 +90,70 @@ Examples:
   antiphon lab play --generate bursty --demand 14.3 --hogs 0 --group one
   antiphon lab play --generate bursty --players 3 --mixed")]
 pub struct Arguments {
-    /// Videos, which players take by turns
+    /// Videos, which are assigned to the players in turn
     #[arg(value_name = "FILE", required_unless_present = "generate")]
     files: Vec<PathBuf>,
-    /// Play clips that are made by ffmpeg and kept, with the number drawn in each frame
+    /// Play clips that ffmpeg makes, with the number drawn in each frame; they are kept for later
+    /// runs
     #[arg(long, value_name = "KIND", conflicts_with = "files")]
     generate: Option<Made>,
-    /// Width and height of these clips
+    /// Width and height of generated clips, in pixels
     #[arg(long, value_name = "WxH", default_value = "640x360", conflicts_with = "files",
         value_parser = clips::size)]
     size: (u32, u32),
-    /// Frames a second of these clips
+    /// Frames per second of generated clips
     #[arg(long, value_name = "N", default_value_t = 60, conflicts_with = "files",
         value_parser = within(1, 1000))]
     hz: u32,
-    /// Number of programs that play
+    /// Number of players
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = within(1, 60))]
     players: u32,
-    /// Number of programs that only want the CPU
+    /// Number of hogs: programs that always want the CPU
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = within(0, 256))]
     hogs: u32,
-    /// The work of the hogs
+    /// Work of the hogs
     #[arg(long, default_value = "spin")]
     competitor: Competitor,
     /// Whether each player has its own share of the CPU
     #[arg(long, default_value = "each")]
     group: Grouping,
-    /// The tier by which players are on time. With one group that is t1 or t3
+    /// Tier by which players are on time; with --group one, only t1 and t3
     #[arg(long, value_name = "TIER", default_value = "auto")]
     tier: Choice,
-    /// Make the last player a game, and let the one before play sound: one group, one scale
+    /// Make the last player a game and the one before a sound player, which share the scale of
+    /// importance
     #[arg(long)]
     mixed: bool,
-    /// One player more, that drops nothing and does not cooperate, at this nice value
+    /// Run one more player at this nice value, which drops nothing and does not cooperate
     #[arg(long, value_name = "N", allow_negative_numbers = true,
         value_parser = clap::value_parser!(i32).range(-20..20))]
     nice: Option<i32>,
-    /// How much of a CPU a player wants on average, in per cent: the first 0.6, the last 1.4 times
-    /// as much. The time that decoding does not take is spent; sound stays as it is
+    /// CPU time that a player wants on average, in percent of a CPU; the first wants 0.6 times, the
+    /// last 1.4 times as much. Players spend the time that decoding does not take; sound is not
+    /// changed
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     demand: Option<f64>,
-    /// How often the first player goes on for up to 10 ms when it decodes; from 0 to 1
+    /// Probability that the first player keeps the CPU up to 10 ms longer when it decodes, from 0
+    /// to 1
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_negative_numbers = true)]
     misbehave: f64,
-    /// How long it is measured
+    /// Length of the measurement, in seconds
     #[arg(long, value_name = "S", default_value_t = 10.0, allow_negative_numbers = true)]
     seconds: f64,
-    /// How many CPUs all programs have together: the last of those that may be used
+    /// Number of CPUs for all programs: the last of those that may be used
     #[arg(long, value_name = "N", default_value_t = 1)]
     cpus: usize,
-    /// Options of t1 and t3, in milliseconds: period=20,min-slice=0.1,slack=1,threshold=20
+    /// Times of the schedule of t1 and t3, in milliseconds [default:
+    /// period=20,min-slice=0.1,slack=1,threshold=20]
     #[arg(long, value_name = "LIST")]
     options: Option<Schedule>,
-    /// Show each video in a window of X11
+    /// Show each video in an X11 window
     #[arg(long)]
     display: bool,
     /// Print one JSON object instead of tables
     #[arg(long)]
     json: bool,
-    /// Write pictures to a page, too
+    /// Also write charts to FILE as a page for a browser
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }

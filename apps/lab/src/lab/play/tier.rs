@@ -16,7 +16,7 @@ use crate::compete::tier_stats::TierStats;
 /// The tiers that can be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Choice {
-    /// The best that there is here
+    /// The best tier that this machine has
     Auto,
     /// A scheduler in the kernel
     T0,
@@ -28,7 +28,7 @@ pub enum Choice {
     T2,
     /// Players hand the CPU to each other
     T3,
-    /// As the kernel shares the CPU out
+    /// No tier: the kernel shares the CPU
     None,
 }
 

@@ -36,20 +36,21 @@ use collected::{Collected, Missing};
 use file::replaced;
 use lines::Pair;
 
-/// This machine's latencies, measured, as a machine file
+/// Measure this machine's latencies, and write them to a machine file
 #[derive(Args)]
 #[command(after_help = "\
-Pinned threads; some seconds, and longer with many CPUs. Best on an idle machine: it says so if
-this one was not. What can't be measured is as in a machine like it, and says that.
+The measurement pins threads; it takes some seconds, and longer with many CPUs. The machine should
+be idle; a message says if it was not. Figures that can't be measured are taken from a similar
+machine, and marked so in the file.
 
 Example:
   antiphon sim calibrate
   antiphon sim calibrate --out mine.toml; antiphon sim machines mine.toml")]
 pub struct Arguments {
-    /// The file to write; otherwise that in which `--machine host` looks for it
+    /// File to write [default: the file that `--machine host` reads]
     #[arg(long, value_name = "F")]
     out: Option<PathBuf>,
-    /// Measure in fewer windows
+    /// Measure for a shorter time, in fewer windows
     #[arg(long)]
     quick: bool,
     /// Print one JSON object instead of a table

@@ -62,13 +62,13 @@ use super::shard::Shard;
 use crate::compete::terms::Hogs;
 use crate::every::every;
 
-/// Loops: players that are on time and hungry beside hogs, on many cores; how late, how fair, and
-/// what balancing buys
+/// Loops: simulate players and hogs on many cores; shows how late timers are, how fairly the CPU is
+/// shared, and what balancing gains
 #[derive(Args)]
 #[command(after_help = "\
 Every figure is simulated: a prediction of the model for that machine, not a measurement. The event
-loop, the scheduler and the baton are the code that runs on Linux. docs/loop-sim.md says what the
-cases and subjects are.
+loop, the scheduler and the hand-over of the CPU are the code that runs on Linux. docs/loop-sim.md
+describes the cases and subjects.
 
 Examples:
   antiphon sim loop --threads 2,192
@@ -77,50 +77,52 @@ Examples:
   antiphon sim loop --threads 48 --subject t3 --hogs 0 --placement even,lot,join,move
   antiphon sim loop --threads 2,24,96,192 --html loop.html")]
 pub struct Arguments {
-    /// The machine: a name that `antiphon sim machines` has, host, or a file
+    /// Simulated machine: a name from `antiphon sim machines`, host (this machine), or the path of
+    /// a file
     #[arg(long, value_name = "M", default_value = "8s-192c")]
     machine: String,
-    /// Cores that are used
+    /// Numbers of cores
     #[arg(long, value_name = "LIST", default_value = "2,24,192")]
     threads: Counts,
-    /// each, one, misbehave, alone-on-core, light; colours: one program, a loop on each core
+    /// Cases: each, one, misbehave, alone-on-core, light; and colours, one program with a loop on
+    /// each core
     #[arg(long, value_name = "LIST", default_value = "each")]
     case: String,
-    /// alone, t3, t1, coop, periodic, or all
+    /// Schemes: alone, t3, t1, coop, periodic, or all
     #[arg(long, value_name = "LIST", default_value = "all")]
     subject: String,
-    /// Players on each core, on average
+    /// Number of players per core, on average
     #[arg(long, value_name = "N", default_value_t = 8,
           value_parser = clap::value_parser!(u8).range(1..=32))]
     players: u8,
-    /// Hogs on each core
+    /// Numbers of hogs per core
     #[arg(long, value_name = "LIST", default_value = "0,4")]
     hogs: Hogs,
     /// Placement of players
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "even")]
     placement: Vec<Placement>,
-    /// Options of t3 and coop, in milliseconds, and of t1 (slack, threshold):
-    /// period=20,min-slice=0.1,slack=1,threshold=20
+    /// Times of the schedule of t3 and coop in milliseconds; t1 uses only slack and threshold
+    /// [default: period=20,min-slice=0.1,slack=1,threshold=20]
     #[arg(long, value_name = "LIST")]
     options: Option<Schedule>,
-    /// Round of periodic: microseconds in which each thread has a turn
+    /// Time in which each thread has a turn with periodic, in microseconds
     #[arg(long, value_name = "T", default_value_t = 1_000,
           value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     round_us: u32,
     /// Numbers of colours, in the case colours
     #[arg(long, value_name = "LIST", default_value = "1,8,64")]
     colours: Counts,
-    /// Simulated milliseconds that count
+    /// Simulated time that counts, in milliseconds
     #[arg(long, value_name = "T", default_value_t = 1_000,
           value_parser = clap::value_parser!(u32).range(1..=600_000))]
     ms: u32,
-    /// Seed of all randomness
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Simulate the I-th of N parts of the rows, for several machines
+    /// Simulate only the I-th of N parts of the rows, to spread them over several computers
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Write curves to a page, too
+    /// Also write curves to FILE as a page for a browser
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Print one JSON object instead of tables

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use antiphon_platform::Topology as _;
 use antiphon_report::stats::deviation;
-use antiphon_sim::{Machine, OwnLine, Sim, Simulation, Stuck, now, work};
+use antiphon_sim::{Machine, Model, OwnLine, Sim, Simulation, Stuck, now, work};
 
 use super::cases::Case;
 use super::wakes::Wakes;
@@ -93,6 +93,10 @@ impl<W: Wakes> Site<W> {
         }
     }
 
+    fn handle(&self, number: usize, rounds: u32) {
+        (0..=rounds).for_each(|_| self.event.handle(number));
+    }
+
     fn wake(&self, rounds: u32, gap_ns: u64) {
         for round in 1..=rounds as usize + 1 {
             // A thread that is ready again has been notified.
@@ -120,15 +124,15 @@ impl<W: Wakes> Site<W> {
     }
 }
 
-/// Runs rounds of a mechanism on a machine, with the sender on the first CPU and waiters on the
-/// following ones.
+/// Runs rounds of a mechanism on a machine under a model's assumptions, with the sender on the
+/// first CPU and waiters on the following ones.
 ///
 /// # Errors
 ///
 /// If a waiter is not woken.
 pub fn carry_out<W: Wakes>(
     setting: &Setting<'_>,
-    machine: Machine,
+    (machine, model): (Machine, Model),
     case: Case,
 ) -> Result<Figures, Stuck> {
     let &Setting { seed, rounds, gap_ns, .. } = setting;
@@ -138,13 +142,20 @@ pub fn carry_out<W: Wakes>(
     };
     let sites: Rc<Vec<_>> = Rc::new(sites.into_iter().map(Site::<W>::new).collect());
     let told = Rc::clone(&sites);
+    let topology = machine.topology.clone();
     let mut simulation = Simulation::new(machine, seed)
+        .model(model)
         .grace_ns(LONG_NS)
         .thread(move || told.iter().for_each(|site| site.wake(rounds, gap_ns)));
-    for site in 0..sites.len() {
-        for waiter in 0..sites[site].waiters.len() {
+    for (site, waiter) in waiters(&sites) {
+        let sites = Rc::clone(&sites);
+        simulation = simulation.thread(move || sites[site].wait(waiter, rounds));
+    }
+    if W::HANDLES {
+        for (number, (site, waiter)) in (1..).zip(waiters(&sites)) {
             let sites = Rc::clone(&sites);
-            simulation = simulation.thread(move || sites[site].wait(waiter, rounds));
+            let handle = move || sites[site].handle(waiter, rounds);
+            simulation = simulation.thread_on(topology.place(number), handle);
         }
     }
     let outcome = simulation.run(0)?;
@@ -153,6 +164,12 @@ pub fn carry_out<W: Wakes>(
         figures.compare_rounds(rounds as usize);
     }
     Ok(figures)
+}
+
+/// All waiters, as a site and a number there.
+fn waiters<W>(sites: &[Site<W>]) -> Vec<(usize, usize)> {
+    let of = |(site, one): (usize, &Site<W>)| (0..one.waiters.len()).map(move |n| (site, n));
+    sites.iter().enumerate().flat_map(of).collect()
 }
 
 fn figures<W: Wakes>(sites: &[Site<W>]) -> Figures {

@@ -73,7 +73,7 @@ impl Wakes for IpiLoop {
 
 /// A mailbox's owner that handles the interrupts of its CPU.
 #[derive(Default)]
-struct Handler(AtomicU32);
+pub struct Handler(AtomicU32);
 
 impl Notify for Handler {
     fn begin(&self) -> Ticket {
@@ -94,17 +94,17 @@ impl Notify for Handler {
     }
 }
 
-/// A message to each waiter's mailbox, posted one by one.
-pub struct Messages {
+/// A message to each waiter's mailbox, posted one by one. `N` notifies the owners.
+pub struct Messages<N: Notify> {
     /// Each mailbox is used by its owner only.
-    mailboxes: Vec<RefCell<Mailbox<Sim, Handler>>>,
-    senders: Vec<Sender<Sim, Handler>>,
+    mailboxes: Vec<RefCell<Mailbox<Sim, N>>>,
+    senders: Vec<Sender<Sim, N>>,
     action: ActionId,
     /// Time at which each waiter's action has begun.
     begun_ns: Arc<[AtomicU64]>,
 }
 
-impl Wakes for Messages {
+impl<N: Notify + Default> Wakes for Messages<N> {
     fn new(waiters: usize) -> Self {
         let actions = Actions::<Sim>::new(1);
         let begun_ns: Arc<[AtomicU64]> = (0..waiters).map(|_| AtomicU64::new(0)).collect();
@@ -112,7 +112,7 @@ impl Wakes for Messages {
         let action = actions.register(move |[waiter, ..]| {
             begins[waiter as usize].store(now(), Relaxed);
         });
-        let mailbox = |_| Mailbox::with_notify(&actions, 8, Handler::default()).spinning(0);
+        let mailbox = |_| Mailbox::with_notify(&actions, 8, N::default()).spinning(0);
         let mailboxes: Vec<_> = (0..waiters).map(mailbox).collect();
         Self {
             senders: mailboxes.iter().map(Mailbox::sender).collect(),

@@ -6,13 +6,20 @@
 //! | [`subjects`] | the mechanisms, and the machine that each needs |
 //! | [`wakes`] | how a waiter waits and is notified: our mechanisms, by their own code |
 //! | [`interrupts`] | the same where the program is the kernel |
+//! | [`bare_metal`], [`paths`] | the same on our bare-metal kernel, by the lengths of its paths |
 //! | [`experiment`] | rounds of one mechanism |
 //! | [`rows`], [`tables`], [`page`] | the results, for scripts and for people |
+//! | [`figures`] | the figures of the Nemo paper, drawn again |
 
+mod bare_metal;
 mod cases;
+#[cfg(test)]
+mod claims;
 mod experiment;
+mod figures;
 mod interrupts;
 mod page;
+mod paths;
 mod rows;
 #[cfg(test)]
 mod shapes;
@@ -30,54 +37,67 @@ use antiphon_report::machine;
 use antiphon_report::progress::Progress;
 use antiphon_report::table::colour_stdout;
 use antiphon_report::words::several;
-use antiphon_sim::Machine;
+use antiphon_sim::{Delivery, Machine};
 use clap::Args;
 use serde_json::json;
 
 use self::cases::{Case, Cases};
 use self::experiment::Setting;
+use self::figures::Conditions;
 use self::rows::Row;
 use self::subjects::Subject;
 use super::report::{body, heading, print};
 use crate::every::every;
 
-/// Wake-ups: ours and a kernel's interrupts, by the CPU that is notified; their latency, how far
-/// apart those of a broadcast are, and what the sender pays
+/// Wake-ups: simulate our mechanisms and a kernel's interrupts, with the latency by the notified
+/// CPU, the spread of a broadcast and the sender's cost
 #[derive(Args)]
 #[command(after_help = "\
 Every figure is simulated: a prediction of the model for that machine, not a measurement. The code
 of the events is the one that runs on Linux. Subjects whose names begin with kernel, ipi and message
-are a program's that is the kernel itself. docs/events.md says what the subjects do, and has the
+belong to a program that is itself the kernel; those that begin with metal run on the paths of our
+bare-metal kernel. docs/events.md says what the subjects do, and has the
 figures beside published ones.
 
 Example:
   antiphon sim events --machine opteron-64c
+  antiphon sim events --machine nemo-64c --delivery kernel,remote-syscall --case unicast
+  antiphon sim events --figures --html figures.html
   antiphon sim events --machine phi-228t --case broadcast --subject condvar,ipi --json")]
 pub struct Arguments {
-    /// The machine: a name that `antiphon sim machines` has, host, or a file
+    /// Simulated machine: a name from `antiphon sim machines`, host (this machine), or the path of
+    /// a file
     #[arg(long, value_name = "M", default_value = "opteron-64c")]
     machine: String,
-    /// Numbers of threads, each on a CPU: one tells the others; the default is all CPUs
+    /// Numbers of threads, each on its own CPU, of which one notifies the others [default: all
+    /// CPUs]
     #[arg(long, value_name = "LIST")]
     threads: Option<Counts>,
-    /// unicast, broadcast; broadcast-N to N waiters, whatever --threads says
+    /// Cases: unicast, broadcast, or broadcast-N (to N waiters, whatever --threads says)
     #[arg(long, value_name = "LIST", default_value = "unicast,broadcast")]
     case: Cases,
-    /// Mechanisms, or all that the machine's file has costs for
+    /// Mechanisms, or all for which the machine's file has costs
     #[arg(long, value_name = "LIST", default_value = "all")]
     subject: String,
-    /// How often each waiter is notified
+    /// Ways in which interrupts enter their handlers: kernel, remote-syscall, fred, uintr, signal,
+    /// or all
+    #[arg(long, value_name = "LIST", default_value = "kernel")]
+    delivery: String,
+    /// Simulate all figures of the Nemo paper, on nemo-64c and nemo-228t, and compare them
+    #[arg(long, conflicts_with_all = ["machine", "threads", "case", "subject", "delivery"])]
+    figures: bool,
+    /// Number of notifications of each waiter
     #[arg(long, value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
-    /// How long waiters are left waiting before that, in microseconds
+    /// Time for which waiters wait before a notification, in microseconds
     #[arg(long, value_name = "N", default_value_t = 400,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     gap_us: u32,
-    /// Seed of all randomness
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Write the distributions to a page, too
+    /// Also write the distributions to FILE as a page for a browser
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Print one JSON object instead of tables
@@ -93,14 +113,19 @@ pub struct Arguments {
 /// written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { rounds, gap_us, seed, .. } = *arguments;
+    let html = OutputFile::of("--html", arguments.html.as_deref())?;
+    let gap_ns = u64::from(gap_us) * 1_000;
+    if arguments.figures {
+        return figures::run(Conditions { seed, rounds, gap_ns }, html, arguments.json);
+    }
     let described = machine::named(&arguments.machine)?.described;
     let machine = &described.machine;
     let subjects = subjects::named(&arguments.subject, machine)?;
+    let deliveries = subjects::deliveries(&arguments.delivery, machine)?;
     let threads = threads(arguments.threads.as_ref(), machine)?;
     let cases = arguments.case.on(machine, &threads).map_err(Failure::arguments)?;
-    let setting = Setting { machine, seed, rounds, gap_ns: u64::from(gap_us) * 1_000 };
-    let html = OutputFile::of("--html", arguments.html.as_deref())?;
-    let rows = simulated(&setting, &cases, &subjects)?;
+    let setting = Setting { machine, seed, rounds, gap_ns };
+    let rows = simulated(&setting, &cases, &subjects, &deliveries)?;
     let conditions = format!("{}, {gap_us} µs apart, seed {seed}", several(rounds.into(), "round"));
     let heading = heading(machine, &conditions);
     let objects = || rows.iter().map(|row| row.object(machine)).collect();
@@ -116,14 +141,16 @@ fn simulated(
     setting: &Setting<'_>,
     cases: &[Case],
     subjects: &[&'static Subject],
+    deliveries: &[Delivery],
 ) -> Result<Vec<Row>, Failure> {
     let mut progress = Progress::new(cases.len() * subjects.len());
     let mut rows = Vec::new();
     for (case, subject) in every!(case in cases, subject in subjects => (case, subject)) {
-        if subject.is_in(case) {
-            rows.push(Row::of(setting, subject, case)?);
-            progress.step(&format!("{case}: {}", subject.name));
+        let differing = if subject.system.interrupts() { deliveries } else { &[Delivery::Kernel] };
+        for &delivery in differing.iter().filter(|_| subject.is_in(case)) {
+            rows.push(Row::of(setting, subject, case, delivery)?);
         }
+        progress.step(&format!("{case}: {}", subject.name));
     }
     Ok(rows)
 }

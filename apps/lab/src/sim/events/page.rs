@@ -23,7 +23,7 @@ pub fn page(heading: &str, rows: &[Row]) -> String {
         let curves = |cdf: fn(&Row) -> &[Below]| {
             let curve = |row: &Row| {
                 let dashed = row.subject.system != System::Linux;
-                Curve::of_distribution(row.subject.name, cdf(row), dashed)
+                Curve::of_distribution(&row.name(), cdf(row), dashed)
             };
             distribution(&of_case.iter().map(curve).collect::<Vec<_>>(), duration)
         };

@@ -12,7 +12,7 @@
 
 use antiphon_report::failure::Failure;
 use antiphon_report::stats::{Below, distribution, median, quantile};
-use antiphon_sim::Machine;
+use antiphon_sim::{Delivery, Machine};
 use serde_json::{Value, json};
 
 use super::cases::Case;
@@ -24,6 +24,8 @@ use crate::sim::report::{joined, row, trace};
 pub struct Row {
     pub subject: &'static Subject,
     pub case: Case,
+    /// How its interrupts were delivered; `None` if it has none.
+    pub delivery: Option<Delivery>,
     pub latency: Latency,
     pub sender_ns: Option<f64>,
     pub last_ns: Option<f64>,
@@ -83,13 +85,15 @@ impl Row {
         setting: &Setting<'_>,
         subject: &'static Subject,
         case: Case,
+        delivery: Delivery,
     ) -> Result<Self, Failure> {
-        let figures = subject.carry_out(setting, case);
+        let figures = subject.carry_out(setting, case, delivery);
         let figures = figures
             .map_err(|stuck| Failure::measured(format!("{}, {case}: {stuck}", subject.name)))?;
         Ok(Self {
             subject,
             case,
+            delivery: subject.system.interrupts().then_some(delivery),
             latency: Latency::of(&sorted(&figures.all())),
             sender_ns: median(figures.sender_ns.clone()),
             last_ns: median(figures.last_ns.clone()),
@@ -99,10 +103,19 @@ impl Row {
         })
     }
 
+    /// Returns the name for people: the mechanism, and the delivery unless it is the machine's own.
+    pub fn name(&self) -> String {
+        match self.delivery {
+            None | Some(Delivery::Kernel) => self.subject.name.to_owned(),
+            Some(delivery) => format!("{}, {}", self.subject.name, delivery.name()),
+        }
+    }
+
     /// Returns the object for scripts.
     pub fn object(&self, machine: &Machine) -> Value {
         let keys = json!({
-            "system": self.subject.system.name(), "case": self.case.to_string(),
+            "system": self.subject.system.name(), "delivery": self.delivery.map(Delivery::name),
+            "case": self.case.to_string(),
             "sender_ns": self.sender_ns, "targets": self.targets(machine),
             "trace": trace(self.figures.trace),
         });

@@ -2,7 +2,7 @@
 //! the Nemo evaluation. All figures are simulated; `docs/events.md` has the full results, and the
 //! differences from what is published.
 
-use antiphon_sim::{Machine, known};
+use antiphon_sim::{Delivery, Machine, known};
 
 use super::cases::Case;
 use super::experiment::Setting;
@@ -11,17 +11,22 @@ use super::subjects::{self, SUBJECTS};
 
 const MACHINES: [&str; 2] = ["opteron-64c", "phi-228t"];
 
-fn machine(name: &str) -> &'static Machine {
+pub fn machine(name: &str) -> &'static Machine {
     &known(name).expect("it is shipped").machine
 }
 
-fn row(machine: &Machine, name: &str, case: Case) -> Row {
-    let setting = Setting { machine, seed: 1, rounds: 4, gap_ns: 400_000 };
-    let subject = subjects::named(name, machine).expect("a subject")[0];
-    Row::of(&setting, subject, case).unwrap_or_else(|failure| panic!("{failure:?}"))
+pub fn row(machine: &Machine, name: &str, case: Case) -> Row {
+    delivered(machine, name, case, Delivery::Kernel)
 }
 
-fn all(machine: &Machine) -> usize {
+pub fn delivered(machine: &Machine, name: &str, case: Case, delivery: Delivery) -> Row {
+    let setting = Setting { machine, seed: 1, rounds: 4, gap_ns: 400_000 };
+    let subject = subjects::named(name, machine).expect("a subject")[0];
+    let row = Row::of(&setting, subject, case, delivery);
+    row.unwrap_or_else(|failure| panic!("{failure:?}"))
+}
+
+pub fn all(machine: &Machine) -> usize {
     machine.cores() as usize - 1
 }
 
@@ -73,11 +78,11 @@ fn a_broadcast_by_interrupt_reaches_all_together() {
 
 #[test]
 fn every_subject_tells_each_waiter_in_each_round() {
-    let machine = machine("opteron-64c");
+    let machine = machine("nemo-64c");
     let setting = Setting { machine, seed: 1, rounds: 3, gap_ns: 50_000 };
     for subject in &SUBJECTS {
         for case in [Case::Unicast(5), Case::Broadcast(1), Case::Broadcast(9)] {
-            let figures = subject.carry_out(&setting, case);
+            let figures = subject.carry_out(&setting, case, Delivery::Kernel);
             let figures = figures.unwrap_or_else(|stuck| panic!("{}: {stuck}", subject.name));
             let cpus: Vec<_> = figures.targets.iter().map(|target| target.cpu).collect();
             assert!(cpus.iter().copied().eq(1..=case.waiters() as u32), "{}", subject.name);

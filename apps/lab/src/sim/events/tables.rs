@@ -41,7 +41,7 @@ fn unicast(rows: &[Row]) -> Table {
     let mut table = Table::new(&heads);
     for row in rows {
         let of = &row.latency;
-        let mut cells = vec![Cell::text(row.subject.name)];
+        let mut cells = vec![Cell::text(row.name())];
         cells.extend([of.min, of.p25, of.p50, of.p75, of.p99, of.mean].map(time));
         cells.extend([to_ipi(row, rows), maybe(row.sender_ns), Cell::text(row.subject.about)]);
         table.row(cells);
@@ -54,7 +54,7 @@ fn broadcast(rows: &[Row]) -> Table {
     let mut table = Table::new(&heads);
     for row in rows {
         let of = &row.latency;
-        let mut cells = vec![Cell::text(row.subject.name)];
+        let mut cells = vec![Cell::text(row.name())];
         cells.extend([of.min, of.p50, of.mean].map(time));
         cells.push(to_ipi(row, rows));
         cells.extend([row.last_ns, row.sigma_ns, row.sender_ns].map(maybe));
@@ -65,7 +65,8 @@ fn broadcast(rows: &[Row]) -> Table {
 }
 
 fn to_ipi(row: &Row, rows: &[Row]) -> Cell {
-    let ipi = rows.iter().find(|other| other.subject.name == "ipi" && row.subject.name != "ipi");
+    let ipi = rows.iter().find(|other| other.subject.name == "ipi");
+    let ipi = ipi.filter(|ipi| !std::ptr::eq(*ipi, row));
     let ratio = ipi.map(|ipi| format!("{:.1}×", row.latency.mean / ipi.latency.mean));
     Cell::number(ratio.unwrap_or("-".to_owned()))
 }

@@ -19,6 +19,12 @@ pub trait Wakes: 'static {
 
     /// Notifies all waiters, each of which is ready.
     fn wake(&self);
+
+    /// Whether each waiter's CPU has a second thread, which handles its interrupts.
+    const HANDLES: bool = false;
+
+    /// Handles an interrupt of the waiter's CPU.
+    fn handle(&self, _waiter: usize) {}
 }
 
 /// One event for each waiter, set one by one.
@@ -68,6 +74,29 @@ impl Wakes for Condvar<Sim> {
 
     fn wake(&self) {
         self.notify_all();
+    }
+}
+
+/// A word that the waiters poll.
+pub struct Polled(Told);
+
+impl Wakes for Polled {
+    fn new(_: usize) -> Self {
+        Self(OwnLine(Atomic::ZERO))
+    }
+
+    fn wait(&self, _: usize, ready: impl FnOnce()) -> u64 {
+        // Relaxed: the waiter's own last wait orders it.
+        let seen = self.0.load(Relaxed);
+        ready();
+        // Acquire: pairs with the Release in `wake`.
+        self.0.wait_while(Acquire, |told| told == seen);
+        now()
+    }
+
+    fn wake(&self) {
+        // Release: the work before; pairs with the Acquire in `wait`.
+        self.0.fetch_add(1, Release);
     }
 }
 

@@ -35,54 +35,54 @@ use crate::bench::mix::cases::Phase;
 use crate::every::every;
 use crate::named::Named as _;
 
-/// Mix: conferences of telephone calls, by our crew, its policies and pools; frames that are too
-/// late, and how many conferences can be had
+/// Mix: simulate telephone conferences with our policies and pools; shows the late frames, and how
+/// many conferences are possible
 #[derive(Args)]
 #[command(after_help = "\
 Every figure is simulated: a prediction of the model for that machine, not a measurement. The code
-that runs on Linux decides which worker takes which task, and which wakes which; the work of parts
-is a time.
-docs/mix.md says what a conference does, and has the figures beside published ones.
+that runs on Linux decides which worker takes which task, and which worker wakes which; the work of
+a task is only a time. docs/mix.md describes conferences, and has the figures beside published ones.
 
 Examples:
   antiphon sim mix --threads 100 --conferences 1400 --subject lifo,lifo+silos,fifo
   antiphon sim mix --machine 8s-192c --threads 48,192 --most --codec opus --phase spread")]
 pub struct Arguments {
-    /// The machine: a name that `antiphon sim machines` has, host, or a file
+    /// Simulated machine: a name from `antiphon sim machines`, host (this machine), or the path of
+    /// a file
     #[arg(long, value_name = "M", default_value = "epyc-2x64c")]
     machine: String,
-    /// Workers, each on a CPU
+    /// Numbers of workers, each on its own CPU
     #[arg(long, value_name = "LIST", default_value = "100")]
     threads: Counts,
-    /// Policies, or all; with +silos in ten pools, with +stages in one each for what receives,
-    /// mixes and sends
+    /// Policies to simulate, or all; with +silos, in ten pools; with +stages, in one pool each for
+    /// receiving, mixing and sending
     #[arg(
         long,
         value_name = "LIST",
         default_value = "fifo,lifo,fifo+silos,lifo+silos,fifo+stages"
     )]
     subject: String,
-    /// How many conferences; with --most, how many are tried first
+    /// Numbers of conferences; with --most, the number that is tried first
     #[arg(long, value_name = "LIST", default_value = "1400")]
     conferences: Counts,
-    /// Find how many conferences can be had with less than 1 % of frames too late
+    /// Find the largest number of conferences with less than 1 % of late frames
     #[arg(long)]
     most: bool,
-    /// Costs of frames: published, md5, g711, opus
+    /// Codec whose costs frames have: published, md5, g711 or opus
     #[arg(long, value_name = "LIST", default_value = "published")]
     codec: String,
-    /// When conferences begin: at the same moment, as published, or each at its own
+    /// Times at which conferences begin; the published program begins them together
     #[arg(long, value_name = "WHEN", default_value = "together")]
     phase: Phase,
-    /// Legs of each conference
+    /// Number of legs of each conference
     #[arg(long, value_name = "N", default_value_t = 2,
           value_parser = clap::value_parser!(u8).range(1..=100))]
     legs: u8,
-    /// Frames of each leg, 20 ms apart
+    /// Number of frames of each leg, 20 ms apart
     #[arg(long, value_name = "N", default_value_t = 20,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frames: u32,
-    /// Seed of all randomness
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Print one JSON object instead of tables

@@ -46,45 +46,47 @@ use self::subjects::{Form, Named, Subject};
 use super::report::{body, chosen, heading, print};
 use crate::every::every;
 
-/// Task schedulers: the packets of a dissertation, by our crew and by its own scheduler; packets a
-/// second, latency, what thieves do, and which lines move
+/// Task schedulers: simulate the packets of a dissertation with our scheduler and with its own;
+/// shows packets per second, latency, steals and the cache lines that move
 #[derive(Args)]
 #[command(after_help = "\
-Every figure is simulated: a prediction of the model for that machine, not a measurement. The crew,
-its policies and its queues are the code that runs on Linux. docs/tasks.md says what the cases and
-subjects are, and has the figures beside published ones.
+Every figure is simulated: a prediction of the model for that machine, not a measurement. Our
+scheduler, its policies and its queues are the code that runs on Linux. docs/tasks.md describes the
+cases and subjects, and has the figures beside published ones.
 
 Example:
   antiphon sim tasks --threads 20,115
   antiphon sim tasks --case large --tasks 100000 --subject lifo --form ours --json")]
 pub struct Arguments {
-    /// The machine: a name that `antiphon sim machines` has, host, or a file
+    /// Simulated machine: a name from `antiphon sim machines`, host (this machine), or the path of
+    /// a file
     #[arg(long, value_name = "M", default_value = "epyc-2x64c")]
     machine: String,
-    /// Numbers of workers, each on a CPU; the default is those of 5,20,40,80,115 that the machine
-    /// has
+    /// Numbers of workers, each on its own CPU [default: those of 5,20,40,80,115 for which the
+    /// machine has CPUs]
     #[arg(long, value_name = "LIST")]
     threads: Option<Counts>,
-    /// general, large, heavy, spawners, cache, bimodal, one-bimodal, options
+    /// Cases: general, large, heavy, spawners, cache, bimodal, one-bimodal, options
     #[arg(long, value_name = "LIST", default_value = "general")]
     case: String,
-    /// Policies, or all
+    /// Policies to simulate, or all
     #[arg(long, value_name = "LIST", default_value = "fifo,lifo")]
     subject: String,
-    /// The scheduler, if not both: the published one has fifo, lifo, and each -near-13, -near-20
+    /// Scheduler to simulate; the published one has fifo, lifo, and both with -near-13 and -near-20
+    /// [default: both]
     #[arg(long)]
     form: Option<Form>,
-    /// The costs of packets: ocaml, as in the dissertation, or rust
+    /// Costs of the work on packets: ocaml, as in the dissertation, or rust
     #[arg(long, value_name = "NAME", default_value = "ocaml")]
     costs: String,
-    /// Number of packets; a case's own number is in docs/tasks.md
+    /// Number of packets; docs/tasks.md has the number of each case in the dissertation
     #[arg(long, value_name = "N", default_value_t = 5_000,
           value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     tasks: u32,
-    /// Seed of all randomness
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Write curves to a page, too
+    /// Also write curves to FILE as a page for a browser
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Print one JSON object instead of tables

@@ -20,7 +20,7 @@ use crate::bounded::Bounded;
 /// The scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Form {
-    /// Our crew.
+    /// Our scheduler.
     Ours,
     /// The dissertation's scheduler, with its defects.
     Published,

@@ -109,7 +109,7 @@ pub fn reading_late() -> Program {
 /// The steps of a reader that has read the first indicator's name in the lock, which by now uses
 /// another indicator.
 fn late(lock: &Lock<Returns>, data: &Data<u32>) {
-    // SAFETY: only the steps of a reader that is counted on a line.
+    // SAFETY: the code below takes only the steps of a reader that counts itself on a line.
     let line = unsafe { &Check::indicators()[0].lines[0] };
     line.entered.fetch_add(1, Relaxed);
     Check::fence(SeqCst);

@@ -17,8 +17,9 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         let Some(me) = Node::<P>::try_take() else { return self.read_without_node() };
         let (chain, writer) = self.sleepers.with(|list| {
             self.push(list, &me, READ);
-            // Release: as in `unlock_read`.
-            let now = self.count.fetch_sub(READER, Release) - READER;
+            // Relaxed: the caller was counted and has read nothing; what it waits for is ordered by
+            // the list.
+            let now = self.count.fetch_sub(READER, Relaxed) - READER;
             self.after_release(list, now)
         });
         chain.let_in::<P>();
@@ -31,7 +32,8 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
     fn read_without_node(&self) {
         loop {
             let (chain, writer) = self.sleepers.with(|list| {
-                let now = self.count.fetch_sub(READER, Release) - READER;
+                // Relaxed: as in `read_contended`.
+                let now = self.count.fetch_sub(READER, Relaxed) - READER;
                 self.after_release(list, now)
             });
             chain.let_in::<P>();
@@ -57,6 +59,8 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         while now & WRITER == 0 {
             // A writer may steal the lock in between; then that writer lets the readers in as it
             // releases. Acquire: as in `read`, for the readers that are let in.
+            // mutant: a writer that releases while a reader is counted does so with the list
+            // locked, which orders it, too.
             let before = self.count.fetch_add(readers, Acquire);
             if before & WRITER == 0 {
                 return (self.take_readers(list), None);

@@ -109,8 +109,8 @@ impl<P: SharedWait> Boosts<P> {
     /// has no timer yet.
     pub fn sit(&self, thread: ThreadId) -> Option<Place> {
         let at = self.seats.iter().position(|Lines(seat)| {
-            // Acquire: `polls` goes on from the number of the previous owner; pairs with the release
-            // in `leave`.
+            // Acquire: `polls` goes on from the number of the previous owner; pairs with the
+            // release in `leave`.
             // mutant: no model compares the polls of two owners of a seat.
             seat.thread.load(Relaxed) == 0
                 && seat.thread.compare_exchange(0, thread.0, Acquire, Relaxed).is_ok()

@@ -53,8 +53,8 @@ impl<P: SharedWait> Vigil<P> {
     ///
     /// May be called by one thread at a time.
     pub fn sleep_by(&self, mut look: impl FnMut() -> u64) {
-        // Relaxed: VIGIL-2. The fence in `settle`, before the last check, makes it an acquire of the
-        // news of the thread that rang; pairs with the release in `ring`.
+        // Relaxed: VIGIL-2. The fence in `settle`, before the last check, makes it an acquire of
+        // the news of the thread that rang; pairs with the release in `ring`.
         let heard = self.bell.0.load(Relaxed);
         let mut next = look();
         loop {

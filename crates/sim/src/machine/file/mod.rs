@@ -18,7 +18,7 @@ pub use number::{Kind, Number, Unit};
 use table::{Table, Value};
 pub use wrong::Wrong;
 
-use super::{Idle, Interrupt, Kernel, Link, Machine, Wakes};
+use super::{Delivery, Entry, Idle, Interrupt, Kernel, Link, Machine, Wakes};
 
 /// A machine and the description in its file.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +84,7 @@ impl Reader {
         let (clock_offset_ns, clock_offsets_ns) = self.offsets(&mut clock, topology.nodes())?;
         let (hit_ns, hit_rest_ps) = self.time_and_rest(core.required("load")?, Access)?;
         let (rmw_ns, rmw_rest_ps) = self.time_and_rest(core.required("atomic")?, Access)?;
+        let instruction_ps = self.instruction(&mut core)?;
         let machine = Machine {
             name,
             topology,
@@ -107,6 +108,10 @@ impl Reader {
                 handle_ns: self.time(interrupt.required("handle")?, System)?,
                 wakes: interrupt.optional("wakes").map_or(Ok(Wakes::Contained), wakes)?,
             },
+            entries: self.entries(file)?,
+            instruction_ps,
+            wake_lines: 0,
+            sleep_cost_ns: None,
             heavy_fence_ns_per_cpu: self.time(interrupt.required("membarrier")?, System)?,
             kernel: self.kernel(file)?,
             idle: self.idle(file)?,
@@ -187,7 +192,32 @@ impl Reader {
         let switch_ns = self.time(kernel.required("switch")?, System)?;
         let background_ns = self.time(kernel.required("background")?, System)?;
         kernel.end()?;
-        Ok(Some(Kernel { wake_ns, switch_ns, background_ns }))
+        Ok(Some(Kernel { wake_ns, switch_ns, background_ns, lines: 0, sleep_cost_ns: None }))
+    }
+
+    /// The time of an instruction, in picoseconds.
+    fn instruction(&mut self, core: &mut Table<'_>) -> Result<Option<u64>, Wrong> {
+        let Some(value) = core.optional("instruction") else { return Ok(None) };
+        let (ns, rest_ps) = self.time_and_rest(value, Access)?;
+        Ok(Some((ns * 1_000).saturating_add_signed(rest_ps)))
+    }
+
+    /// The delivery modes of interrupts beside that of `[interrupt]`.
+    fn entries(&mut self, file: &mut Table<'_>) -> Result<Vec<Entry>, Wrong> {
+        let Some(table) = file.optional("delivery") else { return Ok(Vec::new()) };
+        let mut table = table.table()?;
+        let mut entries = Vec::new();
+        for delivery in Delivery::ALL.into_iter().filter(|&one| one != Delivery::Kernel) {
+            let Some(entry) = table.optional(delivery.name()) else { continue };
+            let mut entry = entry.table()?;
+            let send = entry.optional("send");
+            let send_ns = send.map(|value| self.time(value, System)).transpose()?;
+            let handle_ns = self.time(entry.required("handle")?, System)?;
+            entry.end()?;
+            entries.push(Entry { delivery, send_ns, handle_ns });
+        }
+        table.end()?;
+        Ok(entries)
     }
 
     fn idle(&mut self, file: &mut Table<'_>) -> Result<Vec<Idle>, Wrong> {

@@ -1,0 +1,220 @@
+//! The mechanisms of the bare-metal kernel of this tree: active messages, and kicks that are sent
+//! together.
+//!
+//! A message is posted, broadcast and taken by the code of `antiphon_metal`, on simulated words.
+//! The rest of the kernel around it takes the lengths of its paths ([`paths`](super::paths)).
+
+use std::cell::Cell;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_metal::batch::Batch;
+use antiphon_metal::broadcast::{Broadcasts, Seen};
+use antiphon_metal::pending::Pending;
+use antiphon_platform::{Deadline, Notify, Parked, Ticket, Topology as _};
+use antiphon_sim::{
+    OwnLine, Sim, await_interrupt, interrupt, interrupt_others, kick_once, now, run_instructions,
+};
+use antiphon_sync::wait::{Condvar, Event};
+
+use super::paths::LENGTHS;
+use super::wakes::Wakes;
+
+/// The number of actions that can be broadcast, as in the kernel.
+const CAST: usize = 16;
+
+/// A condition variable's list, whose sender puts all waiters on their run queues and then kicks
+/// all CPUs by one interrupt.
+pub struct Batched(Condvar<Sim>);
+
+impl Wakes for Batched {
+    fn new(_: usize) -> Self {
+        Self(Condvar::NEW)
+    }
+
+    fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
+        Wakes::wait(&self.0, waiter, ready)
+    }
+
+    fn wake(&self) {
+        kick_once(|| self.0.notify_all());
+    }
+}
+
+/// What a CPU has of active messages.
+struct Inbox {
+    cpu: AtomicU32,
+    pending: OwnLine<Pending<Sim>>,
+    batch: OwnLine<Batch<Sim>>,
+    seen: OwnLine<Seen<Sim, CAST>>,
+}
+
+impl Default for Inbox {
+    fn default() -> Self {
+        Self {
+            cpu: AtomicU32::new(0),
+            pending: OwnLine(Pending::NEW),
+            batch: OwnLine(Batch::NEW),
+            seen: OwnLine(Seen::NEW),
+        }
+    }
+}
+
+impl Inbox {
+    /// Makes an action pending, and interrupts the CPU if no interrupt is on its way.
+    fn post(&self) {
+        run_instructions(LENGTHS.message.sender);
+        if self.pending.post(0) {
+            interrupt(self.cpu.load(Relaxed));
+        }
+    }
+
+    /// Waits for the interrupt and runs what is pending, in a batch; `action` begins when the path
+    /// of a message, or of a broadcast, is over.
+    fn handle(&self, broadcasts: &Broadcasts<Sim, CAST>, mut action: impl FnMut()) {
+        await_interrupt();
+        let mut ran = 0;
+        self.batch.run(|| {
+            self.pending.drain(|_| {
+                run_instructions(LENGTHS.message.destination);
+                ran += 1;
+                action();
+            });
+            broadcasts.take(&self.seen, |_| {
+                run_instructions(LENGTHS.broadcast.destination);
+                ran += 1;
+                action();
+            });
+        });
+        assert_eq!(ran, 1, "one action a round");
+    }
+}
+
+/// The kernel's active messages: an action of one CPU, or of all others by one command.
+pub struct Active {
+    inboxes: Vec<Inbox>,
+    broadcasts: OwnLine<Broadcasts<Sim, CAST>>,
+    /// The sender's own.
+    seen: OwnLine<Seen<Sim, CAST>>,
+    /// Whether several waiters are posted to one by one.
+    one_by_one: bool,
+    /// When each waiter's action has begun.
+    begun_ns: Vec<Cell<u64>>,
+}
+
+impl Active {
+    fn of(waiters: usize, one_by_one: bool) -> Self {
+        Self {
+            inboxes: (0..waiters).map(|_| Inbox::default()).collect(),
+            broadcasts: OwnLine(Broadcasts::NEW),
+            seen: OwnLine(Seen::NEW),
+            one_by_one,
+            begun_ns: (0..waiters).map(|_| Cell::new(0)).collect(),
+        }
+    }
+}
+
+impl Wakes for Active {
+    fn new(waiters: usize) -> Self {
+        Self::of(waiters, false)
+    }
+
+    fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
+        self.inboxes[waiter].cpu.store(Sim::cpu().0, Relaxed);
+        ready();
+        self.inboxes[waiter].handle(&self.broadcasts, || self.begun_ns[waiter].set(now()));
+        self.begun_ns[waiter].get()
+    }
+
+    fn wake(&self) {
+        if self.inboxes.len() > 1 && !self.one_by_one {
+            run_instructions(LENGTHS.broadcast.sender);
+            self.broadcasts.send(0, &self.seen);
+            interrupt_others();
+        } else {
+            self.inboxes.iter().for_each(Inbox::post);
+        }
+    }
+}
+
+/// The same, to one after the other.
+pub struct ActiveLoop(Active);
+
+impl Wakes for ActiveLoop {
+    fn new(waiters: usize) -> Self {
+        Self(Active::of(waiters, true))
+    }
+
+    fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
+        self.0.wait(waiter, ready)
+    }
+
+    fn wake(&self) {
+        self.0.wake();
+    }
+}
+
+/// Messages whose action wakes the waiter, a thread of the same CPU, by an event of its own: what
+/// the waiter and its run queue consist of stays on that CPU.
+pub struct ActiveWake {
+    messages: Active,
+    events: Vec<OwnLine<Event<Sim>>>,
+}
+
+impl Wakes for ActiveWake {
+    const HANDLES: bool = true;
+
+    fn new(waiters: usize) -> Self {
+        let events = (0..waiters).map(|_| OwnLine(Event::NEW)).collect();
+        Self { messages: Active::new(waiters), events }
+    }
+
+    fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
+        self.messages.inboxes[waiter].cpu.store(Sim::cpu().0, Relaxed);
+        ready();
+        self.events[waiter].0.wait();
+        now()
+    }
+
+    fn wake(&self) {
+        self.messages.wake();
+    }
+
+    fn handle(&self, waiter: usize) {
+        let Active { inboxes, broadcasts, .. } = &self.messages;
+        inboxes[waiter].handle(broadcasts, || self.events[waiter].0.set());
+    }
+}
+
+/// Notifies the owner of a runtime's mailbox, a CPU, by an active message of the kernel.
+pub struct Interrupt {
+    inbox: Inbox,
+    /// In which there is none.
+    broadcasts: OwnLine<Broadcasts<Sim, CAST>>,
+}
+
+impl Default for Interrupt {
+    fn default() -> Self {
+        Self { inbox: Inbox::default(), broadcasts: OwnLine(Broadcasts::NEW) }
+    }
+}
+
+impl Notify for Interrupt {
+    fn begin(&self) -> Ticket {
+        self.inbox.cpu.store(Sim::cpu().0, Relaxed);
+        Ticket::MIN
+    }
+
+    // Neither this function nor `end` uses the ticket.
+    unsafe fn sleep(&self, _: Ticket, _: Option<Deadline>) -> Parked {
+        // The owner delivers when it is back: the action is that.
+        self.inbox.handle(&self.broadcasts, || ());
+        Parked::Woken
+    }
+
+    unsafe fn end(&self, _: Ticket) {}
+
+    fn notify(&self, _: Ticket) {
+        self.inbox.post();
+    }
+}

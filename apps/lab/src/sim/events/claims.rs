@@ -1,0 +1,101 @@
+//! What the Nemo paper claims of a kernel's events, on our bare-metal kernel. All figures are
+//! simulated. Bounds are the claims', also where the model contradicts one: `docs/claims.toml`.
+
+use antiphon_sim::{Delivery, Machine};
+
+use super::cases::Case;
+use super::rows::Row;
+use super::shapes::{all, delivered, machine, row};
+
+/// The machines, by name.
+const MACHINES: [&str; 2] = ["nemo-64c", "nemo-228t"];
+
+fn unicast(machine: &Machine, subject: &str) -> Row {
+    row(machine, subject, Case::Unicast(all(machine)))
+}
+
+fn broadcast(machine: &Machine, subject: &str) -> Row {
+    row(machine, subject, Case::Broadcast(all(machine)))
+}
+
+fn sigma(row: &Row) -> f64 {
+    row.sigma_ns.expect("rounds of a broadcast")
+}
+
+/// Figure 15: within 5 % of an interrupt. Ours is not, because the bit of the action has to move;
+/// but it is nearer than twice.
+#[test]
+fn a_message_is_an_interrupt_and_the_lines_that_it_moves() {
+    for name in MACHINES {
+        let machine = machine(name);
+        let [message, ipi] = ["metal-message", "ipi"].map(|one| unicast(machine, one).latency.mean);
+        assert!((1.05..2.0).contains(&(message / ipi)), "{name}: {message} and {ipi}");
+    }
+}
+
+/// Figures 8 and 9: a condition variable with a kick is four times as fast as a user-level one.
+/// Ours is not; a message whose action wakes a thread of its own CPU is on the Opteron.
+#[test]
+fn a_wake_on_its_own_cpu_is_four_times_as_fast_and_a_kick_is_not() {
+    for (name, kick, local) in [("nemo-64c", 3.0..4.0, 4.0), ("nemo-228t", 1.5..4.0, 3.0)] {
+        let machine = machine(name);
+        let user = unicast(machine, "mutex-condvar").latency.mean;
+        let times = |subject| user / unicast(machine, subject).latency.mean;
+        assert!(kick.contains(&times("metal-condvar")), "{name}: {}", times("metal-condvar"));
+        let woken = times("metal-message-wake");
+        assert!(woken >= local, "{name}: {woken}");
+    }
+}
+
+/// Figures 10 to 13: ten times as fast, and ten times as synchronous.
+#[test]
+fn a_broadcast_is_ten_times_as_fast_if_each_cpu_wakes_its_own() {
+    for name in MACHINES {
+        let machine = machine(name);
+        let user = broadcast(machine, "mutex-condvar");
+        let times = |row: &Row| user.latency.mean / row.latency.mean;
+        let synchrony = |row: &Row| sigma(&user) / sigma(row);
+        let serial = broadcast(machine, "metal-condvar");
+        let local = broadcast(machine, "metal-message-wake");
+        assert!(times(&serial) < 10.0 && synchrony(&serial) < 10.0, "{name}: the kicks in a loop");
+        assert!(times(&local) >= 10.0 && synchrony(&local) >= 10.0, "{name}: {}", times(&local));
+        // One kick for all has the synchrony, and is no sooner.
+        let batched = broadcast(machine, "metal-condvar-batched");
+        assert!(synchrony(&batched) >= 10.0 && times(&batched) < 10.0, "{name}");
+        // The tree of wakes is sooner than the loop, and less far apart.
+        let tree = broadcast(machine, "metal-broadcast");
+        assert!(2.0 * tree.latency.mean < serial.latency.mean, "{name}: {}", tree.latency.mean);
+        assert!(4.0 * sigma(&tree) < sigma(&serial), "{name}: {}", sigma(&tree));
+    }
+}
+
+/// Figures 16 and 17. On the Phi an interrupt has no spread in the model.
+#[test]
+fn a_broadcast_message_is_nearly_as_synchronous_as_its_interrupt() {
+    let machine = machine("nemo-64c");
+    let [message, ipi] = ["metal-message", "ipi"].map(|one| broadcast(machine, one));
+    assert!(sigma(&message) < 3.0 * sigma(&ipi), "{}", sigma(&message));
+    assert!(message.latency.mean < 3.0 * ipi.latency.mean, "{}", message.latency.mean);
+}
+
+/// Figures 18 and 20: a remote system call is between the coherence network and an interrupt.
+#[test]
+fn a_remote_system_call_is_nearer_to_polling_than_an_interrupt() {
+    for name in MACHINES {
+        let machine = machine(name);
+        let case = Case::Unicast(all(machine));
+        let ipi = |delivery| delivered(machine, "ipi", case, delivery).latency.mean;
+        let remote = ipi(Delivery::RemoteSyscall);
+        let polled = unicast(machine, "spin").latency.mean;
+        assert!((polled - remote).abs() < ipi(Delivery::Kernel) - remote, "{name}: {polled}");
+        let means = [
+            remote,
+            ipi(Delivery::Fred),
+            ipi(Delivery::Kernel),
+            ipi(Delivery::UserInterrupt),
+            ipi(Delivery::Signal),
+        ];
+        assert!(means.is_sorted_by(|one, next| one <= next), "{name}: {means:?}");
+        assert!(means[4] > 5.0 * means[2], "{name}: a signal is far above an interrupt");
+    }
+}

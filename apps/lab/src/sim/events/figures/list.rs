@@ -1,0 +1,306 @@
+//! The figures: what each compares, and the values that the document's text has of it. Its pictures
+//! have more, which the text does not.
+//!
+//! Published times are cycles at 2.1 GHz (x64) and 1.1 GHz (phi): an interrupt takes 1,150 and 740,
+//! and other times are multiples of that, as the text says.
+
+use antiphon_sim::Delivery;
+
+/// A line of a figure: a mechanism and how its interrupts are delivered.
+pub type Line = (&'static str, Delivery);
+
+/// A figure of the document.
+pub struct Figure {
+    pub number: u32,
+    pub about: &'static str,
+    pub machine: &'static str,
+    /// Whether all waiters are notified at once.
+    pub broadcast: bool,
+    /// Whether it shows how far apart the waiters of a round are, instead of when each is notified.
+    pub sigma: bool,
+    pub lines: &'static [Line],
+    /// Times that the text has, in nanoseconds.
+    pub published: &'static [(&'static str, f64)],
+    pub compared: &'static [Compared],
+}
+
+/// A statement of the document and the same of this model.
+pub struct Compared {
+    pub what: &'static str,
+    pub document: &'static str,
+    pub here: Here,
+}
+
+/// How a figure of the model is computed.
+#[derive(Clone, Copy)]
+pub enum Here {
+    /// The mean of the first by the mean of the second.
+    Mean(Line, Line),
+    Median(Line, Line),
+    Sigma(Line, Line),
+    /// The mean of the first less that of the second, in cycles of x64.
+    Cycles(Line, Line),
+}
+
+/// The clock of x64, in cycles a nanosecond.
+pub const X64_GHZ: f64 = 2.1;
+
+const X64: &str = "nemo-64c";
+const PHI: &str = "nemo-228t";
+
+const fn line(subject: &'static str) -> Line {
+    (subject, Delivery::Kernel)
+}
+
+const IPI: Line = line("ipi");
+const USER: Line = line("mutex-condvar");
+const FUTEX: Line = line("event-unpolled");
+const QUEUED: Line = line("kernel-condvar");
+const KICK: Line = line("metal-condvar");
+const BATCH: Line = line("metal-condvar-batched");
+const TREE: Line = line("metal-broadcast");
+const WAKE: Line = line("metal-message-wake");
+const MESSAGE: Line = line("metal-message");
+const SPIN: Line = line("spin");
+const REMOTE: Line = ("ipi", Delivery::RemoteSyscall);
+const REMOTE_MESSAGE: Line = ("metal-message", Delivery::RemoteSyscall);
+
+const USERS: &[Line] = &[USER, FUTEX, IPI];
+const ONE: &[Line] = &[USER, FUTEX, QUEUED, KICK, WAKE, IPI];
+const MANY: &[Line] = &[USER, FUTEX, QUEUED, KICK, BATCH, TREE, WAKE, IPI];
+const MESSAGES: &[Line] = &[MESSAGE, IPI];
+
+const fn compared(what: &'static str, document: &'static str, here: Here) -> Compared {
+    Compared { what, document, here }
+}
+
+use Here::{Cycles, Mean, Median, Sigma};
+
+/// The figures, in the document's order. Figures 1, 2, 14 and 19 are diagrams or a table.
+pub static FIGURES: [Figure; 17] = [
+    Figure {
+        number: 3,
+        about: "wake-ups of one waiter at user level, and interrupts",
+        machine: X64,
+        broadcast: false,
+        sigma: false,
+        lines: USERS,
+        published: &[("condition variable, futex", 8_762.0), ("interrupt", 548.0)],
+        compared: &[
+            compared("condition variable, to an interrupt", "16 times", Mean(USER, IPI)),
+            compared("futex, to an interrupt", "16 times", Mean(FUTEX, IPI)),
+        ],
+    },
+    Figure {
+        number: 3,
+        about: "the same on phi",
+        machine: PHI,
+        broadcast: false,
+        sigma: false,
+        lines: USERS,
+        published: &[("condition variable", 21_527.0), ("futex", 10_764.0), ("interrupt", 673.0)],
+        compared: &[
+            compared("condition variable, to an interrupt", "32 times", Mean(USER, IPI)),
+            compared("futex, to an interrupt", "16 times", Mean(FUTEX, IPI)),
+        ],
+    },
+    Figure {
+        number: 4,
+        about: "broadcasts at user level, and interrupts",
+        machine: X64,
+        broadcast: true,
+        sigma: false,
+        lines: USERS,
+        published: &[("condition variable", 42_714.0), ("futex", 16_429.0), ("interrupt", 548.0)],
+        compared: &[
+            compared("condition variable, to an interrupt", "78 times", Mean(USER, IPI)),
+            compared("futex, to an interrupt", "30 times", Mean(FUTEX, IPI)),
+        ],
+    },
+    Figure {
+        number: 4,
+        about: "the same on phi",
+        machine: PHI,
+        broadcast: true,
+        sigma: false,
+        lines: USERS,
+        published: &[
+            ("condition variable", 2_690_909.0),
+            ("futex", 1_345_455.0),
+            ("interrupt", 673.0),
+        ],
+        compared: &[
+            compared("condition variable, to an interrupt", "4,000 times", Mean(USER, IPI)),
+            compared("futex, to an interrupt", "2,000 times", Mean(FUTEX, IPI)),
+        ],
+    },
+    Figure {
+        number: 7,
+        about: "interrupts from the first CPU to all others",
+        machine: X64,
+        broadcast: false,
+        sigma: false,
+        lines: &[IPI],
+        published: &[("interrupt, the least", 548.0)],
+        compared: &[],
+    },
+    Figure {
+        number: 8,
+        about: "a kernel's wake-ups of one waiter",
+        machine: X64,
+        broadcast: false,
+        sigma: false,
+        lines: ONE,
+        published: &[("condition variable with kick", 2_190.0)],
+        compared: &[
+            compared("user level, to a kernel's: median", "2 times", Median(USER, QUEUED)),
+            compared("user level, to a kick", "over 4 times", Mean(USER, KICK)),
+            compared("user level, to a message that wakes", "", Mean(USER, WAKE)),
+        ],
+    },
+    Figure {
+        number: 9,
+        about: "the same on phi",
+        machine: PHI,
+        broadcast: false,
+        sigma: false,
+        lines: ONE,
+        published: &[("condition variable with kick", 5_382.0)],
+        compared: &[
+            compared("user level, to a kernel's: median", "2 times", Median(USER, QUEUED)),
+            compared("user level, to a kick", "over 4 times", Mean(USER, KICK)),
+            compared("user level, to a message that wakes", "", Mean(USER, WAKE)),
+        ],
+    },
+    Figure {
+        number: 10,
+        about: "a kernel's broadcasts",
+        machine: X64,
+        broadcast: true,
+        sigma: false,
+        lines: MANY,
+        published: &[("condition variable with kicks", 4_271.0)],
+        compared: &[
+            compared("user level, to kicks one by one", "10 times", Mean(USER, KICK)),
+            compared("user level, to one kick for all", "", Mean(USER, BATCH)),
+            compared("user level, to a tree of kicks", "", Mean(USER, TREE)),
+            compared("user level, to a message that wakes", "", Mean(USER, WAKE)),
+        ],
+    },
+    Figure {
+        number: 11,
+        about: "the same on phi",
+        machine: PHI,
+        broadcast: true,
+        sigma: false,
+        lines: MANY,
+        published: &[("condition variable with kicks", 168_182.0)],
+        compared: &[
+            compared("user level, to kicks one by one", "16 times", Mean(USER, KICK)),
+            compared("user level, to one kick for all", "", Mean(USER, BATCH)),
+            compared("user level, to a tree of kicks", "", Mean(USER, TREE)),
+            compared("user level, to a message that wakes", "", Mean(USER, WAKE)),
+        ],
+    },
+    Figure {
+        number: 12,
+        about: "the spread of a broadcast; figure 5 has the first two and the interrupt",
+        machine: X64,
+        broadcast: true,
+        sigma: true,
+        lines: MANY,
+        published: &[],
+        compared: &[
+            compared("condition variable, to an interrupt", "3 orders", Sigma(USER, IPI)),
+            compared("user level, to kicks one by one", "10 times", Sigma(USER, KICK)),
+            compared("user level, to one kick for all", "", Sigma(USER, BATCH)),
+            compared("user level, to a tree of kicks", "", Sigma(USER, TREE)),
+            compared("user level, to a message that wakes", "", Sigma(USER, WAKE)),
+        ],
+    },
+    Figure {
+        number: 13,
+        about: "the same on phi, as in figure 6; an interrupt has no spread in the model",
+        machine: PHI,
+        broadcast: true,
+        sigma: true,
+        lines: MANY,
+        published: &[],
+        compared: &[
+            compared("user level, to kicks one by one", "10 times", Sigma(USER, KICK)),
+            compared("user level, to one kick for all", "", Sigma(USER, BATCH)),
+            compared("user level, to a tree of kicks", "", Sigma(USER, TREE)),
+            compared("user level, to a message that wakes", "", Sigma(USER, WAKE)),
+        ],
+    },
+    Figure {
+        number: 15,
+        about: "active messages to one CPU",
+        machine: X64,
+        broadcast: false,
+        sigma: false,
+        lines: MESSAGES,
+        published: &[("message", 595.0)],
+        compared: &[
+            compared("message, to an interrupt: median", "1.05 times", Median(MESSAGE, IPI)),
+            compared("message, beyond an interrupt", "100 cycles", Cycles(MESSAGE, IPI)),
+        ],
+    },
+    Figure {
+        number: 16,
+        about: "active messages to all",
+        machine: X64,
+        broadcast: true,
+        sigma: false,
+        lines: MESSAGES,
+        published: &[],
+        compared: &[compared(
+            "message, beyond an interrupt",
+            "tens of cycles",
+            Cycles(MESSAGE, IPI),
+        )],
+    },
+    Figure {
+        number: 17,
+        about: "the spread of active messages to all",
+        machine: X64,
+        broadcast: true,
+        sigma: true,
+        lines: MESSAGES,
+        published: &[],
+        compared: &[compared("message, to an interrupt", "nearly identical", Sigma(MESSAGE, IPI))],
+    },
+    Figure {
+        number: 18,
+        about: "interrupts, and polling",
+        machine: X64,
+        broadcast: false,
+        sigma: false,
+        lines: &[SPIN, IPI],
+        published: &[],
+        compared: &[compared("interrupt, beyond polling", "1,000 cycles", Cycles(IPI, SPIN))],
+    },
+    Figure {
+        number: 20,
+        about: "the remote system call",
+        machine: X64,
+        broadcast: false,
+        sigma: false,
+        lines: &[SPIN, REMOTE, REMOTE_MESSAGE, IPI],
+        published: &[("remote system call", 311.0)],
+        compared: &[
+            compared("interrupt, beyond it", "497 cycles", Cycles(IPI, REMOTE)),
+            compared("it, beyond polling", "they overlap", Cycles(REMOTE, SPIN)),
+        ],
+    },
+    Figure {
+        number: 20,
+        about: "the same on phi, which the document does not show",
+        machine: PHI,
+        broadcast: false,
+        sigma: false,
+        lines: &[SPIN, REMOTE, REMOTE_MESSAGE, IPI],
+        published: &[],
+        compared: &[compared("it, to an interrupt", "", Mean(REMOTE, IPI))],
+    },
+];

@@ -1,0 +1,223 @@
+//! Models of broadcasts: each CPU but the sender's runs each of them once.
+
+use std::ptr;
+
+use antiphon_check::{Check, Data, probe};
+use antiphon_metal::batch::Batch;
+use antiphon_metal::broadcast;
+use antiphon_metal::table::Table;
+
+use super::cpu::Line;
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::Program;
+
+type Broadcasts = broadcast::Broadcasts<Check, 2>;
+type Seen = broadcast::Seen<Check, 2>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+pub fn entries() -> Vec<Entry> {
+    vec![
+        Entry::new("metal-broadcast/reaches-1+1", casting(&[&[0, 0], &[]]), PLAIN),
+        Entry::new("metal-broadcast/reaches-1+2", casting(&[&[0, 1], &[], &[]]), PLAIN),
+        Entry::new("metal-broadcast/reaches-2+1", casting(&[&[0], &[1], &[]]), PLAIN),
+        Entry::new("metal-broadcast/crosses-2x1", casting(&[&[0], &[0]]), PLAIN),
+        Entry::new("metal-broadcast/crosses-2x2", casting(&[&[0, 0], &[0, 0]]), PLAIN),
+        Entry::new("metal-broadcast/crosses-3x1", casting(&[&[0], &[0], &[0]]), PLAIN),
+        Entry::new("metal-broadcast/unregisters-1+1", unregistering(), PLAIN)
+            .reaches(&["ran", "stray"]),
+        Entry::new("metal-broadcast/unregisters-late-1+1+1", unregistering_late(), PLAIN)
+            .reaches(&["ran", "stray"]),
+    ]
+}
+
+/// A CPU: what it has seen, its interrupt line, its batches.
+struct Cpu {
+    seen: Seen,
+    line: Line,
+    batch: Batch<Check>,
+}
+
+impl Cpu {
+    const fn new() -> Self {
+        Self { seen: Seen::NEW, line: Line::new(), batch: Batch::NEW }
+    }
+}
+
+/// As `message::broadcast`, on CPU `own`.
+fn send(broadcasts: &Broadcasts, cpus: &[Cpu], own: usize, action: usize) {
+    broadcasts.send(action, &cpus[own].seen);
+    for cpu in cpus.iter().enumerate().filter(|(number, _)| *number != own).map(|(_, cpu)| cpu) {
+        // Several broadcasts may be answered at once.
+        let _ = cpu.line.raise();
+    }
+}
+
+/// Each CPU broadcasts the actions that are named, and runs those of the others, each exactly once,
+/// between its own or later. A run sees what its sender did before.
+fn casting(each: &'static [&'static [usize]]) -> Program {
+    let count = each.iter().map(|actions| actions.len()).sum::<usize>();
+    Program::new(each.len() as u32, (count * each.len()) as u32, move |scope| {
+        let broadcasts = scope.share(Broadcasts::NEW);
+        let cpus: &[Cpu] = scope.share([const { Cpu::new() }; 3]);
+        let cpus = &cpus[..each.len()];
+        let work = scope.share([const { [const { Data::new(false) }; 2] }; 3]);
+        for own in 0..each.len() {
+            scope.spawn(move || {
+                let mut expected = [0; 2];
+                for (sender, actions) in each.iter().enumerate().filter(|(it, _)| *it != own) {
+                    assert!(actions.len() <= work[sender].len());
+                    actions.iter().for_each(|&action| expected[action] += 1);
+                }
+                let mut left = expected;
+                let mut handle = || {
+                    broadcasts.take(&cpus[own].seen, |action| {
+                        assert!(left[action] > 0, "run on its sender, or twice");
+                        left[action] -= 1;
+                        if left[action] == 0 {
+                            // All of this action have come: so has what their senders did before.
+                            for (sender, actions) in each.iter().enumerate() {
+                                for (number, _) in
+                                    actions.iter().enumerate().filter(|(_, it)| **it == action)
+                                {
+                                    let seen = sender == own || work[sender][number].get();
+                                    assert!(seen, "what came before the broadcast");
+                                }
+                            }
+                        }
+                    });
+                    left == [0; 2]
+                };
+                for (number, &action) in each[own].iter().enumerate() {
+                    if cpus[own].line.poll() {
+                        let _ = handle();
+                    }
+                    work[own][number].set(true);
+                    send(broadcasts, cpus, own, action);
+                }
+                // Also if none of the others broadcasts: the own ones are not run.
+                while !handle() {
+                    cpus[own].line.wait();
+                }
+                let _ = handle();
+            });
+        }
+    })
+}
+
+/// What an action works on.
+struct Context {
+    number: u32,
+    sent: Data<bool>,
+    runs: Data<u32>,
+}
+
+/// The code of action `ACTION`.
+fn code<const ACTION: u32>(word: usize) {
+    // SAFETY: each word is the address of a context, which lives as long as the model.
+    let context = unsafe { &*ptr::with_exposed_provenance::<Context>(word) };
+    assert_eq!(context.number, ACTION, "TABLE-2: the word of another action");
+    assert!(context.sent.get(), "TABLE-3: run for what was broadcast of another");
+    context.runs.with_mut(|runs| *runs += 1);
+    probe("ran");
+}
+
+impl Context {
+    const fn new(number: u32) -> Self {
+        Self { number, sent: Data::new(false), runs: Data::new(0) }
+    }
+}
+
+/// CPUs, and the table of the actions that are broadcast, with one entry.
+struct Machine {
+    broadcasts: Broadcasts,
+    cpus: [Cpu; 2],
+    table: Table<Check, 1>,
+    contexts: [Context; 2],
+}
+
+impl Machine {
+    const fn new() -> Self {
+        Self {
+            broadcasts: Broadcasts::NEW,
+            cpus: [const { Cpu::new() }; 2],
+            table: Table::NEW,
+            contexts: [Context::new(0), Context::new(1)],
+        }
+    }
+
+    fn register<const ACTION: u32>(&self) {
+        let context = &self.contexts[ACTION as usize];
+        let word = ptr::from_ref(context).expose_provenance();
+        assert_eq!(self.table.register(code::<ACTION>, word), Some(0), "the entry is free");
+    }
+
+    /// As `message::unregister_broadcast`.
+    fn unregister(&self) {
+        let retract = || self.broadcasts.wait(0, self.cpus.iter().map(|cpu| &cpu.seen));
+        self.table.unregister(0, retract, self.cpus.iter().map(|cpu| &cpu.batch));
+    }
+
+    fn send(&self) {
+        send(&self.broadcasts, &self.cpus, 0, 0);
+    }
+
+    /// An interrupt of CPU 1.
+    fn handle(&self) {
+        let cpu = &self.cpus[1];
+        cpu.line.wait();
+        cpu.batch.run(|| self.broadcasts.take(&cpu.seen, |action| self.table.run(action)));
+    }
+}
+
+/// An action that was broadcast is unregistered, and another one takes its entry and is broadcast.
+/// Must reach `ran` and `stray`.
+fn unregistering() -> Program {
+    Program::new(2, 4, |scope| {
+        let machine = scope.share(Machine::new());
+        let [first, second] = &machine.contexts;
+        machine.register::<0>();
+        scope.spawn(|| {
+            first.sent.set(true);
+            machine.send();
+            machine.unregister();
+            // What it works on is gone: a run of it would race with this.
+            first.sent.set(false);
+            if first.runs.get() == 0 {
+                probe("stray");
+            }
+            machine.register::<1>();
+            second.sent.set(true);
+            machine.send();
+        });
+        scope.spawn(|| {
+            while second.runs.get() == 0 {
+                machine.handle();
+            }
+        });
+        scope.finally(|| assert_eq!(second.runs.get(), 1));
+    })
+}
+
+/// An action is unregistered while another CPU broadcasts it. Must reach `ran` and `stray`.
+fn unregistering_late() -> Program {
+    Program::new(3, 3, |scope| {
+        let machine = scope.share(Machine::new());
+        let first = &machine.contexts[0];
+        machine.register::<0>();
+        first.sent.set(true);
+        scope.spawn(|| machine.handle());
+        scope.spawn(|| machine.send());
+        scope.spawn(|| {
+            machine.unregister();
+            // What it works on is gone: a run of it would race with this.
+            first.sent.set(false);
+        });
+        scope.finally(|| {
+            if first.runs.get() == 0 {
+                probe("stray");
+            }
+        });
+    })
+}

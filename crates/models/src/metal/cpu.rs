@@ -1,0 +1,156 @@
+//! A CPU of a model: its interrupt line, its inbox, and one thread, which sleeps as threads of the
+//! kernel do.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_check::Check;
+use antiphon_metal::inbox::{self, Linked, Wake};
+use antiphon_metal::run_queue::RunQueue;
+use antiphon_metal::token;
+use antiphon_platform::{Atomic, Atomics, Budget};
+
+type U32 = <Check as Atomics>::U32;
+type U64 = <Check as Atomics>::U64;
+pub type Inbox = inbox::Inbox<Check>;
+
+/// The interrupt line of a CPU: an interrupt that comes while the CPU does not look is kept, and
+/// several such are one.
+pub struct Line(U32);
+
+impl Line {
+    pub const fn new() -> Self {
+        Self(U32::ZERO)
+    }
+
+    /// Sends an interrupt. Returns whether the last one has been answered.
+    pub fn raise(&self) -> bool {
+        // Release: a sender's stores come before its interrupt, as `x86::apic` sees to.
+        self.0.swap(1, Release) == 0
+    }
+
+    /// Waits for an interrupt, and answers it.
+    pub fn wait(&self) {
+        self.0.wait_while(Relaxed, |raised| raised == 0);
+        assert!(self.poll(), "only the CPU answers its interrupts");
+    }
+
+    /// Like [`wait`](Self::wait), until the timer interrupts, which may be at any time: `false`.
+    pub fn wait_for_long(&self) -> bool {
+        // The budget's length means nothing to the checker.
+        self.0.spin_while(Relaxed, Budget::ns(1), |raised| raised == 0).is_ok() && self.poll()
+    }
+
+    /// Answers an interrupt, if one has come.
+    pub fn poll(&self) -> bool {
+        // Acquire: pairs with `raise`.
+        self.0.swap(0, Acquire) == 1
+    }
+}
+
+/// How an idle CPU waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Idle {
+    Halt,
+    Watch,
+}
+
+/// Waits as an idle CPU whose inbox may be empty: halted, for `halt`, or watching the word. Returns
+/// whether it has halted.
+pub fn rest(inbox: &Inbox, idle: Idle, halt: impl FnOnce()) -> bool {
+    let mut halted = false;
+    match idle {
+        Idle::Halt => inbox.halt(|| {
+            halted = true;
+            halt();
+        }),
+        // MONITOR, a look, MWAIT.
+        Idle::Watch => inbox.watch(|word| {
+            let armed = word.load(Relaxed);
+            if inbox.is_empty() {
+                word.wait_while(Relaxed, |now| now == armed);
+            }
+        }),
+    }
+    halted
+}
+
+/// A CPU with one thread, which is the only entry of its inbox.
+pub struct Cpu {
+    inbox: Inbox,
+    line: Line,
+    link: U64,
+}
+
+// SAFETY: the link is always the same word, and words of 64 bits are aligned to eight bytes.
+unsafe impl Linked for Cpu {
+    type Machine = Check;
+
+    fn link(&self) -> &U64 {
+        &self.link
+    }
+}
+
+impl Cpu {
+    pub const fn new() -> Self {
+        Self { inbox: Inbox::NEW, line: Line::new(), link: U64::ZERO }
+    }
+
+    /// The thread of this CPU sleeps until the token is woken or, if it is `timed`, until a
+    /// deadline, as in `schedule::sleep`. Returns whether it was woken.
+    pub fn sleep(&self, token: &U32, timed: bool) -> bool {
+        if !token::fall_asleep(token) {
+            return true;
+        }
+        let mut queue = RunQueue::NEW;
+        loop {
+            // SAFETY: the thread was in the inbox.
+            unsafe { queue.push_all(self.inbox.take()) };
+            if let Some(next) = queue.pop() {
+                assert!(std::ptr::eq(next, self), "there is one thread");
+                assert!(queue.is_empty(), "made runnable twice");
+                break;
+            }
+            let mut expired = false;
+            let halt = || match timed {
+                true => expired = !self.line.wait_for_long() && token::expire(token),
+                false => self.line.wait(),
+            };
+            rest(&self.inbox, Idle::Halt, halt);
+            if expired {
+                // SAFETY: we have taken the token away, so nothing puts it elsewhere.
+                unsafe { queue.push(self) };
+            }
+        }
+        token::wake_up(token)
+    }
+
+    /// Wakes the sleeper of the token, which is the thread of the CPU that `sleeper` names; as
+    /// `schedule::wake`.
+    pub fn wake(token: &U32, sleeper: impl FnOnce() -> *const Self) {
+        if token::wake(token) {
+            // SAFETY: CPUs of a model live as long as it does.
+            let cpu = unsafe { &*sleeper() };
+            if cpu.make_runnable() {
+                cpu.kick();
+            }
+        }
+    }
+
+    /// Puts the thread, whose token the caller has taken away, into the inbox. `true`: the caller
+    /// then [kicks](Self::kick) the CPU.
+    pub fn make_runnable(&self) -> bool {
+        // SAFETY: the one that has taken the token away puts it somewhere, and no other.
+        unsafe { self.inbox.put(self) == Wake::Interrupt }
+    }
+
+    /// Interrupts the CPU.
+    pub fn kick(&self) {
+        // One that comes for another reason may be on its way.
+        let _ = self.line.raise();
+    }
+
+    /// Whether nothing is in the inbox.
+    pub fn is_idle(&self) -> bool {
+        self.inbox.is_empty()
+    }
+}

@@ -1,0 +1,122 @@
+//! Models of pending actions: each post is followed by a run, and only the first sends an
+//! interrupt.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, Data, probe};
+use antiphon_metal::pending;
+use antiphon_platform::{Atomic, Atomics};
+
+use super::cpu::Line;
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::Program;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+pub fn entries() -> Vec<Entry> {
+    let merged = &["merged", "interrupted"];
+    let same = || posting(&[&[3], &[3]]);
+    vec![
+        Entry::new("metal-pending/runs-1+1", posting(&[&[3, 700]]), PLAIN).reaches(merged),
+        Entry::new("metal-pending/runs-word-2+1", posting(&[&[3], &[4]]), PLAIN).reaches(merged),
+        Entry::new("metal-pending/runs-words-2+1", posting(&[&[3], &[700]]), PLAIN).reaches(merged),
+        Entry::new("metal-pending/runs-more-2+1", posting(&[&[3, 64], &[4]]), PLAIN)
+            .reaches(merged),
+        Entry::new("metal-pending/merges-2+1", same(), PLAIN).reaches(merged),
+        Entry::new("metal-pending/merges-own-1+1", posting(&[&[3, 3]]), PLAIN).reaches(merged),
+    ]
+}
+
+/// The pending actions of a CPU, and its interrupt line.
+pub struct Receiver {
+    pub pending: pending::Pending<Check>,
+    pub line: Line,
+}
+
+impl Receiver {
+    pub const fn new() -> Self {
+        Self { pending: pending::Pending::NEW, line: Line::new() }
+    }
+
+    /// As `message::post`.
+    pub fn post(&self, action: usize) {
+        if self.pending.post(action) {
+            probe("interrupted");
+            assert!(self.line.raise(), "PENDING-1: an interrupt is on its way already");
+        } else {
+            probe("merged");
+        }
+    }
+}
+
+/// Senders post the actions that are named, and the handler runs until it has seen each post. Each
+/// run of an action sees what came before the posts of it that it answers, and no action is run
+/// more often than it was posted. Must reach `merged` and `interrupted`.
+fn posting(each: &'static [&'static [usize]]) -> Program {
+    let count = each.iter().map(|actions| actions.len()).sum::<usize>();
+    Program::new(each.len() as u32 + 1, count as u32 + 1, move |scope| {
+        let receiver = scope.share(Receiver::new());
+        // Relaxed words say how far each sender is; plain data, what it did before.
+        let posted = scope.share([const { <<Check as Atomics>::U32 as Atomic<u32>>::ZERO }; 2]);
+        let work = scope.share([const { [const { Data::new(false) }; 2] }; 2]);
+        let runs = scope.share(Data::new(0));
+        for (sender, actions) in each.iter().enumerate() {
+            scope.spawn(move || {
+                for (number, &action) in actions.iter().enumerate() {
+                    work[sender][number].set(true);
+                    posted[sender].store(number as u32 + 1, Relaxed);
+                    receiver.post(action);
+                }
+            });
+        }
+        let posts = move |wanted: usize| {
+            each.iter()
+                .flat_map(|actions| actions.iter())
+                .filter(move |one| **one == wanted)
+                .count()
+        };
+        // Whether all posts of an action come before the run that asks.
+        let seen = move |action: usize| {
+            each.iter().enumerate().all(|(sender, actions)| {
+                let far = posted[sender].load(Relaxed) as usize;
+                let later = actions.iter().rposition(|one| *one == action);
+                later.is_none_or(|last| far > last)
+            })
+        };
+        scope.spawn(move || {
+            let mut open: Vec<usize> = each.iter().flat_map(|one| one.iter().copied()).collect();
+            open.sort_unstable();
+            open.dedup();
+            let mut ran = vec![0; open.len()];
+            let all = open.clone();
+            while !open.is_empty() {
+                receiver.line.wait();
+                receiver.pending.drain(|action| {
+                    let index = all.iter().position(|one| *one == action).expect("posted");
+                    ran[index] += 1;
+                    assert!(ran[index] <= posts(action), "run more often than posted");
+                    for (sender, actions) in each.iter().enumerate() {
+                        // One that was posted by one sender once: this run answers that.
+                        if posts(action) == 1
+                            && let Some(number) = actions.iter().position(|one| *one == action)
+                        {
+                            assert!(work[sender][number].get(), "what came before the post");
+                        }
+                    }
+                    if seen(action) {
+                        open.retain(|one| *one != action);
+                    }
+                });
+            }
+            runs.set(ran.iter().sum::<usize>());
+        });
+        scope.finally(move || {
+            // A last interrupt may be on its way, for what was seen already.
+            let _ = receiver.line.poll();
+            let mut late = 0;
+            receiver.pending.drain(|_| late += 1);
+            assert!(runs.get() + late <= count, "run more often than posted");
+        });
+    })
+}

@@ -1,0 +1,166 @@
+//! Models of waits whose sleeps are the kernel's: a waiter parks by its token, and is woken through
+//! its CPU's inbox, by an interrupt only if the CPU is halted. A lost wake-up is a deadlock.
+
+use std::ptr;
+use std::sync::atomic::Ordering::{self, Relaxed};
+
+use antiphon_check::{Check, choose, probe};
+use antiphon_metal::token;
+use antiphon_platform::{
+    Arena, Atomic, Atomics, Clock, Clocks, CpuId, Deadline, Hints, LightUnlock, Local, Parked,
+    Platform, ThreadId, Topology, Urgency, Waiter, WaiterRef, WordWaits,
+};
+use antiphon_rivals::classic::Ticket;
+use antiphon_sync::lock::ShflMutex;
+use antiphon_sync::policy;
+
+use super::cpu::Cpu;
+use crate::bounds::Bounds;
+use crate::condvar::{all_at_once, one_each, one_gives_up};
+use crate::entry::Entry;
+use crate::forms::Sleepy;
+use crate::program::{destruction, exclusion};
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+type Simple = Ticket<Kernel>;
+type Mutex = ShflMutex<Kernel, policy::None, Sleepy>;
+
+pub fn entries() -> Vec<Entry> {
+    let timed = PLAIN.expiries(1);
+    vec![
+        Entry::new("metal-condvar/notifies-1+1", one_each::<Kernel, Simple>(1), PLAIN),
+        Entry::new("metal-condvar/notifies-2+1", one_each::<Kernel, Simple>(2), PLAIN),
+        Entry::new("metal-condvar/broadcasts-2+1", all_at_once::<Kernel, Simple>(2), PLAIN)
+            .reaches(&["kicked together"]),
+        Entry::new("metal-condvar/gives-up-1+1+1", one_gives_up::<Kernel, Simple>(), timed)
+            .reaches(&["gave up"])
+            .long(),
+        Entry::new("metal-condvar/with-mutex-1+1", one_each::<Kernel, Mutex>(1), PLAIN),
+        Entry::new("metal-mutex/excludes-2x1", exclusion::<Mutex>(2, 1), PLAIN),
+        Entry::new("metal-mutex/destroyed-2x1", destruction::<Mutex>(), PLAIN)
+            .reaches(&["retired"]),
+    ]
+}
+
+/// The checker, with the sleeps of the kernel: each thread has a CPU of its own.
+pub struct Kernel;
+
+const WAITERS: usize = 8;
+/// More than a model's threads.
+const CPUS: usize = 16;
+
+static NODES: [Waiter<Kernel>; WAITERS] = [const { Waiter::NEW }; WAITERS];
+// SAFETY: the only arena of this platform; `Kernel::arena` returns it.
+static ARENA: Arena<Kernel> = unsafe { Arena::new() };
+static LOCALS: [Local<Kernel>; CPUS] = [const { Local::NEW }; CPUS];
+static ALL: [Cpu; CPUS] = [const { Cpu::new() }; CPUS];
+
+impl Atomics for Kernel {
+    type U8 = <Check as Atomics>::U8;
+    type U16 = <Check as Atomics>::U16;
+    type U32 = <Check as Atomics>::U32;
+    type U64 = <Check as Atomics>::U64;
+
+    fn fence(order: Ordering) {
+        Check::fence(order);
+    }
+}
+
+impl Topology for Kernel {
+    fn cpus() -> u32 {
+        Check::cpus()
+    }
+
+    fn cpu() -> CpuId {
+        CpuId(Check::thread().0)
+    }
+}
+
+impl Clocks for Kernel {
+    fn now(clock: Clock) -> u64 {
+        Check::now(clock)
+    }
+}
+
+impl Urgency for Kernel {}
+
+impl LightUnlock for Kernel {}
+
+impl WordWaits for Kernel {}
+
+impl Hints for Kernel {}
+
+// SAFETY: words are the checker's; a node is an entry of `NODES`, and `ARENA` alone hands them out.
+unsafe impl Platform for Kernel {
+    const WAITERS: u32 = WAITERS as u32;
+
+    unsafe fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
+        NODES.get(index as usize)
+    }
+
+    unsafe fn arena() -> &'static Arena<Self> {
+        &ARENA
+    }
+
+    fn local<R>(f: impl FnOnce(&Local<Self>) -> R) -> R {
+        f(&LOCALS[Check::thread().0 as usize % CPUS])
+    }
+
+    fn thread() -> ThreadId {
+        Check::thread()
+    }
+
+    fn alive(_: ThreadId) -> bool {
+        true
+    }
+
+    fn epoch() -> u32 {
+        1
+    }
+
+    fn random() -> u32 {
+        Check::random()
+    }
+
+    /// As that of `Metal`.
+    fn park(waiter: &Waiter<Self>, deadline: Option<Deadline>) -> Parked {
+        let cpu = &ALL[Check::thread().0 as usize % CPUS];
+        // Relaxed: published by the token.
+        waiter.handle.store(ptr::from_ref(cpu).expose_provenance() as u64, Relaxed);
+        if cpu.sleep(&waiter.token, deadline.is_some()) { Parked::Woken } else { Parked::TimedOut }
+    }
+
+    /// As that of `Metal`.
+    fn unpark(waiter: WaiterRef) {
+        if let Some(cpu) = end_sleep(waiter)
+            && cpu.make_runnable()
+        {
+            cpu.kick();
+        }
+    }
+
+    /// As that of `Metal`, with kicks one by one or together.
+    fn unpark_all(waiters: impl Iterator<Item = WaiterRef>) {
+        if choose(2) == 0 {
+            waiters.for_each(Self::unpark);
+        } else {
+            let halted = waiters.filter_map(end_sleep).filter(|cpu| cpu.make_runnable());
+            halted.collect::<Vec<_>>().into_iter().for_each(Cpu::kick);
+            probe("kicked together");
+        }
+    }
+}
+
+/// As in the `platform` of `antiphon-metal`.
+fn end_sleep(waiter: WaiterRef) -> Option<&'static Cpu> {
+    let node = NODES.get(waiter.index as usize)?;
+    // Relaxed: it only keeps late wakes from most of the node's next waits; the token orders.
+    if node.generation.load(Relaxed) != waiter.generation || !token::wake(&node.token) {
+        return None;
+    }
+    // Relaxed: acquired with the token.
+    let cpu = ptr::with_exposed_provenance::<Cpu>(node.handle.load(Relaxed) as usize);
+    // SAFETY: the sleeper has stored the address of an entry of `ALL`.
+    Some(unsafe { &*cpu })
+}

@@ -1,0 +1,243 @@
+//! Models of the table of actions: one that was unregistered is not run, and each is given its own
+//! word, though others register, unregister and post meanwhile.
+
+use std::ptr;
+
+use antiphon_check::{Check, Data, probe};
+use antiphon_metal::batch;
+use antiphon_metal::table;
+
+use super::pending::Receiver;
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::Program;
+
+type Batch = batch::Batch<Check>;
+type Table = table::Table<Check, 1>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+pub fn entries() -> Vec<Entry> {
+    vec![
+        Entry::new("metal-table/unregisters-1+1", unregistering(false), PLAIN)
+            .reaches(&["ran", "stray"]),
+        Entry::new("metal-table/unregisters-busy-1+1+1", unregistering(true), PLAIN)
+            .reaches(&["ran", "stray"]),
+        Entry::new("metal-table/unregisters-late-1+1+1", unregistering_late(), PLAIN)
+            .reaches(&["ran", "stray"]),
+        Entry::new("metal-table/takes-over-1+1+1", taking_over(), PLAIN)
+            .reaches(&["ran", "took over"]),
+        Entry::new("metal-table/registers-1+1+1", registering(), PLAIN).reaches(&["one", "other"]),
+        Entry::new("metal-table/registers-stray-1+1", registering_late(), PLAIN)
+            .reaches(&["ran", "stray"]),
+    ]
+}
+
+/// What an action works on.
+struct Context {
+    /// The number of the action that it belongs to.
+    action: u32,
+    /// Whether the action was posted, by one that knows.
+    posted: Data<bool>,
+    /// Runs of the action.
+    runs: Data<u32>,
+}
+
+impl Context {
+    const fn new(action: u32) -> Self {
+        Self { action, posted: Data::new(false), runs: Data::new(0) }
+    }
+
+    fn word(&self) -> usize {
+        ptr::from_ref(self).expose_provenance()
+    }
+}
+
+/// The code of action `ACTION`.
+fn code<const ACTION: u32>(word: usize) {
+    // SAFETY: each word is the address of a context, which lives as long as the model.
+    let context = unsafe { &*ptr::with_exposed_provenance::<Context>(word) };
+    assert_eq!(context.action, ACTION, "TABLE-2: the word of another action");
+    assert!(context.posted.get(), "TABLE-3: run for what was posted to another");
+    context.runs.with_mut(|runs| *runs += 1);
+    probe("ran");
+}
+
+/// A CPU that runs the actions of a table of one entry.
+struct Machine {
+    table: Table,
+    receiver: Receiver,
+    batch: Batch,
+    contexts: [Context; 2],
+}
+
+impl Machine {
+    /// Without an action.
+    fn new() -> Self {
+        Self {
+            table: Table::NEW,
+            receiver: Receiver::new(),
+            batch: Batch::NEW,
+            contexts: [Context::new(0), Context::new(1)],
+        }
+    }
+
+    fn register<const ACTION: u32>(&self) -> bool {
+        let context = &self.contexts[ACTION as usize];
+        let index = self.table.register(code::<ACTION>, context.word());
+        assert!(index.is_none_or(|index| index == 0), "there is one entry");
+        index.is_some()
+    }
+
+    /// As `message::unregister`.
+    fn unregister(&self) {
+        let retract = || self.receiver.pending.retract(0);
+        self.table.unregister(0, retract, [&self.batch].into_iter());
+    }
+
+    /// The handler of the CPU. Actions but the first are of no table.
+    fn handle(&self) {
+        let run = |action| {
+            if action == 0 {
+                self.table.run(action)
+            }
+        };
+        self.batch.run(|| self.receiver.pending.drain(run));
+    }
+}
+
+/// An action is unregistered while a post of it is under way, and what it works on is used for
+/// something else; a second takes its entry, and is run for its own post only. With `more`, another
+/// thread posts something else, so that there are more batches. Must reach `ran` and `stray`.
+fn unregistering(more: bool) -> Program {
+    Program::new(2 + u32::from(more), 4 + u32::from(more), move |scope| {
+        let machine = scope.share(Machine::new());
+        assert!(machine.register::<0>());
+        let [first, second] = &machine.contexts;
+        first.posted.set(true);
+        machine.receiver.post(0);
+        scope.spawn(move || {
+            while second.runs.get() == 0 {
+                machine.receiver.line.wait();
+                machine.handle();
+            }
+        });
+        if more {
+            scope.spawn(move || machine.receiver.post(1));
+        }
+        scope.spawn(move || {
+            machine.unregister();
+            // What it works on is gone: a run of it would race with this.
+            first.posted.set(false);
+            if first.runs.get() == 0 {
+                probe("stray");
+            }
+            assert!(machine.register::<1>(), "the entry is free");
+            second.posted.set(true);
+            machine.receiver.post(0);
+        });
+        scope.finally(|| assert_eq!(second.runs.get(), 1));
+    })
+}
+
+/// An action is unregistered while another thread posts it. Must reach `ran` and `stray`.
+fn unregistering_late() -> Program {
+    Program::new(3, 3, |scope| {
+        let machine = scope.share(Machine::new());
+        assert!(machine.register::<0>());
+        let first = &machine.contexts[0];
+        first.posted.set(true);
+        scope.spawn(|| {
+            machine.receiver.line.wait();
+            machine.handle();
+        });
+        scope.spawn(|| machine.receiver.post(0));
+        scope.spawn(|| {
+            machine.unregister();
+            // What it works on is gone: a run of it would race with this.
+            first.posted.set(false);
+        });
+        scope.finally(|| {
+            if first.runs.get() == 0 {
+                probe("stray");
+            }
+        });
+    })
+}
+
+/// One thread unregisters an action that the CPU may be about to run, and another registers a
+/// second as soon as there is room. Must reach `ran` and `took over`.
+fn taking_over() -> Program {
+    Program::new(3, 4, |scope| {
+        let machine = scope.share(Machine::new());
+        assert!(machine.register::<0>());
+        let [first, second] = &machine.contexts;
+        first.posted.set(true);
+        machine.receiver.post(0);
+        scope.spawn(|| {
+            machine.receiver.line.wait();
+            machine.handle();
+        });
+        scope.spawn(|| machine.unregister());
+        scope.spawn(|| {
+            if machine.register::<1>() {
+                probe("took over");
+                second.posted.set(true);
+                // TABLE-2: the batch of the first has ended.
+                first.posted.set(false);
+            }
+        });
+        scope.finally(|| assert_eq!(second.runs.get(), 0, "never posted"));
+    })
+}
+
+/// Two threads register an action each, for one entry, and the one that gets it posts. Must reach
+/// `one` and `other`.
+fn registering() -> Program {
+    Program::new(3, 4, |scope| {
+        let machine = scope.share(Machine::new());
+        let [first, second] = &machine.contexts;
+        scope.spawn(|| {
+            machine.receiver.line.wait();
+            machine.handle();
+        });
+        scope.spawn(|| {
+            if machine.register::<0>() {
+                probe("one");
+                first.posted.set(true);
+                machine.receiver.post(0);
+            }
+        });
+        scope.spawn(|| {
+            if machine.register::<1>() {
+                probe("other");
+                second.posted.set(true);
+                machine.receiver.post(0);
+            }
+        });
+        scope.finally(|| assert_eq!(first.runs.get() + second.runs.get(), 1));
+    })
+}
+
+/// An action is registered while a post of its name, of a sender that has guessed it, is under way.
+/// If it is run for that, it has its word. Must reach `ran` and `stray`.
+fn registering_late() -> Program {
+    Program::new(2, 2, |scope| {
+        let machine = scope.share(Machine::new());
+        let first = &machine.contexts[0];
+        machine.receiver.post(0);
+        scope.spawn(|| {
+            machine.receiver.line.wait();
+            machine.handle();
+        });
+        scope.spawn(|| {
+            first.posted.set(true);
+            assert!(machine.register::<0>());
+        });
+        scope.finally(|| {
+            if first.runs.get() == 0 {
+                probe("stray");
+            }
+        });
+    })
+}
