@@ -80,7 +80,7 @@ impl Loaded {
     /// The kernel refuses: no privilege, no sched_ext, another scheduler is there, or the BTF of
     /// the kernel is broken. The message of libbpf goes to stderr.
     pub fn load(setup: &Setup) -> Result<Self, Failure> {
-        let mut object = open(setup)?.load()?;
+        let mut object = open(setup)?.load().map_err(explained)?;
         let mut maps = object.maps_mut();
         let mut ops = maps.find(|map| map.name() == "antiphon").ok_or("no map of the policy")?;
         let link = ops.attach_struct_ops()?;
@@ -241,6 +241,23 @@ fn settle(setup: &Setup, value: &mut [u8]) -> Result<(), Failure> {
     let watchdog = value.get_mut(POINTERS + 8..POINTERS + 12).ok_or(short)?;
     watchdog.copy_from_slice(&setup.watchdog_ms.to_ne_bytes());
     Ok(())
+}
+
+/// Adds to libbpf's error what the kernel's type information has to do with it.
+fn explained(error: libbpf_rs::Error) -> Failure {
+    let Ok(bytes) = fs::read("/sys/kernel/btf/vmlinux") else {
+        return format!("{error}: the kernel has no type information").into();
+    };
+    match antiphon_btf::Kernel::read(&bytes) {
+        Ok(kernel) if !kernel.has_sched_ext() => format!("{error}: the kernel has no sched_ext"),
+        Ok(kernel) if !kernel.broken().is_empty() => format!(
+            "{error}: the kernel's type information describes functions wrongly: {}",
+            kernel.broken().join(", ")
+        ),
+        Ok(_) => error.to_string(),
+        Err(malformed) => format!("{error}: {malformed}"),
+    }
+    .into()
 }
 
 /// Creates an empty page, which can be mapped.
