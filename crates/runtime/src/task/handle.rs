@@ -104,8 +104,8 @@ impl<P: Platform, T> Handle<P, T> {
             // A wait that was forgotten has left its ticket, which is not a waker.
             bell.disarm();
         }
-        // Release: TASK-4, no sleeper is left; pairs with the acquire in the end of the task. What
-        // the task has done is acquired when the result is taken.
+        // Release: TASK-4, no sleeper is left; pairs with the fence in `Bell::take` at the end of
+        // the task. What the task has done is acquired when the result is taken.
         // mutant: no model abandons a wait, so there is never a sleeper's ticket.
         if state.fetch_or(POLLED, Release) & DONE != 0 {
             return false;
@@ -129,9 +129,10 @@ impl<P: Platform, T> Handle<P, T> {
         // Relaxed: only the handle sets it.
         if state.load(Relaxed) & POLLED != 0 {
             drop(take_waker(bell));
-            // Release: TASK-4, no waker is left; pairs with the acquire in the end of the task.
-            // mutant: the end takes a ticket by an exchange. That this one precedes the exchange
-            // above is load buffering, which C11 allows and the checker does not have.
+            // Release: TASK-4, no waker is left; pairs with the fence in `Bell::take` at the end of
+            // the task.
+            // mutant: the end takes a ticket by an exchange. That it comes before the exchange
+            // above, and after this, is load buffering: C11 allows it, the checker does not.
             state.fetch_and(!POLLED, Release);
         }
     }
