@@ -8,6 +8,7 @@
 //! | `mutants` | the models: each weakened ordering and each broken invariant must be noticed |
 //! | `hunt` | the preload library: no hang under a program made to find one |
 //! | `programs` | real programs behave the same under `antiphon`; `--measure`: how fast they are |
+//! | `vm` | the scheduler of sched_ext, in a virtual machine with a kernel of Debian |
 //! | `pictures` | no check: saves the charts of a report's page as files, for the docs |
 //! | `install` | no check: builds the library for C and C++ and installs it |
 //!
@@ -26,6 +27,7 @@ mod source;
 mod suite;
 mod tidy;
 mod tree;
+mod vm;
 
 use std::process::ExitCode;
 
@@ -35,7 +37,7 @@ use finding::Outcome;
 type Failure = Box<dyn std::error::Error>;
 
 /// The verbs, each with its line in `--help`.
-const VERBS: [(&str, &str); 8] = [
+const VERBS: [(&str, &str); 9] = [
     (
         "claims",
         "check docs/claims.toml  [--readme] [--strict]; or run its commands and compare  --check \
@@ -55,6 +57,7 @@ const VERBS: [(&str, &str); 8] = [
          [--install] [--antiphon PATH] [--list F] [--jobs N]; or time them  --measure [--pairs N] \
          [--threads LIST] [--only LIST] [--lock L] [--record F]",
     ),
+    ("vm", "run the scheduler's cases in QEMU  [--suite one|many] [--limit S] [--kernel FILE]"),
     ("pictures", "put the charts of a page into docs/pictures  PAGE NAME…"),
     ("install", "build and place the library for C and C++  --prefix P [--destdir D]"),
 ];
@@ -80,6 +83,7 @@ fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
             Some("mutants") => mutants::run(arguments),
             Some("hunt") => hunt::run(arguments),
             Some("programs") => programs::run(arguments),
+            Some("vm") => vm::run(arguments),
             Some("pictures") => pictures::run(arguments),
             Some("install") => install::run(arguments),
             _ => Err(format!("no verb {verb:?}; there are {}", verbs().join(", ")).into()),

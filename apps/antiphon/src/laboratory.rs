@@ -1,15 +1,14 @@
 //! The laboratory: the separate program `antiphon-lab`, which carries out the verbs that measure
 //! and simulate.
-//!
-//! It is searched beside this program, where both are built and installed, and then in `PATH`.
 
 use std::ffi::OsString;
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use antiphon_report::failure::Failure;
+
+use crate::installed;
 
 const PROGRAM: &str = "antiphon-lab";
 /// The verbs of the laboratory.
@@ -66,22 +65,13 @@ fn cannot_start(program: &Path, error: &std::io::Error) -> Failure {
 
 /// The path of the laboratory.
 fn found() -> Result<PathBuf, Failure> {
-    let own = std::env::current_exe().ok();
-    let beside = own.as_deref().and_then(Path::parent).map(Path::to_owned);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = beside.into_iter().chain(std::env::split_paths(&path));
-    let mut programs = folders.map(|folder| folder.join(PROGRAM));
-    programs.find(|program| is_program(program)).ok_or_else(|| {
+    installed::find(PROGRAM).ok_or_else(|| {
         Failure::missing(format!(
             "this is done by the laboratory, and there is no {PROGRAM} beside this program or in \
              PATH; in a clone, cargo install --path apps/lab installs it, and cargo build \
              --release -p {PROGRAM} builds it"
         ))
     })
-}
-
-fn is_program(path: &Path) -> bool {
-    path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@
 //! as those of `env`.
 
 mod gdb;
+mod installed;
 mod laboratory;
 mod locks;
 mod memory;
@@ -24,6 +25,7 @@ mod program;
 mod record;
 mod replay;
 mod run;
+mod sched;
 mod sites;
 mod symbols;
 mod top;
@@ -59,6 +61,7 @@ enum Verb {
     Top(top::Arguments),
     Try(trial::Arguments),
     Locks(locks::Arguments),
+    Sched(sched::Arguments),
 }
 
 impl Verb {
@@ -96,6 +99,7 @@ fn work() -> ExitCode {
         Verb::Top(arguments) => top::run(&arguments),
         Verb::Try(arguments) => trial::run(&arguments),
         Verb::Locks(arguments) => locks::run(&arguments),
+        Verb::Sched(arguments) => sched::run(&arguments),
     };
     done.unwrap_or_else(|failure| failure.report())
 }

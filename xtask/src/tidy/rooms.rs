@@ -17,6 +17,9 @@
 //! `antiphon-shared`, `antiphon-clock` and `antiphon-message` stand beside `antiphon`, on the same
 //! crates: they use no fibers and no pools.
 //!
+//! `antiphon-scx`, the scheduler of sched_ext, stands on `runtime`, whose policy it is compared with,
+//! and on `hints` and `btf`, which depend on nothing: the command and these checks use them too.
+//!
 //! `rivals` stands on `sync`, beside `runtime`: only the models, replays, the command's list of
 //! locks and the laboratory depend on it.
 //!
@@ -66,6 +69,8 @@ const BACK_ENDS: &[&str] = &[LINUX, CHECK, SIM];
 const RECORD: &str = "antiphon-record";
 const TRACE: &str = "antiphon-trace";
 const REPLAY: &str = "antiphon-replay";
+const BTF: &str = "antiphon-btf";
+const HINTS: &str = "antiphon-hints";
 const LIBRARY: &[&str] = &[FACADE, CLOCK, COOP, RUNTIME, SYNC, LINUX, PLATFORM];
 const PRELOADED: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD];
 const PRELOADED_COOP: &[&str] = &[COOP, LINUX, PLATFORM, RECORD];
@@ -73,14 +78,14 @@ const PLAYER: &str = "antiphon-player";
 const REPORT: &str = "antiphon-report";
 /// The crates below the command that users run on their programs: no checker, no models, no player.
 const COMMAND: &[&str] =
-    &[FACADE, COOP, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, SIM, REPORT];
+    &[FACADE, COOP, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, SIM, REPORT, BTF, HINTS];
 const LABORATORY: &[&str] = &[
     FACADE, CLOCK, COOP, MESSAGE, RUNTIME, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY,
     CHECK, SIM, METAL, MODELS, PLAYER, REPORT,
 ];
 
 /// All crates. A new crate must be added here with its allowed dependencies.
-const ROOMS: [Room; 26] = [
+const ROOMS: [Room; 29] = [
     room(PLATFORM, &[], &[]),
     room(SYNC, &[PLATFORM], BACK_ENDS),
     room(RIVALS, &[SYNC, PLATFORM], &[LINUX, SIM]),
@@ -109,7 +114,11 @@ const ROOMS: [Room; 26] = [
     room("antiphon-cli", COMMAND, &[]),
     room("antiphon-lab", LABORATORY, &[]),
     room(PLAYER, LIBRARY, &[]),
-    room("xtask", &[], &[]),
+    room(BTF, &[], &[]),
+    room(HINTS, &[], &[]),
+    // The policy in Rust, with which the one in the kernel is compared.
+    room("antiphon-scx", &[BTF, HINTS, RUNTIME], &[]),
+    room("xtask", &[BTF], &[]),
 ];
 
 /// Finds dependencies that do not point down, crates without a room, and rooms without a crate.

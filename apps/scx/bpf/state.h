@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What the scheduler remembers: of threads, of CPUs, and of processes with pages. No process can
+ * write any of it but its page (TRUST-2).
+ */
+#pragma once
+
+#include "kernel.h"
+#include "hints.h"
+#include "shared.h"
+
+#define TIMELY 1
+#define FAIR 2
+#define NEVER (~0ULL)
+
+/* The scheduler's options, which the loader sets. */
+const volatile struct parameters options SEC(".rodata.options");
+
+struct counters counters SEC(".data.counters");
+
+/* Why the kernel unloaded it, in its words. */
+char ending[192] SEC(".data.ending");
+
+/* What runs on a CPU: the key that a timely thread has to be less than to preempt it. */
+struct cpu {
+	u64 release_ns; /* 0: none of our threads; NEVER: one that is not timely */
+	u64 until_ns;
+};
+
+struct task {
+	u64 virtual_time; /* in 1024ths of a nanosecond of a thread of weight 1024 */
+	u64 since_ns;	  /* it has run since then, and was charged up to then */
+	u64 release_ns;	  /* 0: none */
+	u64 kick_ns;	  /* earliest next kick */
+	u32 weight;
+	u32 standing;
+	u32 polls;	  /* as last read */
+	u32 polls_before; /* as read when it last woke */
+	u32 slot;	  /* 0: not registered */
+	u32 place;	  /* in `threads` */
+	u32 uid;
+	u8 timely; /* picked by its release */
+	u8 graced;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task);
+} tasks SEC(".maps");
+
+struct cpus {
+	struct cpu cpu;
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct cpus);
+} cpus SEC(".maps");
+
+/* The timer that moves threads to TIMELY whose release comes while they wait in FAIR. */
+struct due {
+	struct bpf_timer timer;
+	u64 at_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct due);
+} due_timer SEC(".maps");
+
+/* Registered threads, for answers and for the status. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_THREADS);
+	__type(key, u32);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+struct page_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, sizeof(u32));
+	__uint(value_size, sizeof(struct hints_page));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+	__uint(max_entries, MAX_PROCESSES);
+	__type(key, u32);
+	__array(values, struct page_map);
+} pages SEC(".maps");
+
+/* Which slots of a process are taken, by bit. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_PROCESSES);
+	__type(key, u32);
+	__type(value, u64);
+} taken SEC(".maps");
+
+/* How many registered threads a user has. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_PROCESSES);
+	__type(key, u32);
+	__type(value, u64);
+} users SEC(".maps");
+
+/* The virtual time of the queue (COOP-3): it never goes back. */
+static u64 least;
+
+static __always_inline struct task *task_of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&tasks, p, NULL, 0);
+}
+
+static __always_inline struct cpus *cpus_of(u32 cpu)
+{
+	return bpf_map_lookup_elem(&cpus, &cpu);
+}
+
+static __always_inline struct thread *thread_at(u32 place)
+{
+	return bpf_map_lookup_elem(&threads, &place);
+}
+
+static __always_inline struct hints_slot *slot_of(struct task_struct *p, struct task *t)
+{
+	u32 key = p->tgid, zero = 0, slot = t->slot;
+	struct hints_page *page;
+	void *map;
+
+	if (!slot || slot >= HINTS_SLOTS)
+		return NULL;
+	map = bpf_map_lookup_elem(&pages, &key);
+	if (!map)
+		return NULL;
+	page = bpf_map_lookup_elem(map, &zero);
+	return page ? &page->slots[slot] : NULL;
+}
+
+static __always_inline u64 later(u64 a, u64 b)
+{
+	return (s64)(a - b) < 0 ? b : a;
+}
+
+static __always_inline void advance(u64 to)
+{
+	least = later(least, to);
+}
+
+/* The key of the first thread of a queue. */
+static __always_inline u64 first_key(u64 queue, u64 otherwise)
+{
+	struct task_struct *first = scx_bpf_dsq_peek(queue);
+	u64 key;
+
+	if (!first)
+		return otherwise;
+	key = first->scx.dsq_vtime;
+	/* The verifier refuses one load from either of two kinds of memory. */
+	barrier_var(key);
+	return key;
+}

@@ -1,0 +1,22 @@
+//! The scheduler of sched_ext: its policy in C, its loader, and the service that gives processes
+//! their pages.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `bpf/antiphon.bpf.c` | the policy, in the kernel |
+//! | `bpf/state.h`, `bpf/registration.h` | what it remembers; how threads get slots |
+//! | `shared` | records that both sides share |
+//! | `loader` | puts the policy into the kernel, and reads what it decides |
+//! | `service` | connections of processes: a page for each |
+//! | `server` | the program: loads, serves, and ends with the kernel's part |
+//! | `vm/` | the init program of `cargo xtask vm`, with its cases |
+//!
+//! All but `shared` needs the feature `program`, which takes clang: see `docs/sched.md`.
+
+#[cfg(feature = "program")]
+pub mod loader;
+#[cfg(feature = "program")]
+pub mod server;
+#[cfg(feature = "program")]
+pub mod service;
+pub mod shared;

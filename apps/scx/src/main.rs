@@ -1,0 +1,36 @@
+//! The scheduler's program. `antiphon sched` starts it; so may a service manager.
+
+use std::process::ExitCode;
+
+use antiphon_scx::loader::{Failure, Scope, Setup};
+use antiphon_scx::server;
+
+const HELP: &str = "\
+antiphon-scx [--full]: schedules threads by their release times, until it is ended
+  --full  all threads of the machine, not only those that ask for it (SCHED_EXT)";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("antiphon-scx: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Failure> {
+    let mut setup = Setup::default();
+    let mut arguments = lexopt::Parser::from_env();
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            lexopt::Arg::Long("full") => setup.scope = Scope::Full,
+            lexopt::Arg::Long("help") | lexopt::Arg::Short('h') => {
+                println!("{HELP}");
+                return Ok(());
+            }
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    server::run(&setup)
+}

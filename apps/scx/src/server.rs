@@ -1,0 +1,132 @@
+//! The program: loads the scheduler, serves processes, and ends with the kernel's part.
+
+use std::fs::{self, Permissions};
+use std::io::{self, Write as _};
+use std::os::fd::{AsRawFd as _, RawFd};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use antiphon_hints::{SOCKET, STATUS, Standing};
+use serde_json::{Value, json};
+
+use crate::loader::{Failure, Loaded, Scope, Setup};
+use crate::service::Service;
+use crate::shared::{Counters, Record};
+
+/// How often the program looks whether the kernel's part is still there.
+const LOOK_MS: i32 = 100;
+
+/// Set by a signal.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn stop(_: libc::c_int) {
+    // Relaxed: the flag says nothing about other memory.
+    STOP.store(true, Ordering::Relaxed);
+}
+
+/// Runs the scheduler until a signal ends it, or the kernel unloads it.
+///
+/// # Errors
+///
+/// If it can't be loaded, or the kernel has unloaded it.
+pub fn run(setup: &Setup) -> Result<(), Failure> {
+    let loaded = Loaded::load(setup)?;
+    let mut service = Service::new(listen(SOCKET)?, &loaded)?;
+    let status = listen(STATUS)?;
+    status.set_nonblocking(true)?;
+    for signal in [libc::SIGTERM, libc::SIGINT] {
+        // SAFETY: the handler only stores to an atomic.
+        unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
+    }
+    // Relaxed: as above.
+    while !STOP.load(Ordering::Relaxed) {
+        let descriptors = service.descriptors().chain([status.as_raw_fd()]);
+        wait(descriptors.collect());
+        service.turn(&loaded)?;
+        loop {
+            match status.accept() {
+                // A reader that goes away has what it wants.
+                Ok((mut stream, _)) => {
+                    let _ = writeln!(stream, "{}", report(setup, &loaded, &service)?);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if loaded.counters()?.ended != 0 {
+            return Err(
+                format!("the kernel has unloaded the scheduler: {}", loaded.ending()?).into()
+            );
+        }
+    }
+    for path in [SOCKET, STATUS] {
+        fs::remove_file(path)?;
+    }
+    Ok(())
+}
+
+/// Listens at a path that all users may connect to, and only root may replace.
+fn listen(path: &str) -> io::Result<UnixListener> {
+    let folder = Path::new(path).parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder)?;
+    fs::set_permissions(folder, Permissions::from_mode(0o755))?;
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        // One that a program has left behind.
+        Ok(()) | Err(_) => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, Permissions::from_mode(0o666))?;
+    Ok(listener)
+}
+
+/// Waits until one of the descriptors is readable, a signal arrives, or it is time to look.
+fn wait(descriptors: Vec<RawFd>) {
+    let one = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let mut all: Vec<_> = descriptors.into_iter().map(one).collect();
+    // SAFETY: as many entries as stated. Whatever it returns, the caller looks.
+    unsafe { libc::poll(all.as_mut_ptr(), all.len() as libc::nfds_t, LOOK_MS) };
+}
+
+fn report(setup: &Setup, loaded: &Loaded, service: &Service) -> Result<Value, Failure> {
+    let threads: Vec<_> = loaded.threads()?.iter().map(thread).collect();
+    Ok(json!({
+        "pid": std::process::id(),
+        "scope": match setup.scope { Scope::Partial => "partial", Scope::Full => "full" },
+        "processes": service.processes(),
+        "decisions": decisions(&loaded.counters()?),
+        "threads": threads,
+    }))
+}
+
+fn decisions(counters: &Counters) -> Value {
+    json!({
+        "timely_turns": counters.timely,
+        "fair_turns": counters.fair,
+        "kicks": counters.kicks,
+        "kicks_refused": counters.kicks_refused,
+        "graces": counters.graces,
+        "demoted_overrun": counters.overrun,
+        "demoted_slept": counters.slept,
+        "demoted_share": counters.share,
+        "registered": counters.registered,
+        "refused": counters.refused,
+    })
+}
+
+fn thread(record: &Record) -> Value {
+    let mean_ns = record.late_ns.checked_div(record.timely).unwrap_or(0);
+    json!({
+        "thread": record.pid,
+        "process": record.tgid,
+        "standing": Standing::of(record.standing).unwrap_or(Standing::Plain).name(),
+        "cpu_ns": record.ran_ns,
+        "timely_turns": record.timely,
+        "tardiness_ns": { "mean": mean_ns, "max": record.latest_ns },
+        "demoted_overrun": record.overrun,
+        "demoted_slept": record.slept,
+        "demoted_share": record.share,
+    })
+}

@@ -1,0 +1,178 @@
+//! Connections of processes: each gets a page of its own, and the program that registers threads.
+//!
+//! A process sends nothing: the kernel tells which one it is, and of which user. So there is no
+//! argument, path or number of a client to be checked.
+
+use std::collections::HashMap;
+use std::io;
+use std::mem::{size_of, size_of_val, zeroed};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::ptr;
+
+use crate::loader::{Failure, Loaded, new_page};
+
+/// How many processes of one user may have a page. Root is not limited.
+const PER_USER: usize = 64;
+/// How many processes may have one.
+const ALL: usize = 512;
+
+/// Processes with pages.
+#[derive(Debug)]
+pub struct Service {
+    listener: UnixListener,
+    program: OwnedFd,
+    /// By the number of the process.
+    clients: HashMap<u32, Client>,
+}
+
+#[derive(Debug)]
+struct Client {
+    user: u32,
+    /// Readable when the process has ended.
+    process: OwnedFd,
+    page: OwnedFd,
+}
+
+impl Service {
+    /// Serves processes that connect to `listener`.
+    ///
+    /// # Errors
+    ///
+    /// As the calls that prepare it.
+    pub fn new(listener: UnixListener, loaded: &Loaded) -> Result<Self, Failure> {
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener, program: loaded.register_program()?, clients: HashMap::new() })
+    }
+
+    /// Returns the descriptors to wait for.
+    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        let processes = self.clients.values().map(|client| client.process.as_raw_fd());
+        [self.listener.as_raw_fd()].into_iter().chain(processes)
+    }
+
+    /// Returns how many processes have pages.
+    #[must_use]
+    pub fn processes(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// Takes pages of processes back that have ended, and serves those that have connected.
+    ///
+    /// # Errors
+    ///
+    /// As the calls on the kernel's part. A client's failure is no error here.
+    pub fn turn(&mut self, loaded: &Loaded) -> Result<(), Failure> {
+        let ended = |client: &Client| is_readable(client.process.as_fd());
+        let gone: Vec<_> =
+            self.clients.iter().filter(|(_, one)| ended(one)).map(|(id, _)| *id).collect();
+        for id in gone {
+            self.clients.remove(&id);
+            loaded.take_back(id)?;
+        }
+        loop {
+            match self.listener.accept() {
+                Ok((stream, _)) => self.serve(&stream, loaded)?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // The connection has ended before it was taken.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn serve(&mut self, stream: &UnixStream, loaded: &Loaded) -> Result<(), Failure> {
+        // A process that has ended meanwhile can't be asked about.
+        let (Ok((id, user)), Ok(process)) = (peer(stream), peer_process(stream)) else {
+            return Ok(());
+        };
+        if !self.clients.contains_key(&id) {
+            if !self.has_room(user) {
+                return Ok(());
+            }
+            let page = new_page()?;
+            loaded.give(id, page.as_fd())?;
+            let page = page.as_fd().try_clone_to_owned()?;
+            self.clients.insert(id, Client { user, process, page });
+        }
+        let page = self.clients[&id].page.as_fd();
+        // If the client does not receive them, it has none.
+        let _ = send(stream, [page, self.program.as_fd()]);
+        Ok(())
+    }
+
+    fn has_room(&self, user: u32) -> bool {
+        let of_user = self.clients.values().filter(|client| client.user == user).count();
+        self.clients.len() < ALL && (user == 0 || of_user < PER_USER)
+    }
+}
+
+/// Returns the process and the user at the other end.
+fn peer(stream: &UnixStream) -> io::Result<(u32, u32)> {
+    // SAFETY: all zero is a value.
+    let mut who: libc::ucred = unsafe { zeroed() };
+    option(stream, libc::SO_PEERCRED, &mut who)?;
+    let id = u32::try_from(who.pid).ok().filter(|id| *id != 0);
+    // A process of another name space has no number here.
+    id.map(|id| (id, who.uid)).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+}
+
+/// Returns a descriptor of the process at the other end.
+fn peer_process(stream: &UnixStream) -> io::Result<OwnedFd> {
+    /// Since Linux 6.5.
+    const SO_PEERPIDFD: libc::c_int = 77;
+    let mut descriptor: RawFd = -1;
+    option(stream, SO_PEERPIDFD, &mut descriptor)?;
+    // SAFETY: the kernel has opened it for this call.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+fn option<T>(stream: &UnixStream, name: libc::c_int, value: &mut T) -> io::Result<()> {
+    let mut bytes = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `bytes` bytes to the value, which is plain numbers.
+    let done = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            name,
+            ptr::from_mut(value).cast(),
+            &mut bytes,
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Sends two descriptors.
+fn send(stream: &UnixStream, both: [BorrowedFd<'_>; 2]) -> io::Result<()> {
+    let both = both.map(|one| one.as_raw_fd());
+    let mut byte = 0_u8;
+    let mut part = libc::iovec { iov_base: ptr::from_mut(&mut byte).cast(), iov_len: 1 };
+    // Of 64-bit words, so that it is aligned as a header is.
+    let mut control = [0_u64; 4];
+    // SAFETY: all zero is an empty message.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    (message.msg_iov, message.msg_iovlen) = (&mut part, 1);
+    message.msg_control = control.as_mut_ptr().cast();
+    // SAFETY: both compute lengths.
+    let (space, length) = unsafe {
+        (libc::CMSG_SPACE(size_of_val(&both) as u32), libc::CMSG_LEN(size_of_val(&both) as u32))
+    };
+    message.msg_controllen = space as _;
+    // SAFETY: the control buffer has room for a header.
+    let header = unsafe { &mut *libc::CMSG_FIRSTHDR(&message) };
+    header.cmsg_level = libc::SOL_SOCKET;
+    header.cmsg_type = libc::SCM_RIGHTS;
+    header.cmsg_len = length as _;
+    // SAFETY: and for two descriptors behind it: 24 of its 32 bytes are used.
+    unsafe { libc::CMSG_DATA(header).cast::<[RawFd; 2]>().write_unaligned(both) };
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: the message names one byte and the control buffer, which are alive.
+    let sent = unsafe { libc::sendmsg(stream.as_raw_fd(), &message, flags) };
+    if sent == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
+    let mut one = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one entry, as stated.
+    unsafe { libc::poll(&mut one, 1, 0) == 1 && one.revents & libc::POLLIN != 0 }
+}

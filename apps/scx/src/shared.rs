@@ -1,0 +1,140 @@
+//! The records that the loader and the kernel's part share, written once for both languages.
+
+/// Defines records of numbers for Rust, and the same for C.
+macro_rules! records {
+    ($($(#[$about:meta])* $name:ident, $c:literal {
+        $($(#[$doc:meta])* $field:ident: $kind:ident,)*
+    })*) => {
+        $($(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(C)]
+        pub struct $name {
+            $($(#[$doc])* pub $field: $kind,)*
+        })*
+
+        /// Returns the records as a header for C.
+        #[must_use]
+        pub fn c_header() -> String {
+            let mut text = String::from("/* Generated from src/shared.rs. */\n#pragma once\n");
+            for (name, number) in LIMITS {
+                text += &format!("#define {name} {number}\n");
+            }
+            $(text += concat!("struct ", $c, " {\n");
+            $(text += &format!("\t__{} {};\n", stringify!($kind), stringify!($field));)*
+            text += "};\n";)*
+            text
+        }
+    };
+}
+
+/// The most CPUs.
+pub const MAX_CPUS: u32 = 1024;
+/// The most registered threads of all processes.
+pub const MAX_THREADS: u32 = 512;
+/// The most processes with registered threads.
+pub const MAX_PROCESSES: u32 = 1024;
+
+const LIMITS: [(&str, u32); 3] =
+    [("MAX_CPUS", MAX_CPUS), ("MAX_THREADS", MAX_THREADS), ("MAX_PROCESSES", MAX_PROCESSES)];
+
+records! {
+    /// The scheduler's parameters; those in nanoseconds end in `_ns`.
+    Parameters, "parameters" {
+        /// Each ready thread has a turn within it.
+        period_ns: u64,
+        /// The shortest turn.
+        min_slice_ns: u64,
+        /// A cooperative thread is preempted and demoted so long after the end of its slice.
+        slack_ns: u64,
+        /// How far ahead of its share a thread may be that is served on time.
+        threshold_ns: u64,
+        /// How long a preemption is put off for a critical section.
+        grace_ns: u64,
+        /// How far a release may be from the present.
+        horizon_ns: u64,
+        /// The average time between two kicks for one thread, at least.
+        kick_ns: u64,
+        /// Turns that are shorter are ended by a timer, as the kernel looks at its ticks only.
+        tick_ns: u64,
+        /// How many threads a user may register.
+        per_user: u64,
+        /// 0: no thread is demoted for its share. For measurements.
+        police: u32,
+        /// 0: no CPU is kicked for a thread that is due. For measurements.
+        kick: u32,
+        /// Not 0: no thread is run, so that the kernel unloads the scheduler. For tests.
+        stall: u32,
+        /// Keeps the size a multiple of eight.
+        unused: u32,
+    }
+
+    /// What the scheduler has decided since it was started.
+    Counters, "counters" {
+        /// Turns by release.
+        timely: u64,
+        /// Turns by virtual time.
+        fair: u64,
+        /// CPUs that were kicked for a thread that was due.
+        kicks: u64,
+        /// Kicks that were not sent because their thread had had too many.
+        kicks_refused: u64,
+        /// Preemptions that were put off for a critical section.
+        graces: u64,
+        /// Demotions of threads that ran beyond their slice.
+        overrun: u64,
+        /// Demotions of threads that slept without a poll.
+        slept: u64,
+        /// Demotions of threads that had more than their share.
+        share: u64,
+        /// Threads that are registered.
+        registered: u64,
+        /// Registrations that were refused.
+        refused: u64,
+        /// Places of threads below this one are or were in use.
+        high: u64,
+        /// Why the kernel has unloaded the scheduler; 0: it has not.
+        ended: u64,
+    }
+
+    /// A registered thread.
+    Record, "thread" {
+        /// Its release; 0: it has told none, or is not cooperative.
+        release_ns: u64,
+        /// The CPU time that it has had.
+        ran_ns: u64,
+        /// Its turns by release.
+        timely: u64,
+        /// How late these turns began, in total.
+        late_ns: u64,
+        /// How late the latest of them began.
+        latest_ns: u64,
+        /// Its number; 0: a free place.
+        pid: u32,
+        /// The number of its process.
+        tgid: u32,
+        /// An `antiphon_hints::Standing`.
+        standing: u32,
+        /// Its demotions for running beyond its slice.
+        overrun: u32,
+        /// Its demotions for sleeping without a poll.
+        slept: u32,
+        /// Its demotions for having more than its share.
+        share: u32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_records_are_the_same_in_c() {
+        let header = c_header();
+        for name in ["parameters", "counters", "thread"] {
+            assert!(header.contains(&format!("struct {name} {{\n")), "{header}");
+        }
+        let fields = |kind| header.matches(&format!("\t__{kind} ")).count();
+        let bytes = size_of::<Parameters>() + size_of::<Counters>() + size_of::<Record>();
+        assert_eq!(8 * fields("u64") + 4 * fields("u32"), bytes, "{header}");
+    }
+}

@@ -1,0 +1,256 @@
+//! A process's connection to the scheduler, and the registration of its threads.
+//!
+//! The scheduler gives a process that connects two descriptors: that of the process's page, and
+//! that of a BPF program that registers the calling thread. The process sends nothing. The
+//! scheduler learns from the kernel which process it is.
+
+use std::io;
+use std::marker::PhantomData;
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering;
+
+use crate::layout::{Answer, FRESH_NS, MAGIC, PAGE_BYTES, Page, SLOTS, Slot, VERSION};
+
+/// Where the scheduler listens.
+pub const SOCKET: &str = "/run/antiphon/sched.sock";
+
+/// Where it tells what it decides: an object of JSON for each connection.
+pub const STATUS: &str = "/run/antiphon/status.sock";
+
+/// The policy number of sched_ext.
+const SCHED_EXT: i32 = 7;
+/// The `bpf` command that runs a program once.
+const BPF_PROG_RUN: libc::c_long = 10;
+
+/// A process's page, shared with the scheduler.
+#[derive(Debug)]
+pub struct Hints {
+    page: NonNull<Page>,
+    program: OwnedFd,
+}
+
+// SAFETY: the page is plain atomics, and stays mapped until `Hints` is dropped.
+unsafe impl Send for Hints {}
+// SAFETY: as above.
+unsafe impl Sync for Hints {}
+
+/// A registered thread's slot. It stays on its thread.
+#[derive(Debug)]
+pub struct Thread<'a> {
+    slot: &'a Slot,
+    stays: PhantomData<*const ()>,
+}
+
+/// What `BPF_PROG_RUN` takes: the part of `union bpf_attr` for it.
+#[repr(C)]
+#[derive(Default)]
+struct Run {
+    program: u32,
+    result: u32,
+    data_in_bytes: u32,
+    data_out_bytes: u32,
+    data_in: u64,
+    data_out: u64,
+    repeat: u32,
+    duration: u32,
+    context_in_bytes: u32,
+    context_out_bytes: u32,
+    context_in: u64,
+    context_out: u64,
+    flags: u32,
+    cpu: u32,
+    batch: u32,
+    padding: u32,
+}
+
+impl Hints {
+    /// Connects to the scheduler that listens at `socket`, and maps this process's page.
+    ///
+    /// # Errors
+    ///
+    /// There is no scheduler, it refuses this process (it has too many), or its page has
+    /// another version.
+    pub fn connect(socket: impl AsRef<Path>) -> io::Result<Self> {
+        let [page, program] = receive(&UnixStream::connect(socket)?)?;
+        // SAFETY: maps a new range, whose address the kernel chooses.
+        let at = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                PAGE_BYTES,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                page.as_raw_fd(),
+                0,
+            )
+        };
+        if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the range was mapped above. A child has no part in this process's page.
+        if unsafe { libc::madvise(at, PAGE_BYTES, libc::MADV_DONTFORK) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let page = NonNull::new(at.cast::<Page>()).ok_or_else(io::Error::last_os_error)?;
+        let hints = Self { page, program };
+        let header = &hints.page().header;
+        let found = (header.magic.load(Ordering::Relaxed), header.version.load(Ordering::Relaxed));
+        if found != (MAGIC, VERSION) {
+            let what = format!("the scheduler's page has version {}, not {VERSION}", found.1);
+            return Err(io::Error::new(io::ErrorKind::Unsupported, what));
+        }
+        Ok(hints)
+    }
+
+    /// Registers the calling thread: puts it under the scheduler, and gives it a slot. A thread
+    /// that is registered already gets the slot that it has.
+    ///
+    /// # Errors
+    ///
+    /// All slots of the process are taken, the user has too many registered threads, or the
+    /// scheduler is gone.
+    pub fn register(&self) -> io::Result<Thread<'_>> {
+        let mut attributes = Run { program: self.program.as_raw_fd() as u32, ..Run::default() };
+        // SAFETY: `attributes` is as large as stated, and has no pointer in it.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_bpf,
+                BPF_PROG_RUN,
+                ptr::from_mut(&mut attributes),
+                size_of::<Run>() as libc::c_uint,
+            )
+        };
+        if done < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let number = attributes.result as i32;
+        if number < 0 {
+            return Err(io::Error::from_raw_os_error(-number));
+        }
+        let slot = (number as usize)
+            .checked_sub(1)
+            .and_then(|at| self.page().slots.get(at))
+            .ok_or_else(|| io::Error::other(format!("slot {number} of {SLOTS}")))?;
+        let none = libc::sched_param { sched_priority: 0 };
+        // SAFETY: reads one parameter, and concerns the calling thread only.
+        if unsafe { libc::sched_setscheduler(0, SCHED_EXT, &none) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Thread { slot, stays: PhantomData })
+    }
+
+    /// Returns the page.
+    #[must_use]
+    pub fn page(&self) -> &Page {
+        // SAFETY: mapped until `self` is dropped, aligned to a page, and all of it is atomics,
+        // valid with any content.
+        unsafe { self.page.as_ref() }
+    }
+}
+
+impl Drop for Hints {
+    fn drop(&mut self) {
+        // SAFETY: `connect` mapped it, and borrows of `self` have ended. It fails only for a range
+        // that is not mapped.
+        unsafe { libc::munmap(self.page.as_ptr().cast(), PAGE_BYTES) };
+    }
+}
+
+impl Thread<'_> {
+    /// Tells when the thread's earliest timer is due and how important its other work is, and that
+    /// the thread cooperates. To be called before each sleep until then, and whenever the
+    /// [answer](Self::answer) asks for it.
+    pub fn poll(&self, release_ns: Option<u64>, importance: Option<u64>) {
+        self.tell(release_ns);
+        self.slot.importance.store(importance.unwrap_or(0), Ordering::Relaxed);
+        // Only this thread writes it, so a load and a store suffice. Relaxed: the scheduler reads
+        // on the thread's own CPU, or after a switch from it, which orders memory.
+        let polls = self.slot.polls.load(Ordering::Relaxed).wrapping_add(1);
+        self.slot.polls.store(polls, Ordering::Relaxed);
+    }
+
+    /// Tells a new release time while the thread goes on.
+    pub fn tell(&self, release_ns: Option<u64>) {
+        self.slot.release_ns.store(release_ns.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// Begins a critical section: a preemption is put off, for a bounded time.
+    pub fn enter(&self) {
+        let depth = self.slot.section.load(Ordering::Relaxed);
+        self.slot.section.store(depth + 1, Ordering::Relaxed);
+    }
+
+    /// Ends a critical section. Gives the CPU away if a preemption was put off meanwhile.
+    pub fn leave(&self) {
+        let depth = self.slot.section.load(Ordering::Relaxed).saturating_sub(1);
+        self.slot.section.store(depth, Ordering::Relaxed);
+        if depth == 0 && self.slot.wanted.load(Ordering::Relaxed) != 0 {
+            self.slot.wanted.store(0, Ordering::Relaxed);
+            std::thread::yield_now();
+        }
+    }
+
+    /// Returns what the scheduler last told this thread.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        self.slot.answer()
+    }
+
+    /// Returns whether the scheduler has the calling thread under it at present: whether it wrote
+    /// to the slot within [`FRESH_NS`]. No system call beside that of the caller's clock.
+    #[must_use]
+    pub fn is_served(&self, now_ns: u64) -> bool {
+        now_ns.saturating_sub(self.slot.seen_ns.load(Ordering::Relaxed)) < FRESH_NS
+    }
+}
+
+/// Returns the time of `CLOCK_MONOTONIC`, by which releases are told.
+#[must_use]
+pub fn now_ns() -> u64 {
+    // SAFETY: all zero is a time.
+    let mut time: libc::timespec = unsafe { zeroed() };
+    // SAFETY: writes one time. The clock exists, so the call does not fail.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Receives two descriptors.
+fn receive(stream: &UnixStream) -> io::Result<[OwnedFd; 2]> {
+    const TWO: usize = 2 * size_of::<i32>();
+    let mut byte = 0_u8;
+    // Of 64-bit words, so that it is aligned as a header is.
+    let mut control = [0_u64; 8];
+    let mut part = libc::iovec { iov_base: ptr::from_mut(&mut byte).cast(), iov_len: 1 };
+    // SAFETY: all zero is an empty message.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    (message.msg_iov, message.msg_iovlen) = (&mut part, 1);
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: the message names one byte and a control buffer, both alive and as large as stated.
+    let bytes = unsafe { libc::recvmsg(stream.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) };
+    if bytes < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has filled the control buffer, and set its length.
+    let header = unsafe { libc::CMSG_FIRSTHDR(&message) };
+    // SAFETY: `CMSG_FIRSTHDR` returns null, or a header within the buffer.
+    let header = unsafe { header.as_ref() };
+    // SAFETY: computes a length.
+    let expected = unsafe { libc::CMSG_LEN(TWO as u32) } as usize;
+    match header {
+        Some(header) if header.cmsg_type == libc::SCM_RIGHTS && header.cmsg_len == expected => {
+            // SAFETY: the header is within the buffer, and two descriptors follow it, as its
+            // length says.
+            let both = unsafe { libc::CMSG_DATA(header).cast::<[i32; 2]>().read_unaligned() };
+            // SAFETY: the kernel has opened both for this process; nothing else knows them.
+            Ok(both.map(|one| unsafe { OwnedFd::from_raw_fd(one) }))
+        }
+        _ => Err(io::Error::new(
+            io::ErrorKind::ConnectionRefused,
+            "the scheduler refused: this user has too many processes there, or all have",
+        )),
+    }
+}
