@@ -36,6 +36,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("crew/closed-while-one-waits-2+1", closed_while_one_waits(), PLAIN).by_lot(1500),
         Entry::new("crew/surplus-1+2", surplus(1, 2, 2), PLAIN).by_lot(800),
         Entry::new("crew/surplus-2+1", surplus(2, 1, 4), PLAIN).by_lot(800),
+        Entry::new("crew/surplus-only-2", surplus_only(), PLAIN).reaches(&["both"]),
         Entry::new("crew/room-1+1", waiting(scheme, 1, 1, 3), PLAIN).by_lot(800),
         Entry::new("crew/room-1+2", waiting(scheme, 1, 2, 2), PLAIN).by_lot(800),
         Entry::new("crew/room-apart-1+1", waiting(Apart::new, 1, 1, 4), PLAIN).by_lot(800),
@@ -236,6 +237,62 @@ fn surplus(workers: usize, others: usize, each: usize) -> Program {
             });
         }
         scope.finally(move || ledger.assert_all_taken());
+    })
+}
+
+/// A policy without room: all tasks go to the surplus, and stay there until they are run.
+struct NoRoom;
+
+// SAFETY: it holds no tasks.
+unsafe impl Policy<Check> for NoRoom {
+    type Queue = ();
+    type State = ();
+
+    fn queue(&self) {}
+
+    fn submit(&self, _: &RelaxedQueue<Check>, task: Item, _: Option<u64>) -> Result<(), Full> {
+        Err(Full(task))
+    }
+
+    fn pop(&self, _: &Own<'_, ()>, (): &mut ()) -> Option<Item> {
+        None
+    }
+
+    fn steal(&self, _: &Own<'_, ()>, (): &mut (), _: &Others<'_, ()>) -> Stolen {
+        Stolen::Empty
+    }
+}
+
+/// Two workers each take one of three tasks from the surplus, if they don't meet there; the third
+/// is still there afterwards. Must reach `both`.
+fn surplus_only() -> Program {
+    Program::new(2, 3, move |scope| {
+        let crew = scope.share(Crew::new(NoRoom, 2, 1));
+        let ledger = scope.share(Ledger::new(3));
+        let took = scope.share(U32::ZERO);
+        for number in 0..3 {
+            let put = Put { room: Room::Make, ..Put::PLAIN };
+            crew.submit(ledger.make(number), put).expect("room is made");
+        }
+        for me in 0..2 {
+            let mut worker = crew.worker(me).expect("a seat");
+            scope.spawn(move || {
+                if let Some(task) = worker.try_any_task() {
+                    ledger.take(task);
+                    took.fetch_add(1, Relaxed);
+                }
+            });
+        }
+        scope.finally(move || {
+            if took.load(Relaxed) == 2 {
+                antiphon_check::probe("both");
+            }
+            let mut worker = crew.worker(0).expect("it is free");
+            while let Some(task) = worker.try_any_task() {
+                ledger.take(task);
+            }
+            ledger.assert_all_taken();
+        });
     })
 }
 

@@ -23,6 +23,8 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("hogs/taken-twice-1+1", taken(2), PLAIN)
             .by_lot(4_000)
             .reaches(&["taken", "kept"]),
+        Entry::new("hogs/ended-1+1", ended(), PLAIN).reaches(&["taken"]),
+        Entry::new("hogs/in-turn-0+2", in_turn(), PLAIN).reaches(&["both"]),
         Entry::new("hogs/left-1+1", left(), PLAIN).reaches(&["taken"]),
         Entry::new("hogs/comes-and-goes-1+1", comes_and_goes(), PLAIN).reaches(&["kept"]),
         Entry::new("hogs/next-1+1", next(), PLAIN).reaches(&["next"]),
@@ -101,6 +103,60 @@ fn taken(tasks: usize) -> Program {
             }
         });
         scope.finally(move || ledger.assert_all_taken());
+    })
+}
+
+/// A worker that may have lost its seat ends, and the watchdog looks again: it takes no seat twice.
+/// Must reach `taken`.
+fn ended() -> Program {
+    Program::new(2, 3, move |scope| {
+        let crew = scope.share(Crew::new(Keeps, 1, 4).spares(1));
+        let mut worker = crew.worker(0).expect("a seat");
+        assert_eq!(worker.try_next_task(), None);
+        scope.spawn(move || drop(worker));
+        scope.spawn(move || {
+            let mut dog = crew.watchdog(0).expect("the only one");
+            let mut taken = 0;
+            for _ in 0..2 {
+                dog.look(|hog| taken += usize::from(hog.take().is_some()));
+            }
+            if taken > 0 {
+                antiphon_check::probe("taken");
+            }
+            assert!(taken < 2, "SEAT-3");
+        });
+    })
+}
+
+/// Two threads are watchdogs in turn, if they don't meet, and each takes a seat: both are counted.
+/// Must reach `both`.
+fn in_turn() -> Program {
+    Program::new(2, 2, move |scope| {
+        let crew = scope.share(Crew::new(Keeps, 2, 4).spares(1));
+        let took = scope.share(U32::ZERO);
+        let workers = [0, 1].map(|seat| {
+            let mut worker = crew.worker(seat).expect("a seat");
+            assert_eq!(worker.try_next_task(), None);
+            worker
+        });
+        for _ in 0..2 {
+            scope.spawn(move || {
+                let Some(mut dog) = crew.watchdog(0) else { return };
+                let mut seat = None;
+                dog.look(|hog| seat = seat.or_else(|| hog.take()));
+                if seat.is_some() {
+                    took.fetch_add(1, Relaxed);
+                }
+            });
+        }
+        scope.finally(move || {
+            let took = took.load(Relaxed);
+            if took == 2 {
+                antiphon_check::probe("both");
+            }
+            assert_eq!(crew.stats().hogs, took.into());
+            drop(workers);
+        });
     })
 }
 

@@ -37,6 +37,8 @@ struct Served {
     /// Number of servers that are serving an item now.
     serving: U32,
     width: usize,
+    /// Written before the stage is closed.
+    closing: Data<bool>,
     /// Written when the stage has ended.
     over: Data<bool>,
 }
@@ -54,13 +56,17 @@ impl Served {
 
     fn sent_all(&self) {
         // Release, Acquire: what others have sent; pairs with this operation of other threads.
-        if self.senders.fetch_sub(1, AcqRel) == 1 && self.stage.close() {
-            self.end();
+        if self.senders.fetch_sub(1, AcqRel) == 1 {
+            self.closing.set(true);
+            if self.stage.close() {
+                self.end();
+            }
         }
     }
 
     /// STAGE-2: no server is left.
     fn end(&self) {
+        assert!(self.closing.get(), "it was closed before");
         self.over.set(true);
         // Release: pairs with the acquire in `serve`.
         self.asked.fetch_add(OVER, Release);
@@ -106,6 +112,7 @@ fn served(senders: usize, threads: usize, width: usize, each: usize, room: usize
             ledger: Ledger::new(all),
             serving: U32::ZERO,
             width,
+            closing: Data::new(false),
             over: Data::new(false),
         });
         served.senders.store(senders as u32, Relaxed);

@@ -1,16 +1,19 @@
 //! Models of tasks: a task's result reaches the waiter once, and the maker of several tasks
 //! continues when all of them are done and touch nothing more.
 
-use core::sync::atomic::Ordering::{Acquire, Release};
+use core::alloc::Layout;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, AtomicInteger, Atomics, Platform as _, ThreadId};
 use antiphon_runtime::sched::{Crew, Lifo, Put, Room, Scheme, Share, Steal};
-use antiphon_runtime::task;
+use antiphon_runtime::task::{self, Heap, Memory};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -34,6 +37,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("task/polled-1+1", polled(false), PLAIN).reaches(&["waits", "there"]),
         Entry::new("task/polled-then-waits-1+1", polled(true), PLAIN.expiries(1))
             .reaches(&["waits", "there"]),
+        Entry::new("future/woken-0+2", woken(), PLAIN).reaches(&["once", "twice"]),
         Entry::new("future/awaits-2+1", awaiting(1, 2), PLAIN).by_lot(3_000).reaches(&["twice"]),
         Entry::new("future/awaits-1+2", awaiting(2, 1), PLAIN).by_lot(1_000),
         Entry::new("task/worker-waits-2", helping(2), PLAIN).by_lot(2_000),
@@ -45,19 +49,40 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
+/// The heap, for tasks whose end the checker sees: all accesses to a task must come before it.
+struct Mortal;
+
+// SAFETY: the heap's contract.
+unsafe impl Memory for Mortal {
+    fn allocate(layout: Layout) -> NonNull<u8> {
+        Heap::allocate(layout)
+    }
+
+    unsafe fn free(place: NonNull<u8>, layout: Layout) {
+        /// The first part of a task, which has all of its words.
+        type Header = [MaybeUninit<u64>; 3];
+        assert!(layout.size() >= size_of::<Header>());
+        // SAFETY: the memory has that size, and is freed below.
+        antiphon_check::retire(unsafe { place.cast::<Header>().as_ref() });
+        // SAFETY: the caller's contract.
+        unsafe { Heap::free(place, layout) };
+    }
+}
+
 /// One thread runs a task or drops it, the other waits for its result.
 fn returning(runs: bool) -> Program {
     Program::new(2, 2, move |scope| {
         let done = Arc::new(Anywhere(Data::new(0_u32)));
         let doing = done.clone();
-        let (task, handle) = Task::new(move || {
+        let (task, mut handle) = Task::new_in(Mortal, move || {
             doing.0.set(1);
             7
         });
         scope.spawn(move || if runs { task.run() } else { drop(task) });
         scope.spawn(move || {
-            assert_eq!(handle.take(), runs.then_some(7));
+            handle.awaited().wait();
             assert_eq!(done.0.get(), u32::from(runs));
+            assert_eq!(handle.take(), runs.then_some(7));
         });
     })
 }
@@ -76,13 +101,17 @@ impl Drop for Dropped {
 /// once, by a thread that sees it. Must reach `taken` and `lost`.
 fn leaving() -> Program {
     Program::new(2, 2, |scope| {
-        let dropped = Arc::new(Anywhere(Data::new(false)));
-        let returned = Dropped(dropped.clone());
-        let (task, handle) = Task::new(move || returned);
+        let [dropped, done] = [(); 2].map(|()| Arc::new(Anywhere(Data::new(false))));
+        let (returned, doing) = (Dropped(dropped.clone()), done.clone());
+        let (task, handle) = Task::new_in(Mortal, move || {
+            doing.0.set(true);
+            returned
+        });
         scope.spawn(move || task.run());
         scope.spawn(move || {
             if handle.is_done() {
                 probe("taken");
+                assert!(done.0.get(), "TASK-1");
                 assert!(handle.take().is_some());
             } else {
                 probe("lost");
@@ -106,7 +135,7 @@ fn letting_go() -> Program {
     Program::new(2, 2, |scope| {
         let dropped = Arc::new(Anywhere(Data::new(false)));
         let returned = Dropped(dropped.clone());
-        let (task, mut handle) = Task::new(move || returned);
+        let (task, mut handle) = Task::new_in(Mortal, move || returned);
         scope.spawn(move || task.run());
         scope.spawn(move || {
             handle.awaited().wait();
@@ -122,7 +151,7 @@ fn polled(then_waits: bool) -> Program {
     Program::new(2, 4, move |scope| {
         let done = Arc::new(Anywhere(Data::new(0_u32)));
         let doing = done.clone();
-        let (task, mut handle) = Task::new(move || {
+        let (task, mut handle) = Task::new_in(Mortal, move || {
             doing.0.set(1);
             7
         });
@@ -176,7 +205,7 @@ fn awaiting(workers: usize, others: usize) -> Program {
             if handles.is_empty() { Poll::Ready(sum) } else { Poll::Pending }
         });
         let put = crew.clone();
-        let handle = task::drive(task::Heap, all, move |task: Task| {
+        let handle = task::drive(Heap, all, move |task: Task| {
             let made = Put { room: Room::Make, ..Put::PLAIN };
             put.submit(task.into_item(), made).expect("room is made");
         });
@@ -202,6 +231,59 @@ fn awaiting(workers: usize, others: usize) -> Program {
                 }
             });
         }
+    })
+}
+
+/// Two threads wake a future; a thread that makes a task of it runs that. The last poll sees what
+/// both have done before (FUTURE-2), and one poll sees what the poll before has done. Must reach
+/// `once` and `twice`, which is how often it is polled.
+fn woken() -> Program {
+    Program::new(2, 4, |scope| {
+        let said = [(); 2].map(|()| Arc::new(U32::ZERO));
+        let polls = Arc::new(Anywhere(Data::new(0)));
+        let left = Arc::new(Mutex::new(None));
+        let (hears, counts, leaves) = (said.clone(), polls.clone(), left.clone());
+        let both = poll_fn(move |context| {
+            let mut left = leaves.lock().unwrap_or_else(PoisonError::into_inner);
+            left.get_or_insert_with(|| context.waker().clone());
+            drop(left);
+            counts.0.set(counts.0.get() + 1);
+            let all = hears.iter().all(|said| said.load(Relaxed) == 1);
+            if all { Poll::Ready(()) } else { Poll::Pending }
+        });
+        // A thread takes only the tasks that it has put there itself: nothing else orders polls.
+        let tasks = Arc::new(Mutex::new(Vec::new()));
+        let puts = tasks.clone();
+        let handle = task::drive(Heap, both, move |task: Task| {
+            let mut tasks = puts.lock().unwrap_or_else(PoisonError::into_inner);
+            tasks.push((Check::thread(), task));
+        });
+        let run_mine = move || {
+            let mine = || {
+                let mut tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
+                let at = tasks.iter().position(|(thread, _)| *thread == Check::thread())?;
+                Some(tasks.swap_remove(at).1)
+            };
+            while let Some(task) = mine() {
+                task.run();
+            }
+        };
+        // The first poll, which leaves the waker.
+        run_mine();
+        let waker = left.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let waker: Waker = waker.expect("it was polled");
+        for said in said {
+            let (waker, run_mine) = (waker.clone(), run_mine.clone());
+            scope.spawn(move || {
+                said.store(1, Relaxed);
+                waker.wake();
+                run_mine();
+            });
+        }
+        scope.finally(move || {
+            assert!(handle.is_done(), "the last poll has missed something");
+            probe(if polls.0.get() == 2 { "once" } else { "twice" });
+        });
     })
 }
 

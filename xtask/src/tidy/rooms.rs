@@ -18,7 +18,7 @@
 //! crates: they use no fibers and no pools.
 //!
 //! `antiphon-scx`, the scheduler of sched_ext, stands on `runtime`, whose policy it is compared
-//! with, and on `hints` and `btf`, which depend on nothing: the command and these checks use them
+//! with, and on `hints` and `btf`, which depend on nothing: the command and these checks use them,
 //! too.
 //!
 //! `rivals` stands on `sync`, beside `runtime`: only the models, replays, the command's list of

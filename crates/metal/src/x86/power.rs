@@ -1,7 +1,7 @@
 //! The end of the machine: an exit status for the host, and switching off.
 //!
 //! Three ways are tried in order: QEMU's debug-exit port, which makes `2 × code + 1` the status of
-//! its process, unless that was [switched off](without_debug_exit); the machine's power-off, as
+//! its process, unless that was switched off (`end=acpi`); the machine's power-off, as
 //! ACPI describes it; and a halt with interrupts off. None of them provokes a fault.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};

@@ -291,6 +291,8 @@ impl<P: Platform> Idlers<P> {
             let wanted = resters(counts).min(most.into());
             let more = counts + wanted * SEARCHER;
             // Acquire: seats and bits of resting workers; pairs with the releases in `rest_until`.
+            // mutant: a worker that is missed without it is found in the next round, after the
+            // fence below; the models don't count rounds.
             if let Err(now) = self.counts.0.compare_exchange(counts, more, Acquire, Relaxed) {
                 counts = now;
                 continue;
@@ -361,8 +363,10 @@ impl<P: Platform> Drop for Rest<'_, P> {
         if seat.state.load(Relaxed) == TOLD {
             counts.fetch_sub(self.rester, Relaxed);
         } else {
-            // IDLE-3. Release: the exchange below is later; pairs with the acquire in `wake`.
-            counts.fetch_add(SEARCHER.wrapping_sub(self.rester), Release);
+            // IDLE-3. Relaxed: `wake` tells no worker while this one is counted as a searcher, and
+            // the end of that count, in `found` or `rest_until`, releases the seat. A thread that
+            // sees the exchange below and not this has missed the worker, and checks again.
+            counts.fetch_add(SEARCHER.wrapping_sub(self.rester), Relaxed);
             // Relaxed: nothing is handed over.
             if seat.state.compare_exchange(RESTS, RUNS, Relaxed, Relaxed).is_err() {
                 // Woken meanwhile: counted twice.

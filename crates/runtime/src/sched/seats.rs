@@ -171,8 +171,8 @@ impl<P: Platform> Seats<P> {
         let Sitter { seat, claim, turn, .. } = &self.sitters[sitter].0;
         // Relaxed: SEAT-3, if the seat is another worker's, so is the turn, below.
         let number = seat.load(Relaxed).checked_sub(1)? as usize;
-        // Acquire: SEAT-3, that a worker is inside, or has ended; pairs with the releases in
-        // `insist` and the drop.
+        // Acquire: SEAT-3, that a worker has ended; pairs with the release in the drop. If a worker
+        // was asked before and is inside, the fence below shows it.
         claim.compare_exchange(NONE, ASKED, Acquire, Relaxed).ok()?;
         // SEAT-2: pairs with the light fence in `enter`.
         let fenced = P::heavy_fence().is_ok();
@@ -224,9 +224,11 @@ impl<P: Platform> Seat<'_, P> {
     /// Handles a claim; returns whether the worker still has its seat.
     #[cold]
     fn insist(&mut self) -> bool {
-        // Release: SEAT-3, that the worker is inside; pairs with the acquire in `take_from`.
+        // Relaxed: a thread that claims after this sees that the worker is inside, because its
+        // heavy fence comes after the light one in `enter`, which has preceded the load of the
+        // earlier claim.
         let has_seat =
-            self.sitter.claim.compare_exchange(ASKED, NONE, Release, Relaxed) != Err(TAKEN);
+            self.sitter.claim.compare_exchange(ASKED, NONE, Relaxed, Relaxed) != Err(TAKEN);
         if !has_seat {
             // The worker goes on with its task.
             self.exit();

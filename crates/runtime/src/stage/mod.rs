@@ -22,7 +22,7 @@
 //! - STAGE-3: there are no more servers than the width. With one, items are served in order.
 
 use core::fmt;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
 
@@ -118,9 +118,9 @@ impl<P: Platform, T: Send> Stage<P, T> {
             if let Ok(item) = self.items.try_recv() {
                 return Next::Item(item);
             }
-            // Release: STAGE-2, the server's accesses; pairs with the acquire in `end`. Acquire:
-            // those of earlier servers, for the next server.
-            let mut state = self.state.0.fetch_sub(1, AcqRel) - 1;
+            // Release: STAGE-2, the server's accesses; pairs with the acquire in `end`. The fence
+            // below acquires those of earlier servers.
+            let mut state = self.state.0.fetch_sub(1, Release) - 1;
             // STAGE-1: pairs with the fence of a notification, as in `ask`.
             P::fence(SeqCst);
             if !self.items.has_next() {

@@ -34,7 +34,7 @@
 //!   even: no thread takes that for the end. Only the maker's thread reads `own`. It does not
 //!   settle a countdown that is over.
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, AtomicInteger, Notify, Platform, ThreadId};
 
@@ -68,8 +68,9 @@ impl<P: Platform> Countdown<P> {
 
     /// Removes a task that is done. The caller must not use this afterwards.
     pub fn done(&self) {
-        // Release, Acquire: COUNT-1.
-        if self.left.fetch_sub(TASK, AcqRel) == OVER + TASK {
+        // Release: COUNT-1; pairs with the acquires of the maker, and for the last thread with the
+        // fence in `Bell::take`.
+        if self.left.fetch_sub(TASK, Release) == OVER + TASK {
             let ticket = self.bell.take();
             // Release: COUNT-2; pairs with the acquire in `leave`.
             self.let_go.store(1, Release);
@@ -82,8 +83,9 @@ impl<P: Platform> Countdown<P> {
     /// Announces that the maker makes no more tasks. `None` if all tasks are done; otherwise the
     /// event to wait for before it [leaves](Self::leave). Must be called once.
     pub fn close(&self) -> Option<Awaited<'_, P>> {
-        // Acquire: COUNT-1.
-        let last = self.left.fetch_add(OVER, AcqRel) == 0;
+        // Acquire: COUNT-1; pairs with the releases in `done`. It releases nothing: the last thread
+        // only uses the bell, which has its own orderings.
+        let last = self.left.fetch_add(OVER, Acquire) == 0;
         (!last).then_some(self.awaited(None))
     }
 

@@ -79,8 +79,8 @@ impl<P: Platform, T> Handle<P, T> {
     /// No other thread uses the handle meanwhile.
     pub(crate) unsafe fn take_shared(&self) -> Option<T> {
         let state = &self.header().state;
-        // Relaxed, below: `drop` releases it. Acquire: TASK-2; pairs with the releases in the end
-        // of the task.
+        // Relaxed, below: `drop` releases it. Acquire: TASK-1, also for `hook`, and TASK-2; pairs
+        // with the releases in the end of the task.
         match state.load(Acquire) {
             seen if seen & EMPTY != 0 => return None,
             seen if seen & OWED == 0 => state.store(seen | EMPTY, Relaxed),
@@ -104,9 +104,10 @@ impl<P: Platform, T> Handle<P, T> {
             // A wait that was forgotten has left its ticket, which is not a waker.
             bell.disarm();
         }
-        // Release: TASK-4, no sleeper is left; pairs with the acquire in the end of the task.
-        // Acquire: TASK-1.
-        if state.fetch_or(POLLED, AcqRel) & DONE != 0 {
+        // Release: TASK-4, no sleeper is left; pairs with the fence in `Bell::take` at the end of
+        // the task. What the task has done is acquired when the result is taken.
+        // mutant: no model abandons a wait, so there is never a sleeper's ticket.
+        if state.fetch_or(POLLED, Release) & DONE != 0 {
             return false;
         }
         // The waker of the last poll, if it wakes the same task.
@@ -114,8 +115,8 @@ impl<P: Platform, T> Handle<P, T> {
         let left = Box::into_raw(left.unwrap_or_else(|| Box::new(waker.clone())));
         let ticket = Ticket::new(left.expose_provenance() as u64);
         bell.arm(ticket.expect("an address of something"));
-        // Acquire: TASK-1.
-        let done = state.load(Acquire) & DONE != 0;
+        // Relaxed: TASK-3 by the fence in `arm`; TASK-1 as above.
+        let done = state.load(Relaxed) & DONE != 0;
         if done {
             drop(take_waker(bell));
         }
@@ -128,7 +129,10 @@ impl<P: Platform, T> Handle<P, T> {
         // Relaxed: only the handle sets it.
         if state.load(Relaxed) & POLLED != 0 {
             drop(take_waker(bell));
-            // Release: TASK-4, no waker is left; pairs with the acquire in the end of the task.
+            // Release: TASK-4, no waker is left; pairs with the fence in `Bell::take` at the end of
+            // the task.
+            // mutant: the end takes a ticket by an exchange. That it comes before the exchange
+            // above, and after this, is load buffering: C11 allows it, the checker does not.
             state.fetch_and(!POLLED, Release);
         }
     }

@@ -230,9 +230,9 @@ impl<P: Platform> End<P> {
     #[cold]
     fn ring(&self, done: u32) {
         let Header { state, bell, .. } = self.header();
-        // Release: TASK-1; pairs with the acquire in `Handle::is_done`. Acquire: TASK-4; pairs with
-        // the releases in `Handle::hook` and `unhook`.
-        let polled = state.fetch_or(done, AcqRel) & POLLED != 0;
+        // Release: TASK-1; pairs with the acquire in `Handle::is_done`. TASK-4: the fence in
+        // `Bell::take`, below, acquires; pairs with the releases in `Handle::hook` and `unhook`.
+        let polled = state.fetch_or(done, Release) & POLLED != 0;
         let waker = if polled { take_waker(bell) } else { None };
         if !polled {
             bell.ring(&Park::<P>::NEW);
