@@ -171,10 +171,10 @@ impl<P: Platform> Seats<P> {
         let Sitter { seat, claim, turn, .. } = &self.sitters[sitter].0;
         // Relaxed: SEAT-3, if the seat is another worker's, so is the turn, below.
         let number = seat.load(Relaxed).checked_sub(1)? as usize;
-        // Acquire: SEAT-3, that a worker has ended; pairs with the release in the drop. If a worker
-        // was asked before and is inside, the fence below shows it.
-        claim.compare_exchange(NONE, ASKED, Acquire, Relaxed).ok()?;
-        // SEAT-2: pairs with the light fence in `enter`.
+        // Relaxed, both: the fence below acquires.
+        claim.compare_exchange(NONE, ASKED, Relaxed, Relaxed).ok()?;
+        // SEAT-2: pairs with the light fence in `enter`, also that of a worker that was asked
+        // before. SEAT-3, that a worker has ended: pairs with the release in the drop.
         let fenced = P::heavy_fence().is_ok();
         // Acquire: SEAT-1, the worker's writes while inside; pairs with the release in `exit`.
         let next = if fenced && turn.load(Acquire) == seen.0 { TAKEN } else { NONE };
@@ -269,7 +269,7 @@ impl<P: Platform> Drop for Seat<'_, P> {
             // Inside, for a thread that claims after this. Relaxed: published with the claim.
             self.sitter.turn.store(self.turn & !OUTSIDE, Relaxed);
             // Release: SEAT-3, that the worker has ended; CREW-6, the tasks that it has submitted;
-            // pairs with the acquires in `take_from` and `is_any_away`.
+            // pairs with the fence in `take_from` and the acquire in `is_any_away`.
             self.sitter.claim.store(NONE, Release);
         }
         // Release: SEAT-3; the turn; pairs with the acquire in `take`.

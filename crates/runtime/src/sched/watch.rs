@@ -108,6 +108,8 @@ impl<P: Platform> Watch<P> {
 impl<'a, P: Platform, Y: Policy<P>> Watchdog<'a, P, Y> {
     pub(super) fn new(crew: &'a Crew<P, Y>, patience_ns: u64) -> Option<Self> {
         // Acquire: the accesses of the last watchdog; pairs with the release in the drop.
+        // mutant: `hogs` is ordered by the heavy fence before it, too, and no model compares what
+        // two watchdogs store in `longest_ns`.
         crew.watch.there.compare_exchange(0, 1, Acquire, Relaxed).ok()?;
         let seen = (0..crew.seats.sitters()).map(|_| None).collect();
         Some(Self { crew, patience_ns, seen })
