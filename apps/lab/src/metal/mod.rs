@@ -42,6 +42,10 @@ use machine::{Machine, Outcome};
 use report::Report;
 use rescue::Boot;
 
+/// The longest time limit: a day.
+const MOST_SECONDS: u64 = 24 * 3600;
+/// Length of the longest command line that an image takes, in bytes.
+const LONGEST_LINE: usize = 2000;
 /// Number of measurements of each of Linux's mechanisms.
 const TRIALS: usize = 100;
 
@@ -121,7 +125,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     image.check()?;
     let mut words = vec![format!("program={}", arguments.program)];
     words.extend(arguments.options.iter().cloned());
-    let mut start = arguments.boot.start(image.path(), &words.join(" "))?;
+    let words = words.join(" ");
+    if words.len() > LONGEST_LINE {
+        return Err(Failure::arguments(format!(
+            "--program and --option are {} bytes together; an image takes {LONGEST_LINE}",
+            words.len()
+        )));
+    }
+    let mut start = arguments.boot.start(image.path(), &words)?;
     let served = arguments.share.as_deref().map(Served::begin).transpose()?;
     start.arguments.extend(served.iter().flat_map(Served::arguments));
     let mut ended = machine.run(&start)?;
@@ -161,11 +172,29 @@ impl Arguments {
         if !(32..=65536).contains(&self.memory) {
             return Err(Failure::arguments("--memory takes MiB for each node, from 32 to 65536"));
         }
-        if let Some(wrong) = self.options.iter().find(|word| {
-            !word.contains('=') || word.contains(|letter: char| letter.is_whitespace())
-        }) {
+        let has_blanks = |word: &str| word.contains(char::is_whitespace);
+        if let Some(wrong) = self
+            .options
+            .iter()
+            .find(|word| !word.contains('=') || has_blanks(word) || word.starts_with("program="))
+        {
             return Err(Failure::arguments(format!(
-                "--option takes one NAME=VALUE without blanks, and not {wrong:?}"
+                "--option takes one NAME=VALUE without blanks, and not {wrong:?}; the program is \
+                 named by --program"
+            )));
+        }
+        if let Some(folder) = self.image.as_ref().filter(|it| !it.join("Cargo.toml").is_file()) {
+            return Err(Failure::arguments(format!(
+                "--image takes the folder of a package; there is no Cargo.toml in {}",
+                folder.display()
+            )));
+        }
+        if has_blanks(&self.program) {
+            return Err(Failure::arguments("--program takes a name without blanks"));
+        }
+        if !(1..=MOST_SECONDS).contains(&self.seconds) {
+            return Err(Failure::arguments(format!(
+                "--seconds takes a number from 1 to {MOST_SECONDS}"
             )));
         }
         if self.linux && self.image.is_none() && self.program != "table" {

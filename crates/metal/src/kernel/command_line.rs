@@ -31,7 +31,12 @@ pub fn options() -> Options<'static> {
 pub(super) fn keep(text: &str) {
     let mut kept = COMMAND_LINE.lock();
     // A line that is too long is cut off between two words.
-    let length = if text.len() <= TEXT { text.len() } else { text[..TEXT].rfind(' ').unwrap_or(0) };
-    kept.bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+    let bytes = text.as_bytes();
+    let last = |bytes: &[u8]| bytes.iter().rposition(|&byte| byte == b' ').unwrap_or(0);
+    let length = bytes.get(..TEXT).map_or(bytes.len(), |kept| match bytes.get(TEXT) {
+        None => TEXT,
+        Some(_) => last(kept),
+    });
+    kept.bytes[..length].copy_from_slice(&bytes[..length]);
     kept.length = length;
 }

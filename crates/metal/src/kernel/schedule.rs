@@ -81,7 +81,7 @@ impl Scheduler {
     fn begin_slice(&mut self) {
         let slice_ns = SLICE_NS.load(Relaxed);
         if slice_ns != 0 {
-            self.slice_end_ns = clock::now_ns() + slice_ns;
+            self.slice_end_ns = clock::now_ns().saturating_add(slice_ns);
             self.alarm(self.slice_end_ns);
         }
     }
@@ -276,6 +276,10 @@ pub(crate) extern "C" fn timer_interrupt() {
         }
         if let Some(at_ns) = own.deadlines.first_ns() {
             own.alarm(at_ns);
+        }
+        if SLICE_NS.load(Relaxed) == 0 {
+            // The slice that was begun before slices were switched off has no end.
+            own.slice_end_ns = u64::MAX;
         }
         let is_over = own.slice_end_ns <= now_ns;
         if is_over {

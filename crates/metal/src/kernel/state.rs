@@ -32,8 +32,10 @@ pub struct Thread {
     /// The lowest address of the stack, and the one above it.
     pub(super) stack: (usize, usize),
     pub(super) alarm: Alarm<Sleeper>,
-    /// The token of waits without a waiter node: joins and sleeps.
+    /// The token of the kernel's own waits: joins, sleeps and calls of the host.
     pub(super) token: Token,
+    /// The token of `thread::block`, which no other wait takes from it.
+    pub(super) blocks: Token,
     pub(super) runs: AtomicBool,
     pub(super) body: Cell<Option<Box<dyn FnOnce() + Send>>>,
     pub(crate) local: Local<Metal>,

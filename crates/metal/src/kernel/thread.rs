@@ -94,6 +94,7 @@ impl Thread {
             stack,
             alarm: Alarm::new(),
             token: Token::ZERO,
+            blocks: Token::ZERO,
             runs: AtomicBool::new(false),
             body: Cell::new(None),
             local: Local::NEW,
@@ -220,20 +221,21 @@ pub fn bind(number: u32) {
 
 /// Sleeps for `ns` nanoseconds.
 pub fn sleep_ns(ns: u64) {
-    let end = crate::x86::clock::now_ns() + ns;
+    let end = crate::x86::clock::now_ns().saturating_add(ns);
     while crate::x86::clock::now_ns() < end {
         schedule::sleep(&cpu::current().token, Some(end));
     }
 }
 
-/// Blocks the caller until [`unblock`], which may have come first. May return spuriously.
+/// Blocks the caller until [`unblock`], which may have come first, also while the caller slept or
+/// joined another thread. May return spuriously.
 pub fn block() {
-    schedule::sleep(&cpu::current().token, None);
+    schedule::sleep(&cpu::current().blocks, None);
 }
 
 /// Ends the present or next [`block`] of a thread.
 pub fn unblock(thread: &'static Thread) {
-    schedule::wake(&thread.token, || thread);
+    schedule::wake(&thread.blocks, || thread);
 }
 
 const RUNS: usize = 0;
@@ -257,7 +259,7 @@ impl<T> Packet<T> {
         let thread = ptr::with_exposed_provenance::<Thread>(waiting);
         // SAFETY: threads are never freed.
         if let Some(thread) = unsafe { thread.as_ref() } {
-            unblock(thread);
+            schedule::wake(&thread.token, || thread);
         }
     }
 }
@@ -277,7 +279,7 @@ impl<T> JoinHandle<T> {
             Err(now) => now,
         };
         while seen != ENDED {
-            block();
+            schedule::sleep(&cpu::current().token, None);
             seen = self.0.state.load(Acquire);
         }
         // SAFETY: the thread has ended, and only its handle reads the result.

@@ -10,7 +10,7 @@
 //!   interrupts arrive in the order in which they were sent, the last post before the call.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicU16, AtomicU32, fence};
+use core::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, fence};
 
 use super::assert_may_wait;
 use crate::kernel::cpu::{self, MOST_CPUS};
@@ -36,6 +36,8 @@ pub struct NoVector;
 static TAKEN: AtomicU16 = AtomicU16::new(0);
 /// Number of interrupts of the vector `PASS` that each CPU has taken.
 static PASSES: [AtomicU32; MOST_CPUS] = [const { AtomicU32::new(0) }; MOST_CPUS];
+/// Whether a thread is in [`pass_all`].
+static PASSING: AtomicBool = AtomicBool::new(false);
 
 const _: () = assert!(DIRECT_COUNT as u32 == u16::BITS && PASS < DIRECT);
 
@@ -85,8 +87,13 @@ pub fn unregister(action: DirectAction) {
 
 /// Sends each CPU an interrupt of `PASS`, and waits until it has taken it.
 fn pass_all() {
-    // The new gate is there before a pass is counted below: the pass that ends a wait may be one
-    // that another thread has asked for.
+    // One caller at a time: a pass that another one has asked for may be in its handler already,
+    // with a post behind it that has not been taken yet.
+    // Acquire: pairs with the release below.
+    while PASSING.swap(true, Acquire) {
+        schedule::yield_now();
+    }
+    // The new gate is there before a pass is counted below.
     fence(SeqCst);
     for number in 0..cpu::count() {
         let passes = &PASSES[number as usize];
@@ -98,6 +105,8 @@ fn pass_all() {
             schedule::yield_now();
         }
     }
+    // Release: our passes; pairs with the acquire above.
+    PASSING.store(false, Release);
 }
 
 /// Handles the interrupt of `PASS`.
