@@ -182,6 +182,8 @@ impl Wakes for ActiveWake {
 
     fn handle(&self, waiter: usize) {
         let Active { inboxes, broadcasts, .. } = &self.messages;
+        // On the kernel an action must not take the lock of an event's list, and would wake by
+        // `thread::unblock`. Rounds are so far apart here that no thread holds it.
         inboxes[waiter].handle(broadcasts, || self.events[waiter].0.set());
     }
 }
