@@ -49,7 +49,7 @@ mod image {
                 go.wait();
                 PRINTING.lock();
                 println!("thread {number} runs on CPU {}", cpu::number());
-                println!("  of node {}", cpu::this().node.get());
+                println!("  of node {}", cpu::this().node());
                 // SAFETY: locked above.
                 unsafe { PRINTING.unlock() };
                 // The next thread may go.

@@ -21,12 +21,12 @@ extern crate ported_chili as chili;
 extern crate ported_rayon_core as rayon_core;
 
 #[cfg(antiphon_image)]
-#[path = "../../apps/kernel/src/blocks.rs"]
+#[path = "../../apps/kernel/src/programs/blocks.rs"]
 mod blocks;
-#[path = "../../apps/kernel/src/fibonacci.rs"]
+#[path = "../../apps/kernel/src/programs/fibonacci.rs"]
 mod fibonacci;
 #[cfg(antiphon_image)]
-#[path = "../../apps/kernel/src/pool.rs"]
+#[path = "../../apps/kernel/src/programs/pool.rs"]
 #[allow(dead_code, reason = "of tasks that are not forks, which this program has none of")]
 mod pool;
 #[cfg_attr(antiphon_image, path = "image.rs")]

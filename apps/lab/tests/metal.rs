@@ -102,7 +102,7 @@ fn each_way_to_fail_ends_in_a_report() {
         let functions = frames.filter_map(|frame| frame["functions"].as_array()).flatten();
         let is_it = |found: &Value| {
             let text = |key| found[key].as_str().unwrap_or_default();
-            text("name").contains(function) && text("place").contains("kernel/src/faults.rs")
+            text("name").contains(function) && text("place").contains("src/programs/faults.rs")
         };
         assert!(functions.into_iter().any(is_it), "{program}: {report:#}");
     }

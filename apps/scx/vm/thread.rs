@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use antiphon_hints::now_ns;
+use libc::sched_attr;
 
 /// How a thread is scheduled.
 #[derive(Clone, Copy, Debug)]
@@ -23,38 +24,31 @@ pub enum Policy {
     Ext { nice: i32 },
 }
 
-/// `struct sched_attr`.
-#[repr(C)]
-#[derive(Default)]
-struct Attributes {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime: u64,
-    deadline: u64,
-    period: u64,
-}
-
 /// Puts the calling thread under a policy.
 pub fn become_of(policy: Policy) -> io::Result<()> {
-    let mut wanted = Attributes::default();
+    let mut wanted = nothing();
     match policy {
-        Policy::Fair { nice, slice_ns } => (wanted.nice, wanted.runtime) = (nice, slice_ns),
-        Policy::Fifo(priority) => (wanted.policy, wanted.priority) = (1, priority),
-        Policy::Deadline { runtime_ns, period_ns } => {
-            wanted.policy = 6;
-            wanted.runtime = runtime_ns;
-            (wanted.deadline, wanted.period) = (period_ns, period_ns);
+        Policy::Fair { nice, slice_ns } => {
+            (wanted.sched_nice, wanted.sched_runtime) = (nice, slice_ns);
         }
-        Policy::Ext { nice } => (wanted.policy, wanted.nice) = (7, nice),
+        Policy::Fifo(priority) => (wanted.sched_policy, wanted.sched_priority) = (1, priority),
+        Policy::Deadline { runtime_ns, period_ns } => {
+            wanted.sched_policy = 6;
+            wanted.sched_runtime = runtime_ns;
+            (wanted.sched_deadline, wanted.sched_period) = (period_ns, period_ns);
+        }
+        Policy::Ext { nice } => (wanted.sched_policy, wanted.sched_nice) = (7, nice),
     }
     set(wanted)
 }
 
-fn set(mut wanted: Attributes) -> io::Result<()> {
-    wanted.size = size_of::<Attributes>() as u32;
+fn nothing() -> sched_attr {
+    // SAFETY: it consists of integers only.
+    unsafe { zeroed() }
+}
+
+fn set(mut wanted: sched_attr) -> io::Result<()> {
+    wanted.size = size_of::<sched_attr>() as u32;
     // SAFETY: reads a structure of the size that it states, and concerns the calling thread.
     let done = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -65,7 +59,7 @@ fn set(mut wanted: Attributes) -> io::Result<()> {
 pub fn become_conductor() -> io::Result<()> {
     /// `SCHED_FLAG_RESET_ON_FORK`.
     const RESET: u64 = 1;
-    set(Attributes { policy: 1, priority: 50, flags: RESET, ..Attributes::default() })
+    set(sched_attr { sched_policy: 1, sched_priority: 50, sched_flags: RESET, ..nothing() })
 }
 
 /// Makes the calling thread's timers exact: by default they may be 50 µs late.

@@ -11,30 +11,20 @@ use core::sync::atomic::AtomicU8;
 use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::RANK;
+use libc::sched_attr;
 
 use crate::sys;
 
-/// `struct sched_attr` of `sched_setattr(2)`, in its first version.
-#[repr(C)]
-#[derive(Default)]
-struct Attributes {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime: u64,
-    deadline: u64,
-    period: u64,
+fn nothing() -> sched_attr {
+    // SAFETY: it consists of integers only.
+    unsafe { core::mem::zeroed() }
 }
-
-const _: () = assert!(size_of::<Attributes>() == 48);
 
 /// The calling thread's rank: one system call. The rank of an ordinary thread if the kernel refuses
 /// to answer, for example because of a filter.
 pub(crate) fn own() -> u8 {
-    let mut attributes = Attributes::default();
-    let size = size_of::<Attributes>();
+    let mut attributes = nothing();
+    let size = size_of::<sched_attr>();
     let args = [0, (&raw mut attributes) as usize, size, 0];
     // SAFETY: the structure is a writable local of the given size.
     let told = unsafe { sys::call(libc::SYS_sched_getattr, args) };
@@ -95,19 +85,19 @@ fn has_real_time() -> bool {
     ![libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE].contains(&policy)
 }
 
-fn rank(attributes: &Attributes) -> u8 {
+fn rank(attributes: &sched_attr) -> u8 {
     const DEADLINE: u32 = 6;
-    let policy = attributes.policy;
+    let policy = attributes.sched_policy;
     if policy == DEADLINE {
         u8::MAX
     } else if policy == libc::SCHED_FIFO.cast_unsigned() || policy == libc::SCHED_RR.cast_unsigned()
     {
         // At most 99.
-        100 + attributes.priority.min(99) as u8
+        100 + attributes.sched_priority.min(99) as u8
     } else if policy == libc::SCHED_IDLE.cast_unsigned() {
         0
     } else {
-        (20 - attributes.nice.clamp(-20, 19)) as u8
+        (20 - attributes.sched_nice.clamp(-20, 19)) as u8
     }
 }
 
@@ -118,8 +108,12 @@ mod tests {
     #[test]
     fn the_more_urgent_has_the_higher_rank() {
         let of = |policy: i32, nice, priority| {
-            let policy = policy.cast_unsigned();
-            rank(&Attributes { policy, nice, priority, ..Attributes::default() })
+            rank(&sched_attr {
+                sched_policy: policy.cast_unsigned(),
+                sched_nice: nice,
+                sched_priority: priority,
+                ..nothing()
+            })
         };
         let ascending = [
             of(libc::SCHED_IDLE, 0, 0),

@@ -1,7 +1,7 @@
 //! The emulator: its arguments, its time limit, its exit status.
 
 use std::fmt;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -169,23 +169,37 @@ impl Machine {
     }
 }
 
-/// Reads the output until its end, or until `end`; in the latter case returns `false`.
+/// The most that is read of an image's output, in bytes.
+const MOST_OUTPUT: u64 = 64 << 20;
+
+/// Reads the output until its end, or until `end`; in the latter case returns `false`. A child that
+/// writes more than [`MOST_OUTPUT`] is killed, and the last line says so.
 pub fn read(child: &mut Child, end: Instant) -> (Vec<String>, bool) {
     let (sender, receiver) = mpsc::channel();
     if let Some(out) = child.stdout.take() {
         thread::spawn(move || {
-            for line in BufReader::new(out).split(b'\n').map_while(Result::ok) {
+            let mut all = BufReader::new(out.take(MOST_OUTPUT));
+            for line in (&mut all).split(b'\n').map_while(Result::ok) {
                 let line = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
-                if sender.send(line).is_err() {
-                    break;
+                if sender.send(Some(line)).is_err() {
+                    return;
                 }
+            }
+            if all.get_ref().limit() == 0 {
+                // An error means that the receiver has given up.
+                let _ = sender.send(None);
             }
         });
     }
     let mut lines = Vec::new();
     loop {
         match receiver.recv_timeout(end.saturating_duration_since(Instant::now())) {
-            Ok(line) => lines.push(line),
+            Ok(Some(line)) => lines.push(line),
+            Ok(None) => {
+                lines.push(format!("killed: it has printed more than {MOST_OUTPUT} bytes"));
+                // An error means that it has ended just now.
+                let _ = child.kill();
+            }
             Err(RecvTimeoutError::Disconnected) => return (lines, true),
             Err(RecvTimeoutError::Timeout) => return (lines, false),
         }

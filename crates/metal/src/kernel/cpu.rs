@@ -31,21 +31,21 @@ pub struct Cpu {
     /// The time that a handler has noted, for measurements.
     pub noted: AtomicU64,
     /// The number of the CPU, from 0 on.
-    pub number: Cell<u32>,
+    pub(crate) number: Cell<u32>,
     /// The id of the CPU's APIC.
-    pub apic_id: Cell<u32>,
+    pub(crate) apic_id: Cell<u32>,
     /// The node of the CPU.
-    pub node: Cell<u16>,
+    pub(crate) node: Cell<u16>,
     /// Whether the CPU runs actions of messages.
-    pub in_interrupt: Cell<bool>,
+    pub(crate) in_interrupt: Cell<bool>,
     /// Threads that other CPUs have made runnable here.
-    pub inbox: Apart<Inbox<Metal>>,
+    pub(crate) inbox: Apart<Inbox<Metal>>,
     /// Actions that other CPUs have posted.
-    pub pending: Apart<Pending<Metal>>,
+    pub(crate) pending: Apart<Pending<Metal>>,
     /// The action that another CPU has posted, in the form with one slot.
-    pub slot: Apart<Slot<Metal>>,
+    pub(crate) slot: Apart<Slot<Metal>>,
     /// The count of the batches of actions that the CPU has run.
-    pub batch: Apart<Batch<Metal>>,
+    pub(crate) batch: Apart<Batch<Metal>>,
     pub(super) seen: Seen<Metal, BROADCAST_ACTIONS>,
     pub(super) scheduler: UnsafeCell<Scheduler>,
     segments: Segments,
@@ -94,6 +94,18 @@ impl Cpu {
             scheduler: UnsafeCell::new(Scheduler::NEW),
             segments: Segments::new(),
         }
+    }
+
+    /// Returns the id of the CPU's APIC.
+    #[must_use]
+    pub fn apic_id(&self) -> u32 {
+        self.apic_id.get()
+    }
+
+    /// Returns the node of the CPU.
+    #[must_use]
+    pub fn node(&self) -> u16 {
+        self.node.get()
     }
 
     /// Makes this the state of the CPU that the caller runs on.

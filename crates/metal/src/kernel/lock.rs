@@ -2,6 +2,7 @@
 //! that a handler never waits for the code that it interrupts.
 
 use core::cell::UnsafeCell;
+use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -34,15 +35,20 @@ impl<T> Lock<T> {
         while self.served.load(Acquire) != mine {
             core::hint::spin_loop();
         }
-        Held { lock: self, were_on }
+        Held { lock: self, were_on, stays: PhantomData }
     }
 }
 
-/// The guard of a lock, which is held until this is dropped.
+/// The guard of a lock, which is held until this is dropped, on the CPU of the holder.
+///
+/// Guards of several locks must be dropped in the reverse order: a guard switches interrupts on
+/// again if they were on when its lock was taken.
 #[derive(Debug)]
 pub struct Held<'a, T> {
     lock: &'a Lock<T>,
     were_on: WereOn,
+    /// The interrupts are those of one CPU, and the value may not be `Sync`.
+    stays: PhantomData<*const ()>,
 }
 
 impl<T> Deref for Held<'_, T> {

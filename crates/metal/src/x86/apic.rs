@@ -41,7 +41,7 @@ pub fn is_x2() -> bool {
 }
 
 /// Chooses the kind of registers, for all processors.
-pub fn choose(registers: u64) {
+pub(crate) fn choose(registers: u64) {
     let features = cpuid(1, 0).ecx;
     X2.store(features & 1 << 21 != 0, Relaxed);
     BY_DEADLINE.store(features & 1 << 24 != 0, Relaxed);
@@ -175,12 +175,12 @@ impl Group {
 }
 
 /// Resets the processor with this APIC id, which then waits to be started.
-pub fn send_reset(apic_id: u32) {
+pub(crate) fn send_reset(apic_id: u32) {
     command(apic_id, 0x4500);
 }
 
 /// Starts the processor with this APIC id at `page`, a multiple of 4096 below 1 MiB.
-pub fn send_start(apic_id: u32, page: usize) {
+pub(crate) fn send_start(apic_id: u32, page: usize) {
     command(apic_id, 0x4600 | (page >> 12) as u32);
 }
 

@@ -160,7 +160,7 @@ pub fn restore(were_on: WereOn) {
 
 /// Switches interrupts on.
 #[inline]
-pub fn switch_on() {
+pub(crate) fn switch_on() {
     // SAFETY: handlers save the registers that they use. Without `nomem`, the compiler does not
     // move accesses across.
     unsafe { asm!("sti", options(nostack)) };

@@ -44,7 +44,7 @@ pub(crate) fn without_debug_exit() {
 }
 
 /// Stores how the machine is switched off.
-pub fn note(power_off: PowerOff) {
+pub(crate) fn note(power_off: PowerOff) {
     let packed = match power_off {
         PowerOff::Port { port, value } => BY_PORT | u64::from(port) << 16 | u64::from(value),
         PowerOff::Byte { address, value } if address < 1 << 48 => {

@@ -49,8 +49,8 @@ pub enum Code {
     Ran,
     /// The role of the thread; object: 1 + the record of the site at which it begins.
     Role,
-    /// Total time, since the thread's start, for which it was runnable without a CPU. This is noted
-    /// when the thread begins, and after [`Ran`](Self::Ran) if the thread left the CPU voluntarily
+    /// The total time for which the thread was runnable and had no CPU, from its start on. The
+    /// thread notes it when it begins, and after [`Ran`](Self::Ran) if it left the CPU voluntarily
     /// and was in no recorded wait.
     Queued,
     /// The thread's time since the previous note that went into asking the kernel for

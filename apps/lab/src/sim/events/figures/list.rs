@@ -76,6 +76,32 @@ const fn compared(what: &'static str, document: &'static str, here: Here) -> Com
 
 use Here::{Cycles, Mean, Median, Sigma};
 
+/// How many times as long as an interrupt a condition variable and a futex take, by the document.
+const fn to_interrupts(condvar: &'static str, futex: &'static str) -> [Compared; 2] {
+    [
+        compared("condition variable, to an interrupt", condvar, Mean(USER, IPI)),
+        compared("futex, to an interrupt", futex, Mean(FUTEX, IPI)),
+    ]
+}
+
+/// The wake-ups of a kernel, which has the same factors on both machines.
+const WAKES: &[Compared] = &[
+    compared("user level, to a kernel's: median", "2 times", Median(USER, QUEUED)),
+    compared("user level, to a kick", "over 4 times", Mean(USER, KICK)),
+    compared("user level, to a message that wakes", "", Mean(USER, WAKE)),
+];
+
+/// How many times as long as kicks one by one a broadcast at user level takes, by the document; and
+/// the same of the ways that the document does not have.
+const fn broadcasts(kicks: &'static str) -> [Compared; 4] {
+    [
+        compared("user level, to kicks one by one", kicks, Mean(USER, KICK)),
+        compared("user level, to one kick for all", "", Mean(USER, BATCH)),
+        compared("user level, to a tree of kicks", "", Mean(USER, TREE)),
+        compared("user level, to a message that wakes", "", Mean(USER, WAKE)),
+    ]
+}
+
 /// The figures, in the document's order. Figures 1, 2, 14 and 19 are diagrams or a table.
 pub static FIGURES: [Figure; 17] = [
     Figure {
@@ -86,10 +112,7 @@ pub static FIGURES: [Figure; 17] = [
         sigma: false,
         lines: USERS,
         published: &[("condition variable, futex", 8_762.0), ("interrupt", 548.0)],
-        compared: &[
-            compared("condition variable, to an interrupt", "16 times", Mean(USER, IPI)),
-            compared("futex, to an interrupt", "16 times", Mean(FUTEX, IPI)),
-        ],
+        compared: &to_interrupts("16 times", "16 times"),
     },
     Figure {
         number: 3,
@@ -99,10 +122,7 @@ pub static FIGURES: [Figure; 17] = [
         sigma: false,
         lines: USERS,
         published: &[("condition variable", 21_527.0), ("futex", 10_764.0), ("interrupt", 673.0)],
-        compared: &[
-            compared("condition variable, to an interrupt", "32 times", Mean(USER, IPI)),
-            compared("futex, to an interrupt", "16 times", Mean(FUTEX, IPI)),
-        ],
+        compared: &to_interrupts("32 times", "16 times"),
     },
     Figure {
         number: 4,
@@ -112,10 +132,7 @@ pub static FIGURES: [Figure; 17] = [
         sigma: false,
         lines: USERS,
         published: &[("condition variable", 42_714.0), ("futex", 16_429.0), ("interrupt", 548.0)],
-        compared: &[
-            compared("condition variable, to an interrupt", "78 times", Mean(USER, IPI)),
-            compared("futex, to an interrupt", "30 times", Mean(FUTEX, IPI)),
-        ],
+        compared: &to_interrupts("78 times", "30 times"),
     },
     Figure {
         number: 4,
@@ -129,10 +146,7 @@ pub static FIGURES: [Figure; 17] = [
             ("futex", 1_345_455.0),
             ("interrupt", 673.0),
         ],
-        compared: &[
-            compared("condition variable, to an interrupt", "4,000 times", Mean(USER, IPI)),
-            compared("futex, to an interrupt", "2,000 times", Mean(FUTEX, IPI)),
-        ],
+        compared: &to_interrupts("4,000 times", "2,000 times"),
     },
     Figure {
         number: 7,
@@ -152,11 +166,7 @@ pub static FIGURES: [Figure; 17] = [
         sigma: false,
         lines: ONE,
         published: &[("condition variable with kick", 2_190.0)],
-        compared: &[
-            compared("user level, to a kernel's: median", "2 times", Median(USER, QUEUED)),
-            compared("user level, to a kick", "over 4 times", Mean(USER, KICK)),
-            compared("user level, to a message that wakes", "", Mean(USER, WAKE)),
-        ],
+        compared: WAKES,
     },
     Figure {
         number: 9,
@@ -166,11 +176,7 @@ pub static FIGURES: [Figure; 17] = [
         sigma: false,
         lines: ONE,
         published: &[("condition variable with kick", 5_382.0)],
-        compared: &[
-            compared("user level, to a kernel's: median", "2 times", Median(USER, QUEUED)),
-            compared("user level, to a kick", "over 4 times", Mean(USER, KICK)),
-            compared("user level, to a message that wakes", "", Mean(USER, WAKE)),
-        ],
+        compared: WAKES,
     },
     Figure {
         number: 10,
@@ -180,12 +186,7 @@ pub static FIGURES: [Figure; 17] = [
         sigma: false,
         lines: MANY,
         published: &[("condition variable with kicks", 4_271.0)],
-        compared: &[
-            compared("user level, to kicks one by one", "10 times", Mean(USER, KICK)),
-            compared("user level, to one kick for all", "", Mean(USER, BATCH)),
-            compared("user level, to a tree of kicks", "", Mean(USER, TREE)),
-            compared("user level, to a message that wakes", "", Mean(USER, WAKE)),
-        ],
+        compared: &broadcasts("10 times"),
     },
     Figure {
         number: 11,
@@ -195,12 +196,7 @@ pub static FIGURES: [Figure; 17] = [
         sigma: false,
         lines: MANY,
         published: &[("condition variable with kicks", 168_182.0)],
-        compared: &[
-            compared("user level, to kicks one by one", "16 times", Mean(USER, KICK)),
-            compared("user level, to one kick for all", "", Mean(USER, BATCH)),
-            compared("user level, to a tree of kicks", "", Mean(USER, TREE)),
-            compared("user level, to a message that wakes", "", Mean(USER, WAKE)),
-        ],
+        compared: &broadcasts("16 times"),
     },
     Figure {
         number: 12,

@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 
 use antiphon_runtime::task::{Heap, Memory};
 
-use crate::pool;
+use super::pool;
 
 /// Bytes of a block: room for a closure of nine words, with a handle.
 const SIZE: usize = 96;

@@ -21,7 +21,7 @@ pub fn run() -> Outcome {
         let hello = move || {
             let block = alloc::boxed::Box::new(number);
             let here = &raw const *block;
-            (cpu::number(), cpu::this().node.get(), heap::node_of(here.addr()))
+            (cpu::number(), cpu::this().node(), heap::node_of(here.addr()))
         };
         let Ok(handle) = thread::spawn_on(number, hello) else { return Outcome::Failed };
         let (cpu, node, memory) = handle.join();

@@ -8,7 +8,7 @@ use antiphon_metal::println;
 use antiphon_metal::statistics::{Summary, deviation};
 use antiphon_metal::x86::cpu::tsc_unordered;
 
-use crate::trial::{noted, settle};
+use crate::programs::trial::{noted, settle};
 
 /// A way to tell other CPUs of an event. A receiver calls [`note`] as soon as it knows.
 pub trait Mechanism {

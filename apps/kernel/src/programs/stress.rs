@@ -19,10 +19,10 @@ use antiphon_runtime::message::{Actions, Mailbox, Message};
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::{Barrier, Condvar, Event};
 
-use crate::broadcasts;
-use crate::herds;
-use crate::parts::Parts;
-use crate::prompt::Prompt;
+use crate::programs::broadcasts;
+use crate::programs::herds;
+use crate::programs::parts::Parts;
+use crate::programs::prompt::Prompt;
 
 /// The size of each part.
 #[derive(Clone, Copy)]

@@ -39,9 +39,9 @@ use antiphon_runtime::message::{Actions, Message};
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::{Condvar, Event};
 
-use crate::prompt::Prompt;
-use crate::sender;
-use crate::trial::{SETTLE_NS, noted, settle};
+use crate::programs::prompt::Prompt;
+use crate::programs::sender;
+use crate::programs::trial::{SETTLE_NS, noted, settle};
 
 pub fn run(options: Options<'_>) -> Outcome {
     let Ok(trials) = options.number("trials", 100) else {
@@ -102,7 +102,7 @@ fn raw_ipi(trials: usize) -> (Vec<u64>, Vec<u64>) {
     let trial = |_| {
         settle();
         let began = tsc_unordered();
-        apic::send(target.apic_id.get(), vectors::RAW);
+        apic::send(target.apic_id(), vectors::RAW);
         let sent = tsc_unordered();
         core::hint::spin_loop();
         (sent - began, noted(&target.noted) - began)

@@ -23,7 +23,7 @@ use antiphon_metal::kernel::{cpu, heap, schedule};
 use antiphon_metal::x86::clock;
 use antiphon_metal::x86::power::Outcome;
 
-use crate::parts::Parts;
+use crate::programs::parts::Parts;
 
 const THREADS: u64 = 3;
 const ROUNDS: u64 = 50;
@@ -170,7 +170,7 @@ fn own_memory() -> u64 {
         });
         let block = block.join();
         let address = block.as_ptr().addr();
-        let owner = cpu::get(number).node.get();
+        let owner = cpu::get(number).node();
         u64::from(heap::node_of(address) == owner && heap::node_of(address + BYTES - 1) == owner)
     };
     (0..cpu::count()).map(is_own).sum()

@@ -23,7 +23,7 @@ use antiphon_runtime::sched::{self, Lifo, Put, Scheme, Stats, Steal};
 use antiphon_runtime::task::{self, Awaited, Handle};
 use antiphon_sync::queue::{Full, Item};
 
-use crate::blocks::{Blocks, FreeBlocks};
+use super::blocks::{Blocks, FreeBlocks};
 
 type Task = task::Task<Metal>;
 /// The policy of a Linux pool for which none was chosen.

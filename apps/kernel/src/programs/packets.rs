@@ -25,7 +25,7 @@ use antiphon_metal::{Metal, println};
 use antiphon_platform::Platform;
 use antiphon_sync::wait::Event;
 
-use crate::pool::{Pool, spawn_detached};
+use crate::programs::pool::{Pool, spawn_detached};
 
 /// Newlines occur only in this many bytes at the start.
 const HEAD: usize = 300;

@@ -14,7 +14,7 @@ pub struct Raw {
 
 impl Mechanism for Raw {
     fn unicast(&self, target: u32) {
-        apic::send(cpu::get(target).apic_id.get(), RAW);
+        apic::send(cpu::get(target).apic_id(), RAW);
     }
 
     fn broadcast(&self) {

@@ -26,7 +26,7 @@ use antiphon_metal::{Metal, println};
 
 use antiphon_platform::Platform;
 
-use crate::parts::Parts;
+use crate::programs::parts::Parts;
 
 pub fn run(options: Options<'_>) -> Outcome {
     let Ok(rounds) = options.number("rounds", 100) else {
@@ -35,11 +35,11 @@ pub fn run(options: Options<'_>) -> Outcome {
     };
     let mut parts = Parts::NONE;
     parts.add("slot", slots(rounds));
-    in_flight::<Bitmap>(rounds, &mut parts, "bitmap.late", "bitmap.ran");
-    in_flight::<Slots>(rounds, &mut parts, "slot.late", "slot.ran");
-    in_flight::<Vectors>(rounds, &mut parts, "direct.late", "direct.ran");
+    in_flight(&BITMAP, rounds, &mut parts, "bitmap.late", "bitmap.ran");
+    in_flight(&SLOTS, rounds, &mut parts, "slot.late", "slot.ran");
+    in_flight(&VECTORS, rounds, &mut parts, "direct.late", "direct.ran");
     if cpu::count() > 1 {
-        in_flight::<Broadcasts>(rounds, &mut parts, "broadcast.late", "broadcast.ran");
+        in_flight(&BROADCASTS, rounds, &mut parts, "broadcast.late", "broadcast.ran");
         parts.add("awaited", awaited(rounds));
     }
     parts.outcome()
@@ -80,12 +80,39 @@ fn slots(rounds: u64) -> (u64, u64) {
 }
 
 /// A form of message.
-trait Form: 'static {
-    type Action: Copy + Send + Sync;
-    /// Registers the action of a round, which calls [`run`] with its number.
-    fn register(round: u64) -> Self::Action;
-    fn unregister(action: Self::Action);
-    fn post(cpu: u32, action: Self::Action);
+struct Form<A> {
+    /// Registers the action of a round, which calls [`run_of`] with its number.
+    register: fn(u64) -> A,
+    unregister: fn(A),
+    post: fn(u32, A),
+}
+
+const BITMAP: Form<Action> =
+    Form { register: by_word, unregister: message::unregister, post: message::post };
+const SLOTS: Form<Action> = Form { post: slot::post, ..BITMAP };
+const VECTORS: Form<DirectAction> =
+    Form { register: by_parity, unregister: direct::unregister, post: direct::post };
+const BROADCASTS: Form<BroadcastAction> = Form {
+    register: to_all,
+    unregister: message::unregister_broadcast,
+    post: |_, action| message::broadcast(action),
+};
+
+fn by_word(round: u64) -> Action {
+    message::register(run_word, round as usize).expect("an action of the kernel")
+}
+
+fn to_all(round: u64) -> BroadcastAction {
+    message::register_broadcast(run_word, round as usize).expect("an action of the kernel")
+}
+
+fn by_parity(round: u64) -> DirectAction {
+    let action = if round.is_multiple_of(2) {
+        direct::register::<Parity<false>>()
+    } else {
+        direct::register::<Parity<true>>()
+    };
+    action.expect("a vector")
 }
 
 /// The body of the action of a round.
@@ -106,59 +133,6 @@ fn run_word(round: usize) {
     run_of(round as u64);
 }
 
-struct Bitmap;
-struct Slots;
-struct Vectors;
-struct Broadcasts;
-
-impl Form for Bitmap {
-    type Action = Action;
-
-    fn register(round: u64) -> Action {
-        message::register(run_word, round as usize).expect("an action of the kernel")
-    }
-
-    fn unregister(action: Action) {
-        message::unregister(action);
-    }
-
-    fn post(cpu: u32, action: Action) {
-        message::post(cpu, action);
-    }
-}
-
-impl Form for Slots {
-    type Action = Action;
-
-    fn register(round: u64) -> Action {
-        Bitmap::register(round)
-    }
-
-    fn unregister(action: Action) {
-        message::unregister(action);
-    }
-
-    fn post(cpu: u32, action: Action) {
-        slot::post(cpu, action);
-    }
-}
-
-impl Form for Broadcasts {
-    type Action = BroadcastAction;
-
-    fn register(round: u64) -> BroadcastAction {
-        message::register_broadcast(run_word, round as usize).expect("an action of the kernel")
-    }
-
-    fn unregister(action: BroadcastAction) {
-        message::unregister_broadcast(action);
-    }
-
-    fn post(_: u32, action: BroadcastAction) {
-        message::broadcast(action);
-    }
-}
-
 /// The actions of even and of odd rounds, two types because a vector's action has no word.
 struct Parity<const ODD: bool>;
 
@@ -168,27 +142,6 @@ impl<const ODD: bool> Direct for Parity<ODD> {
         // If the open round is of the other kind, or none is open, the action runs late.
         let is_mine = live != 0 && (live % 2 == 1) == ODD;
         run_of(if is_mine { live } else { u64::MAX });
-    }
-}
-
-impl Form for Vectors {
-    type Action = DirectAction;
-
-    fn register(round: u64) -> DirectAction {
-        let action = if round.is_multiple_of(2) {
-            direct::register::<Parity<false>>()
-        } else {
-            direct::register::<Parity<true>>()
-        };
-        action.expect("a vector")
-    }
-
-    fn unregister(action: DirectAction) {
-        direct::unregister(action);
-    }
-
-    fn post(cpu: u32, action: DirectAction) {
-        direct::post(cpu, action);
     }
 }
 
@@ -239,10 +192,16 @@ fn deaf_time(most_ns: u64) {
 /// In each round an action is registered, posted by threads of several CPUs, and unregistered: in
 /// odd rounds while they still post, in even rounds after they have stopped, while posts may still
 /// be on their way. The next round's action gets the same entry.
-fn in_flight<F: Form>(rounds: u64, parts: &mut Parts, late: &str, ran: &str) {
+fn in_flight<A: Copy + Send + Sync + 'static>(
+    form: &'static Form<A>,
+    rounds: u64,
+    parts: &mut Parts,
+    late: &str,
+    ran: &str,
+) {
     RAN.store(0, Relaxed);
     LATE.store(0, Relaxed);
-    let open = Arc::new(Open::<F::Action> {
+    let open = Arc::new(Open::<A> {
         round: AtomicU64::new(0),
         posting: AtomicU64::new(0),
         action: Lock::new(None),
@@ -250,7 +209,7 @@ fn in_flight<F: Form>(rounds: u64, parts: &mut Parts, late: &str, ran: &str) {
     });
     let spawn = |cpu: u32| {
         let open = open.clone();
-        thread::spawn_on(cpu, move || send::<F>(&open)).expect("memory for a thread")
+        thread::spawn_on(cpu, move || send(form, &open)).expect("memory for a thread")
     };
     let senders: Vec<_> = senders().map(spawn).collect();
     let ours = open.clone();
@@ -263,7 +222,7 @@ fn in_flight<F: Form>(rounds: u64, parts: &mut Parts, late: &str, ran: &str) {
     let listener = thread::spawn_on(cpu::count() - 1, listen).expect("memory for a thread");
     let mut rounds_that_ran = 0;
     for round in 1..=rounds {
-        let action = F::register(round);
+        let action = (form.register)(round);
         if round % 2 == 1 {
             // Posts to the earlier action run nothing.
             some_time(5_000);
@@ -278,7 +237,7 @@ fn in_flight<F: Form>(rounds: u64, parts: &mut Parts, late: &str, ran: &str) {
         if round % 2 == 0 {
             open.close();
         }
-        F::unregister(action);
+        (form.unregister)(action);
         LIVE.store(0, Release);
         if round % 2 == 1 {
             open.close();
@@ -292,7 +251,7 @@ fn in_flight<F: Form>(rounds: u64, parts: &mut Parts, late: &str, ran: &str) {
 }
 
 /// Posts to all CPUs in turn while a round is open.
-fn send<F: Form>(open: &Open<F::Action>) {
+fn send<A: Copy>(form: &Form<A>, open: &Open<A>) {
     let count = cpu::count();
     let mut target = cpu::number();
     while !open.ends.load(Relaxed) {
@@ -306,7 +265,7 @@ fn send<F: Form>(open: &Open<F::Action>) {
             let action = action.expect("the round is open");
             target = (target + 1) % count;
             let before = RUNS.load(Relaxed);
-            F::post(target, action);
+            (form.post)(target, action);
             deaf_time(1_500);
             // Without a pause, CPUs would only take messages.
             wait_until(|| RUNS.load(Relaxed) != before || open.round.load(Relaxed) != round);

@@ -23,8 +23,8 @@ use antiphon_metal::println;
 use antiphon_metal::x86::cpu::tsc;
 use antiphon_metal::x86::power::Outcome;
 
-use crate::fibonacci::{Counted, expected, fork_with};
-use crate::pool::{Pool, join, join_task, set_beat_ns, spawn};
+use crate::programs::fibonacci::{Counted, expected, fork_with};
+use crate::programs::pool::{Pool, join, join_task, set_beat_ns, spawn};
 
 /// Largest `n`: each level takes a part of the stack of 64 KiB.
 const MOST: u64 = 30;
