@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use antiphon_metal::Metal;
 use antiphon_metal::deadlines::{Alarm, Deadlines};
-use antiphon_metal::inbox::{self, Linked, Wake};
+use antiphon_wakeup::inbox::{self, Linked, Wake};
 use antiphon_metal::options::Options;
-use antiphon_metal::pending::{self, ACTIONS};
-use antiphon_metal::run_queue::RunQueue;
+use antiphon_wakeup::pending::{self, ACTIONS};
+use antiphon_wakeup::run_queue::RunQueue;
 use antiphon_metal::statistics::{Summary, deviation};
-use antiphon_metal::token;
+use antiphon_wakeup::token;
 use antiphon_platform::{Atomic, Atomics};
 use proptest::prelude::*;
 

@@ -3,9 +3,9 @@
 use std::ptr;
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::batch::Batch;
-use antiphon_metal::broadcast;
-use antiphon_metal::table::Table;
+use antiphon_wakeup::batch::Batch;
+use antiphon_wakeup::broadcast;
+use antiphon_wakeup::table::Table;
 
 use super::cpu::Line;
 use crate::bounds::Bounds;

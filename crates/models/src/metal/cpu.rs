@@ -4,9 +4,9 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_check::Check;
-use antiphon_metal::inbox::{self, Linked, Wake};
-use antiphon_metal::run_queue::RunQueue;
-use antiphon_metal::token;
+use antiphon_wakeup::inbox::{self, Linked, Wake};
+use antiphon_wakeup::run_queue::RunQueue;
+use antiphon_wakeup::token;
 use antiphon_platform::{Atomic, Atomics, Budget};
 
 type U32 = <Check as Atomics>::U32;

@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::inbox::{Linked, Wake};
-use antiphon_metal::run_queue::RunQueue;
+use antiphon_wakeup::inbox::{Linked, Wake};
+use antiphon_wakeup::run_queue::RunQueue;
 use antiphon_platform::{Atomic, Atomics};
 
 use super::cpu::{Idle, Inbox, Line, rest};

@@ -1,4 +1,4 @@
-//! Models of what CPUs share on bare metal: the code of `antiphon-metal`, with a thread for each
+//! Models of what CPUs share on bare metal: the code of `antiphon-wakeup`, with a thread for each
 //! CPU, and another for the handler of a CPU where that may interrupt the thread.
 
 mod broadcast;

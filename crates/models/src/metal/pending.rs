@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::pending;
+use antiphon_wakeup::pending;
 use antiphon_platform::{Atomic, Atomics};
 
 use super::cpu::Line;

@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::atomic::Ordering::{self, Relaxed};
 
 use antiphon_check::{Check, choose, probe};
-use antiphon_metal::token;
+use antiphon_wakeup::token;
 use antiphon_platform::{
     Arena, Atomic, Atomics, Clock, Clocks, CpuId, Deadline, Hints, LightUnlock, Local, Parked,
     Platform, ThreadId, Topology, Urgency, Waiter, WaiterRef, WordWaits,

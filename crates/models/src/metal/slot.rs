@@ -2,7 +2,7 @@
 //! free.
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::slot;
+use antiphon_wakeup::slot;
 
 use super::cpu::Line;
 use crate::bounds::Bounds;
