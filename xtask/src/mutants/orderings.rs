@@ -24,8 +24,7 @@ pub fn covers(file: &str) -> bool {
         && !file.contains("/tests/");
     let others =
         ["platform/src/arena.rs", "record/src/events/pen.rs", "record/src/events/shelf.rs"];
-    is_algorithm
-        || file.strip_prefix("crates/").is_some_and(|file| others.contains(&file))
+    is_algorithm || file.strip_prefix("crates/").is_some_and(|file| others.contains(&file))
 }
 
 /// The mutants of a file, ordered by place.

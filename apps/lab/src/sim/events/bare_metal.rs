@@ -8,14 +8,14 @@ use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_wakeup::batch::Batch;
-use antiphon_wakeup::broadcast::{Broadcasts, Seen};
-use antiphon_wakeup::pending::Pending;
 use antiphon_platform::{Deadline, Notify, Parked, Ticket, Topology as _};
 use antiphon_sim::{
     OwnLine, Sim, await_interrupt, interrupt, interrupt_others, kick_once, now, run_instructions,
 };
 use antiphon_sync::wait::{Condvar, Event};
+use antiphon_wakeup::batch::Batch;
+use antiphon_wakeup::broadcast::{Broadcasts, Seen};
+use antiphon_wakeup::pending::Pending;
 
 use super::paths::LENGTHS;
 use super::wakes::Wakes;
