@@ -196,6 +196,7 @@ macro_rules! tests {
             a_token_is_taken_once: ["metal-token/"],
             a_post_is_followed_by_a_run: ["metal-pending/runs-"],
             posts_of_one_action_merge: ["metal-pending/merges-"],
+            an_action_is_taken_back: ["metal-pending/retracts-"],
             a_slot_is_not_overwritten: ["metal-slot/runs-", "metal-slot/reaches-"],
             an_action_is_taken_back_from_a_slot: ["metal-slot/retracts-"],
             an_action_that_is_unregistered_is_not_run: ["metal-table/unregisters-"],

@@ -29,6 +29,7 @@ mod paths;
 mod pool;
 mod prompt;
 mod sender;
+mod shortcuts;
 mod stress;
 mod table;
 mod threads;

@@ -13,8 +13,8 @@
 //! There are two further forms: [`slot`], as in Nemo, and [`direct`], without tables. A CPU that
 //! has nothing else to do awaits messages by [`halt_until`](super::schedule::halt_until).
 //!
-//! The parts that CPUs share, and the steps of a sender ([`antiphon_wakeup::message`]), are those of
-//! `antiphon-wakeup`; here are the interrupts.
+//! The parts that CPUs share and the steps of a sender are those of `antiphon-wakeup`
+//! ([`message`](antiphon_wakeup::message)); here are the interrupts.
 
 pub mod direct;
 pub mod slot;

@@ -6,11 +6,13 @@
 //! into the [inbox](crate::inbox), and interrupts the CPU only if it is halted.
 //!
 //! - RUN-1: a thread is in one place: running, in a run queue, in an inbox, or asleep; only the
-//!   code that moves its token away from `ASLEEP` puts a sleeping thread elsewhere.
+//!   code that moves its token away from `ASLEEP` puts a sleeping thread elsewhere, or, if the
+//!   token was `LAST`, its own CPU.
 //! - RUN-2: a thread that leaves its CPU may be in the inbox of that CPU before it has left: the
 //!   CPU reads the inbox after it has saved the thread's registers. Only `AfterSwitch::Send` puts a
 //!   thread into another CPU's inbox, and the thread that runs next does that.
 
+use core::ptr;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
@@ -161,18 +163,11 @@ fn home(thread: *const Thread) -> Home<'static, Metal> {
     Home { cpu, inbox: &cpu.inbox }
 }
 
-/// Makes a thread that is asleep, or new, runnable on its CPU.
+/// Makes a thread that is new, or has moved, runnable on its CPU.
 #[inline]
 pub(crate) fn make_runnable(thread: *const Thread) {
     // SAFETY: RUN-1: only the caller may put it elsewhere. Threads are never freed.
     unsafe { kick::make_runnable(&Metal, home(thread), thread) };
-}
-
-/// Makes threads that are asleep runnable, in that order, and then interrupts their CPUs, with as
-/// few commands as possible.
-pub(crate) fn make_all_runnable(threads: impl Iterator<Item = *const Thread>) {
-    // SAFETY: as in `make_runnable`.
-    unsafe { kick::make_all_runnable(&Metal, threads.map(|thread| (home(thread), thread))) };
 }
 
 /// Ends the present or next sleep of the thread on this token.
@@ -180,9 +175,23 @@ pub(crate) fn make_all_runnable(threads: impl Iterator<Item = *const Thread>) {
 /// `sleeper` returns the thread; it is called only if the thread is asleep.
 #[inline]
 pub(crate) fn wake(token: &Token, sleeper: impl FnOnce() -> *const Thread) {
-    if token::wake(token) {
-        make_runnable(sleeper());
-    }
+    // SAFETY: threads are never freed.
+    unsafe { kick::wake(&Metal, token, || at_home(sleeper())) };
+}
+
+/// Ends the sleeps of several threads, in that order, and then interrupts their CPUs with as few
+/// commands as possible.
+pub(crate) fn wake_all<F: FnOnce() -> *const Thread>(
+    sleepers: impl Iterator<Item = (&'static Token, F)>,
+) {
+    let sleepers = sleepers.map(|(token, sleeper)| (token, || at_home(sleeper())));
+    // SAFETY: threads are never freed.
+    unsafe { kick::wake_all(&Metal, sleepers) };
+}
+
+#[inline]
+fn at_home(thread: *const Thread) -> (Home<'static, Metal>, *const Thread) {
+    (home(thread), thread)
 }
 
 /// Sleeps until the token is woken, or until `deadline_ns` of the monotonic clock; seldom returns
@@ -205,10 +214,18 @@ pub(crate) fn sleep(token: &Token, deadline_ns: Option<u64>) -> bool {
             own.alarm(at_ns);
         }
     }
+    // SAFETY: interrupts are off.
+    unsafe { own(cpu).last = Some(Sleeper { thread, token }) };
     switch_away(cpu);
-    if deadline_ns.is_some() {
-        // SAFETY: interrupts are off; a thread that sleeps stays on its CPU.
-        unsafe { own(this()).deadlines.unset(&(*thread).alarm) };
+    // SAFETY: interrupts are off; a thread that sleeps stays on its CPU.
+    unsafe {
+        let own = own(cpu);
+        // It is this sleep's, which has ended, or that of a thread that its waker will make
+        // runnable: no token is `LAST` while a thread runs.
+        own.last = None;
+        if deadline_ns.is_some() {
+            own.deadlines.unset(&(*thread).alarm);
+        }
     }
     restore(were_on);
     token::wake_up(token)
@@ -256,6 +273,8 @@ pub(crate) extern "C" fn timer_interrupt() {
             // SAFETY: the token exists as long as the sleep. The sleeper has not returned from it:
             // it unsets its alarm first.
             if token::expire(unsafe { &*sleeper.token }) {
+                // This CPU, if it is halted, is not to look at that token any more.
+                own.last.take_if(|last| ptr::eq(last.token, sleeper.token));
                 // SAFETY: RUN-1: this code has moved the token away from `ASLEEP`.
                 unsafe { own.queue.push(sleeper.thread) };
             }
@@ -314,8 +333,30 @@ pub(super) fn idle() -> ! {
             unsafe { own(cpu).alarm(clock::now_ns() + tick_ns) };
             halt_with_interrupts();
         } else {
-            cpu.inbox.halt(halt_with_interrupts);
+            cpu.inbox.halt(|| halt_for_last(cpu));
         }
+    }
+}
+
+/// Halts this CPU, whose waker need not use the inbox for the thread that has slept last (TOKEN-3).
+fn halt_for_last(cpu: &Cpu) {
+    // SAFETY: interrupts are off. The token exists as long as the sleep, and the sleeper does not
+    // run before this returns.
+    let rests = unsafe { own(cpu).last.is_some_and(|last| token::rest(&*last.token)) };
+    halt_with_interrupts();
+    // SAFETY: interrupts are off.
+    let own = unsafe { own(cpu) };
+    if !rests {
+        return;
+    }
+    // There is none any more if its sleep has expired.
+    if let Some(last) = own.last
+        // SAFETY: as above.
+        && token::rise(unsafe { &*last.token })
+    {
+        own.last = None;
+        // SAFETY: RUN-1: TOKEN-3: only this CPU makes it runnable.
+        unsafe { own.queue.push(last.thread) };
     }
 }
 

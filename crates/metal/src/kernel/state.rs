@@ -7,7 +7,7 @@ use core::sync::atomic::AtomicBool;
 
 use antiphon_platform::{Atomics, Local};
 
-use super::cpu::Cpu;
+use super::cpu::{Apart, Cpu};
 use crate::deadlines::{Alarm, Deadlines};
 use crate::inbox::Linked;
 use crate::metal::Metal;
@@ -26,8 +26,9 @@ pub(crate) type Link = <Metal as Atomics>::U64;
 pub struct Thread {
     pub(super) stack_pointer: UnsafeCell<StackPointer>,
     pub(super) link: Link,
-    /// The CPU that the thread runs on. Only the thread itself changes it, when it moves.
-    pub(super) cpu: Cell<&'static Cpu>,
+    /// The CPU that the thread runs on. Only the thread itself changes it, when it moves. Wakers
+    /// read it, so it is apart from what the thread writes.
+    pub(super) cpu: Apart<Cell<&'static Cpu>>,
     pub(super) number: u32,
     /// The lowest address of the stack, and the one above it.
     pub(super) stack: (usize, usize),
@@ -64,13 +65,15 @@ pub struct Scheduler {
     pub(super) deadlines: Deadlines<Sleeper>,
     pub(super) idle: *const Thread,
     pub(super) after: AfterSwitch,
+    /// The thread that has slept last, while it sleeps and no other has come back from a sleep.
+    pub(super) last: Option<Sleeper>,
     /// The time at which the timer will interrupt; `u64::MAX` if it is not set.
     pub(super) alarm_ns: u64,
     /// The end of the running thread's slice; `u64::MAX` if it has none.
     pub(super) slice_end_ns: u64,
 }
 
-/// A thread that sleeps until a deadline, and its token.
+/// A thread that sleeps, and its token.
 #[derive(Clone, Copy, Debug)]
 pub struct Sleeper {
     pub(super) thread: *const Thread,
@@ -93,6 +96,7 @@ impl Scheduler {
         deadlines: Deadlines::NEW,
         idle: ptr::null(),
         after: AfterSwitch::Nothing,
+        last: None,
         alarm_ns: u64::MAX,
         slice_end_ns: u64::MAX,
     };
