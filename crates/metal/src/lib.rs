@@ -7,12 +7,13 @@
 //! | part | files | tested |
 //! |---|---|---|
 //! | loaders | `bytes`, `pvh`, `multiboot2` | on the host, with malformed information |
-//! | firmware's tables | `acpi`, `memory` | on the host, with malformed tables |
+//! | firmware's tables | `acpi`, `memory`, `machine` | on the host, with malformed tables |
 //! | state that CPUs share | `inbox`, `token`, `pending`, `slot` | by models |
-//! | | `batch`, `table`, `broadcast` | by models |
+//! | | `batch`, `names`, `table`, `direct`, `broadcast` | by models |
+//! | the scheduler's protocol | `scheduler`, `kick` | by models |
 //! | state of one CPU | `run_queue`, `deadlines` | on the host |
 //! | figures, options | `statistics`, `options` | on the host |
-//! | what image and host share | `channel` | on the host, with malformed requests |
+//! | what image and host share | `channel` | by models; on the host, with malformed requests |
 //! | the machine | `x86` | in QEMU |
 //! | threads, memory, messages | `kernel`, `metal`, `platform`, `words`, `interrupt` | in QEMU |
 //!
@@ -31,13 +32,18 @@ pub mod broadcast;
 pub mod bytes;
 pub mod channel;
 pub mod deadlines;
+pub mod direct;
 pub mod inbox;
+
+pub mod machine;
 pub mod memory;
 pub mod multiboot2;
+pub mod names;
 pub mod options;
 pub mod pending;
 pub mod pvh;
 pub mod run_queue;
+
 pub mod slot;
 pub mod statistics;
 pub mod table;

@@ -205,6 +205,7 @@ macro_rules! tests {
                 "metal-broadcast/crosses-",
             ],
             a_broadcast_is_of_its_own_action: ["metal-broadcast/unregisters-"],
+            a_vector_is_free_when_its_action_runs_nowhere: ["metal-direct/"],
             a_waiter_sleeps_on_a_run_queue: ["metal-condvar/", "metal-mutex/"],
         }
     };

@@ -24,7 +24,10 @@ pub fn covers(file: &str) -> bool {
     let others =
         ["platform/src/arena.rs", "record/src/events/pen.rs", "record/src/events/shelf.rs"];
     // What CPUs share on bare metal; its kernel runs in an emulator only.
-    let shared = ["batch", "broadcast", "inbox", "pending", "run_queue", "slot", "table", "token"];
+    let shared = [
+        "batch", "broadcast", "channel", "direct", "inbox", "kick", "names", "pending", "run_queue",
+        "scheduler", "slot", "table", "token",
+    ];
     let on_metal = file.strip_prefix("crates/metal/src/").and_then(|it| it.strip_suffix(".rs"));
     is_algorithm
         || file.strip_prefix("crates/").is_some_and(|file| others.contains(&file))

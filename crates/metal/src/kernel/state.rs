@@ -31,6 +31,8 @@ pub struct Thread {
     pub(super) number: u32,
     /// The lowest address of the stack, and the one above it.
     pub(super) stack: (usize, usize),
+    /// The node of the CPU for which the stack was made, by which the thread is reused.
+    pub(super) home: u16,
     pub(super) alarm: Alarm<Sleeper>,
     /// The token of the kernel's own waits: joins, sleeps and calls of the host.
     pub(super) token: Token,

@@ -5,6 +5,7 @@ use std::ptr;
 use antiphon_check::{Check, Data, probe};
 use antiphon_metal::batch::Batch;
 use antiphon_metal::broadcast;
+use antiphon_metal::names::Name;
 use antiphon_metal::table::Table;
 
 use super::cpu::Line;
@@ -147,16 +148,17 @@ impl Machine {
         }
     }
 
-    fn register<const ACTION: u32>(&self) {
+    fn register<const ACTION: u32>(&self) -> Name {
         let context = &self.contexts[ACTION as usize];
         let word = ptr::from_ref(context).expose_provenance();
-        assert_eq!(self.table.register(code::<ACTION>, word), Some(0), "the entry is free");
+        self.table.register(code::<ACTION>, word).expect("the entry is free")
     }
 
     /// As `message::unregister_broadcast`.
-    fn unregister(&self) {
+    fn unregister(&self, name: Name) {
         let retract = || self.broadcasts.wait(0, self.cpus.iter().map(|cpu| &cpu.seen));
-        self.table.unregister(0, retract, self.cpus.iter().map(|cpu| &cpu.batch));
+        let batches = self.cpus.iter().map(|cpu| &cpu.batch);
+        assert!(self.table.unregister(name, retract, batches));
     }
 
     fn send(&self) {
@@ -177,11 +179,11 @@ fn unregistering() -> Program {
     Program::new(2, 4, |scope| {
         let machine = scope.share(Machine::new());
         let [first, second] = &machine.contexts;
-        machine.register::<0>();
-        scope.spawn(|| {
+        let name = machine.register::<0>();
+        scope.spawn(move || {
             first.sent.set(true);
             machine.send();
-            machine.unregister();
+            machine.unregister(name);
             // What it works on is gone: a run of it would race with this.
             first.sent.set(false);
             if first.runs.get() == 0 {
@@ -205,12 +207,12 @@ fn unregistering_late() -> Program {
     Program::new(3, 3, |scope| {
         let machine = scope.share(Machine::new());
         let first = &machine.contexts[0];
-        machine.register::<0>();
+        let name = machine.register::<0>();
         first.sent.set(true);
         scope.spawn(|| machine.handle());
         scope.spawn(|| machine.send());
-        scope.spawn(|| {
-            machine.unregister();
+        scope.spawn(move || {
+            machine.unregister(name);
             // What it works on is gone: a run of it would race with this.
             first.sent.set(false);
         });

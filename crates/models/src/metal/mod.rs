@@ -3,6 +3,7 @@
 
 mod broadcast;
 mod cpu;
+mod direct;
 mod inbox;
 mod pending;
 mod sleep;
@@ -20,6 +21,7 @@ pub fn entries() -> Vec<Entry> {
         slot::entries(),
         table::entries(),
         broadcast::entries(),
+        direct::entries(),
         sleep::entries(),
     ]
     .into_iter()

@@ -26,7 +26,7 @@ pub fn post(number: u32, action: Action) {
         // Interrupts off: senders that wait for the slot rely on this interrupt, so no other code
         // may delay it.
         let were_on = without_interrupts();
-        let filled = target.slot.fill(action.0.into());
+        let filled = target.slot.fill(action.0.index() as u32);
         if filled {
             apic::send_at_once(target.apic_id.get(), SLOT);
         }
