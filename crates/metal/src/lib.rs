@@ -34,7 +34,7 @@ pub mod channel;
 pub mod deadlines;
 pub mod direct;
 pub mod inbox;
-
+pub mod kick;
 pub mod machine;
 pub mod memory;
 pub mod multiboot2;
@@ -43,6 +43,7 @@ pub mod options;
 pub mod pending;
 pub mod pvh;
 pub mod run_queue;
+pub mod scheduler;
 
 pub mod slot;
 pub mod statistics;

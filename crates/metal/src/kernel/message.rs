@@ -141,7 +141,7 @@ pub fn post_noted(number: u32, action: Action) {
 fn post_by(cpu: &Cpu, action: Action, vector: u8) {
     // Interrupts off: other senders rely on this interrupt, so no other code may delay it.
     let were_on = without_interrupts();
-    if cpu.pending.post(action.0.index()) {
+    if cpu.pending.post(action.0.index() % ACTIONS) {
         apic::send_at_once(cpu.apic_id.get(), vector);
     }
     restore(were_on);

@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 use core::cell::{Cell, UnsafeCell};
-use core::ptr;
 use core::sync::atomic::AtomicBool;
 
 use antiphon_platform::{Atomics, Local};
@@ -11,7 +10,7 @@ use super::cpu::Cpu;
 use crate::deadlines::{Alarm, Deadlines};
 use crate::inbox::Linked;
 use crate::metal::Metal;
-use crate::run_queue::RunQueue;
+use crate::scheduler::Turns;
 use crate::x86::context::StackPointer;
 
 /// Largest number of actions for broadcasts.
@@ -62,10 +61,8 @@ unsafe impl Linked for Thread {
 
 /// The scheduler of a CPU.
 pub struct Scheduler {
-    pub(super) queue: RunQueue<Thread>,
+    pub(super) turns: Turns<Thread>,
     pub(super) deadlines: Deadlines<Sleeper>,
-    pub(super) idle: *const Thread,
-    pub(super) after: AfterSwitch,
     /// The time at which the timer will interrupt; `u64::MAX` if it is not set.
     pub(super) alarm_ns: u64,
     /// The end of the running thread's slice; `u64::MAX` if it has none.
@@ -79,22 +76,10 @@ pub struct Sleeper {
     pub(super) token: *const Token,
 }
 
-/// The step that the next thread takes for the thread that has left the CPU.
-#[derive(Clone, Copy)]
-pub(super) enum AfterSwitch {
-    Nothing,
-    /// The thread has ended: keeps it for the next creation.
-    Reap(*const Thread),
-    /// The thread has moved: makes it runnable on its new CPU.
-    Send(*const Thread),
-}
-
 impl Scheduler {
     pub(super) const NEW: Self = Self {
-        queue: RunQueue::NEW,
+        turns: Turns::NEW,
         deadlines: Deadlines::NEW,
-        idle: ptr::null(),
-        after: AfterSwitch::Nothing,
         alarm_ns: u64::MAX,
         slice_end_ns: u64::MAX,
     };

@@ -20,8 +20,9 @@ use super::cpu::{self, Cpu, this};
 use super::heap;
 use super::lock::Lock;
 use super::schedule;
-use super::state::{AfterSwitch, Link, Thread, Token};
+use super::state::{Link, Thread, Token};
 use crate::deadlines::Alarm;
+use crate::scheduler::After;
 use crate::x86::context;
 use crate::x86::cpu::{switch_on, without_interrupts};
 use crate::x86::paging::MOST_STACKS;
@@ -230,7 +231,7 @@ extern "C" fn enter() -> ! {
     }
     let _ = without_interrupts();
     thread.runs.store(false, Relaxed);
-    schedule::leave(AfterSwitch::Reap(thread));
+    schedule::leave(After::Reap(thread));
     unreachable!("a thread that has ended is not gone on with")
 }
 
@@ -267,7 +268,7 @@ pub fn bind(number: u32) {
         let thread = cpu::current();
         thread.cpu.set(target);
         // RUN-2: the next thread of this CPU makes this one runnable there.
-        schedule::leave(AfterSwitch::Send(thread));
+        schedule::leave(After::Send(thread));
         schedule::make_room(MADE.load(Relaxed) as usize);
     }
     crate::x86::cpu::restore(were_on);

@@ -37,6 +37,8 @@ pub fn entries() -> Vec<Entry> {
             .reaches(both),
         Entry::new("metal-direct/unregisters-twice-1+1+1", unregistering_twice(), PLAIN)
             .reaches(&["first", "copy", "ran"]),
+        Entry::new("metal-direct/takes-over-1+1+1", taking_over(), PLAIN)
+            .reaches(&["ran", "took over"]),
         Entry::new("metal-direct/registers-1+1", registering(), PLAIN).reaches(&["one", "other"]),
     ]
 }
@@ -186,6 +188,29 @@ fn unregistering_late() -> Program {
             // DIRECT-1: a run of it would race with this.
             first.live.set(false);
         });
+    })
+}
+
+/// One thread unregisters an action that the CPU may be about to run, and another registers a second
+/// as soon as there is a vector. Must reach `ran` and `took over`.
+fn taking_over() -> Program {
+    Program::new(3, 3, |scope| {
+        let machine = scope.share(Machine::new(1));
+        let [first, second, _] = &machine.contexts;
+        let name = machine.register(0).expect("a free vector");
+        assert!(machine.register(2).is_some(), "the last vector");
+        first.live.set(true);
+        machine.post(0, name);
+        scope.spawn(|| machine.take(0, 1, || true));
+        scope.spawn(move || assert!(machine.unregister(name)));
+        scope.spawn(|| {
+            if machine.register(1).is_some() {
+                probe("took over");
+                // The first action runs nowhere: a run of it would race with this.
+                first.live.set(false);
+            }
+        });
+        scope.finally(|| assert_eq!(second.runs.get(), 0, "never posted"));
     })
 }
 

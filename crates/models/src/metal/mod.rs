@@ -2,13 +2,16 @@
 //! CPU, and another for the handler of a CPU where that may interrupt the thread.
 
 mod broadcast;
+mod channel;
 mod cpu;
 mod direct;
 mod inbox;
+mod kicks;
 mod pending;
 mod sleep;
 mod slot;
 mod table;
+mod threads;
 mod token;
 
 use crate::entry::Entry;
@@ -23,6 +26,9 @@ pub fn entries() -> Vec<Entry> {
         broadcast::entries(),
         direct::entries(),
         sleep::entries(),
+        threads::entries(),
+        kicks::entries(),
+        channel::entries(),
     ]
     .into_iter()
     .flatten()
