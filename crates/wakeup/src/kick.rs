@@ -3,7 +3,9 @@
 //! - KICK-1: a sender that has replaced `HALTED` of an inbox, or `LAST` of a token, sends the
 //!   interrupt before it runs other code: interrupts are off from the first exchange of a batch to
 //!   its last command. Other senders rely on that interrupt (INBOX-2, TOKEN-3).
-//! - KICK-2: a CPU sends itself none: it reads its inbox before it halts, and looks at the token
+//! - KICK-2: each CPU that must be is interrupted: by a command of its own, or by one to all other
+//!   CPUs, which does nothing to a CPU that runs.
+//! - KICK-3: a CPU sends itself none: it reads its inbox before it halts, and looks at the token
 //!   after, even if a handler of its own has woken the thread.
 
 use core::mem::MaybeUninit;
@@ -15,8 +17,8 @@ use crate::inbox::{Inbox, Linked, Wake};
 use crate::machine::Machine;
 use crate::token::{self, Woken};
 
-/// The most CPUs that are interrupted together: more are interrupted with all others.
-const MOST_KICKS: usize = 256;
+/// A good number of CPUs to interrupt one by one at most: their names are on the stack meanwhile.
+pub const MOST: usize = 256;
 
 /// The place of a thread that is woken.
 pub struct Home<'a, M: Machine> {
@@ -43,7 +45,7 @@ impl<M: Machine> Home<'_, M> {
         if wake == Wake::Interrupt { self.unless_own(machine) } else { None }
     }
 
-    /// Returns the CPU, unless it is the caller's (KICK-2).
+    /// Returns the CPU, unless it is the caller's (KICK-3).
     #[inline]
     fn unless_own(&self, machine: &M) -> Option<M::Cpu> {
         (!machine.is_current(self.cpu)).then_some(self.cpu)
@@ -123,12 +125,13 @@ pub unsafe fn wake<'a, M, T>(
 
 /// Wakes the sleepers of several tokens, in that order, and then interrupts their CPUs with as few
 /// commands as possible: one to all others if at least half of those need it, because a kick does
-/// nothing to a CPU that runs; otherwise [`Machine::interrupt_several`].
+/// nothing to a CPU that runs; otherwise [`Machine::interrupt_several`]. More than `N` are
+/// interrupted with all others; see [`MOST`].
 ///
 /// # Safety
 ///
 /// As [`wake`], for each of them.
-pub unsafe fn wake_all<'a, M, T, F>(
+pub unsafe fn wake_all<'a, M, T, F, const N: usize>(
     machine: &M,
     sleepers: impl Iterator<Item = (&'a <M::Words as Atomics>::U32, F)>,
 ) where
@@ -138,7 +141,7 @@ pub unsafe fn wake_all<'a, M, T, F>(
 {
     // KICK-1.
     machine.without_interrupts(|| {
-        let mut kicks = Kicks::<M>::new();
+        let mut kicks = Kicks::<M, N>::new();
         for (token, sleeper) in sleepers {
             // SAFETY: the caller's promise.
             if let Some(cpu) = unsafe { end_sleep(machine, token, sleeper) } {
@@ -150,17 +153,17 @@ pub unsafe fn wake_all<'a, M, T, F>(
 }
 
 /// The CPUs that a batch must interrupt.
-struct Kicks<M: Machine> {
+struct Kicks<M: Machine, const N: usize> {
     /// The first `count` were written.
-    cpus: [MaybeUninit<M::Cpu>; MOST_KICKS],
+    cpus: [MaybeUninit<M::Cpu>; N],
     count: usize,
 }
 
-impl<M: Machine> Kicks<M> {
+impl<M: Machine, const N: usize> Kicks<M, N> {
     #[inline]
     fn new() -> Self {
         // No zeros are written, which would take as long as some kicks.
-        Self { cpus: [const { MaybeUninit::uninit() }; MOST_KICKS], count: 0 }
+        Self { cpus: [const { MaybeUninit::uninit() }; N], count: 0 }
     }
 
     #[inline]
@@ -171,9 +174,10 @@ impl<M: Machine> Kicks<M> {
         self.count += 1;
     }
 
+    /// Sends the interrupts (KICK-2).
     #[inline]
     fn send(&self, machine: &M) {
-        if self.count > MOST_KICKS || self.count > 1 && 2 * self.count >= machine.others() {
+        if self.count > N || self.count > 1 && 2 * self.count >= machine.others() {
             machine.interrupt_others(M::KICK);
         } else {
             // SAFETY: `add` has written the first `count`, of which there are no more than these.

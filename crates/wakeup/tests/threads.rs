@@ -178,7 +178,7 @@ fn tasks_run_once_for_each_wake() {
             let sleepers = tasks[1..].iter().map(|task| (&task.token, move || place(task)));
             if round % 2 == 0 {
                 // SAFETY: they live as long as the test.
-                unsafe { wake_all(&kernel, sleepers) };
+                unsafe { wake_all::<_, _, _, CPUS>(&kernel, sleepers) };
             } else {
                 // SAFETY: as above.
                 sleepers.for_each(|(token, place)| unsafe { wake(&kernel, token, place) });

@@ -132,7 +132,7 @@ fn kernel_message(trials: usize) -> (Vec<u64>, Vec<u64>) {
         (noted(&target.noted) - began, noted(&BEGUN) - began)
     };
     let trials = (0..trials).map(trial).unzip();
-    message::unregister(action);
+    message::unregister(action).expect("it is registered");
     trials
 }
 
@@ -262,7 +262,7 @@ fn broadcast(trials: usize, by_one: bool) -> (Vec<u64>, Vec<u64>) {
         (sent - began, LAST.load(Relaxed) - began)
     };
     let trials = (0..trials).map(trial).unzip();
-    message::unregister(each);
-    message::unregister_broadcast(all);
+    message::unregister(each).expect("it is registered");
+    message::unregister_broadcast(all).expect("it is registered");
     trials
 }

@@ -35,7 +35,7 @@ pub fn direct(trials: usize) -> Vec<u64> {
         noted(&BEGUN) - began
     };
     let trials = (0..trials).map(trial).collect();
-    direct::unregister(action);
+    direct::unregister(action).expect("registered above");
     trials
 }
 
@@ -79,7 +79,7 @@ pub fn unblocked(trials: usize) -> Vec<u64> {
         noted(&blocked.running) - began
     };
     let trials = (0..trials).map(trial).collect();
-    message::unregister(action);
+    message::unregister(action).expect("registered above");
     sleeper.expect("memory for a thread").join();
     trials
 }

@@ -62,7 +62,8 @@ Programs of the image: hello; stress (tests locks, waits and messages; totals mu
 (measures from an interrupt, a message or a wake to its effect); table (measures each way to tell
 other CPUs); channel (uses files, lines and the time of day of the host; needs --share); threads,
 messages (test the kernel's promises about them); fork-join, packets (run the pool of the runtime);
-legion (processors sleep until a task is published); fault, overflow, panic (each ends in a report).
+legion (processors sleep until a task is published); exhaust (creates threads until memory is used
+up); fault, overflow, overflow-idle, panic (each ends in a report).
 
 With --exact the emulator counts instructions instead of time, so that each run has the same
 figures. Without it, the CPUs run at the same time, as threads of this machine.

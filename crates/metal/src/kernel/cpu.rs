@@ -10,7 +10,9 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 use super::state::{BROADCAST_ACTIONS, Scheduler, Thread};
 use crate::batch::Batch;
 use crate::broadcast::Seen;
+use crate::direct::Passes;
 use crate::inbox::Inbox;
+use crate::machine;
 use crate::metal::Metal;
 use crate::pending::Pending;
 use crate::slot::Slot;
@@ -18,7 +20,7 @@ use crate::x86::cpu::wrmsr;
 use crate::x86::segments::Segments;
 
 /// Largest number of CPUs.
-pub const MOST_CPUS: usize = 1024;
+pub const MOST_CPUS: usize = machine::MOST_PROCESSORS;
 
 /// The state of a CPU.
 ///
@@ -47,6 +49,8 @@ pub struct Cpu {
     /// The count of the batches of actions that the CPU has run.
     pub(crate) batch: Apart<Batch<Metal>>,
     pub(super) seen: Seen<Metal, BROADCAST_ACTIONS>,
+    /// The number of passes that the CPU has taken.
+    pub(crate) passes: Passes<Metal>,
     pub(super) scheduler: UnsafeCell<Scheduler>,
     segments: Segments,
 }
@@ -91,6 +95,7 @@ impl Cpu {
             slot: Apart(Slot::NEW),
             batch: Apart(Batch::NEW),
             seen: Seen::NEW,
+            passes: Passes::NEW,
             scheduler: UnsafeCell::new(Scheduler::NEW),
             segments: Segments::new(),
         }

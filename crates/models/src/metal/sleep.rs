@@ -152,7 +152,7 @@ unsafe impl Platform for Kernel {
         let sleepers = waiters.filter_map(sleep_of);
         let sleepers = sleepers.map(|(token, sleeper)| (token, || at_home(sleeper())));
         // SAFETY: the CPUs are static.
-        unsafe { kick::wake_all(&caller, sleepers) };
+        unsafe { kick::wake_all::<_, _, _, CPUS>(&caller, sleepers) };
         probe("kicked together");
     }
 }
