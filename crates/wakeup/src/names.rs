@@ -23,23 +23,30 @@ const FREE: u32 = 0;
 const OWNED: u32 = 1;
 const LEAVING: u32 = 2;
 
-/// The name of an entry and of its owner.
+/// The name of an entry and of its owner: the number of the entry in the low half, and in the high
+/// half its state while it is free, before it is given to this owner. One word, because a sender
+/// keeps it in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Name {
-    index: u16,
-    /// The state of the entry while it is free, before it is given to this owner.
-    free: u32,
-}
+pub struct Name(u64);
 
 /// The states of the entries.
 pub struct Names<A: Atomics, const N: usize>([A::U32; N]);
 
 impl Name {
+    #[inline]
+    fn new(index: u16, free: u32) -> Self {
+        Self(u64::from(free) << 32 | u64::from(index))
+    }
+
     /// Returns the number of the entry.
     #[inline]
     #[must_use]
     pub fn index(self) -> usize {
-        self.index.into()
+        (self.0 & u64::from(u16::MAX)) as usize
+    }
+
+    fn free(self) -> u32 {
+        (self.0 >> 32) as u32
     }
 }
 
@@ -58,7 +65,7 @@ impl<A: Atomics, const N: usize> Names<A, N> {
             while seen % PHASES == FREE {
                 // Acquire: NAME-1; pairs with the release in `free`.
                 match state.compare_exchange(seen, seen + OWNED, Acquire, Relaxed) {
-                    Ok(free) => return Some(Name { index, free }),
+                    Ok(free) => return Some(Name::new(index, free)),
                     Err(now) => seen = now,
                 }
             }
@@ -72,12 +79,12 @@ impl<A: Atomics, const N: usize> Names<A, N> {
     pub fn leave(&self, name: Name) -> bool {
         let state = &self.0[name.index()];
         // Relaxed: the owner's past came with the name.
-        state.compare_exchange(name.free + OWNED, name.free + LEAVING, Relaxed, Relaxed).is_ok()
+        state.compare_exchange(name.free() + OWNED, name.free() + LEAVING, Relaxed, Relaxed).is_ok()
     }
 
     /// Makes the entry free, after [`leave`](Self::leave).
     pub fn free(&self, name: Name) {
         // Release: NAME-1, the end of the uses; pairs with the acquire in `take`.
-        self.0[name.index()].store(name.free.wrapping_add(PHASES), Release);
+        self.0[name.index()].store(name.free().wrapping_add(PHASES), Release);
     }
 }

@@ -14,7 +14,7 @@ use antiphon_metal::Metal;
 use antiphon_metal::kernel::thread::{self, JoinHandle};
 use antiphon_metal::kernel::{cpu, heap};
 use antiphon_metal::x86::power::Outcome;
-use antiphon_sync::wait::Latch;
+use antiphon_sync::wait::Event;
 
 use crate::programs::parts::Parts;
 
@@ -48,7 +48,7 @@ fn left() -> u64 {
 /// Threads that wait.
 struct Crowd {
     handles: Vec<JoinHandle<()>>,
-    go: Arc<Latch<Metal>>,
+    go: Arc<Event<Metal>>,
     /// What the failed creation has used up.
     taken: u64,
 }
@@ -56,12 +56,17 @@ struct Crowd {
 impl Crowd {
     /// Creates threads until that fails.
     fn gather() -> Self {
-        let go = Arc::new(Latch::new(1));
+        let go = Arc::new(Event::NEW);
         let mut handles = Vec::with_capacity(MOST);
         loop {
-            let wait = go.clone();
+            let event: Arc<Event<Metal>> = go.clone();
+            // Each thread lets the next one go.
+            let body = move || {
+                event.wait();
+                event.set();
+            };
             let before = (left(), thread::made());
-            match thread::spawn(move || wait.wait()) {
+            match thread::spawn(body) {
                 Ok(handle) => handles.push(handle),
                 Err(_) => {
                     let taken = before.0.abs_diff(left());
@@ -74,7 +79,7 @@ impl Crowd {
 
     /// Lets all threads end; returns their number.
     fn end(self) -> u64 {
-        self.go.count_down(1);
+        self.go.set();
         let count = self.handles.len() as u64;
         self.handles.into_iter().for_each(JoinHandle::join);
         count
