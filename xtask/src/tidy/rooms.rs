@@ -91,7 +91,7 @@ const ROOMS: [Room; 29] = [
     room(SYNC, &[PLATFORM], BACK_ENDS),
     room(RIVALS, &[SYNC, PLATFORM], &[LINUX, SIM]),
     room(RUNTIME, &[SYNC, PLATFORM], BACK_ENDS),
-    room(LINUX, &[PLATFORM], &[]),
+    room(LINUX, &[PLATFORM, HINTS], &[]),
     room(CHECK, &[PLATFORM], &[]),
     room(SIM, &[PLATFORM], &[]),
     room(METAL, &[PLATFORM], &[]),

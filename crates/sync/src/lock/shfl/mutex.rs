@@ -43,6 +43,7 @@ use super::watch;
 use super::words::Words;
 use crate::arena;
 use crate::policy::{Chosen, Policy};
+use crate::section;
 
 pub(super) const LOCKED: u8 = 1;
 /// The head sleeps: unlock must wake it.
@@ -83,6 +84,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         if !self.lock_uncontended() {
             self.lock_contended(None);
         }
+        section::begin::<P>();
     }
 
     /// The part of [`lock`](Self::lock) without contention: acquires the lock if it is free and no
@@ -104,17 +106,18 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// the lock. A free lock is acquired whatever the deadline.
     #[inline]
     pub fn lock_until(&self, deadline: Deadline) -> bool {
-        self.take() || self.lock_contended(Some(deadline)) == Wait::Acquired
+        let acquired = self.take() || self.lock_contended(Some(deadline)) == Wait::Acquired;
+        section::begin_if::<P>(acquired)
     }
 
     /// Acquires the lock if it is free, ahead of any waiters; never fails on a free lock.
     #[inline]
     pub fn try_lock(&self) -> bool {
         // Acquire: pairs with the release in `unlock`.
-        match self.locked.compare_exchange(0, LOCKED, Acquire, Relaxed) {
+        section::begin_if::<P>(match self.locked.compare_exchange(0, LOCKED, Acquire, Relaxed) {
             Ok(_) => true,
             Err(seen) => seen & LOCKED == 0 && self.take_free(),
-        }
+        })
     }
 
     /// Acquires the lock as [`lock`](Self::lock) does, for a caller that has just found it taken:
@@ -122,6 +125,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// owners do.
     pub fn lock_taken(&self) {
         self.lock_contended(None);
+        section::begin::<P>();
     }
 
     /// Returns the name of the last place in the queue, whichever process wrote it: the place of
@@ -143,6 +147,33 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// The caller owns the lock.
     #[inline]
     pub unsafe fn unlock(&self) {
+        if P::heeds_sections() {
+            // SAFETY: the caller's promise is the same.
+            return unsafe { self.unlock_told() };
+        }
+        // SAFETY: as above.
+        unsafe { self.release() }
+    }
+
+    /// [`unlock`](Self::unlock), told to the platform.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock.
+    #[cold]
+    #[inline(never)]
+    unsafe fn unlock_told(&self) {
+        // SAFETY: the caller's promise is the same.
+        section::end::<P>(|| unsafe { self.release() });
+    }
+
+    /// [`unlock`](Self::unlock), told to nobody.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock.
+    #[inline(always)]
+    unsafe fn release(&self) {
         if !F::HEAD_SLEEPS {
             // Release: pairs with the acquire of the next owner.
             return self.locked.store(0, Release);
