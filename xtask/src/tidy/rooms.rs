@@ -118,7 +118,7 @@ const ROOMS: [Room; 29] = [
     room(BTF, &[], &[]),
     room(HINTS, &[], &[]),
     // The policy in Rust, with which the one in the kernel is compared.
-    room("antiphon-scx", &[BTF, HINTS, RUNTIME], &[]),
+    room("antiphon-scx", &[BTF, HINTS, RUNTIME, SYNC, LINUX, PLATFORM], &[]),
     room("xtask", &[BTF], &[]),
 ];
 
