@@ -3,7 +3,7 @@
 //!
 //! | suite (`antiphon=` of the kernel's command line) | machine | cases |
 //! |---|---|---|
-//! | `one` | one CPU, whose time counts instructions | `policy`: order, shares, tardiness |
+//! | `one` | one CPU, whose time counts instructions | `policy`: order, shares, tardiness; `locks` |
 //! | `many` | several CPUs | `life`: deaths, unprivileged and hostile processes |
 //!
 //! A line `case NAME pass: …` or `case NAME fail: …` for each, `figure …` lines for the docs, and
@@ -11,6 +11,7 @@
 
 mod client;
 mod life;
+mod locks;
 mod policy;
 mod pure;
 mod scheduler;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
     match arguments.next().as_deref() {
         Some(scheduler::VERB) => return schedule(arguments),
         Some(client::VERB) => return client::run(arguments.next()),
+        Some(locks::VERB) => return locks::run(arguments),
         _ => {}
     }
     start::run(&[], suite)
