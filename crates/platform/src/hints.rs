@@ -15,7 +15,8 @@ pub trait Hints {
 
     /// Returns whether the platform wants to be told of critical sections, by
     /// [`Hint::SectionBegin`], [`Hint::SectionEnd`] and [`Hint::Released`]. Asked on the way to a
-    /// free lock: it must cost next to nothing where the answer is no.
+    /// free lock: it must cost next to nothing where the answer is no. Where it is yes,
+    /// [`light`](crate::LightUnlock::light) is `false`.
     #[inline(always)]
     fn heeds_sections() -> bool {
         false
@@ -75,7 +76,7 @@ pub enum Hint {
     /// The caller has begun a critical section: it owns what other threads may wait for. Sections
     /// may nest. Given only where the platform [heeds them](Hints::heeds_sections), as the next two.
     SectionBegin,
-    /// The caller is at the end of its section, and is about to release what it owns. A section
+    /// The caller's section ends: it is about to release what it owns, or has just done so. A section
     /// whose beginning was not told may end, and one may end that its thread did not begin.
     SectionEnd,
     /// The caller has released what it owned in the section that has just ended. If a preemption

@@ -20,7 +20,8 @@
 //! - SECTION-3: a wait ends all sections of its thread, or of the thread under the fiber: a system
 //!   call gives a grant back, and a fiber may go on elsewhere. So a section whose end was not told
 //!   ends with the next wait.
-//! - SECTION-4: a section ends before the releasing store. A wake-up after it is outside.
+//! - SECTION-4: a section ends before a system call of the release, such as a wake-up. Where the
+//!   release is a store alone, it ends right after it.
 //! - SECTION-5: a slot of the page is written only by the process that mapped it: the child of a
 //!   fork has no such page, and sees by its epoch that it is another process.
 //!
@@ -31,15 +32,12 @@
 mod page;
 mod slice;
 
-use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::Unsupported;
 
+use crate::light;
 use crate::local::{self, Thread};
-
-/// Whether locks tell their sections.
-static ON: AtomicBool = AtomicBool::new(false);
 
 /// What heeds the sections of a thread, in its thread-local state; 0: not asked yet.
 const NONE: u32 = 1;
@@ -55,8 +53,9 @@ pub enum Listener {
     SliceExtension,
 }
 
-/// Makes all locks of this process tell their critical sections, for good. Returns what heeds those
-/// of the calling thread; other threads ask for themselves. May allocate, and must not be called in
+/// Makes the mutexes and spinlocks of this process tell their critical sections, for good. Returns
+/// what heeds those of the calling thread; other threads ask for themselves. The locks then unlock
+/// by exchange, even in [light mode](crate::light). May allocate, and must not be called in
 /// signal handlers.
 ///
 /// # Errors
@@ -73,15 +72,16 @@ pub fn enable_sections() -> Result<Listener, Unsupported> {
             _ => Err(Unsupported),
         }
     });
-    // Relaxed: what `connect` and `find` have found is published by themselves.
-    ON.store(ON.load(Relaxed) || listener.is_ok(), Relaxed);
+    if listener.is_ok() {
+        light::tell_sections();
+    }
     listener
 }
 
 /// See [`heeds_sections`](antiphon_platform::Hints::heeds_sections).
 #[inline(always)]
 pub(crate) fn are_heeded() -> bool {
-    ON.load(Relaxed)
+    light::are_sections_told()
 }
 
 /// See [`Hint::SectionBegin`](antiphon_platform::Hint::SectionBegin).
@@ -137,13 +137,17 @@ pub(crate) fn released() {
 #[inline]
 pub(crate) fn interrupt() {
     if are_heeded() {
-        local::with(|thread| {
-            if thread.sections.load(Relaxed) > 0 {
-                thread.sections.store(0, Relaxed);
-                end_outermost(thread);
-            }
-        });
+        interrupt_told();
     }
+}
+
+fn interrupt_told() {
+    local::with(|thread| {
+        if thread.sections.load(Relaxed) > 0 {
+            thread.sections.store(0, Relaxed);
+            end_outermost(thread);
+        }
+    });
 }
 
 /// Returns what heeds the sections of the calling thread. Only the first call asks.
@@ -185,10 +189,7 @@ mod tests {
         begin();
         end();
         assert_eq!(depth(), 1);
-        // Other tests of this process may have turned telling on or not.
-        ON.store(true, Relaxed);
-        interrupt();
-        ON.store(false, Relaxed);
+        interrupt_told();
         assert_eq!(depth(), 0, "SECTION-3");
         end();
         released();

@@ -81,9 +81,25 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// Acquires the lock; blocks until the caller has it.
     #[inline]
     pub fn lock(&self) {
+        // Before the exchange, which hides the load.
+        if P::heeds_sections() {
+            return self.lock_told();
+        }
+        self.lock_untold();
+    }
+
+    #[inline(always)]
+    fn lock_untold(&self) {
         if !self.lock_uncontended() {
             self.lock_contended(None);
         }
+    }
+
+    /// [`lock`](Self::lock), told to the platform.
+    #[cold]
+    #[inline(never)]
+    fn lock_told(&self) {
+        self.lock_untold();
         section::begin::<P>();
     }
 
@@ -147,36 +163,10 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// The caller owns the lock.
     #[inline]
     pub unsafe fn unlock(&self) {
-        if P::heeds_sections() {
-            // SAFETY: the caller's promise is the same.
-            return unsafe { self.unlock_told() };
-        }
-        // SAFETY: as above.
-        unsafe { self.release() }
-    }
-
-    /// [`unlock`](Self::unlock), told to the platform.
-    ///
-    /// # Safety
-    ///
-    /// The caller owns the lock.
-    #[cold]
-    #[inline(never)]
-    unsafe fn unlock_told(&self) {
-        // SAFETY: the caller's promise is the same.
-        section::end::<P>(|| unsafe { self.release() });
-    }
-
-    /// [`unlock`](Self::unlock), told to nobody.
-    ///
-    /// # Safety
-    ///
-    /// The caller owns the lock.
-    #[inline(always)]
-    unsafe fn release(&self) {
         if !F::HEAD_SLEEPS {
             // Release: pairs with the acquire of the next owner.
-            return self.locked.store(0, Release);
+            self.locked.store(0, Release);
+            return section::is_over::<P>();
         }
         if P::light() {
             // SAFETY: we own the lock, so both words are valid until the store.
@@ -185,9 +175,10 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             }
         }
         // SAFETY: we own the lock, as the caller promises.
-        if !unsafe { self.unlock_uncontended() } {
-            self.unlock_contended();
+        if unsafe { self.unlock_uncontended() } {
+            return section::is_over::<P>();
         }
+        self.unlock_contended();
     }
 
     /// The part of [`unlock`](Self::unlock) without contention, by exchange: releases the lock if
@@ -244,6 +235,14 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self) {
+        if P::heeds_sections() {
+            // A wake is a system call: it is none of the section's.
+            return section::end::<P>(|| self.unlock_untold());
+        }
+        self.unlock_untold();
+    }
+
+    fn unlock_untold(&self) {
         // Relaxed: as in `unlock_uncontended`.
         if self.hands_over() && self.hand_over() {
             return;

@@ -58,9 +58,25 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
     /// Acquires the lock; spins until the caller has it.
     #[inline]
     pub fn lock(&self) {
+        // Before the exchange, which hides the load.
+        if P::heeds_sections() {
+            return self.lock_told();
+        }
+        self.lock_untold();
+    }
+
+    #[inline(always)]
+    fn lock_untold(&self) {
         if !self.tail.is_empty() || !self.take() {
             self.lock_contended();
         }
+    }
+
+    /// [`lock`](Self::lock), told to the platform.
+    #[cold]
+    #[inline(never)]
+    fn lock_told(&self) {
+        self.lock_untold();
         section::begin::<P>();
     }
 
@@ -100,19 +116,9 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
     /// The caller owns the lock.
     #[inline]
     pub unsafe fn unlock(&self) {
-        if P::heeds_sections() {
-            return self.unlock_told();
-        }
         // Release: pairs with the acquire of the next owner.
         self.locked.store(0, Release);
-    }
-
-    /// [`unlock`](Self::unlock), told to the platform.
-    #[cold]
-    #[inline(never)]
-    fn unlock_told(&self) {
-        // Release: pairs with the acquire of the next owner.
-        section::end::<P>(|| self.locked.store(0, Release));
+        section::is_over::<P>();
     }
 
     #[cold]
