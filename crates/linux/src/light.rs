@@ -73,6 +73,15 @@ pub(crate) fn light() -> bool {
     may()
 }
 
+/// Returns whether unlockers exchange and tell nothing: by one load, for callers that have a way of
+/// their own for that.
+#[inline(always)]
+#[must_use]
+pub fn is_plain() -> bool {
+    // Relaxed: a caller that sees an older mode exchanges, which is right in each.
+    MODE.load(Relaxed) == EXCHANGE
+}
+
 /// Has unlockers exchange and tell from now on, for good.
 pub(crate) fn tell_sections() {
     // Relaxed: a thread that sees it later tells later.
