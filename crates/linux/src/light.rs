@@ -82,7 +82,7 @@ pub fn is_plain() -> bool {
     MODE.load(Relaxed) == EXCHANGE
 }
 
-/// Has unlockers exchange and tell from now on, for good.
+/// Turns telling of critical sections on, for good: unlockers exchange and tell from now on.
 pub(crate) fn tell_sections() {
     // Relaxed: a thread that sees it later tells later.
     MODE.fetch_or(TOLD, Relaxed);
