@@ -32,6 +32,8 @@ use boot::{Machine, Report};
 struct Options {
     /// Only this machine.
     suite: Option<String>,
+    /// Only cases whose names begin so.
+    case: Option<String>,
     /// How long a machine may take.
     limit: Duration,
     /// A kernel's file, instead of Debian's.
@@ -41,7 +43,8 @@ struct Options {
 impl Options {
     fn parse(mut arguments: lexopt::Parser) -> Result<Self, Failure> {
         use lexopt::prelude::*;
-        let mut options = Self { suite: None, limit: Duration::from_secs(600), kernel: None };
+        let mut options =
+            Self { suite: None, case: None, limit: Duration::from_secs(600), kernel: None };
         while let Some(argument) = arguments.next()? {
             match argument {
                 Long("suite") => {
@@ -51,6 +54,7 @@ impl Options {
                     }
                     options.suite = Some(name);
                 }
+                Long("case") => options.case = Some(arguments.value()?.string()?),
                 Long("limit") => {
                     options.limit = Duration::from_secs(arguments.value()?.parse()?);
                 }
@@ -62,7 +66,7 @@ impl Options {
     }
 }
 
-/// `cargo xtask vm [--suite one|many] [--limit SECONDS] [--kernel FILE]`.
+/// `cargo xtask vm [--suite one|many] [--case NAME] [--limit SECONDS] [--kernel FILE]`.
 pub fn run(arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     let options = Options::parse(arguments)?;
     needs::check()?;
@@ -83,7 +87,8 @@ pub fn run(arguments: lexopt::Parser) -> Result<Outcome, Failure> {
             continue;
         }
         let started = Instant::now();
-        let report = machine.boot(&kernel, &initramfs, options.limit)?;
+        let case = options.case.as_deref();
+        let report = machine.boot(&kernel, &initramfs, options.limit, case)?;
         println!("{} ({} s)", machine.what, started.elapsed().as_secs());
         findings.extend(tell(machine, &report));
     }

@@ -155,6 +155,7 @@ static __always_inline u64 begin(struct task_struct *p, struct task *t, struct c
 	u64 slice = t->timely ? 0 : options.period_ns / ready;
 	u64 whole = slice + slack;
 
+	t->has_slack = slack != 0;
 	here->cpu.release_ns = t->timely ? t->release_ns : NEVER;
 	hold_for(p, here, now, whole > options.min_slice_ns ? whole : options.min_slice_ns);
 	return now + slice;
@@ -360,8 +361,9 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 
 			charge(t, now);
 			look(slot, t, now);
+			/* One that has polled in the turn is cooperative from the next one on. */
 			if (others && t->standing == STANDING_COOPERATIVE &&
-			    now >= here->cpu.until_ns)
+			    t->has_slack && now >= here->cpu.until_ns)
 				demote(t, STANDING_OVERRUN);
 			police(slot, t);
 			if (goes_on(t, now)) {

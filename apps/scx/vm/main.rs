@@ -11,6 +11,7 @@
 
 mod client;
 mod life;
+mod loops;
 mod policy;
 mod pure;
 mod scheduler;
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
         _ => {}
     }
     let passed = match prepare() {
-        Ok(suite) => run(suite),
+        Ok((suite, only)) => run(suite, &only),
         Err(failure) => {
             println!("case start fail: {failure}");
             false
@@ -80,9 +81,9 @@ fn schedule(arguments: impl Iterator<Item = String>) -> ExitCode {
     }
 }
 
-fn run(suite: &[Case]) -> bool {
+fn run(suite: &[Case], only: &str) -> bool {
     let mut passed = true;
-    for (name, case) in suite {
+    for (name, case) in suite.iter().filter(|(name, _)| name.replace(' ', "_").starts_with(only)) {
         match case() {
             Ok(seen) => println!("case {name} pass: {seen}"),
             Err(failure) => {
@@ -94,8 +95,9 @@ fn run(suite: &[Case]) -> bool {
     passed
 }
 
-/// Mounts what the cases need. Returns the suite that the command line names.
-fn prepare() -> Result<&'static [Case], Failure> {
+/// Mounts what the cases need. Returns the suite that the command line names, and how the names of
+/// its cases must begin (`antiphon.case=`).
+fn prepare() -> Result<(&'static [Case], String), Failure> {
     for (kind, at) in
         [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/run")]
     {
@@ -107,10 +109,11 @@ fn prepare() -> Result<&'static [Case], Failure> {
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
     println!("figure kernel {}", kernel.trim());
     settle()?;
-    let suite = line.split_whitespace().find_map(|word| word.strip_prefix("antiphon="));
-    match suite {
-        Some("one") => Ok(policy::CASES),
-        Some("many") => Ok(life::CASES),
+    let word = |head| line.split_whitespace().find_map(|word| word.strip_prefix(head));
+    let only = word("antiphon.case=").unwrap_or_default().to_owned();
+    match word("antiphon=") {
+        Some("one") => Ok((policy::CASES, only)),
+        Some("many") => Ok((life::CASES, only)),
         other => Err(format!("no suite {other:?}").into()),
     }
 }

@@ -23,6 +23,7 @@ pub const CASES: &[Case] = &[
     ("sections", sections),
     ("wake-up", wake_up),
     ("players", players),
+    ("loops", crate::loops::loops),
 ];
 
 /// A thread of plain fair scheduling, and one of ours.

@@ -107,7 +107,7 @@ const ROOMS: [Room; 29] = [
     room(SHARED, &[SYNC, LINUX, PLATFORM], &[]),
     room(CLOCK, &[SYNC, LINUX], &[]),
     room(MESSAGE, &[RUNTIME, LINUX, PLATFORM], &[]),
-    room(COOP, &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM], &[SHARED]),
+    room(COOP, &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, HINTS], &[SHARED]),
     room("antiphon-capi", LIBRARY, &[]),
     room("antiphon-preload", PRELOADED, &[]),
     room("antiphon-preload-coop", PRELOADED_COOP, &[]),
@@ -117,8 +117,8 @@ const ROOMS: [Room; 29] = [
     room(PLAYER, LIBRARY, &[]),
     room(BTF, &[], &[]),
     room(HINTS, &[], &[]),
-    // The policy in Rust, with which the one in the kernel is compared.
-    room("antiphon-scx", &[BTF, HINTS, RUNTIME], &[]),
+    // The policy in Rust, with which the one in the kernel is compared; and loops under it.
+    room("antiphon-scx", &[BTF, COOP, HINTS, RUNTIME], &[]),
     room("xtask", &[BTF], &[]),
 ];
 
