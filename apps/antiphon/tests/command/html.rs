@@ -1,12 +1,10 @@
 //! The page of a report in a browser: it opens, and only its own script runs.
 
-mod common;
-
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Folder, output};
+use crate::common::{Folder, output};
 
 /// The name of a function of the program: interpreted as markup, it would leave a mark.
 const NAME: &str = "<script>document.documentElement.dataset.owned=1</script>";
@@ -27,7 +25,7 @@ fn page(folder: &Folder) -> String {
     succeeds(Command::new("cc").args(["-pthread", "-o", &program, &object]));
     let file = folder.path("report.html");
     let run = output(&["run", "--profile", "--html", &file, "--", &program, ARGUMENT]);
-    assert_eq!(run.status.code(), Some(0), "{}", common::stderr(&run));
+    assert_eq!(run.status.code(), Some(0), "{}", crate::common::stderr(&run));
     std::fs::read_to_string(file).expect("a page")
 }
 

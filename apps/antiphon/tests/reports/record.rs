@@ -1,12 +1,10 @@
 //! `record`: the trace of a program shows what each of its threads did.
 
-mod common;
-
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 
+use crate::common::{FRAME, Folder, has_keys, output, stderr};
 use antiphon_trace::{LockKind, Reader, Thread, Trace, What};
-use common::{FRAME, Folder, has_keys, output, stderr};
 use serde_json::Value;
 
 fn read(path: &str) -> Trace {
@@ -121,7 +119,7 @@ fn a_trace_that_cannot_be_written_is_told_before_anything_runs() {
 #[test]
 fn the_name_of_a_trace_is_that_of_the_program() {
     let folder = Folder::new("record-name");
-    let mut command = common::antiphon(&["record", "--", "true"]);
+    let mut command = crate::common::antiphon(&["record", "--", "true"]);
     let ran = command.current_dir(folder.path(".")).output().expect("runs");
     assert!(ran.status.success());
     let said = stderr(&ran);

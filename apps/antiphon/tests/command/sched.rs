@@ -1,10 +1,8 @@
 //! `antiphon sched` on a machine that can't have the scheduler, or on which none runs.
 
-mod common;
-
 use std::path::Path;
 
-use common::{output, stderr};
+use crate::common::{output, stderr};
 
 #[test]
 fn what_is_missing_is_named_and_the_exit_code_is_69() {

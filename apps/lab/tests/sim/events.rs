@@ -1,9 +1,7 @@
 //! `sim events`, in settings so small that only their keys are meaningful, and what holds at any
 //! size.
 
-mod common;
-
-use common::{FRAME, Folder, has_keys, json, output, refused, rows, stderr};
+use crate::common::{FRAME, Folder, has_keys, json, output, refused, rows, stderr};
 
 const SMALL: [&str; 8] =
     ["sim", "events", "--machine", "opteron-64c", "--rounds", "3", "--threads", "4"];

@@ -1,9 +1,7 @@
 //! `sim tasks`, in settings so small that only their keys are meaningful, and what holds at any
 //! size.
 
-mod common;
-
-use common::{FRAME, Folder, has_keys, json, output, refused, rows, stderr};
+use crate::common::{FRAME, Folder, has_keys, json, output, refused, rows, stderr};
 
 const SMALL: [&str; 6] = ["sim", "tasks", "--tasks", "60", "--threads", "2,5"];
 
@@ -68,7 +66,7 @@ fn what_the_published_form_has_not_is_said() {
     assert!(output.status.success());
     let said = stderr(&output);
     assert!(said.contains("no such policy: lifo-one, domainslib\n"), "{said}");
-    let ours = common::output(&with(&[&subjects[..], &["ours"]].concat()));
+    let ours = crate::common::output(&with(&[&subjects[..], &["ours"]].concat()));
     assert_eq!(stderr(&ours), "");
 }
 

@@ -1,10 +1,8 @@
 //! Call sites have a function, a file and a line, wherever the debug information is stored.
 
-mod common;
-
 use std::process::Command;
 
-use common::{Folder, output, skipped, stderr};
+use crate::common::{Folder, output, skipped, stderr};
 use serde_json::Value;
 
 /// The C++ program, compiled with these options.
@@ -35,7 +33,7 @@ fn report(folder: &Folder, program: &str, options: &[&str]) -> (Value, String) {
 
 /// The line of the source that contains this remark.
 fn line_of(remark: &str) -> u64 {
-    let source = include_str!("programs/inlined.cpp");
+    let source = include_str!("../programs/inlined.cpp");
     source.lines().position(|line| line.contains(remark)).expect("a line") as u64 + 1
 }
 

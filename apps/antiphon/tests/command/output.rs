@@ -1,12 +1,10 @@
 //! Reports of wrappers: refused before the run, or written completely, or a failure of the wrapper.
 
-mod common;
-
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Stdio;
 
-use common::{Folder, antiphon, fifo, files, output, stderr};
+use crate::common::{Folder, antiphon, fifo, files, output, stderr};
 
 const RECORD: [&str; 4] = ["record", "--out", "/dev/null", "--report"];
 

@@ -1,8 +1,6 @@
 //! Bad arguments, help, and the exit codes that scripts rely on.
 
-mod common;
-
-use common::{output, stderr};
+use crate::common::{output, stderr};
 
 #[test]
 fn bad_arguments_are_2_and_one_line_that_says_what_would_be_right() {

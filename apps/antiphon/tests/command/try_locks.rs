@@ -1,8 +1,6 @@
 //! `try`: its verdict, metrics and failures.
 
-mod common;
-
-use common::{FRAME, has_keys, json, output, stderr};
+use crate::common::{FRAME, has_keys, json, output, stderr};
 
 #[test]
 fn a_verdict_comes_with_its_interval_and_pairs() {

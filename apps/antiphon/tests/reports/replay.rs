@@ -1,9 +1,7 @@
 //! `replay`: simulates a recorded program.
 
-mod common;
-
+use crate::common::{FRAME, Folder, has_keys, json, output, stderr};
 use antiphon_trace::{About, Event, Lock, LockKind, Site, Tables, Thread, What, Writer};
-use common::{FRAME, Folder, has_keys, json, output, stderr};
 use serde_json::Value;
 
 /// Records `pipeline.c`, and returns the path of the trace.

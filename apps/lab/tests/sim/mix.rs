@@ -1,8 +1,6 @@
 //! `sim mix`, in settings so small that only their keys are meaningful, and what holds at any size.
 
-mod common;
-
-use common::{FRAME, has_keys, json, output, refused, rows, stderr};
+use crate::common::{FRAME, has_keys, json, output, refused, rows, stderr};
 
 const SMALL: [&str; 8] =
     ["sim", "mix", "--conferences", "12", "--threads", "3,10", "--frames", "4"];

@@ -1,8 +1,6 @@
 //! `locks`: names, sizes, marks and tables.
 
-mod common;
-
-use common::{FRAME, has_keys, json, output};
+use crate::common::{FRAME, has_keys, json, output};
 use serde_json::Value;
 
 fn lock<'a>(report: &'a Value, kind: &str, name: &str) -> &'a Value {

@@ -1,8 +1,6 @@
 //! `--sites`: chooses policies by call site.
 
-mod common;
-
-use common::{Folder, output, stderr, unbroken};
+use crate::common::{Folder, output, stderr, unbroken};
 use serde_json::Value;
 
 /// The program's output without a file of sites.

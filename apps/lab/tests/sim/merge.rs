@@ -1,8 +1,6 @@
 //! `sim locks --shard` and `--merge`: parts give the whole, or nothing is printed.
 
-mod common;
-
-use common::{Folder, json, output, stderr};
+use crate::common::{Folder, json, output, stderr};
 use serde_json::{Value, json};
 
 const COMMAND: [&str; 9] =

@@ -1,9 +1,7 @@
 //! `sim loop`, in settings so small that only their keys are meaningful, and what holds at any
 //! size.
 
-mod common;
-
-use common::{FRAME, Folder, has_keys, json, output, refused, rows, stderr};
+use crate::common::{FRAME, Folder, has_keys, json, output, refused, rows, stderr};
 
 const SMALL: [&str; 6] = ["sim", "loop", "--ms", "40", "--threads", "1,3"];
 

@@ -1,10 +1,8 @@
 //! `sim machines`.
 
-mod common;
-
 use std::process::Command;
 
-use common::{FRAME, Folder, PROGRAM, has_keys, json, output, refused, stderr};
+use crate::common::{FRAME, Folder, PROGRAM, has_keys, json, output, refused, stderr};
 
 fn text(arguments: &[&str]) -> String {
     let output = output(arguments);

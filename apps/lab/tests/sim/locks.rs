@@ -1,12 +1,10 @@
 //! `sim locks`, `sim rwlocks` and `sim memory`.
 
-mod common;
-
-use common::{FRAME, Folder, has_keys, json, output, rows, stderr};
+use crate::common::{FRAME, Folder, has_keys, json, output, rows, stderr};
 use serde_json::Value;
 
 fn refused(arguments: &[&str]) -> String {
-    common::refused(&[&["sim", "locks"], arguments].concat())
+    crate::common::refused(&[&["sim", "locks"], arguments].concat())
 }
 
 const FIGURES: [&str; 17] = [

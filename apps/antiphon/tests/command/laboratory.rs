@@ -1,14 +1,12 @@
 //! The verbs of the laboratory: found beside the command or in `PATH`, or an explanation.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use common::{Folder, PROGRAM, stderr};
+use crate::common::{Folder, PROGRAM, stderr};
 
 /// Held while a program is written, and while one is started. A child has all open files of this
 /// process until it executes its program; and a program that any process has open for writing can't
