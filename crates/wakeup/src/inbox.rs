@@ -42,11 +42,11 @@ const ADDRESSES: u64 = 8;
 /// `link` always returns the same word, which only this module writes while the entry is in an
 /// inbox; and the entry is aligned to eight bytes.
 pub unsafe trait Linked {
-    /// The machine whose words are used.
-    type Machine: Atomics;
+    /// The atomic words.
+    type Words: Atomics;
 
     /// The word that names the entry before it.
-    fn link(&self) -> &<Self::Machine as Atomics>::U64;
+    fn link(&self) -> &<Self::Words as Atomics>::U64;
 }
 
 /// The inbox of a CPU.
@@ -72,7 +72,7 @@ impl<A: Atomics> Inbox<A> {
     ///
     /// The entry is in no inbox (INBOX-3), and neither moves nor is freed until it was taken out.
     #[inline]
-    pub unsafe fn put<T: Linked<Machine = A>>(&self, entry: *const T) -> Wake {
+    pub unsafe fn put<T: Linked<Words = A>>(&self, entry: *const T) -> Wake {
         let address = entry.expose_provenance() as u64;
         // SAFETY: the caller's promise.
         let link = unsafe { (*entry).link() };
@@ -93,7 +93,7 @@ impl<A: Atomics> Inbox<A> {
 
     /// Takes all entries out, the latest first. Called by the CPU itself.
     #[inline]
-    pub fn take<T: Linked<Machine = A>>(&self) -> Taken<T> {
+    pub fn take<T: Linked<Words = A>>(&self) -> Taken<T> {
         // Relaxed: only whether there is an entry; the swap below acquires.
         if self.0.load(Relaxed) < ADDRESSES {
             return Taken { first: 0, marker: PhantomData };
