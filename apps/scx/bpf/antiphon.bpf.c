@@ -366,6 +366,7 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 			police(slot, t);
 			if (goes_on(t, now)) {
 				t->timely = is_due(t, now);
+				t->graced = 0;
 				answer(slot, t, now, begin(prev, t, here, now));
 				return;
 			}

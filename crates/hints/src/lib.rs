@@ -7,6 +7,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `layout` | the page, its version, and the same as a header for C |
+//! | `section` | beginning and ending a critical section in a slot |
 //! | `client` | connecting to the scheduler, registering a thread |
 //!
 //! # Trust
@@ -35,6 +36,7 @@
 
 mod client;
 mod layout;
+mod section;
 
 pub use client::{Hints, SOCKET, STATUS, Thread, now_ns};
 pub use layout::{

@@ -92,7 +92,7 @@ const ROOMS: [Room; 30] = [
     room(SYNC, &[PLATFORM], BACK_ENDS),
     room(RIVALS, &[SYNC, PLATFORM], &[LINUX, SIM]),
     room(RUNTIME, &[SYNC, PLATFORM], BACK_ENDS),
-    room(LINUX, &[PLATFORM], &[]),
+    room(LINUX, &[PLATFORM, HINTS], &[]),
     room(CHECK, &[PLATFORM], &[]),
     room(SIM, &[PLATFORM], &[]),
     // How CPUs wake each other: for any kernel.
@@ -120,7 +120,7 @@ const ROOMS: [Room; 30] = [
     room(BTF, &[], &[]),
     room(HINTS, &[], &[]),
     // The policy in Rust, with which the one in the kernel is compared.
-    room("antiphon-scx", &[BTF, HINTS, RUNTIME], &[]),
+    room("antiphon-scx", &[BTF, HINTS, RUNTIME, SYNC, LINUX, PLATFORM], &[]),
     room("xtask", &[BTF], &[]),
 ];
 
