@@ -368,6 +368,7 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 			police(slot, t);
 			if (goes_on(t, now)) {
 				t->timely = is_due(t, now);
+				t->graced = 0;
 				answer(slot, t, now, begin(prev, t, here, now));
 				return;
 			}
@@ -531,6 +532,29 @@ void BPF_PROG(antiphon_enable, struct task_struct *p)
 	weigh(t, p->scx.weight);
 }
 
+/*
+ * CPUs come and go: the kernel would unload a scheduler without these two. What was queued is in
+ * queues of all CPUs, and a timer of one that has gone fires on another.
+ */
+SEC("struct_ops/antiphon_cpu_online")
+void BPF_PROG(antiphon_cpu_online, s32 cpu)
+{
+	struct cpus *here = cpus_of(cpu);
+
+	if (here)
+		here->cpu.release_ns = 0;
+}
+
+SEC("struct_ops/antiphon_cpu_offline")
+void BPF_PROG(antiphon_cpu_offline, s32 cpu)
+{
+	struct cpus *here = cpus_of(cpu);
+
+	/* Nothing is kicked there any more. */
+	if (here)
+		here->cpu.release_ns = 0;
+}
+
 SEC("struct_ops.s/antiphon_init_task")
 s32 BPF_PROG(antiphon_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
@@ -588,6 +612,8 @@ struct sched_ext_ops antiphon = {
 	.stopping = (void *)antiphon_stopping,
 	.quiescent = (void *)antiphon_quiescent,
 	.set_weight = (void *)antiphon_set_weight,
+	.cpu_online = (void *)antiphon_cpu_online,
+	.cpu_offline = (void *)antiphon_cpu_offline,
 	.init_task = (void *)antiphon_init_task,
 	.exit_task = (void *)antiphon_exit_task,
 	.enable = (void *)antiphon_enable,

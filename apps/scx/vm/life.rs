@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use antiphon_hints::{Hints, now_ns};
 use antiphon_scx::loader::{Failure, is_enabled};
 
-use crate::Case;
 use crate::client;
 use crate::policy::{EXT, FAIR, hogs, order_on};
 use crate::scheduler::{PATIENCE, Scheduler, await_state, under};
+use crate::start::Case;
 use crate::thread::{become_of, hog, stay_on, stop_after};
 
 pub const CASES: &[Case] = &[
@@ -28,6 +28,8 @@ pub const CASES: &[Case] = &[
     ("kicks", kicks),
     ("killed", killed),
     ("loop", crate::loops::life),
+    ("hotplug", crate::cpus::hotplug),
+    ("affinity", crate::cpus::affinity),
     ("stalled", stalled),
     ("whole machine", whole_machine),
 ];

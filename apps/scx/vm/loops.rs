@@ -5,10 +5,10 @@ use std::sync::{Arc, mpsc};
 use std::thread::{scope, spawn};
 use std::time::{Duration, Instant};
 
+use crate::start::Failure;
 use antiphon_coop::event_loop::{Event, Histogram, Loop, Step};
 use antiphon_coop::{Scope, Served, Tier, available};
 use antiphon_hints::now_ns;
-use antiphon_scx::loader::Failure;
 
 use crate::client;
 use crate::life::{forgets, wait_for};

@@ -194,7 +194,7 @@ impl Drop for Hints {
     }
 }
 
-impl Thread<'_> {
+impl<'a> Thread<'a> {
     /// Tells when the thread's earliest timer is due and how important its other work is, and that
     /// the thread cooperates. To be called before each sleep until then, and whenever the
     /// [answer](Self::answer) asks for it.
@@ -214,18 +214,21 @@ impl Thread<'_> {
 
     /// Begins a critical section: a preemption is put off, for a bounded time.
     pub fn enter(&self) {
-        let depth = self.slot.section.load(Ordering::Relaxed);
-        self.slot.section.store(depth + 1, Ordering::Relaxed);
+        self.slot.enter();
     }
 
     /// Ends a critical section. Gives the CPU away if a preemption was put off meanwhile.
     pub fn leave(&self) {
-        let depth = self.slot.section.load(Ordering::Relaxed).saturating_sub(1);
-        self.slot.section.store(depth, Ordering::Relaxed);
-        if depth == 0 && self.slot.wanted.load(Ordering::Relaxed) != 0 {
-            self.slot.wanted.store(0, Ordering::Relaxed);
+        if self.slot.leave() && self.slot.take_wanted() {
             std::thread::yield_now();
         }
+    }
+
+    /// Returns the thread's slot, for code that tells by itself. Only this thread may write to the
+    /// first line of it.
+    #[must_use]
+    pub fn slot(&self) -> &'a Slot {
+        self.slot
     }
 
     /// Returns what the scheduler last told this thread.

@@ -7,6 +7,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `layout` | the page, its version, and the same as a header for C |
+//! | `section` | beginning and ending a critical section in a slot |
 //! | `client` | connecting to the scheduler, registering a thread |
 //! | `seat` | the same for an event loop: without waiting, and with an owner |
 //!
@@ -37,6 +38,7 @@
 mod client;
 mod layout;
 mod seat;
+mod section;
 
 pub use client::{Hints, PATIENCE, SOCKET, STATUS, Thread, now_ns};
 pub use layout::{
