@@ -116,7 +116,7 @@ impl Visit {
     fn note(self, lock: Noted<'_>, tag: u32) {
         // An empty note means a new lock, even if another lock was at this address before.
         if lock.note.row.load(Relaxed) == 0 {
-            self.writer.renewed(self.row);
+            self.renews(lock);
         }
         lock.note.row.store(self.row.bits(), Relaxed);
         lock.note.tag.store(tag, Relaxed);
@@ -129,7 +129,16 @@ impl Visit {
         if row.load(Relaxed) == 0
             && row.compare_exchange(0, self.row.bits(), Relaxed, Relaxed).is_ok()
         {
-            self.writer.renewed(self.row);
+            self.renews(lock);
+        }
+    }
+
+    /// Records that the lock is new. If no call has initialised it, one may have initialised the
+    /// earlier lock at its address.
+    fn renews(self, lock: Noted<'_>) {
+        self.writer.renewed(self.row);
+        if lock.note.made_at().is_none() {
+            self.writer.made(self.row, 0);
         }
     }
 
