@@ -3,7 +3,7 @@
 //!
 //! | suite (`antiphon=` of the kernel's command line) | machine | cases |
 //! |---|---|---|
-//! | `one` | one CPU, whose time counts instructions | `policy`: order, shares, tardiness; `locks` |
+//! | `one` | one CPU, whose time counts instructions | `policy`; `locks`: preempted holders |
 //! | `many` | several CPUs | `life`: deaths, unprivileged and hostile processes |
 //!
 //! A line `case NAME pass: …` or `case NAME fail: …` for each, `figure …` lines for the docs, and

@@ -7,10 +7,11 @@
 //!
 //! | listener | needs | told by | for at most |
 //! |---|---|---|---|
-//! | [`Listener::Scheduler`] | `antiphon sched` runs | a count in the thread's slot of its page | 0.1 ms a turn |
-//! | [`Listener::SliceExtension`] | Linux 7.0 with `CONFIG_RSEQ_SLICE_EXTENSION`, glibc 2.41 | a byte of the thread's rseq area | 5 µs, unless the machine's administrator has set more |
+//! | [`Listener::Scheduler`] | `antiphon sched` runs | a count in its slot | 0.1 ms a turn |
+//! | [`Listener::SliceExtension`] | the kernel's option, glibc 2.41 | a byte of its rseq area | 5 µs |
 //!
-//! Without either a thread tells nothing. What a thread tells is a hint: a wrong one costs time,
+//! The option is `CONFIG_RSEQ_SLICE_EXTENSION`, of Linux 7.0; an administrator may set more than 5
+//! µs. Without either a thread tells nothing. What a thread tells is a hint: a wrong one costs time,
 //! and never correctness.
 //!
 //! - SECTION-1: only the outermost section is told: one store when it begins, and one when it ends.
