@@ -36,6 +36,8 @@ use boot::{Machine, Report};
 struct Options {
     /// Only this machine.
     suite: Option<String>,
+    /// Only cases whose names begin so.
+    case: Option<String>,
     /// How long a machine may take.
     limit: Duration,
     /// Which kernel runs.
@@ -56,12 +58,13 @@ impl Options {
     fn parse(mut arguments: lexopt::Parser) -> Result<Self, Failure> {
         use lexopt::prelude::*;
         let limit = Duration::from_secs(600);
-        let mut options = Self { suite: None, limit, kernel: Kernel::Debian };
+        let mut options = Self { suite: None, case: None, limit, kernel: Kernel::Debian };
         while let Some(argument) = arguments.next()? {
             match argument {
                 Long("suite") => {
                     options.suite = Some(arguments.value()?.string()?);
                 }
+                Long("case") => options.case = Some(arguments.value()?.string()?),
                 Long("limit") => {
                     options.limit = Duration::from_secs(arguments.value()?.parse()?);
                 }
@@ -96,7 +99,7 @@ impl Options {
     }
 }
 
-/// `cargo xtask vm [--suite NAME] [--limit SECONDS] [--kernel slice|FILE]`.
+/// `cargo xtask vm [--suite NAME] [--case NAME] [--limit SECONDS] [--kernel slice|FILE]`.
 pub fn run(arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     let options = Options::parse(arguments)?;
     needs::check(matches!(options.kernel, Kernel::Slice))?;
@@ -141,7 +144,7 @@ fn boot(
         return Ok(Vec::new());
     }
     let started = Instant::now();
-    let report = machine.boot(kernel, initramfs, options.limit)?;
+    let report = machine.boot(kernel, initramfs, options.limit, options.case.as_deref())?;
     println!("{} ({} s)", machine.what, started.elapsed().as_secs());
     Ok(tell(machine, &report))
 }

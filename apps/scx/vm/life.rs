@@ -27,6 +27,9 @@ pub const CASES: &[Case] = &[
     ("forged page", forger),
     ("kicks", kicks),
     ("killed", killed),
+    ("loop", crate::loops::life),
+    ("hotplug", crate::cpus::hotplug),
+    ("affinity", crate::cpus::affinity),
     ("stalled", stalled),
     ("whole machine", whole_machine),
 ];
@@ -73,7 +76,7 @@ fn part(name: &str) -> Result<(), Failure> {
     })
 }
 
-fn forgets(scheduler: &Scheduler) -> Result<(), Failure> {
+pub fn forgets(scheduler: &Scheduler) -> Result<(), Failure> {
     let begin = Instant::now();
     loop {
         let status = scheduler.status()?;
@@ -207,7 +210,7 @@ fn work_while_served(
     Ok(())
 }
 
-fn wait_for(done: impl Fn() -> bool, otherwise: &str) -> Result<(), Failure> {
+pub fn wait_for(done: impl Fn() -> bool, otherwise: &str) -> Result<(), Failure> {
     let begin = Instant::now();
     while !done() {
         if begin.elapsed() > PATIENCE {

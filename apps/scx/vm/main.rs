@@ -10,11 +10,15 @@
 //! `result pass` or `result fail` at the end.
 
 mod client;
+mod cost;
+mod cpus;
 mod life;
 mod locks;
+mod loops;
 mod policy;
 mod pure;
 mod scheduler;
+mod silent;
 mod start;
 mod thread;
 

@@ -21,7 +21,7 @@ pub type Case = (&'static str, fn() -> Result<String, Failure>);
 /// mounted besides the usual: a kind of file system, and a place.
 pub fn run(mounts: &[(&str, &str)], suite: fn(&str) -> Option<&'static [Case]>) -> ExitCode {
     let passed = match prepare(mounts, suite) {
-        Ok(suite) => run_all(suite),
+        Ok((suite, only)) => run_all(suite, &only),
         Err(failure) => {
             println!("case start fail: {failure}");
             false
@@ -36,9 +36,9 @@ pub fn run(mounts: &[(&str, &str)], suite: fn(&str) -> Option<&'static [Case]>) 
     ExitCode::FAILURE
 }
 
-fn run_all(suite: &[Case]) -> bool {
+fn run_all(suite: &[Case], only: &str) -> bool {
     let mut passed = true;
-    for (name, case) in suite {
+    for (name, case) in suite.iter().filter(|(name, _)| name.replace(' ', "_").starts_with(only)) {
         match case() {
             Ok(seen) => println!("case {name} pass: {seen}"),
             Err(failure) => {
@@ -50,11 +50,12 @@ fn run_all(suite: &[Case]) -> bool {
     passed
 }
 
-/// Mounts what the cases need. Returns the suite that the command line names.
+/// Mounts what the cases need. Returns the suite that the command line names, and how the names of
+/// its cases must begin (`antiphon.case=`).
 fn prepare(
     mounts: &[(&str, &str)],
     suite: fn(&str) -> Option<&'static [Case]>,
-) -> Result<&'static [Case], Failure> {
+) -> Result<(&'static [Case], String), Failure> {
     let usual = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/run")];
     for (kind, at) in usual.iter().chain(mounts) {
         fs::create_dir_all(at)?;
@@ -65,8 +66,10 @@ fn prepare(
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
     println!("figure kernel {}", kernel.trim());
     settle()?;
-    let name = line.split_whitespace().find_map(|word| word.strip_prefix("antiphon="));
-    name.and_then(suite).ok_or_else(|| format!("no suite {name:?}").into())
+    let word = |head| line.split_whitespace().find_map(|word| word.strip_prefix(head));
+    let (name, only) = (word("antiphon="), word("antiphon.case=").unwrap_or_default());
+    let suite = name.and_then(suite).ok_or_else(|| format!("no suite {name:?}"))?;
+    Ok((suite, only.to_owned()))
 }
 
 /// Waits until the kernel has done what it does after its start: until its CPUs are idle for nearly

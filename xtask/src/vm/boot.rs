@@ -120,7 +120,10 @@ impl Machine {
         kernel: &Path,
         initramfs: &Path,
         limit: Duration,
+        case: Option<&str>,
     ) -> Result<Report, Failure> {
+        // A space would end the word.
+        let case = case.map(|name| format!(" antiphon.case={}", name.replace(' ', "_")));
         let path = initramfs.with_file_name(format!("{}.log", self.name));
         let mut machine = Command::new("qemu-system-x86_64")
             .args(["-M", "q35", "-cpu", "max", "-m", "512", "-nographic", "-nodefaults"])
@@ -130,7 +133,10 @@ impl Machine {
             .arg(kernel)
             .arg("-initrd")
             .arg(initramfs)
-            .args(["-append", &format!("{LINE} antiphon={}", self.name)])
+            .args([
+                "-append",
+                &format!("{LINE} antiphon={}{}", self.name, case.unwrap_or_default()),
+            ])
             .stdin(Stdio::null())
             .stdout(File::create(&path)?)
             .spawn()?;

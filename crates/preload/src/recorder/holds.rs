@@ -22,10 +22,15 @@ use crate::{mode, ticks};
 /// A bit of [`Slot::row`], beside the row: the lock was only tried.
 const TRIED: u32 = 1 << 31;
 
+/// The bit of [`Note::since`] that marks the call site where the lock was initialised, beside its
+/// address. No time in ticks has it.
+const MADE: u64 = 1 << 63;
+
 /// The recorder's note in a lock. All zero: as far as is known, no thread has held the lock yet.
 #[repr(C)]
 pub(crate) struct Note {
-    /// When the exclusive owner took the lock, in ticks.
+    /// When the exclusive owner took the lock, in ticks. Until the first recorded hold, where the
+    /// lock was initialised: see [`MADE`].
     since: AtomicU64,
     /// The row of the last acquisition.
     row: AtomicU32,
@@ -37,6 +42,19 @@ impl Note {
     /// An empty note.
     pub(crate) const fn new() -> Self {
         Self { since: AtomicU64::new(0), row: AtomicU32::new(0), tag: AtomicU32::new(0) }
+    }
+
+    /// Stores that the lock was initialised by a call from `site`, before any other thread knows
+    /// the lock.
+    pub(crate) fn made(&self, site: usize) {
+        self.since.store(site as u64 | MADE, Relaxed);
+    }
+
+    /// The call site where the lock was initialised, until its first recorded hold.
+    pub(super) fn made_at(&self) -> Option<usize> {
+        // Relaxed: a hold that begins meanwhile replaces the word as a whole.
+        let since = self.since.load(Relaxed);
+        (since & MADE != 0).then_some((since & !MADE) as usize)
     }
 
     /// In a condition variable: the row of its notifications from `site`, which `find` looks up if
@@ -98,7 +116,7 @@ impl Visit {
     fn note(self, lock: Noted<'_>, tag: u32) {
         // An empty note means a new lock, even if another lock was at this address before.
         if lock.note.row.load(Relaxed) == 0 {
-            self.writer.renewed(self.row);
+            self.renews(lock);
         }
         lock.note.row.store(self.row.bits(), Relaxed);
         lock.note.tag.store(tag, Relaxed);
@@ -111,7 +129,16 @@ impl Visit {
         if row.load(Relaxed) == 0
             && row.compare_exchange(0, self.row.bits(), Relaxed, Relaxed).is_ok()
         {
-            self.writer.renewed(self.row);
+            self.renews(lock);
+        }
+    }
+
+    /// Records that the lock is new. If no call has initialised it, one may have initialised the
+    /// earlier lock at its address.
+    fn renews(self, lock: Noted<'_>) {
+        self.writer.renewed(self.row);
+        if lock.note.made_at().is_none() {
+            self.writer.made(self.row, 0);
         }
     }
 
@@ -181,7 +208,7 @@ pub(crate) fn alone_at_once(lock: Noted<'_>, kind: Kind, site: usize, tried: boo
     let visit = match kept {
         Some(row) => Visit { writer, thread: thread_record(writer, process), row, kind },
         None => {
-            let visit = visit_of(writer, kind, lock.address, site);
+            let visit = visit_of(writer, kind, (lock.address, lock.note.made_at()), site);
             visit.note(lock, tag);
             visit
         }
@@ -206,7 +233,7 @@ pub(crate) fn shared_at_once(lock: Noted<'_>, site: usize, tried: bool) {
     let kind = Kind::Read;
     let visit = match row {
         Some(row) => Visit { writer, thread: thread_record(writer, process), row, kind },
-        None => visit_of(writer, kind, lock.address, site),
+        None => visit_of(writer, kind, (lock.address, lock.note.made_at()), site),
     };
     visit.acquired();
     visit.begin_shared(lock, tag, tried);
@@ -224,7 +251,8 @@ fn tag(process: Option<u32>, site: usize) -> u32 {
 #[inline]
 pub(crate) fn releases(lock: Noted<'_>) {
     let since = lock.note.since.load(Relaxed);
-    if since != 0 {
+    // The hold of a lock with the mark `MADE` has not been recorded.
+    if since.cast_signed() > 0 {
         hold_ends(lock, since);
     }
 }
