@@ -7,7 +7,7 @@
 //!
 //! | listener | needs | told by | for at most |
 //! |---|---|---|---|
-//! | [`Listener::Scheduler`] | `antiphon sched` runs | a count in its slot | 0.1 ms a turn |
+//! | [`Listener::Scheduler`] | `antiphon sched --full` | a count in its slot | 0.1 ms a turn |
 //! | [`Listener::SliceExtension`] | the kernel's option, glibc 2.41 | a byte of its rseq area | 5 µs |
 //!
 //! The option is `CONFIG_RSEQ_SLICE_EXTENSION`, of Linux 7.0; an administrator may set more than 5
@@ -48,7 +48,7 @@ const PAGE: u32 = 3;
 /// What heeds critical sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listener {
-    /// The scheduler of `antiphon sched`. It schedules the threads that tell it their sections.
+    /// The scheduler of `antiphon sched --full`.
     Scheduler,
     /// The kernel's time-slice extension.
     SliceExtension,
