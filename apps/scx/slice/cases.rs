@@ -130,7 +130,7 @@ fn light() -> Result<String, Failure> {
     told(Libc::Newest, "light", &[])
 }
 
-/// Has glibc register no area.
+/// Keeps glibc from registering an area.
 const NO_AREA: &[(&str, &str)] = &[("GLIBC_TUNABLES", "glibc.pthread.rseq=0")];
 
 /// While the kernel checks each sequence: the light unlock and sections do what they do otherwise,

@@ -5,14 +5,14 @@
 //! in a process that has called [`enable_sections`]. Each thread asks once, in its first section,
 //! for what heeds its sections: the first of these that serves it.
 //!
-//! | listener | needs | told by | for at most |
+//! | listener | needs | told by | at most |
 //! |---|---|---|---|
 //! | [`Listener::Scheduler`] | `antiphon sched --full` | a count in its slot | 0.1 ms a turn |
-//! | [`Listener::SliceExtension`] | the kernel's option, glibc 2.41 | a byte of its rseq area | 5 µs |
+//! | [`Listener::SliceExtension`] | the option, glibc 2.41 | a byte of its rseq area | 5 µs |
 //!
-//! The option is `CONFIG_RSEQ_SLICE_EXTENSION`, of Linux 7.0; an administrator may set more than 5
-//! µs. Without either a thread tells nothing. What a thread tells is a hint: a wrong one costs time,
-//! and never correctness.
+//! The option of the kernel is `CONFIG_RSEQ_SLICE_EXTENSION`, since Linux 7.0; an administrator may
+//! allow more than 5 µs. Without either a thread tells nothing. What a thread tells is a hint: a
+//! wrong one costs time, and never correctness.
 //!
 //! - SECTION-1: only the outermost section is told: one store when it begins, and one when it ends.
 //!   The depth is the thread's own business, as a grant of the kernel's wipes the byte.
