@@ -205,6 +205,7 @@ macro_rules! tests {
                 "metal-broadcast/crosses-",
             ],
             a_broadcast_is_of_its_own_action: ["metal-broadcast/unregisters-"],
+            an_idle_cpu_is_claimed_for_each_task: ["metal-idle/"],
             a_waiter_sleeps_on_a_run_queue: ["metal-condvar/", "metal-mutex/"],
         }
     };

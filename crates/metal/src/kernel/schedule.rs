@@ -11,21 +11,21 @@
 //!   CPU reads the inbox after it has saved the thread's registers. Only `AfterSwitch::Send` puts a
 //!   thread into another CPU's inbox, and the thread that runs next does that.
 
-use core::ptr;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 
+use antiphon_wakeup::kick::{self, Home};
+
 use super::cpu::{self, Cpu, this};
 use super::state::{AfterSwitch, Scheduler, Sleeper, Thread, Token};
 use super::thread;
-use super::wake::{self, Kicks};
-use crate::inbox::Wake;
+use super::wake;
+use crate::metal::Metal;
 use crate::token;
 use crate::x86::cpu::{
     cpuid, halt_with_interrupts, restore, watch_with_interrupts, without_interrupts,
 };
-use crate::x86::vectors::KICK;
 use crate::x86::{apic, clock, context};
 
 /// How an idle CPU waits.
@@ -153,40 +153,26 @@ pub(super) fn leave(after: AfterSwitch) {
     switch_away(cpu);
 }
 
-/// Puts a thread that is asleep, or new, into the inbox of its CPU. Returns that CPU if it must be
-/// interrupted; interrupts stay off until the caller has done that.
+/// Returns the place of a thread that is woken.
 #[inline]
-fn put(thread: *const Thread) -> Option<&'static Cpu> {
-    // SAFETY: threads are never freed. RUN-1: only the caller may put it elsewhere.
-    let (cpu, wake) = unsafe {
-        let cpu = (*thread).cpu();
-        (cpu, cpu.inbox.put(thread))
-    };
-    // This CPU reads its inbox before it halts, even if a handler runs this code.
-    (wake == Wake::Interrupt && !ptr::eq(cpu, this())).then_some(cpu)
+fn home(thread: *const Thread) -> Home<'static, Metal> {
+    // SAFETY: threads are never freed.
+    let cpu = unsafe { (*thread).cpu() };
+    Home { cpu, inbox: &cpu.inbox }
 }
 
 /// Makes a thread that is asleep, or new, runnable on its CPU.
 #[inline]
 pub(crate) fn make_runnable(thread: *const Thread) {
-    // Interrupts off: other senders rely on this interrupt, so no other code may delay it
-    // (KICK-1).
-    let were_on = without_interrupts();
-    if let Some(cpu) = put(thread) {
-        apic::send_at_once(cpu.apic_id.get(), KICK);
-    }
-    restore(were_on);
+    // SAFETY: RUN-1: only the caller may put it elsewhere. Threads are never freed.
+    unsafe { kick::make_runnable(&Metal, home(thread), thread) };
 }
 
 /// Makes threads that are asleep runnable, in that order, and then interrupts their CPUs, with as
 /// few commands as possible.
 pub(crate) fn make_all_runnable(threads: impl Iterator<Item = *const Thread>) {
-    // Interrupts off: KICK-1.
-    let were_on = without_interrupts();
-    let mut kicks = Kicks::new();
-    threads.filter_map(put).for_each(|cpu| kicks.add(cpu));
-    kicks.send();
-    restore(were_on);
+    // SAFETY: as in `make_runnable`.
+    unsafe { kick::make_all_runnable(&Metal, threads.map(|thread| (home(thread), thread))) };
 }
 
 /// Ends the present or next sleep of the thread on this token.

@@ -50,7 +50,7 @@ unsafe impl Send for Thread {}
 // SAFETY: the word is only used for links, and a thread is aligned to eight bytes, as its words
 // are.
 unsafe impl Linked for Thread {
-    type Machine = Metal;
+    type Words = Metal;
 
     #[inline]
     fn link(&self) -> &Link {

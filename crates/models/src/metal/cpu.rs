@@ -4,10 +4,13 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_check::Check;
-use antiphon_metal::inbox::{self, Linked, Wake};
-use antiphon_metal::run_queue::RunQueue;
-use antiphon_metal::token;
 use antiphon_platform::{Atomic, Atomics, Budget};
+use antiphon_wakeup::inbox::{self, Linked};
+use antiphon_wakeup::kick::{self, Home};
+use antiphon_wakeup::run_queue::RunQueue;
+use antiphon_wakeup::token;
+
+use super::caller::Caller;
 
 type U32 = <Check as Atomics>::U32;
 type U64 = <Check as Atomics>::U64;
@@ -83,7 +86,7 @@ pub struct Cpu {
 
 // SAFETY: the link is always the same word, and words of 64 bits are aligned to eight bytes.
 unsafe impl Linked for Cpu {
-    type Machine = Check;
+    type Words = Check;
 
     fn link(&self) -> &U64 {
         &self.link
@@ -129,24 +132,24 @@ impl Cpu {
     pub fn wake(token: &U32, sleeper: impl FnOnce() -> *const Self) {
         if token::wake(token) {
             // SAFETY: CPUs of a model live as long as it does.
-            let cpu = unsafe { &*sleeper() };
-            if cpu.make_runnable() {
-                cpu.kick();
-            }
+            unsafe { &*sleeper() }.make_runnable();
         }
     }
 
-    /// Puts the thread, whose token the caller has taken away, into the inbox. `true`: the caller
-    /// then [kicks](Self::kick) the CPU.
-    pub fn make_runnable(&self) -> bool {
+    /// Makes the thread runnable, whose token the caller has taken away.
+    pub fn make_runnable(&self) {
         // SAFETY: the one that has taken the token away puts it somewhere, and no other.
-        unsafe { self.inbox.put(self) == Wake::Interrupt }
+        unsafe { kick::make_runnable(&Caller::elsewhere(), self.home(), self) };
     }
 
-    /// Interrupts the CPU.
-    pub fn kick(&self) {
-        // One that comes for another reason may be on its way.
-        let _ = self.line.raise();
+    /// The place of the thread.
+    pub fn home(&self) -> Home<'_, Caller<'_>> {
+        Home { cpu: &self.line, inbox: &self.inbox }
+    }
+
+    /// The interrupt line of the CPU.
+    pub fn line(&self) -> &Line {
+        &self.line
     }
 
     /// Whether nothing is in the inbox.

@@ -1,8 +1,10 @@
-//! Models of what CPUs share on bare metal: the code of `antiphon-metal`, with a thread for each
+//! Models of what CPUs share on bare metal: the code of `antiphon-wakeup`, with a thread for each
 //! CPU, and another for the handler of a CPU where that may interrupt the thread.
 
 mod broadcast;
+mod caller;
 mod cpu;
+mod idle;
 mod inbox;
 mod pending;
 mod sleep;
@@ -21,6 +23,7 @@ pub fn entries() -> Vec<Entry> {
         table::entries(),
         broadcast::entries(),
         sleep::entries(),
+        idle::entries(),
     ]
     .into_iter()
     .flatten()

@@ -4,9 +4,10 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::pending;
 use antiphon_platform::{Atomic, Atomics};
+use antiphon_wakeup::{message, pending};
 
+use super::caller::{Caller, Signal};
 use super::cpu::Line;
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -39,14 +40,10 @@ impl Receiver {
         Self { pending: pending::Pending::NEW, line: Line::new() }
     }
 
-    /// As `message::post`.
     pub fn post(&self, action: usize) {
-        if self.pending.post(action) {
-            probe("interrupted");
-            assert!(self.line.raise(), "PENDING-1: an interrupt is on its way already");
-        } else {
-            probe("merged");
-        }
+        let caller = Caller::elsewhere();
+        message::post(&caller, &self.line, &self.pending, action, Signal::First);
+        probe(if caller.has_sent() { "interrupted" } else { "merged" });
     }
 }
 

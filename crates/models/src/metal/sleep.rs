@@ -5,7 +5,6 @@ use std::ptr;
 use std::sync::atomic::Ordering::{self, Relaxed};
 
 use antiphon_check::{Check, choose, probe};
-use antiphon_metal::token;
 use antiphon_platform::{
     Arena, Atomic, Atomics, Clock, Clocks, CpuId, Deadline, Hints, LightUnlock, Local, Parked,
     Platform, ThreadId, Topology, Urgency, Waiter, WaiterRef, WordWaits,
@@ -13,7 +12,9 @@ use antiphon_platform::{
 use antiphon_rivals::classic::Ticket;
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::policy;
+use antiphon_wakeup::{kick, token};
 
+use super::caller::Caller;
 use super::cpu::Cpu;
 use crate::bounds::Bounds;
 use crate::condvar::{all_at_once, one_each, one_gives_up};
@@ -32,7 +33,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("metal-condvar/notifies-1+1", one_each::<Kernel, Simple>(1), PLAIN),
         Entry::new("metal-condvar/notifies-2+1", one_each::<Kernel, Simple>(2), PLAIN),
         Entry::new("metal-condvar/broadcasts-2+1", all_at_once::<Kernel, Simple>(2), PLAIN)
-            .reaches(&["kicked together"]),
+            .reaches(&["kicked together", "at once"]),
         Entry::new("metal-condvar/gives-up-1+1+1", one_gives_up::<Kernel, Simple>(), timed)
             .reaches(&["gave up"])
             .long(),
@@ -133,22 +134,26 @@ unsafe impl Platform for Kernel {
 
     /// As that of `Metal`.
     fn unpark(waiter: WaiterRef) {
-        if let Some(cpu) = end_sleep(waiter)
-            && cpu.make_runnable()
-        {
-            cpu.kick();
+        if let Some(cpu) = end_sleep(waiter) {
+            cpu.make_runnable();
         }
     }
 
-    /// As that of `Metal`, with kicks one by one or together.
+    /// As that of `Metal`, with kicks one by one or together: by one command to all others, or
+    /// each.
     fn unpark_all(waiters: impl Iterator<Item = WaiterRef>) {
-        if choose(2) == 0 {
-            waiters.for_each(Self::unpark);
-        } else {
-            let halted = waiters.filter_map(end_sleep).filter(|cpu| cpu.make_runnable());
-            halted.collect::<Vec<_>>().into_iter().for_each(Cpu::kick);
-            probe("kicked together");
-        }
+        let own = &ALL[Check::thread().0 as usize % CPUS];
+        let reached = match choose(3) {
+            0 => return waiters.for_each(Self::unpark),
+            1 => 4,
+            _ => CPUS,
+        };
+        let caller = Caller::on(own.line(), ALL[..reached].iter().map(Cpu::line));
+        let woken = waiters.filter_map(end_sleep);
+        let woken = woken.map(|cpu| (cpu.home(), ptr::from_ref(cpu)));
+        // SAFETY: `end_sleep` has taken their tokens away.
+        unsafe { kick::make_all_runnable(&caller, woken) };
+        probe("kicked together");
     }
 }
 

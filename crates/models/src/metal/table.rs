@@ -4,8 +4,8 @@
 use std::ptr;
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::batch;
-use antiphon_metal::table;
+use antiphon_wakeup::batch;
+use antiphon_wakeup::table;
 
 use super::pending::Receiver;
 use crate::bounds::Bounds;

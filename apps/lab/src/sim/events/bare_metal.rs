@@ -1,21 +1,21 @@
 //! The mechanisms of the bare-metal kernel of this tree: active messages, and kicks that are sent
 //! together.
 //!
-//! A message is posted, broadcast and taken by the code of `antiphon_metal`, on simulated words.
+//! A message is posted, broadcast and taken by the code of `antiphon_wakeup`, on simulated words.
 //! The rest of the kernel around it takes the lengths of its paths ([`paths`](super::paths)).
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_metal::batch::Batch;
-use antiphon_metal::broadcast::{Broadcasts, Seen};
-use antiphon_metal::pending::Pending;
 use antiphon_platform::{Deadline, Notify, Parked, Ticket, Topology as _};
 use antiphon_sim::{
     OwnLine, Sim, await_interrupt, interrupt, interrupt_others, kick_once, now, run_instructions,
 };
 use antiphon_sync::wait::{Condvar, Event};
+use antiphon_wakeup::batch::Batch;
+use antiphon_wakeup::broadcast::{Broadcasts, Seen};
+use antiphon_wakeup::pending::Pending;
 
 use super::paths::LENGTHS;
 use super::wakes::Wakes;

@@ -16,7 +16,7 @@ static RECORD: &str = include_str!("../../../../../docs/results/metal-paths.json
 pub static LENGTHS: LazyLock<Lengths> = LazyLock::new(|| Lengths::read(RECORD));
 
 /// The number of lines that a wake moves there and back: the word of the CPU's inbox, and the link
-/// of the thread that is put into it (`inbox` of `antiphon-metal`).
+/// of the thread that is put into it (`inbox` of `antiphon-wakeup`).
 const LINES: u32 = 2;
 /// What that kernel tells waiters that a sleep costs (`sleep_cost_ns` of its platform).
 const SLEEP_COST_NS: u64 = 2_000;
