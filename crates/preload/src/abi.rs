@@ -51,7 +51,7 @@ use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::{Condvar, Inside};
 
 use crate::recorder;
-use crate::recorder::holds::{Note, Noted};
+use crate::recorder::note::{Note, Noted};
 use crate::thread;
 
 /// `pthread_mutex_t`.

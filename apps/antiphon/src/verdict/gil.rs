@@ -1,13 +1,16 @@
 //! Threads that wait for CPython's global interpreter lock.
 //!
-//! **Threshold**: threads waited in the interpreter's `take_gil` for a fifth of the run or more, all
-//! together.
+//! **Threshold**: threads waited in the interpreter's `take_gil` for a fifth of the run or more,
+//! all together.
 //!
-//! **Reason**: the lock is a mutex and a condition variable of the interpreter, which no program can
-//! change. Its waits look like threads without work, and its notifications like wake-ups in vain.
+//! **Reason**: the lock is a mutex and a condition variable of the interpreter, which no program
+//! can change. Its waits look like threads without work, and its notifications like wake-ups in
+//! vain.
+
+use antiphon_report::table::duration;
 
 use super::evidence::ratio;
-use super::{Evidence, Finding, percent};
+use super::{Evidence, Finding};
 use crate::run::summary::{CONDITION, LockRow};
 
 /// The least time of the waits, as a share of the run.
@@ -34,12 +37,13 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     if ratio(waited_s, evidence.wall_s) < LEAST {
         return Vec::new();
     }
-    let share = ratio(waited_s, evidence.threads_s).min(1.0);
     let says = format!(
-        "Threads waited for Python's global interpreter lock for {} of their time: they run one at \
-         a time.",
-        percent(share)
+        "Threads waited for Python's global interpreter lock for {} in all, in a run of {}: they \
+         run one at a time.",
+        duration(waited_s * 1e9),
+        duration(evidence.wall_s * 1e9),
     );
+    let share = ratio(waited_s, waited_s + evidence.report.run.cpu_s);
     let advice = "No other lock changes that. Use processes (multiprocessing), code that releases \
                   it while it computes, or an interpreter without it.";
     vec![Finding { rule: "interpreter-lock", says, advice: advice.to_owned(), weight: share }]

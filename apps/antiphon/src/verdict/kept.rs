@@ -1,7 +1,7 @@
 //! A lock that a thread took and never released, while others waited for it in vain.
 //!
-//! **Threshold**: a hold of the lock did not end, and nine in ten waits for it, three or more, ended
-//! at their deadline. Only a profile knows the holds. Waits that have not ended are
+//! **Threshold**: a hold of the lock did not end, and nine in ten waits for it, three or more,
+//! ended at their deadline. Only a profile knows the holds. Waits that have not ended are
 //! [`deadlock`](super::deadlock)'s.
 //!
 //! **Reason**: a return or an exception between lock and unlock leaves the lock taken for ever.
@@ -30,6 +30,11 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     );
     let advice = "Look there for a return or an exception without an unlock.".to_owned();
     vec![Finding { rule: "unreleased", says, advice, weight: STOPS }]
+}
+
+/// Returns whether a thread has kept a lock of the class, and waits for it were in vain.
+pub fn is_kept(evidence: &Evidence<'_>, class: &Class<'_>) -> bool {
+    open(evidence, class).is_some()
 }
 
 fn gave_up(class: &Class<'_>) -> u64 {

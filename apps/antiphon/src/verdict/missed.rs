@@ -4,8 +4,8 @@
 //! ended at their deadline, and nine in ten of its notifications, three or more, found no waiter.
 //! Only a profile knows, and only of Antiphon's private condition variables.
 //!
-//! **Reason**: a notification wakes threads that wait, and is lost otherwise. A thread that does not
-//! look at the condition before it waits misses what was notified before, and sleeps until its
+//! **Reason**: a notification wakes threads that wait, and is lost otherwise. A thread that does
+//! not look at the condition before it waits misses what was notified before, and sleeps until its
 //! deadline.
 
 use std::collections::BTreeMap;

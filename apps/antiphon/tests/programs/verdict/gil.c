@@ -1,5 +1,5 @@
-// yes: threads take turns by a lock like that of Python's interpreter, and by its name. no: the same
-// wait in a program of C.
+// yes: threads take turns by a lock like that of Python's interpreter, and by its name. no: the
+// same wait in a program of C.
 #include "common.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
