@@ -155,6 +155,7 @@ static __always_inline u64 begin(struct task_struct *p, struct task *t, struct c
 	u64 slice = t->timely ? 0 : options.period_ns / ready;
 	u64 whole = slice + slack;
 
+	t->has_slack = slack != 0;
 	here->cpu.release_ns = t->timely ? t->release_ns : NEVER;
 	hold_for(p, here, now, whole > options.min_slice_ns ? whole : options.min_slice_ns);
 	return now + slice;
@@ -360,12 +361,14 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 
 			charge(t, now);
 			look(slot, t, now);
+			/* One that has polled in the turn is cooperative from the next one on. */
 			if (others && t->standing == STANDING_COOPERATIVE &&
-			    now >= here->cpu.until_ns)
+			    t->has_slack && now >= here->cpu.until_ns)
 				demote(t, STANDING_OVERRUN);
 			police(slot, t);
 			if (goes_on(t, now)) {
 				t->timely = is_due(t, now);
+				t->graced = 0;
 				answer(slot, t, now, begin(prev, t, here, now));
 				return;
 			}
@@ -529,6 +532,29 @@ void BPF_PROG(antiphon_enable, struct task_struct *p)
 	weigh(t, p->scx.weight);
 }
 
+/*
+ * CPUs come and go: the kernel would unload a scheduler without these two. What was queued is in
+ * queues of all CPUs, and a timer of one that has gone fires on another.
+ */
+SEC("struct_ops/antiphon_cpu_online")
+void BPF_PROG(antiphon_cpu_online, s32 cpu)
+{
+	struct cpus *here = cpus_of(cpu);
+
+	if (here)
+		here->cpu.release_ns = 0;
+}
+
+SEC("struct_ops/antiphon_cpu_offline")
+void BPF_PROG(antiphon_cpu_offline, s32 cpu)
+{
+	struct cpus *here = cpus_of(cpu);
+
+	/* Nothing is kicked there any more. */
+	if (here)
+		here->cpu.release_ns = 0;
+}
+
 SEC("struct_ops.s/antiphon_init_task")
 s32 BPF_PROG(antiphon_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
@@ -586,6 +612,8 @@ struct sched_ext_ops antiphon = {
 	.stopping = (void *)antiphon_stopping,
 	.quiescent = (void *)antiphon_quiescent,
 	.set_weight = (void *)antiphon_set_weight,
+	.cpu_online = (void *)antiphon_cpu_online,
+	.cpu_offline = (void *)antiphon_cpu_offline,
 	.init_task = (void *)antiphon_init_task,
 	.exit_task = (void *)antiphon_exit_task,
 	.enable = (void *)antiphon_enable,

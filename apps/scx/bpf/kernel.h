@@ -116,6 +116,8 @@ struct sched_ext_ops {
 	void (*stopping)(struct task_struct *p, bool runnable);
 	void (*quiescent)(struct task_struct *p, u64 deq_flags);
 	void (*set_weight)(struct task_struct *p, u32 weight);
+	void (*cpu_online)(s32 cpu);
+	void (*cpu_offline)(s32 cpu);
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
 	void (*enable)(struct task_struct *p);

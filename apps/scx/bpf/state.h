@@ -41,6 +41,7 @@ struct task {
 	u32 uid;
 	u8 timely; /* picked by its release */
 	u8 graced;
+	u8 has_slack; /* it was cooperative when its turn began */
 };
 
 struct {

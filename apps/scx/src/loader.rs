@@ -226,7 +226,7 @@ fn open(setup: &Setup) -> Result<OpenObject, Failure> {
 /// The fields at the end of the structure of operations, as `bpf/kernel.h` has it: the flags and
 /// the time of the watchdog, behind as many pointers as there are operations.
 fn settle(setup: &Setup, value: &mut [u8]) -> Result<(), Failure> {
-    const POINTERS: usize = 15 * 8;
+    const POINTERS: usize = 17 * 8;
     let short = "the structure of operations is too short";
     let flags = value.get_mut(POINTERS..POINTERS + 8).ok_or(short)?;
     let now = u64::from_ne_bytes(flags.try_into()?);
@@ -265,7 +265,7 @@ fn explained(error: libbpf_rs::Error) -> Failure {
 /// # Errors
 ///
 /// As the system call.
-pub fn new_page() -> Result<MapHandle, Failure> {
+pub fn new_page(scope: Scope) -> Result<MapHandle, Failure> {
     let options = libbpf_sys::bpf_map_create_opts {
         sz: size_of::<libbpf_sys::bpf_map_create_opts>() as _,
         map_flags: libbpf_sys::BPF_F_MMAPABLE,
@@ -274,8 +274,10 @@ pub fn new_page() -> Result<MapHandle, Failure> {
     let bytes = antiphon_hints::PAGE_BYTES as u32;
     let page = MapHandle::create(MapType::Array, Some("hints"), 4, bytes, 1, &options)?;
     let mut head = vec![0_u8; antiphon_hints::PAGE_BYTES];
-    head[..4].copy_from_slice(&antiphon_hints::MAGIC.to_ne_bytes());
-    head[4..8].copy_from_slice(&antiphon_hints::VERSION.to_ne_bytes());
+    let words = [antiphon_hints::MAGIC, antiphon_hints::VERSION, u32::from(scope == Scope::Full)];
+    for (to, word) in head.chunks_exact_mut(4).zip(words) {
+        to.copy_from_slice(&word.to_ne_bytes());
+    }
     page.update(&0_u32.to_ne_bytes(), &head, MapFlags::ANY)?;
     Ok(page)
 }

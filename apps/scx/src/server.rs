@@ -33,7 +33,7 @@ extern "C" fn stop(_: libc::c_int) {
 /// If it can't be loaded, or the kernel has unloaded it.
 pub fn run(setup: &Setup) -> Result<(), Failure> {
     let loaded = Loaded::load(setup)?;
-    let mut service = Service::new(listen(SOCKET)?, &loaded)?;
+    let mut service = Service::new(listen(SOCKET)?, &loaded, setup.scope)?;
     let status = listen(STATUS)?;
     status.set_nonblocking(true)?;
     for signal in [libc::SIGTERM, libc::SIGINT] {

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::ptr;
 
-use crate::loader::{Failure, Loaded, new_page};
+use crate::loader::{Failure, Loaded, Scope, new_page};
 
 /// How many processes of one user may have a page. Root is not limited.
 const PER_USER: usize = 64;
@@ -22,6 +22,7 @@ const ALL: usize = 512;
 pub struct Service {
     listener: UnixListener,
     program: OwnedFd,
+    scope: Scope,
     /// By the number of the process.
     clients: HashMap<u32, Client>,
 }
@@ -40,9 +41,9 @@ impl Service {
     /// # Errors
     ///
     /// As the calls that prepare it.
-    pub fn new(listener: UnixListener, loaded: &Loaded) -> Result<Self, Failure> {
+    pub fn new(listener: UnixListener, loaded: &Loaded, scope: Scope) -> Result<Self, Failure> {
         listener.set_nonblocking(true)?;
-        Ok(Self { listener, program: loaded.register_program()?, clients: HashMap::new() })
+        Ok(Self { listener, program: loaded.register_program()?, scope, clients: HashMap::new() })
     }
 
     /// Returns the descriptors to wait for.
@@ -90,7 +91,7 @@ impl Service {
             if !self.has_room(user) {
                 return Ok(());
             }
-            let page = new_page()?;
+            let page = new_page(self.scope)?;
             loaded.give(id, page.as_fd())?;
             let page = page.as_fd().try_clone_to_owned()?;
             self.clients.insert(id, Client { user, process, page });

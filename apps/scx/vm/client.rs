@@ -45,6 +45,7 @@ pub fn run(part: Option<String>) -> ExitCode {
         Some("forger") => forger(),
         Some("sleeper") => sleeper(),
         Some("thief") => thief(),
+        Some("loop") => crate::loops::client(),
         other => Err(format!("no part {other:?}").into()),
     };
     match done {

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use antiphon_hints::{Hints, now_ns};
 use antiphon_scx::loader::{Failure, is_enabled};
 
-use crate::Case;
 use crate::client;
 use crate::policy::{EXT, FAIR, hogs, order_on};
 use crate::scheduler::{PATIENCE, Scheduler, await_state, under};
+use crate::start::Case;
 use crate::thread::{become_of, hog, stay_on, stop_after};
 
 pub const CASES: &[Case] = &[
@@ -27,6 +27,9 @@ pub const CASES: &[Case] = &[
     ("forged page", forger),
     ("kicks", kicks),
     ("killed", killed),
+    ("loop", crate::loops::life),
+    ("hotplug", crate::cpus::hotplug),
+    ("affinity", crate::cpus::affinity),
     ("stalled", stalled),
     ("whole machine", whole_machine),
 ];
@@ -73,7 +76,7 @@ fn part(name: &str) -> Result<(), Failure> {
     })
 }
 
-fn forgets(scheduler: &Scheduler) -> Result<(), Failure> {
+pub fn forgets(scheduler: &Scheduler) -> Result<(), Failure> {
     let begin = Instant::now();
     loop {
         let status = scheduler.status()?;
@@ -207,7 +210,7 @@ fn work_while_served(
     Ok(())
 }
 
-fn wait_for(done: impl Fn() -> bool, otherwise: &str) -> Result<(), Failure> {
+pub fn wait_for(done: impl Fn() -> bool, otherwise: &str) -> Result<(), Failure> {
     let begin = Instant::now();
     while !done() {
         if begin.elapsed() > PATIENCE {

@@ -32,6 +32,8 @@ pub struct Header {
     pub magic: AtomicU32,
     /// [`VERSION`].
     pub version: AtomicU32,
+    /// 1: the scheduler runs all threads; 0: those that ask for it.
+    pub whole: AtomicU32,
 }
 
 /// What one thread says, and what it is told. All zero: nothing.

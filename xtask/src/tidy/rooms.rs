@@ -92,7 +92,7 @@ const ROOMS: [Room; 30] = [
     room(SYNC, &[PLATFORM], BACK_ENDS),
     room(RIVALS, &[SYNC, PLATFORM], &[LINUX, SIM]),
     room(RUNTIME, &[SYNC, PLATFORM], BACK_ENDS),
-    room(LINUX, &[PLATFORM], &[]),
+    room(LINUX, &[PLATFORM, HINTS], &[]),
     room(CHECK, &[PLATFORM], &[]),
     room(SIM, &[PLATFORM], &[]),
     // How CPUs wake each other: for any kernel.
@@ -110,7 +110,7 @@ const ROOMS: [Room; 30] = [
     room(SHARED, &[SYNC, LINUX, PLATFORM], &[]),
     room(CLOCK, &[SYNC, LINUX], &[]),
     room(MESSAGE, &[RUNTIME, LINUX, PLATFORM], &[]),
-    room(COOP, &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM], &[SHARED]),
+    room(COOP, &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, HINTS], &[SHARED]),
     room("antiphon-capi", LIBRARY, &[]),
     room("antiphon-preload", PRELOADED, &[]),
     room("antiphon-preload-coop", PRELOADED_COOP, &[]),
@@ -120,8 +120,8 @@ const ROOMS: [Room; 30] = [
     room(PLAYER, LIBRARY, &[]),
     room(BTF, &[], &[]),
     room(HINTS, &[], &[]),
-    // The policy in Rust, with which the one in the kernel is compared.
-    room("antiphon-scx", &[BTF, HINTS, RUNTIME], &[]),
+    // The policy in Rust, with which the one in the kernel is compared; loops and locks under it.
+    room("antiphon-scx", &[BTF, COOP, HINTS, RUNTIME, SYNC, LINUX, PLATFORM], &[]),
     room("xtask", &[BTF], &[]),
 ];
 

@@ -75,6 +75,41 @@ impl Machine {
         },
     ];
 
+    /// Those of `--kernel slice`, and whether their kernel is the one with the extension.
+    pub const OF_SLICES: [(Self, bool); 3] = [
+        (
+            Self {
+                name: "slice",
+                what: "the extension, one CPU, its time by instructions (1 ns each): simulated",
+                arguments: &[
+                    "-smp",
+                    "1",
+                    "-accel",
+                    "tcg,thread=single",
+                    "-icount",
+                    "shift=0,sleep=off",
+                ],
+            },
+            true,
+        ),
+        (
+            Self {
+                name: "slice-many",
+                what: "the extension, two CPUs, emulated in turn at the host's speed",
+                arguments: &["-smp", "2", "-accel", "tcg,thread=single"],
+            },
+            true,
+        ),
+        (
+            Self {
+                name: "without",
+                what: "Debian's kernel, without the extension, two CPUs",
+                arguments: &["-smp", "2", "-accel", "tcg,thread=single"],
+            },
+            false,
+        ),
+    ];
+
     /// Starts the machine, and waits until it ends, or the time is over.
     ///
     /// # Errors
@@ -85,7 +120,10 @@ impl Machine {
         kernel: &Path,
         initramfs: &Path,
         limit: Duration,
+        case: Option<&str>,
     ) -> Result<Report, Failure> {
+        // A space would end the word.
+        let case = case.map(|name| format!(" antiphon.case={}", name.replace(' ', "_")));
         let path = initramfs.with_file_name(format!("{}.log", self.name));
         let mut machine = Command::new("qemu-system-x86_64")
             .args(["-M", "q35", "-cpu", "max", "-m", "512", "-nographic", "-nodefaults"])
@@ -95,7 +133,10 @@ impl Machine {
             .arg(kernel)
             .arg("-initrd")
             .arg(initramfs)
-            .args(["-append", &format!("{LINE} antiphon={}", self.name)])
+            .args([
+                "-append",
+                &format!("{LINE} antiphon={}{}", self.name, case.unwrap_or_default()),
+            ])
             .stdin(Stdio::null())
             .stdout(File::create(&path)?)
             .spawn()?;
