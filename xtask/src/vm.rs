@@ -11,7 +11,8 @@
 //! | [`kernel`] | chooses a kernel, checks its type information, keeps it |
 //! | [`image`] | the parts of a kernel's file |
 //! | [`initramfs`] | builds the program and the archive that the kernel starts it from |
-//! | [`source`], [`glibc`] | a kernel with the time-slice extension, C libraries to try on it |
+//! | [`source`] | builds a kernel with the time-slice extension |
+//! | [`glibc`] | the C libraries that are tried on it |
 //! | [`boot`] | starts the machine and reads what it says |
 
 mod archive;

@@ -18,8 +18,9 @@ pub fn area() -> Option<usize> {
     Some(thread.wrapping_add_signed(offset))
 }
 
-/// Makes a system call in a sequence.
-pub fn offend(area: usize) {
+/// Makes a system call in a sequence. Returns whether the sequence has come to its end.
+pub fn offend(area: usize) -> bool {
+    let done: u32;
     // SAFETY: `area` is the calling thread's; no other sequence of it runs. The call is `getpid`.
     // If the kernel aborts the sequence, it goes on behind it.
     unsafe {
@@ -39,6 +40,7 @@ pub fn offend(area: usize) {
             "nop",
             "nop",
             "33:",
+            "mov {done:e}, 1",
             "jmp 35f",
             ".byte 0x0f, 0xb9, 0x3d",
             ".long {signature}",
@@ -47,6 +49,7 @@ pub fn offend(area: usize) {
             "35:",
             "mov qword ptr [{area} + 8], 0",
             area = in(reg) area,
+            done = inout(reg) 0_u32 => done,
             scratch = out(reg) _,
             signature = const SIGNATURE,
             inlateout("rax") libc::SYS_getpid => _,
@@ -54,4 +57,5 @@ pub fn offend(area: usize) {
             lateout("r11") _,
         );
     }
+    done != 0
 }

@@ -73,7 +73,16 @@ pub(crate) fn light() -> bool {
     may()
 }
 
-/// Has unlockers exchange and tell from now on, for good.
+/// Returns whether unlockers exchange and tell nothing: by one load, for callers that have a way of
+/// their own for that.
+#[inline(always)]
+#[must_use]
+pub fn is_plain() -> bool {
+    // Relaxed: a caller that sees an older mode exchanges, which is right in each.
+    MODE.load(Relaxed) == EXCHANGE
+}
+
+/// Turns telling of critical sections on, for good: unlockers exchange and tell from now on.
 pub(crate) fn tell_sections() {
     // Relaxed: a thread that sees it later tells later.
     MODE.fetch_or(TOLD, Relaxed);

@@ -74,10 +74,11 @@ pub enum Hint {
     /// The caller owns what it waited for, and now works for other waiters.
     Owns,
     /// The caller has begun a critical section: it owns what other threads may wait for. Sections
-    /// may nest. Given only where the platform [heeds them](Hints::heeds_sections), as the next two.
+    /// may nest. Like the next two it is given only where the platform
+    /// [heeds them](Hints::heeds_sections).
     SectionBegin,
-    /// The caller's section ends: it is about to release what it owns, or has just done so. A section
-    /// whose beginning was not told may end, and one may end that its thread did not begin.
+    /// The caller's section ends: it is about to release what it owns, or has just done so. A
+    /// section whose beginning was not told may end, and one may end that its thread did not begin.
     SectionEnd,
     /// The caller has released what it owned in the section that has just ended. If a preemption
     /// was put off meanwhile, this is the time for it.

@@ -10,6 +10,7 @@
 
 pub(crate) mod events;
 pub(crate) mod holds;
+pub(crate) mod note;
 pub(crate) mod span;
 mod stacks;
 mod stint;
@@ -28,7 +29,7 @@ use antiphon_record::{
 };
 
 use crate::{aside, door, maps, mode, sys, thread, ticks};
-use holds::Noted;
+use note::{Note, Noted};
 use stint::Stint;
 
 /// The mapping of the recording.
@@ -175,8 +176,9 @@ pub(crate) fn visit_noted(kind: Kind, lock: Noted<'_>, site: usize) -> Option<Vi
     Some(visit_of(writer()?, kind, (lock.address, lock.note.made_at()), site))
 }
 
-/// Waits for a lock by `acquire`, which returns whether it was acquired. Returns that, and the visit
-/// under which the wait is recorded. `last` is the thread that was last in the lock's queue before.
+/// Waits for a lock by `acquire`, which returns whether it was acquired. Returns that, and the
+/// visit under which the wait is recorded. `last` is the thread that was last in the lock's queue
+/// before.
 pub(crate) fn waits(
     kind: Kind,
     lock: Noted<'_>,
@@ -315,7 +317,7 @@ impl Wait {
 /// Records that our condition variable at `address` is about to be notified from `site`; `in_vain`
 /// if no thread waits for it. Only where everything is recorded. `note` caches the last row.
 #[cold]
-pub(crate) fn notifies(address: usize, note: &holds::Note, site: usize, all: bool, in_vain: bool) {
+pub(crate) fn notifies(address: usize, note: &Note, site: usize, all: bool, in_vain: bool) {
     let Some(writer) = writer() else { return };
     let stint = Stint::begins();
     let row = note.notifies(process(writer), site, || {

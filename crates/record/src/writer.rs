@@ -404,7 +404,7 @@ impl Writer {
     }
 
     /// Records that the lock of `row` was initialised at `site`, a number from
-    /// [`site`](Self::site).
+    /// [`site`](Self::site); 0 if no call has initialised it.
     pub fn made(self, row: RowWriter, site: u32) {
         let lock = self.lock(row).and_then(|lock| self.map.locks.get(lock as usize - 1));
         if let Some(lock) = lock {

@@ -18,6 +18,18 @@ pub(crate) fn begin<P: Platform>() {
     }
 }
 
+/// Acquires a lock, on a platform that heeds sections: by `take`, or else by `wait`. The section
+/// begins before `take`: a preemption between the exchange and the telling would be one of a holder
+/// that has told nothing.
+pub(crate) fn acquire<P: Platform>(take: impl FnOnce() -> bool, wait: impl FnOnce()) {
+    P::hint(Hint::SectionBegin);
+    if !take() {
+        P::hint(Hint::SectionEnd);
+        wait();
+        P::hint(Hint::SectionBegin);
+    }
+}
+
 /// Tells what [`begin`] does, if the caller has acquired the lock. Returns whether it has.
 #[inline]
 pub(crate) fn begin_if<P: Platform>(acquired: bool) -> bool {

@@ -42,7 +42,9 @@ pub fn make_for_slices(
     folder: &Path,
     mut files: Vec<File>,
 ) -> Result<PathBuf, Failure> {
-    let cargo = cargo(root);
+    let mut cargo = cargo(root);
+    // Its sections are counted in instructions.
+    cargo.args(["--config", "profile.dev.opt-level=2"]);
     files.push(("init".to_owned(), build(cargo, "antiphon-slice-vm", "slice", target)?));
     let path = folder.join("initramfs-slice");
     fs::write(&path, archive(&files))?;
@@ -54,8 +56,6 @@ fn cargo(root: &Path) -> Command {
     let mut cargo = Command::new(name);
     cargo.current_dir(root).args(["build", "--quiet", "--locked", "--package=antiphon-scx"]);
     cargo.args([&format!("--target={TARGET}"), "--config", "profile.dev.strip=true"]);
-    // Machines count instructions.
-    cargo.args(["--config", "profile.dev.opt-level=2"]);
     cargo
 }
 

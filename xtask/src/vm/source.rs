@@ -21,9 +21,10 @@ const OPTIONS: &str = include_str!("slice.config");
 const EXTENSION: &str = "CONFIG_RSEQ_SLICE_EXTENSION=y";
 
 /// Files that are large, and of no use here: of drivers that are not built.
-const LEFT_OUT: [&str; 5] = [
+const LEFT_OUT: [&str; 6] = [
     "*/drivers/gpu/drm/amd/*.[ch]",
-    "*/drivers/net/*.[ch]",
+    "*/drivers/net/ethernet/*.[ch]",
+    "*/drivers/net/wireless/*.[ch]",
     "*/drivers/media/*.[ch]",
     "*/sound/*.[ch]",
     "*/tools/testing/*",

@@ -49,9 +49,12 @@ impl Class {
     }
 }
 
+/// The process and the address of a lock.
+type Lock = (u32, u64);
+
 /// The classes of the locks of a report's rows, the longest waited for first.
 pub fn classes(rows: &[LockRow]) -> Vec<Class> {
-    let mut classes: BTreeMap<(String, &str), (Class, Vec<(u32, u64)>)> = BTreeMap::new();
+    let mut classes: BTreeMap<(String, &str), (Class, Vec<Lock>)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.kind != Kind::Condition.name() && row.address != 0) {
         let kind = match row.kind {
             "rdlock" | "wrlock" => "rwlock",

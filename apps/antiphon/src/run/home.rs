@@ -70,6 +70,16 @@ impl Home {
         }
     }
 
+    /// The lock in a sentence: its variable, or where it was initialised; `None` if neither is
+    /// known.
+    pub fn in_a_sentence(&self) -> Option<String> {
+        match self {
+            Self::Variable(name) => Some(name.clone()),
+            Self::Initialised(_) => Some(format!("a lock {}", self.class())),
+            Self::FirstSeen(_) => None,
+        }
+    }
+
     /// The value of `home` in a JSON report.
     pub fn json(&self) -> Value {
         match self {

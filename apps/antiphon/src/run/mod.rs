@@ -42,7 +42,7 @@ mod html;
 pub mod inherited;
 pub mod names;
 mod notes;
-mod order;
+pub mod order;
 mod room;
 mod rows;
 mod sampler;

@@ -74,8 +74,8 @@ pub struct Stuck {
     pub tid: u32,
     /// The address of the lock that it waited for.
     pub address: u64,
-    /// The global variable that is or contains this lock, if there is one.
-    pub variable: Option<String>,
+    /// What names this lock in a sentence: its variable, or where it was initialised.
+    pub name: Option<String>,
     /// The call site where it waited.
     pub site: CallSite,
     /// The time that it had waited, in nanoseconds.
@@ -83,6 +83,13 @@ pub struct Stuck {
     /// Locks that it held meanwhile, and where it took them; of many locks the first few. Only a
     /// profile records them.
     pub held: Vec<(u64, CallSite)>,
+}
+
+impl Stuck {
+    /// The lock in a sentence.
+    pub fn lock(&self) -> &str {
+        self.name.as_deref().unwrap_or("a lock")
+    }
 }
 
 /// Blocked time of threads, in seconds, by what blocked them.
@@ -437,7 +444,7 @@ fn stuck(
         pid: pid(snapshot, thread.process),
         tid: thread.tid,
         address: lock.address,
-        variable: variables.name(lock.process, lock.address, symbols),
+        name: Home::of(snapshot, waiting.lock, variables, symbols).in_a_sentence(),
         site: at,
         waited_ns: closed.waited_ns,
         held,

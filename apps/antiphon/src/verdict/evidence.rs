@@ -132,6 +132,11 @@ impl<'a> Class<'a> {
         self.rows.iter().max_by_key(|row| of(row)).map_or(&NOWHERE, |row| &row.site)
     }
 
+    /// Whether a thread waits for such a lock to the end of the run.
+    pub fn has_stuck(&self) -> bool {
+        self.stuck_ns > 0
+    }
+
     /// Whether most of the waiting is in waits that never ended: it then shows that a thread is
     /// stuck, and nothing about the cost of the lock.
     fn is_stuck(&self) -> bool {

@@ -4,8 +4,8 @@
 //! | module | has |
 //! |---|---|
 //! | [`figure`] | what a figure is: its place, its picture, what is compared |
-//! | [`registry`] | all figures, also those that other commands draw, and those that are not drawn |
-//! | [`shfl`], [`cst`], [`ocaml`], [`coop`] | a file for each figure of documents 000, 004, 002, 003 |
+//! | [`registry`] | all figures, also those that other commands draw, or that are not drawn |
+//! | [`shfl`], [`cst`], [`ocaml`], [`coop`] | a file for each figure of 000, 004, 002 and 003 |
 //! | [`model`], [`scene`] | the simulations; a lock in action |
 //! | [`list`], [`report`], [`page`] | the list, the comparison, the pictures |
 

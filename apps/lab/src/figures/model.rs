@@ -17,7 +17,7 @@ use crate::sim::experiment::{Arbitration, Measured, Missing, Pages, Setting, car
 use crate::sim::tasks;
 use crate::sim::tasks::subjects::Form;
 
-/// What has been simulated, and with which settings.
+/// The rows that have been simulated, and their settings.
 pub struct Model {
     seed: u64,
     /// Share of the usual simulated time, or of the usual packets.

@@ -3,6 +3,7 @@
 use antiphon_report::page::curves::Curve;
 use antiphon_report::page::lanes::Lane;
 use antiphon_report::table::{Cell, Table, Tone};
+use antiphon_report::words::wrapped;
 use serde_json::{Value, json};
 
 use super::Drawn;
@@ -12,12 +13,17 @@ use super::figure::{Compared, Panel, Picture};
 pub const HEADING: &str =
     "Simulated (a model, not a measurement), beside what the documents say of their figures";
 
+/// The width of what is not a table.
+const COLUMNS: usize = 100;
+
 /// Returns a table for each figure.
 pub fn text(drawn: &[Drawn], colour: bool) -> String {
     let mut text = format!("{HEADING}\n");
     for Drawn { figure, published, drawing } in drawn {
         text += &format!("\n{}: {}\n", figure.id(), figure.title);
-        text += &format!("document: {published}\nmodel: {}\n", drawing.conditions);
+        for line in [format!("document: {published}"), format!("model: {}", drawing.conditions)] {
+            text += &format!("{}\n", wrapped(&line, COLUMNS));
+        }
         text += &table(&drawing.compared).render(colour);
     }
     text

@@ -5,13 +5,14 @@
 //! in a process that has called [`enable_sections`]. Each thread asks once, in its first section,
 //! for what heeds its sections: the first of these that serves it.
 //!
-//! | listener | needs | told by | for at most |
+//! | listener | needs | told by | at most |
 //! |---|---|---|---|
-//! | [`Listener::Scheduler`] | `antiphon sched` runs | a count in the thread's slot of its page | 0.1 ms a turn |
-//! | [`Listener::SliceExtension`] | Linux 7.0 with `CONFIG_RSEQ_SLICE_EXTENSION`, glibc 2.41 | a byte of the thread's rseq area | 5 µs, unless the machine's administrator has set more |
+//! | [`Listener::Scheduler`] | `antiphon sched --full` | a count in its slot | 0.1 ms a turn |
+//! | [`Listener::SliceExtension`] | the option, glibc 2.41 | a byte of its rseq area | 5 µs |
 //!
-//! Without either a thread tells nothing. What a thread tells is a hint: a wrong one costs time,
-//! and never correctness.
+//! The option of the kernel is `CONFIG_RSEQ_SLICE_EXTENSION`, since Linux 7.0; an administrator may
+//! allow more than 5 µs. Without either a thread tells nothing. What a thread tells is a hint: a
+//! wrong one costs time, and never correctness.
 //!
 //! - SECTION-1: only the outermost section is told: one store when it begins, and one when it ends.
 //!   The depth is the thread's own business, as a grant of the kernel's wipes the byte.
@@ -47,7 +48,7 @@ const PAGE: u32 = 3;
 /// What heeds critical sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listener {
-    /// The scheduler of `antiphon sched`. It schedules the threads that tell it their sections.
+    /// The scheduler of `antiphon sched --full`.
     Scheduler,
     /// The kernel's time-slice extension.
     SliceExtension,

@@ -1,6 +1,8 @@
 //! The page of `antiphon sched` (`antiphon_hints`).
 //!
-//! A thread that tells its sections is registered there, which puts it under that scheduler.
+//! A thread that tells its sections is registered there, which puts it under that scheduler. One
+//! that does not schedule all threads is not used: it runs its own only when no other thread wants
+//! the CPU.
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
@@ -16,11 +18,12 @@ static HINTS: OnceLock<Hints> = OnceLock::new();
 /// The epoch of the process that has mapped it.
 static EPOCH: AtomicU32 = AtomicU32::new(0);
 
-/// Connects to the scheduler, if it runs and this process is not connected yet.
+/// Connects to the scheduler, if one runs all threads and this process is not connected yet.
 pub(super) fn connect() {
     if HINTS.get().is_none()
         && let Some(epoch) = identity::wiped_epoch()
         && let Ok(hints) = Hints::connect(SOCKET)
+        && hints.is_whole()
         && HINTS.set(hints).is_ok()
     {
         EPOCH.store(epoch, Relaxed);

@@ -8,7 +8,7 @@
 //!
 //! The kernel offers this only to threads whose registered area is longer than the first 32 bytes,
 //! which glibc does since 2.41, if the kernel's features need it. For such areas it checks that
-//! nobody has written to the fields that it fills, and kills the process otherwise: this file reads
+//! the fields which it fills were not written to, and kills the process otherwise: this file reads
 //! one of these, and writes none.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};

@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(svg.matches("<rect").count(), 3, "{svg}");
         assert!(svg.contains("x=570.0 y=2.0 width=410.0"), "{svg}");
         assert!(svg.contains("a&lt;b holds, 500 ns to 1000 ns"), "{svg}");
-        // What is too short to be seen has a width of its own.
+        // A span that is too short to be seen has a width of its own.
         assert!(svg.contains("y=22.0 width=1.0"), "{svg}");
     }
 }

@@ -1,5 +1,5 @@
-//! Document 003, cooperative polling: §5, simulated on one core. `bench loop` and `lab play` measure
-//! the same on the machine at hand.
+//! Document 003, cooperative polling: §5, simulated on one core. `bench loop` and `lab play`
+//! measure the same on the machine at hand.
 
 pub mod fairness;
 pub mod frames;

@@ -14,7 +14,7 @@ pub static FIGURE: Figure = Figure {
     how: How::Simulated { published: "pictures of a queue of six writers, without times", draw },
 };
 
-const CREATE: Locks = Locks { machine: "8s-192c", case: "create", ms: 2.0 };
+const CREATE: Locks = Locks { machine: "8s-192c", case: "create", ms: 5.0 };
 
 fn draw(model: &mut Model) -> Result<Drawing, Failure> {
     let (oblivious, aware) =

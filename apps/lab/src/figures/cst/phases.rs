@@ -1,5 +1,5 @@
-//! "CST lock phase": waiters of a socket queue, sleep, are passed over by the hand-off and are woken
-//! off the critical path.
+//! "CST lock phase": waiters of a socket queue, sleep, are passed over by the hand-off and are
+//! woken off the critical path.
 
 use antiphon_report::failure::Failure;
 

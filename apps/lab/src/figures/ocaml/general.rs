@@ -22,9 +22,12 @@ pub static FIGURE: Figure = Figure {
 
 const POLICIES: [super::Policy; 3] = [FIFO, LIFO, OURS];
 
+/// A panel: its title, the figure of a row, and the format.
+type Curves = (&'static str, fn(&Row) -> f64, Words);
+
 fn draw(model: &mut Model) -> Result<Drawing, Failure> {
     let mut panels = vec![throughput(model, "general", &POLICIES)?];
-    let more: [(&str, fn(&Row) -> f64, Words); 5] = [
+    let more: [Curves; 5] = [
         ("time", |row| f64::from(row.packets) * 1e9 / row.ops_per_s(), duration),
         ("half of the tasks end within", |row| row.quantile_ns(0.5), duration),
         ("99 % of the tasks end within", |row| row.quantile_ns(0.99), duration),

@@ -4,6 +4,7 @@
 use antiphon_report::failure::Failure;
 use antiphon_report::page::curves::Curve;
 use antiphon_report::table::si;
+use antiphon_report::words::several;
 
 use super::{CREATE, LOST, MACHINE, SOCKET, THREADS, TWICE};
 use crate::figures::figure::{Bound, Compared, Drawing, Figure, How, Panel, Picture};
@@ -81,7 +82,7 @@ fn draw_all(model: &mut Model) -> Result<Drawing, Failure> {
     };
     let best = |count, document| {
         Compared::times(
-            format!("ShflLock to the best of both, {count} threads"),
+            format!("ShflLock to the best of both, {}", several(count as u64, "thread")),
             document,
             to_best(count),
             Bound::AtLeast(0.95),

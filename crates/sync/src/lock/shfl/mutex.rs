@@ -85,11 +85,6 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         if P::heeds_sections() {
             return self.lock_told();
         }
-        self.lock_untold();
-    }
-
-    #[inline(always)]
-    fn lock_untold(&self) {
         if !self.lock_uncontended() {
             self.lock_contended(None);
         }
@@ -99,8 +94,10 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     #[cold]
     #[inline(never)]
     fn lock_told(&self) {
-        self.lock_untold();
-        section::begin::<P>();
+        let wait = || {
+            self.lock_contended(None);
+        };
+        section::acquire::<P>(|| self.lock_uncontended(), wait);
     }
 
     /// The part of [`lock`](Self::lock) without contention: acquires the lock if it is free and no

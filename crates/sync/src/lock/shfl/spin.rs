@@ -62,22 +62,21 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         if P::heeds_sections() {
             return self.lock_told();
         }
-        self.lock_untold();
+        if !self.lock_uncontended() {
+            self.lock_contended();
+        }
     }
 
     #[inline(always)]
-    fn lock_untold(&self) {
-        if !self.tail.is_empty() || !self.take() {
-            self.lock_contended();
-        }
+    fn lock_uncontended(&self) -> bool {
+        self.tail.is_empty() && self.take()
     }
 
     /// [`lock`](Self::lock), told to the platform.
     #[cold]
     #[inline(never)]
     fn lock_told(&self) {
-        self.lock_untold();
-        section::begin::<P>();
+        section::acquire::<P>(|| self.lock_uncontended(), || self.lock_contended());
     }
 
     /// Acquires the lock if it is free, ahead of any waiters.
