@@ -1,5 +1,5 @@
-//! What the scheduler costs, on the machine whose clock counts instructions: of a switch, and of the
-//! work that players get done.
+//! What the scheduler costs, on the machine whose clock counts instructions: of a switch, and of
+//! the work that players get done.
 
 use std::hint::black_box;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};

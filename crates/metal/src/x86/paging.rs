@@ -61,7 +61,8 @@ pub(crate) fn memory_end() -> u64 {
 pub struct OutOfFrames;
 
 impl Tables {
-    /// Creates tables that map the memory of `map`, and all of the first 4 GiB but the small pages in
+    /// Creates tables that map the memory of `map`, and all of the first 4 GiB but the small pages
+    /// in
     /// `hole`, which is below that.
     ///
     /// # Safety
