@@ -4,10 +4,10 @@
 //! - KICK-1: a sender that has replaced `HALTED` in an inbox sends the interrupt before it runs
 //!   other code: interrupts are off from the first thread of a batch to its last command. Other
 //!   senders rely on that interrupt, and code that ran before it could wait for the thread.
-//! - KICK-2: each CPU whose `HALTED` was replaced is interrupted: by a command of its own, or by one
-//!   to all other CPUs, which does nothing to a CPU that runs.
-//! - KICK-3: a CPU does not interrupt itself: a handler that puts a thread into the inbox of its own
-//!   CPU has ended the halt.
+//! - KICK-2: each CPU whose `HALTED` was replaced is interrupted: by a command of its own, or by
+//!   one to all other CPUs, which does nothing to a CPU that runs.
+//! - KICK-3: a CPU does not interrupt itself: a handler that puts a thread into the inbox of its
+//!   own CPU has ended the halt.
 
 use core::mem::MaybeUninit;
 

@@ -25,8 +25,19 @@ pub fn covers(file: &str) -> bool {
         ["platform/src/arena.rs", "record/src/events/pen.rs", "record/src/events/shelf.rs"];
     // What CPUs share on bare metal; its kernel runs in an emulator only.
     let shared = [
-        "batch", "broadcast", "channel", "direct", "inbox", "kick", "names", "pending", "run_queue",
-        "scheduler", "slot", "table", "token",
+        "batch",
+        "broadcast",
+        "channel",
+        "direct",
+        "inbox",
+        "kick",
+        "names",
+        "pending",
+        "run_queue",
+        "scheduler",
+        "slot",
+        "table",
+        "token",
     ];
     let on_metal = file.strip_prefix("crates/metal/src/").and_then(|it| it.strip_suffix(".rs"));
     is_algorithm
