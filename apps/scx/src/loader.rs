@@ -11,7 +11,7 @@ use libbpf_rs::{
     Link, MapCore as _, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject,
 };
 
-use crate::shared::{Counters, MAX_THREADS, Parameters, Record};
+use crate::shared::{Counters, MAX_THREADS, Parameters, Record, THREADS_PER_USER};
 
 /// The compiled policy.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/antiphon.bpf.o"));
@@ -53,7 +53,7 @@ impl Default for Setup {
             horizon_ns: 1_000_000_000,
             kick_ns: 100_000,
             tick_ns: 10_000_000,
-            per_user: 128,
+            per_user: THREADS_PER_USER,
             police: 1,
             kick: 1,
             stall: 0,
@@ -265,7 +265,7 @@ fn explained(error: libbpf_rs::Error) -> Failure {
 /// # Errors
 ///
 /// As the system call.
-pub fn new_page() -> Result<MapHandle, Failure> {
+pub fn new_page(scope: Scope) -> Result<MapHandle, Failure> {
     let options = libbpf_sys::bpf_map_create_opts {
         sz: size_of::<libbpf_sys::bpf_map_create_opts>() as _,
         map_flags: libbpf_sys::BPF_F_MMAPABLE,
@@ -274,8 +274,10 @@ pub fn new_page() -> Result<MapHandle, Failure> {
     let bytes = antiphon_hints::PAGE_BYTES as u32;
     let page = MapHandle::create(MapType::Array, Some("hints"), 4, bytes, 1, &options)?;
     let mut head = vec![0_u8; antiphon_hints::PAGE_BYTES];
-    head[..4].copy_from_slice(&antiphon_hints::MAGIC.to_ne_bytes());
-    head[4..8].copy_from_slice(&antiphon_hints::VERSION.to_ne_bytes());
+    let words = [antiphon_hints::MAGIC, antiphon_hints::VERSION, u32::from(scope == Scope::Full)];
+    for (to, word) in head.chunks_exact_mut(4).zip(words) {
+        to.copy_from_slice(&word.to_ne_bytes());
+    }
     page.update(&0_u32.to_ne_bytes(), &head, MapFlags::ANY)?;
     Ok(page)
 }

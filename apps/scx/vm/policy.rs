@@ -10,19 +10,27 @@ use antiphon_hints::{Hints, now_ns};
 use antiphon_scx::loader::Failure;
 
 use crate::scheduler::under;
+use crate::start::Case;
 use crate::thread::{
     Policy, become_of, exact_timers, hog, own_cpu_ns, sleep_until, spin_until, stay_on, stop_after,
     work,
 };
-use crate::{Case, pure};
+use crate::{cost, cpus, locks, pure};
 
 pub const CASES: &[Case] = &[
     ("order", order),
     ("shares", shares),
     ("police", police),
+    ("group", crate::groups::importance),
     ("sections", sections),
     ("wake-up", wake_up),
     ("players", players),
+    ("loops", crate::loops::loops),
+    ("switch", cost::switch),
+    ("renice", cpus::renice),
+    ("silent poll", crate::silent::poll),
+    ("preempted holders, spinlock", locks::spinlock),
+    ("preempted holders, mutex", locks::mutex),
 ];
 
 /// A thread of plain fair scheduling, and one of ours.

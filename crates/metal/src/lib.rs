@@ -8,10 +8,9 @@
 //! |---|---|---|
 //! | loaders | `bytes`, `pvh`, `multiboot2` | on the host, with malformed information |
 //! | firmware's tables | `acpi`, `memory`, `machine` | on the host, with malformed tables |
-//! | state that CPUs share | `inbox`, `token`, `pending`, `slot` | by models |
-//! | | `batch`, `names`, `table`, `direct`, `broadcast` | by models |
-//! | the scheduler's protocol | `scheduler`, `kick` | by models |
-//! | state of one CPU | `run_queue`, `deadlines` | on the host |
+//! | state that CPUs share | `antiphon-wakeup` | by models |
+//! | the scheduler's protocol | `scheduler` | by models |
+//! | state of one CPU | `deadlines` | on the host |
 //! | figures, options | `statistics`, `options` | on the host |
 //! | what image and host share | `channel` | by models; on the host, with malformed requests |
 //! | the machine | `x86` | in QEMU |
@@ -27,28 +26,21 @@ extern crate alloc;
 extern crate std;
 
 pub mod acpi;
-pub mod batch;
-pub mod broadcast;
 pub mod bytes;
 pub mod channel;
 pub mod deadlines;
-pub mod direct;
-pub mod inbox;
-pub mod kick;
 pub mod machine;
 pub mod memory;
 pub mod multiboot2;
-pub mod names;
 pub mod options;
-pub mod pending;
 pub mod pvh;
-pub mod run_queue;
 pub mod scheduler;
-
-pub mod slot;
 pub mod statistics;
-pub mod table;
-pub mod token;
+
+// Names of the protocol, for the kernel.
+#[cfg(target_arch = "x86_64")]
+use antiphon_wakeup::{batch, broadcast, direct, names, pending, slot, table, token};
+use antiphon_wakeup::{inbox, run_queue};
 
 #[cfg(target_arch = "x86_64")]
 mod interrupt;

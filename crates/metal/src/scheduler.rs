@@ -10,10 +10,11 @@
 //! ```
 //!
 //! Only the CPU itself accesses its run queue, with interrupts off. Another CPU that makes a thread
-//! runnable puts it into the [inbox](crate::inbox) ([`kick`](crate::kick)).
+//! runnable puts it into the [inbox](crate::inbox) ([`kick`](antiphon_wakeup::kick)).
 //!
 //! - RUN-1: a thread is in one place: running, in a run queue, in an inbox, or asleep; only the
-//!   code that moves its token away from `ASLEEP` puts a sleeping thread elsewhere.
+//!   code that moves its token away from `ASLEEP` puts a sleeping thread elsewhere, or, if the token
+//!   was `LAST`, its own CPU.
 //! - RUN-2: a thread is run only after it has left: its registers are saved. A thread that is woken
 //!   on the way to its sleep is in the inbox of its own CPU, which reads it before it switches, and
 //!   then goes on with it or runs it later. A thread that moves is put into the inbox of another
@@ -24,27 +25,19 @@
 use core::mem;
 use core::ptr;
 
-use antiphon_platform::Atomics;
+use antiphon_wakeup::kick::{self, Home};
+use antiphon_wakeup::machine::Machine;
 
 use crate::inbox::{Inbox, Linked};
-use crate::kick;
 use crate::run_queue::RunQueue;
 
 /// A kernel, as its scheduler sees it. Functions that take no CPU are those of the caller's.
-pub trait Kernel {
-    /// Its words.
-    type Words: Atomics;
+pub trait Kernel: Machine {
     /// A thread, which is never freed.
-    type Thread: Linked<Machine = Self::Words>;
-    /// A CPU.
-    type Cpu: Copy;
+    type Thread: Linked<Words = Self::Words>;
 
     /// Returns the CPU that the caller runs on.
     fn this(&self) -> Self::Cpu;
-    /// Returns whether that is this one.
-    fn is_this(&self, cpu: Self::Cpu) -> bool;
-    /// Returns the number of other CPUs.
-    fn others(&self) -> usize;
     /// Returns the CPU that a thread is bound to.
     fn cpu_of(&self, thread: *const Self::Thread) -> Self::Cpu;
     /// Returns the inbox of a CPU.
@@ -73,15 +66,13 @@ pub trait Kernel {
     unsafe fn switch(&self, from: *const Self::Thread, to: *const Self::Thread);
     /// Keeps a thread that has ended and left its stack.
     fn reap(&self, thread: *const Self::Thread);
+}
 
-    /// Calls `body` with interrupts off.
-    fn without_interrupts<R>(&self, body: impl FnOnce() -> R) -> R;
-    /// Interrupts another CPU, which has halted or is about to halt.
-    fn kick(&self, cpu: Self::Cpu);
-    /// Interrupts several such CPUs.
-    fn kick_each(&self, cpus: impl Iterator<Item = Self::Cpu>);
-    /// Interrupts all other CPUs by one command.
-    fn kick_others(&self);
+/// Returns the place of a thread that is woken.
+#[inline]
+pub fn home<K: Kernel>(kernel: &K, thread: *const K::Thread) -> Home<'_, K> {
+    let cpu = kernel.cpu_of(thread);
+    Home { cpu, inbox: kernel.inbox(cpu) }
 }
 
 /// The threads that a CPU runs by turns.
@@ -120,7 +111,7 @@ impl<T: Linked> Turns<T> {
 
     /// Returns whether a thread other than the running one can run.
     #[inline]
-    pub fn has_others(&self, inbox: &Inbox<T::Machine>) -> bool {
+    pub fn has_others(&self, inbox: &Inbox<T::Words>) -> bool {
         !self.queue.is_empty() || !inbox.is_empty()
     }
 
@@ -137,7 +128,7 @@ impl<T: Linked> Turns<T> {
 
     /// Moves the threads of the inbox to the run queue.
     #[inline]
-    fn collect(&mut self, inbox: &Inbox<T::Machine>) {
+    fn collect(&mut self, inbox: &Inbox<T::Words>) {
         // SAFETY: RUN-1: they were in the inbox, and now they are in the queue. Threads are never
         // freed.
         unsafe { self.queue.push_all(inbox.take()) };
@@ -195,7 +186,9 @@ fn take<K: Kernel>(kernel: &K, after: After<K::Thread>) {
         After::Nothing => {}
         After::Reap(thread) => kernel.reap(thread),
         // SAFETY: RUN-1: the thread ran, and has left.
-        After::Send(thread) => unsafe { kick::make_runnable(kernel, thread) },
+        After::Send(thread) => unsafe {
+            kick::make_runnable(kernel, home(kernel, thread), thread);
+        },
     }
 }
 

@@ -31,6 +31,7 @@ mod paths;
 mod pool;
 mod prompt;
 mod sender;
+mod shortcuts;
 mod stress;
 mod table;
 mod threads;

@@ -33,7 +33,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
 use clap::Args;
+
+use crate::sim::events::{figures, paths};
 
 use channel::Served;
 use host::Host;
@@ -68,6 +71,7 @@ figures. Without it, the CPUs run at the same time, as threads of this machine.
 Example:
   antiphon-lab metal --cpus 4 --exact --program paths
   antiphon-lab metal --cpus 4 --exact --program table --linux
+  antiphon-lab metal --cpus 2 --exact --program paths --html figures.html
   antiphon-lab metal --cpus 8 --nodes 2 --program stress --option rounds=200
   antiphon-lab metal --boot grub-efi --program stress
   antiphon-lab metal --share /tmp/shared --program channel
@@ -108,6 +112,10 @@ pub struct Arguments {
     /// Time after which the run is ended, in seconds
     #[arg(long, value_name = "S", default_value_t = 120)]
     seconds: u64,
+    /// Draw the figures of the Nemo paper for the simulated machines of that paper, by the paths of
+    /// this run, as a page for a browser; with --cpus 2 --exact --program paths
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
@@ -121,6 +129,7 @@ pub struct Arguments {
 /// its program has not passed, or has not ended in time.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let machine = arguments.machine()?;
+    let html = OutputFile::of("--html", arguments.html.as_deref())?;
     machine::find()?;
     let image = Image::build(arguments.image.as_deref())?;
     image.check()?;
@@ -150,7 +159,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     report.print(arguments.json)?;
     match ended.outcome {
-        Outcome::Passed => Ok(ExitCode::SUCCESS),
+        Outcome::Passed => {
+            if let Some(html) = html {
+                paths::take(|name| report.figure(name));
+                figures::draw(html)?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
         Outcome::Misused => Err(Failure::arguments(format!(
             "the image does not take these options: {}",
             ended.lines.last().map_or("", String::as_str)
@@ -192,6 +207,13 @@ impl Arguments {
         }
         if has_blanks(&self.program) {
             return Err(Failure::arguments("--program takes a name without blanks"));
+        }
+        let counts_paths = self.cpus == 2 && self.exact && self.program == "paths";
+        if self.html.is_some() && (!counts_paths || self.image.is_some()) {
+            return Err(Failure::arguments(
+                "--html draws figures from the lengths of paths: it takes --cpus 2 --exact \
+                 --program paths, of this image",
+            ));
         }
         if !(1..=MOST_SECONDS).contains(&self.seconds) {
             return Err(Failure::arguments(format!(

@@ -24,8 +24,8 @@ pub const MOST_CPUS: usize = machine::MOST_PROCESSORS;
 
 /// The state of a CPU.
 ///
-/// The first cache line is used by the CPU itself; then come the fields that others write to; then,
-/// again, fields of the CPU itself.
+/// The first cache line is used by the CPU itself; then come what others read, and the fields that
+/// others write to; then, again, fields of the CPU itself.
 #[repr(C, align(128))]
 pub struct Cpu {
     this: Cell<*const Self>,
@@ -34,12 +34,12 @@ pub struct Cpu {
     pub noted: AtomicU64,
     /// The number of the CPU, from 0 on.
     pub(crate) number: Cell<u32>,
-    /// The id of the CPU's APIC.
-    pub(crate) apic_id: Cell<u32>,
     /// The node of the CPU.
     pub(crate) node: Cell<u16>,
     /// Whether the CPU runs actions of messages.
     pub(crate) in_interrupt: Cell<bool>,
+    /// The id of the CPU's APIC. Senders read it, so it is apart from what the CPU writes.
+    pub(crate) apic_id: Apart<Cell<u32>>,
     /// Threads that other CPUs have made runnable here.
     pub(crate) inbox: Apart<Inbox<Metal>>,
     /// Actions that other CPUs have posted.
@@ -87,9 +87,9 @@ impl Cpu {
             current: Cell::new(ptr::null()),
             noted: AtomicU64::new(0),
             number: Cell::new(0),
-            apic_id: Cell::new(0),
             node: Cell::new(0),
             in_interrupt: Cell::new(false),
+            apic_id: Apart(Cell::new(0)),
             inbox: Apart(Inbox::NEW),
             pending: Apart(Pending::NEW),
             slot: Apart(Slot::NEW),

@@ -13,12 +13,13 @@
 //! There are two further forms: [`slot`], as in Nemo, and [`direct`], without tables. A CPU that
 //! has nothing else to do awaits messages by [`halt_until`](super::schedule::halt_until).
 //!
-//! The parts that CPUs share are [`names`](crate::names), [`table`](crate::table),
-//! [`pending`](crate::pending), [`slot`](crate::slot), [`broadcast`](crate::broadcast),
-//! [`batch`](crate::batch) and [`direct`](crate::direct); here are the interrupts.
+//! The parts that CPUs share and the steps of a sender are those of `antiphon-wakeup`
+//! ([`message`](antiphon_wakeup::message)); here are the interrupts.
 
 pub mod direct;
 pub mod slot;
+
+use antiphon_wakeup::message as send;
 
 use super::cpu::{self, Cpu};
 use super::state::BROADCAST_ACTIONS;
@@ -29,7 +30,7 @@ use crate::pending::ACTIONS;
 pub use crate::table::Code;
 use crate::table::Table;
 use crate::x86::apic;
-use crate::x86::cpu::{are_on, restore, without_interrupts};
+use crate::x86::cpu::are_on;
 use crate::x86::vectors::{MESSAGE, MESSAGE_NOTED};
 
 /// A registered action.
@@ -146,23 +147,14 @@ pub fn post_noted(number: u32, action: Action) {
 }
 
 #[inline]
-fn post_by(cpu: &Cpu, action: usize, vector: u8) {
-    // Interrupts off: other senders rely on this interrupt, so no other code may delay it.
-    let were_on = without_interrupts();
-    if cpu.pending.post(action) {
-        apic::send_at_once(cpu.apic_id.get(), vector);
-    }
-    restore(were_on);
+fn post_by(cpu: &'static Cpu, action: usize, vector: u8) {
+    send::post(&Metal, cpu, &cpu.pending, action, vector);
 }
 
 /// Makes all other CPUs run the action. What the caller did before happens before the action.
 #[inline]
 pub fn broadcast(action: BroadcastAction) {
-    // Interrupts off: REACH-2, and as in `post_by`.
-    let were_on = without_interrupts();
-    BROADCASTS.send(action.0.index(), &cpu::this().seen);
-    apic::send_to_others_at_once(MESSAGE);
-    restore(were_on);
+    send::broadcast(&Metal, &BROADCASTS, || &cpu::this().seen, action.0.index(), MESSAGE);
 }
 
 /// Makes each other CPU run the action, and sends each an interrupt of its own.

@@ -5,27 +5,27 @@
 //! queue and its deadlines, with interrupts off. Another CPU that makes a thread runnable puts it
 //! into the [inbox](crate::inbox), and interrupts the CPU only if it is halted.
 //!
-//! The protocol is that of [`scheduler`](crate::scheduler) and [`kick`](crate::kick); here are the
-//! sleeps, the timer and the idle CPUs, and what the protocol needs of this machine.
+//! The protocol is that of [`scheduler`](crate::scheduler) and [`kick`](antiphon_wakeup::kick);
+//! here are the sleeps, the timer and the idle CPUs, and what the protocol needs of this machine.
 
 use core::ptr;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 
+use antiphon_wakeup::kick::{self, Home};
+
 use super::cpu::{self, Cpu, this};
 use super::state::{Scheduler, Sleeper, Thread, Token};
 use super::thread;
 use super::wake;
 use crate::inbox::Inbox;
-use crate::kick;
 use crate::metal::Metal;
 use crate::scheduler::{self, After, Kernel, Turns};
 use crate::token;
 use crate::x86::cpu::{
     cpuid, halt_with_interrupts, restore, watch_with_interrupts, without_interrupts,
 };
-use crate::x86::vectors::KICK;
 use crate::x86::{apic, clock, context};
 
 /// How an idle CPU waits.
@@ -92,27 +92,12 @@ unsafe fn own(cpu: &Cpu) -> &mut Scheduler {
     unsafe { &mut *cpu.scheduler.get() }
 }
 
-/// This kernel, as its scheduler sees it.
-struct Here;
-
-impl Kernel for Here {
-    type Words = Metal;
+impl Kernel for Metal {
     type Thread = Thread;
-    type Cpu = &'static Cpu;
 
     #[inline]
     fn this(&self) -> &'static Cpu {
         this()
-    }
-
-    #[inline]
-    fn is_this(&self, cpu: &'static Cpu) -> bool {
-        ptr::eq(cpu, this())
-    }
-
-    #[inline]
-    fn others(&self) -> usize {
-        cpu::count() as usize - 1
     }
 
     #[inline]
@@ -163,59 +148,26 @@ impl Kernel for Here {
     fn reap(&self, thread: *const Thread) {
         thread::recycle(thread);
     }
-
-    #[inline]
-    fn without_interrupts<R>(&self, body: impl FnOnce() -> R) -> R {
-        let were_on = without_interrupts();
-        let result = body();
-        restore(were_on);
-        result
-    }
-
-    #[inline]
-    fn kick(&self, cpu: &'static Cpu) {
-        apic::send_at_once(cpu.apic_id.get(), KICK);
-    }
-
-    #[inline]
-    fn kick_each(&self, cpus: impl Iterator<Item = &'static Cpu>) {
-        wake::kick_each(cpus);
-    }
-
-    #[inline]
-    fn kick_others(&self) {
-        apic::send_to_others_at_once(KICK);
-    }
 }
-
-/// The most CPUs that are interrupted one by one: more are interrupted with all others.
-const MOST_KICKS: usize = 256;
 
 /// Takes the step that the thread which has left this CPU has asked for. Interrupts are off.
 #[inline]
 pub(super) fn after_switch() {
     // SAFETY: interrupts are off.
-    unsafe { scheduler::arrive(&Here) };
+    unsafe { scheduler::arrive(&Metal) };
 }
 
 /// Leaves the CPU, and makes the next thread take the step `after`. Interrupts are off.
 pub(super) fn leave(after: After<Thread>) {
     // SAFETY: interrupts are off; the caller is a thread with a step for itself.
-    unsafe { scheduler::leave(&Here, after) };
+    unsafe { scheduler::leave(&Metal, after) };
 }
 
-/// Makes a thread that is asleep, or new, runnable on its CPU.
+/// Makes a thread that is new, or has moved, runnable on its CPU.
 #[inline]
 pub(crate) fn make_runnable(thread: *const Thread) {
-    // SAFETY: RUN-1: the caller has taken the thread's token away, or has made the thread.
-    unsafe { kick::make_runnable(&Here, thread) };
-}
-
-/// Makes threads that are asleep runnable, in that order, and then interrupts their CPUs, with as
-/// few commands as possible.
-pub(crate) fn make_all_runnable(threads: impl Iterator<Item = *const Thread>) {
-    // SAFETY: as in `make_runnable`.
-    unsafe { kick::make_all_runnable::<_, MOST_KICKS>(&Here, threads) };
+    // SAFETY: RUN-1: only the caller may put it elsewhere. Threads are never freed.
+    unsafe { kick::make_runnable(&Metal, scheduler::home(&Metal, thread), thread) };
 }
 
 /// Ends the present or next sleep of the thread on this token.
@@ -223,9 +175,23 @@ pub(crate) fn make_all_runnable(threads: impl Iterator<Item = *const Thread>) {
 /// `sleeper` returns the thread; it is called only if the thread is asleep.
 #[inline]
 pub(crate) fn wake(token: &Token, sleeper: impl FnOnce() -> *const Thread) {
-    if token::wake(token) {
-        make_runnable(sleeper());
-    }
+    // SAFETY: threads are never freed.
+    unsafe { kick::wake(&Metal, token, || at_home(sleeper())) };
+}
+
+/// Ends the sleeps of several threads, in that order, and then interrupts their CPUs with as few
+/// commands as possible.
+pub(crate) fn wake_all<F: FnOnce() -> *const Thread>(
+    sleepers: impl Iterator<Item = (&'static Token, F)>,
+) {
+    let sleepers = sleepers.map(|(token, sleeper)| (token, || at_home(sleeper())));
+    // SAFETY: threads are never freed.
+    unsafe { kick::wake_all::<_, _, _, { kick::MOST }>(&Metal, sleepers) };
+}
+
+#[inline]
+fn at_home(thread: *const Thread) -> (Home<'static, Metal>, *const Thread) {
+    (scheduler::home(&Metal, thread), thread)
 }
 
 /// Sleeps until the token is woken, or until `deadline_ns` of the monotonic clock; seldom returns
@@ -249,10 +215,19 @@ pub(crate) fn sleep(token: &Token, deadline_ns: Option<u64>) -> bool {
         }
     }
     // SAFETY: interrupts are off. The thread is asleep.
-    unsafe { scheduler::switch_away(&Here, cpu) };
-    if deadline_ns.is_some() {
-        // SAFETY: interrupts are off; a thread that sleeps stays on its CPU.
-        unsafe { own(this()).deadlines.unset(&(*thread).alarm) };
+    unsafe {
+        own(cpu).last = Some(Sleeper { thread, token });
+        scheduler::switch_away(&Metal, cpu);
+    }
+    // SAFETY: interrupts are off; a thread that sleeps stays on its CPU.
+    unsafe {
+        let own = own(cpu);
+        // It is this sleep's, which has ended, or that of a thread that its waker will make
+        // runnable: no token is `LAST` while a thread runs.
+        own.last = None;
+        if deadline_ns.is_some() {
+            own.deadlines.unset(&(*thread).alarm);
+        }
     }
     restore(were_on);
     token::wake_up(token)
@@ -266,7 +241,7 @@ pub fn yield_now() -> bool {
     }
     let were_on = without_interrupts();
     // SAFETY: interrupts are off.
-    let others = unsafe { scheduler::yield_now(&Here, cpu) };
+    let others = unsafe { scheduler::yield_now(&Metal, cpu) };
     restore(were_on);
     others
 }
@@ -285,6 +260,8 @@ pub(crate) extern "C" fn timer_interrupt() {
             // SAFETY: the token exists as long as the sleep. The sleeper has not returned from it:
             // it unsets its alarm first.
             if token::expire(unsafe { &*sleeper.token }) {
+                // This CPU, if it is halted, is not to look at that token any more.
+                own.last.take_if(|last| ptr::eq(last.token, sleeper.token));
                 // SAFETY: RUN-1: this code has moved the token away from `ASLEEP`.
                 unsafe { own.turns.push(sleeper.thread) };
             }
@@ -306,7 +283,7 @@ pub(crate) extern "C" fn timer_interrupt() {
     };
     if is_over {
         // SAFETY: interrupts are off.
-        unsafe { scheduler::yield_now(&Here, cpu) };
+        unsafe { scheduler::yield_now(&Metal, cpu) };
     }
 }
 
@@ -332,7 +309,7 @@ pub(super) fn idle() -> ! {
     let cpu = this();
     loop {
         // SAFETY: interrupts are off, and this is the idle thread.
-        unsafe { scheduler::switch_away(&Here, cpu) };
+        unsafe { scheduler::switch_away(&Metal, cpu) };
         if IDLE.load(Relaxed) == Idle::Watch as usize {
             // SAFETY: `set_idle` has checked that the processor has the instructions. A store
             // between the check and the watch ends the watch at once.
@@ -345,8 +322,30 @@ pub(super) fn idle() -> ! {
             unsafe { own(cpu).alarm(clock::now_ns() + tick_ns) };
             halt_with_interrupts();
         } else {
-            cpu.inbox.halt(halt_with_interrupts);
+            cpu.inbox.halt(|| halt_for_last(cpu));
         }
+    }
+}
+
+/// Halts this CPU, whose waker need not use the inbox for the thread that has slept last (TOKEN-3).
+fn halt_for_last(cpu: &Cpu) {
+    // SAFETY: interrupts are off. The token exists as long as the sleep, and the sleeper does not
+    // run before this returns.
+    let rests = unsafe { own(cpu).last.is_some_and(|last| token::rest(&*last.token)) };
+    halt_with_interrupts();
+    // SAFETY: interrupts are off.
+    let own = unsafe { own(cpu) };
+    if !rests {
+        return;
+    }
+    // There is none any more if its sleep has expired.
+    if let Some(last) = own.last
+        // SAFETY: as above.
+        && token::rise(unsafe { &*last.token })
+    {
+        own.last = None;
+        // SAFETY: RUN-1: TOKEN-3: only this CPU makes it runnable.
+        unsafe { own.turns.push(last.thread) };
     }
 }
 

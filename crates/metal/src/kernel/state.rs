@@ -6,7 +6,7 @@ use core::sync::atomic::AtomicBool;
 
 use antiphon_platform::{Atomics, Local};
 
-use super::cpu::Cpu;
+use super::cpu::{Apart, Cpu};
 use crate::deadlines::{Alarm, Deadlines};
 use crate::inbox::Linked;
 use crate::metal::Metal;
@@ -25,8 +25,9 @@ pub(crate) type Link = <Metal as Atomics>::U64;
 pub struct Thread {
     pub(super) stack_pointer: UnsafeCell<StackPointer>,
     pub(super) link: Link,
-    /// The CPU that the thread runs on. Only the thread itself changes it, when it moves.
-    pub(super) cpu: Cell<&'static Cpu>,
+    /// The CPU that the thread runs on. Only the thread itself changes it, when it moves. Wakers
+    /// read it, so it is apart from what the thread writes.
+    pub(super) cpu: Apart<Cell<&'static Cpu>>,
     pub(super) number: u32,
     /// The lowest address of the stack, and the one above it.
     pub(super) stack: (usize, usize),
@@ -51,7 +52,7 @@ unsafe impl Send for Thread {}
 // SAFETY: the word is only used for links, and a thread is aligned to eight bytes, as its words
 // are.
 unsafe impl Linked for Thread {
-    type Machine = Metal;
+    type Words = Metal;
 
     #[inline]
     fn link(&self) -> &Link {
@@ -63,13 +64,15 @@ unsafe impl Linked for Thread {
 pub struct Scheduler {
     pub(super) turns: Turns<Thread>,
     pub(super) deadlines: Deadlines<Sleeper>,
+    /// The thread that has slept last, while it sleeps and no other has come back from a sleep.
+    pub(super) last: Option<Sleeper>,
     /// The time at which the timer will interrupt; `u64::MAX` if it is not set.
     pub(super) alarm_ns: u64,
     /// The end of the running thread's slice; `u64::MAX` if it has none.
     pub(super) slice_end_ns: u64,
 }
 
-/// A thread that sleeps until a deadline, and its token.
+/// A thread that sleeps, and its token.
 #[derive(Clone, Copy, Debug)]
 pub struct Sleeper {
     pub(super) thread: *const Thread,
@@ -80,6 +83,7 @@ impl Scheduler {
     pub(super) const NEW: Self = Self {
         turns: Turns::NEW,
         deadlines: Deadlines::NEW,
+        last: None,
         alarm_ns: u64::MAX,
         slice_end_ns: u64::MAX,
     };

@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 
 use antiphon_platform::{Atomic, Local};
 
-use super::cpu::{self, Cpu, this};
+use super::cpu::{self, Apart, Cpu, this};
 use super::heap;
 use super::lock::Lock;
 use super::schedule;
@@ -76,7 +76,7 @@ impl Thread {
         // SAFETY: threads are never freed.
         if let Some(thread) = unsafe { free.0.as_ref() } {
             // Relaxed: under the lock.
-            free.0 = ptr::with_exposed_provenance(thread.link.load(Relaxed) as usize);
+            free.0 = ptr::with_exposed_provenance(thread.link.swap(0, Relaxed) as usize);
             thread.cpu.set(cpu);
             return Ok(thread);
         }
@@ -120,7 +120,7 @@ impl Memory {
             thread.write(Thread {
                 stack_pointer: UnsafeCell::new(0),
                 link: Link::ZERO,
-                cpu: Cell::new(cpu),
+                cpu: Apart(Cell::new(cpu)),
                 number: index as u32 + 1,
                 stack,
                 home,

@@ -9,14 +9,10 @@
 //! The first two are the condition variables of Nemo: without and with a kick. A CPU that watches
 //! its inbox ([`Idle::Watch`](super::schedule::Idle)) needs neither. The mode may be changed at any
 //! time: a sender follows the word of the inbox, which the CPU itself has written
-//! ([`kick`](crate::kick)).
+//! ([`kick`](antiphon_wakeup::kick)).
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU64, AtomicUsize};
-
-use super::cpu::Cpu;
-use crate::x86::apic;
-use crate::x86::vectors::KICK;
 
 /// How a CPU learns that it has a thread to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,34 +52,4 @@ pub(super) fn tick_ns() -> Option<u64> {
 #[inline]
 pub(crate) fn is_batched() -> bool {
     WAKE.load(Relaxed) == Wake::Batched as usize
-}
-
-/// Sends a command to each cluster of an x2APIC, otherwise one to each CPU. Firmware usually lists
-/// the CPUs of a cluster one after the other; where it does not, a cluster gets more than one
-/// command. Interrupts are off.
-#[inline]
-pub(super) fn kick_each(cpus: impl Iterator<Item = &'static Cpu>) {
-    if apic::is_x2() {
-        kick_clusters(cpus);
-    } else {
-        cpus.for_each(|cpu| apic::send_at_once(cpu.apic_id.get(), KICK));
-    }
-}
-
-fn kick_clusters(cpus: impl Iterator<Item = &'static Cpu>) {
-    let mut group: Option<apic::Group> = None;
-    for cpu in cpus {
-        let one = apic::Group::of(cpu.apic_id.get());
-        group = match group.map(|group| (group, group.with(one))) {
-            Some((_, Some(both))) => Some(both),
-            Some((group, None)) => {
-                group.send_at_once(KICK);
-                Some(one)
-            }
-            None => Some(one),
-        };
-    }
-    if let Some(group) = group {
-        group.send_at_once(KICK);
-    }
 }

@@ -3,11 +3,13 @@
 use std::ptr;
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::batch::Batch;
-use antiphon_metal::broadcast;
-use antiphon_metal::names::Name;
-use antiphon_metal::table::Table;
+use antiphon_wakeup::batch::Batch;
+use antiphon_wakeup::broadcast;
+use antiphon_wakeup::message;
+use antiphon_wakeup::names::Name;
+use antiphon_wakeup::table::Table;
 
+use super::caller::{Caller, Signal};
 use super::cpu::Line;
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -46,13 +48,10 @@ impl Cpu {
     }
 }
 
-/// As `message::broadcast`, on CPU `own`.
+/// Broadcasts on CPU `own`. Several broadcasts may be answered at once.
 fn send(broadcasts: &Broadcasts, cpus: &[Cpu], own: usize, action: usize) {
-    broadcasts.send(action, &cpus[own].seen);
-    for cpu in cpus.iter().enumerate().filter(|(number, _)| *number != own).map(|(_, cpu)| cpu) {
-        // Several broadcasts may be answered at once.
-        let _ = cpu.line.raise();
-    }
+    let caller = Caller::on(&cpus[own].line, cpus.iter().map(|cpu| &cpu.line));
+    message::broadcast(&caller, broadcasts, || &cpus[own].seen, action, Signal::Any);
 }
 
 /// Each CPU broadcasts the actions that are named, and runs those of the others, each exactly once,

@@ -8,9 +8,9 @@ use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::direct;
-use antiphon_metal::names::Name;
 use antiphon_platform::{Atomic, AtomicInteger, Atomics};
+use antiphon_wakeup::direct;
+use antiphon_wakeup::names::Name;
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;

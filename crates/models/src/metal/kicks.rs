@@ -7,10 +7,11 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::inbox::{Inbox, Linked};
-use antiphon_metal::kick;
-use antiphon_metal::scheduler::{Kernel, Turns};
 use antiphon_platform::{Atomic, Atomics};
+use antiphon_wakeup::inbox::{Inbox, Linked};
+use antiphon_wakeup::kick::{self, Home};
+use antiphon_wakeup::machine::Machine as Hardware;
+use antiphon_wakeup::token;
 
 use super::cpu::Line;
 use crate::bounds::Bounds;
@@ -39,6 +40,8 @@ pub fn entries() -> Vec<Entry> {
 /// A thread, which runs for no time.
 struct Thread {
     link: U64,
+    /// It is asleep.
+    token: U32,
     cpu: usize,
     /// 1 when it has run.
     ran: U32,
@@ -46,7 +49,7 @@ struct Thread {
 
 // SAFETY: the link is always the same word, and words of 64 bits are aligned to eight bytes.
 unsafe impl Linked for Thread {
-    type Machine = Check;
+    type Words = Check;
 
     fn link(&self) -> &U64 {
         &self.link
@@ -55,7 +58,7 @@ unsafe impl Linked for Thread {
 
 impl Thread {
     const fn new(cpu: usize) -> Self {
-        Self { link: U64::ZERO, cpu, ran: U32::ZERO }
+        Self { link: U64::ZERO, token: U32::ZERO, cpu, ran: U32::ZERO }
     }
 }
 
@@ -75,6 +78,11 @@ impl Machine {
     fn new(bound: [usize; 2], others: usize) -> Self {
         let cpu = |_| Cpu { inbox: Inbox::NEW, line: Line::new() };
         Self { cpus: [0, 1, 2].map(cpu), threads: bound.map(Thread::new), others }
+    }
+
+    /// All threads sleep.
+    fn fall_asleep(&self) {
+        assert!(self.threads.iter().all(|thread| token::fall_asleep(&thread.token)));
     }
 
     /// CPU `cpu` runs `count` threads, and halts when it has none.
@@ -110,6 +118,14 @@ impl<'a> Sender<'a> {
         Self { machine, cpu, are_off: Data::new(false), put: Data::new(Vec::new()) }
     }
 
+    /// The place of a thread, which is about to be made runnable.
+    fn home(&self, thread: *const Thread) -> (Home<'_, Self>, *const Thread) {
+        self.put.with_mut(|put| put.push(thread));
+        // SAFETY: threads live as long as the model.
+        let cpu = unsafe { (*thread).cpu };
+        (Home { cpu, inbox: &self.machine.cpus[cpu].inbox }, thread)
+    }
+
     /// Other code of this CPU waits for the threads.
     fn run_other_code(&self) {
         for thread in self.put.with(Clone::clone) {
@@ -131,55 +147,19 @@ impl<'a> Sender<'a> {
     }
 }
 
-impl Kernel for Sender<'_> {
+impl Hardware for Sender<'_> {
     type Words = Check;
-    type Thread = Thread;
     type Cpu = usize;
+    type Signal = ();
 
-    fn this(&self) -> usize {
-        self.cpu
-    }
+    const KICK: () = ();
 
-    fn is_this(&self, cpu: usize) -> bool {
+    fn is_current(&self, cpu: usize) -> bool {
         cpu == self.cpu
     }
 
     fn others(&self) -> usize {
         self.machine.others
-    }
-
-    fn cpu_of(&self, thread: *const Thread) -> usize {
-        self.put.with_mut(|put| put.push(thread));
-        // SAFETY: threads live as long as the model.
-        unsafe { (*thread).cpu }
-    }
-
-    fn inbox(&self, cpu: usize) -> &Inbox<Check> {
-        &self.machine.cpus[cpu].inbox
-    }
-
-    fn running(&self, _: usize) -> *const Thread {
-        unreachable!("a sender does not switch")
-    }
-
-    fn set_running(&self, _: usize, _: *const Thread) {
-        unreachable!("a sender does not switch")
-    }
-
-    unsafe fn turns(&self, _: usize) -> &mut Turns<Thread> {
-        unreachable!("a sender does not switch")
-    }
-
-    fn begin_slice(&self, _: usize, _: bool) {
-        unreachable!("a sender does not switch")
-    }
-
-    unsafe fn switch(&self, _: *const Thread, _: *const Thread) {
-        unreachable!("a sender does not switch")
-    }
-
-    fn reap(&self, _: *const Thread) {
-        unreachable!("a sender does not switch")
     }
 
     fn without_interrupts<R>(&self, body: impl FnOnce() -> R) -> R {
@@ -190,19 +170,23 @@ impl Kernel for Sender<'_> {
         result
     }
 
-    fn kick(&self, cpu: usize) {
+    fn interrupt(&self, cpu: usize, (): ()) {
         probe("one");
         self.raise(cpu);
     }
 
-    fn kick_each(&self, cpus: impl Iterator<Item = usize>) {
+    fn interrupt_several(&self, cpus: &[usize], (): ()) {
         probe("each");
-        cpus.for_each(|cpu| self.raise(cpu));
+        cpus.iter().for_each(|cpu| self.raise(*cpu));
     }
 
-    fn kick_others(&self) {
+    fn interrupt_others(&self, (): ()) {
         probe("all");
         (0..CPUS).filter(|cpu| *cpu != self.cpu).for_each(|cpu| self.raise(cpu));
+    }
+
+    fn halt(&self) {
+        unreachable!("a sender does not halt")
     }
 }
 
@@ -213,8 +197,9 @@ fn one(senders: usize) -> Program {
         for (number, cpu) in [0, 2].into_iter().enumerate().take(senders) {
             scope.spawn(move || {
                 let sender = Sender::new(machine, cpu);
+                let (home, thread) = sender.home(&raw const machine.threads[number]);
                 // SAFETY: RUN-1: the thread is in no place.
-                unsafe { kick::make_runnable(&sender, &raw const machine.threads[number]) };
+                unsafe { kick::make_runnable(&sender, home, thread) };
             });
         }
         scope.spawn(move || machine.run(1, senders));
@@ -225,11 +210,14 @@ fn one(senders: usize) -> Program {
 fn batch<const MOST: usize>(others: usize) -> Program {
     Program::new(3, 4, move |scope| {
         let machine = scope.share(Machine::new([1, 2], others));
+        machine.fall_asleep();
         scope.spawn(|| {
             let sender = Sender::new(machine, 0);
-            let threads = machine.threads.iter().map(std::ptr::from_ref);
-            // SAFETY: RUN-1: the threads are in no place.
-            unsafe { kick::make_all_runnable::<_, MOST>(&sender, threads) };
+            let place = |thread: &Thread| sender.home(thread);
+            let sleepers =
+                machine.threads.iter().map(|thread| (&thread.token, move || place(thread)));
+            // SAFETY: threads live as long as the model.
+            unsafe { kick::wake_all::<_, _, _, MOST>(&sender, sleepers) };
         });
         for cpu in [1, 2] {
             scope.spawn(move || machine.run(cpu, 1));
@@ -242,13 +230,16 @@ fn batch<const MOST: usize>(others: usize) -> Program {
 fn by_its_handler() -> Program {
     Program::new(2, 3, |scope| {
         let machine = scope.share(Machine::new([0, 1], CPUS - 1));
+        machine.fall_asleep();
         scope.spawn(|| {
             machine.cpus[0].inbox.halt(|| {
                 probe("halted");
                 let sender = Sender::new(machine, 0);
-                let threads = machine.threads.iter().map(std::ptr::from_ref);
-                // SAFETY: RUN-1: the threads are in no place.
-                unsafe { kick::make_all_runnable::<_, 2>(&sender, threads) };
+                let place = |thread: &Thread| sender.home(thread);
+                let sleepers =
+                    machine.threads.iter().map(|thread| (&thread.token, move || place(thread)));
+                // SAFETY: threads live as long as the model.
+                unsafe { kick::wake_all::<_, _, _, 2>(&sender, sleepers) };
             });
             machine.run(0, 1);
         });

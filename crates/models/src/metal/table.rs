@@ -4,9 +4,9 @@
 use std::ptr;
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::batch;
-use antiphon_metal::names::Name;
-use antiphon_metal::table;
+use antiphon_wakeup::batch;
+use antiphon_wakeup::names::Name;
+use antiphon_wakeup::table;
 
 use super::pending::Receiver;
 use crate::bounds::Bounds;

@@ -10,10 +10,11 @@ use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::inbox::{Inbox, Linked};
 use antiphon_metal::scheduler::{self, After, Kernel, Turns};
-use antiphon_metal::{kick, token};
 use antiphon_platform::{Atomic, AtomicInteger, Atomics};
+use antiphon_wakeup::inbox::{Inbox, Linked};
+use antiphon_wakeup::machine::Machine as Hardware;
+use antiphon_wakeup::{kick, token};
 
 use super::cpu::Line;
 use crate::bounds::Bounds;
@@ -98,7 +99,7 @@ const OVER: u32 = 2;
 
 // SAFETY: the link is always the same word, and words of 64 bits are aligned to eight bytes.
 unsafe impl Linked for Thread {
-    type Machine = Check;
+    type Words = Check;
 
     fn link(&self) -> &U64 {
         &self.link
@@ -187,21 +188,44 @@ struct View<'a> {
 /// The CPU of a thread that has ended.
 const NOWHERE: usize = CPUS;
 
-impl Kernel for View<'_> {
+impl Hardware for View<'_> {
     type Words = Check;
-    type Thread = Thread;
     type Cpu = usize;
+    type Signal = ();
 
-    fn this(&self) -> usize {
-        if self.is_gone.get() { NOWHERE } else { self.machine.threads[self.me].on.get() }
-    }
+    const KICK: () = ();
 
-    fn is_this(&self, cpu: usize) -> bool {
+    fn is_current(&self, cpu: usize) -> bool {
         cpu == self.this()
     }
 
     fn others(&self) -> usize {
         CPUS - 1
+    }
+
+    fn without_interrupts<R>(&self, body: impl FnOnce() -> R) -> R {
+        body()
+    }
+
+    fn interrupt(&self, cpu: usize, (): ()) {
+        assert_ne!(cpu, self.this(), "KICK-3");
+        let _ = self.machine.cpus[cpu].line.raise();
+    }
+
+    fn interrupt_others(&self, (): ()) {
+        (0..CPUS).filter(|cpu| *cpu != self.this()).for_each(|cpu| self.interrupt(cpu, ()));
+    }
+
+    fn halt(&self) {
+        self.machine.cpus[self.this()].line.wait();
+    }
+}
+
+impl Kernel for View<'_> {
+    type Thread = Thread;
+
+    fn this(&self) -> usize {
+        if self.is_gone.get() { NOWHERE } else { self.machine.threads[self.me].on.get() }
     }
 
     fn cpu_of(&self, thread: *const Thread) -> usize {
@@ -258,23 +282,6 @@ impl Kernel for View<'_> {
         // SAFETY: threads live as long as the model.
         unsafe { (*thread).free.store(1, Release) };
     }
-
-    fn without_interrupts<R>(&self, body: impl FnOnce() -> R) -> R {
-        body()
-    }
-
-    fn kick(&self, cpu: usize) {
-        assert_ne!(cpu, self.this(), "KICK-3");
-        let _ = self.machine.cpus[cpu].line.raise();
-    }
-
-    fn kick_each(&self, cpus: impl Iterator<Item = usize>) {
-        cpus.for_each(|cpu| self.kick(cpu));
-    }
-
-    fn kick_others(&self) {
-        (0..CPUS).filter(|cpu| *cpu != self.this()).for_each(|cpu| self.kick(cpu));
-    }
 }
 
 impl<'a> View<'a> {
@@ -296,7 +303,7 @@ impl<'a> View<'a> {
             if self.machine.all_have_ended() {
                 break;
             }
-            cpu.inbox.halt(|| cpu.line.wait());
+            cpu.inbox.halt(|| self.halt());
         }
         // Release: pairs with the acquire in `wait`.
         let others = &self.machine.threads[FIRST..];
@@ -335,10 +342,9 @@ impl<'a> View<'a> {
             // As `schedule::wake`.
             Wake(other) => {
                 let other = &self.machine.threads[other];
-                if token::wake(&other.token) {
-                    // SAFETY: RUN-1: we have taken the token away.
-                    unsafe { kick::make_runnable(self, other) };
-                }
+                let place = || (scheduler::home(self, other), ptr::from_ref(other));
+                // SAFETY: threads live as long as the model.
+                unsafe { kick::wake(self, &other.token, place) };
             }
             Yield => {
                 // SAFETY: there are no interrupts.
@@ -365,7 +371,7 @@ impl<'a> View<'a> {
                     // Prepares its stack.
                     other.registers.set(0);
                     // SAFETY: RUN-1: the thread is in no place.
-                    unsafe { kick::make_runnable(self, other) };
+                    unsafe { kick::make_runnable(self, scheduler::home(self, other), other) };
                 } else {
                     probe("not ended");
                 }

@@ -108,6 +108,8 @@ impl<P: Platform, S> Shards<P, S> {
         let address = new.expose_provenance() as u64;
         // AcqRel: SHARDS-3. Release: a thread that loses the race, and counts this shard, sees its
         // contents. Acquire: if we lose, we see those of the other's shard.
+        // mutant: where its words are is plain memory, which models don't see, and all of them are
+        // zero.
         let address = match word.compare_exchange(0, address, AcqRel, Acquire) {
             Ok(_) => address,
             Err(theirs) => {

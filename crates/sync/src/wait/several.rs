@@ -24,7 +24,7 @@
 
 use core::cell::Cell;
 use core::marker::PhantomData;
-use core::sync::atomic::Ordering::Acquire;
+use core::sync::atomic::Ordering::Relaxed;
 use core::task::Waker;
 
 use antiphon_platform::{
@@ -159,8 +159,8 @@ fn spin<P: Platform, F: CrowdForm>(
     P::hint(Hint::SpinBegin);
     let status = &lead.node.status;
     for _ in 0..pieces {
-        // Acquire: a place that was notified is checked again, which acquires it.
-        let told = || status.spin_while(Acquire, PIECE, Member::<P>::waits).is_ok();
+        // Relaxed: all places are checked again, each of which acquires.
+        let told = || status.spin_while(Relaxed, PIECE, Member::<P>::waits).is_ok();
         if is_over() || nap::passed::<P>(deadline) || told() {
             break;
         }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Platform};
 use antiphon_sync::lock::RwForm;
 
 use super::super::lock::{read, unlock_read, unlock_write};
@@ -34,6 +34,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("shfl-rw+gate/writes-2+2", sleeping::<Stays>(2, 2, false), two)
             .by_lot(10_000)
             .reaches(slept),
+        Entry::new("shfl-rw+gate/flagged-1+1", flagged(), two).by_lot(20_000).reaches(slept),
         Entry::new("shfl-rw+gate/downgrades-2+1", sleeping::<Stays>(2, 1, true), two)
             .by_lot(10_000)
             .reaches(slept),
@@ -45,6 +46,48 @@ pub fn entries() -> Vec<Entry> {
         .by_lot(10_000)
         .reaches(slept),
     ]
+}
+
+/// In `joined`: readers sleep at the gate.
+const ASLEEP: u32 = 1 << 31;
+
+/// Reaches `slept` if a reader of the first socket is on its list, and `together` if two are.
+fn look_for_sleepers() {
+    // SAFETY: only read.
+    let asleep = unsafe { &Check::indicators()[0].lines[0].asleep };
+    let last = crate::arena::arena().resolve_index(asleep.load(Relaxed) & 0x003F_FFFF);
+    if let Some(last) = last {
+        probe("slept");
+        if last.next.load(Relaxed) != 0 {
+            probe("together");
+        }
+    }
+}
+
+/// GATE-1: a reader sets `ASLEEP` although it was set when the reader came, if the list that it
+/// joins was taken after the flag was cleared. The flag is set in the beginning, as it is where a
+/// reader has left its list untold. Must reach that the reader sleeps during the second section.
+fn flagged() -> Program {
+    Program::new(2, 3, |scope| {
+        let lock = lock::<Stays>(scope, true);
+        let data = scope.share(Data::new(0));
+        assert!(lock.try_write());
+        // SAFETY: the flag may be set at any time; then lists are taken in vain.
+        unsafe { &Check::indicators()[0] }.joined.fetch_or(ASLEEP, Relaxed);
+        scope.spawn_on(0, move || {
+            read(lock);
+            let _ = data.get();
+            unlock_read(lock);
+        });
+        scope.spawn_on(1, move || {
+            unlock_write(lock);
+            lock.write();
+            data.set(1);
+            look_for_sleepers();
+            unlock_write(lock);
+        });
+        scope.finally(move || assert_free(lock));
+    })
 }
 
 /// Readers of one socket, and writers of another that may become readers. Must reach that a reader
@@ -65,15 +108,7 @@ fn sleeping<F: RwForm>(readers: u32, writers: u32, downgrades: bool) -> Program 
             scope.spawn_on(1, move || {
                 lock.write();
                 data.set(data.get() + 1);
-                // SAFETY: only read.
-                let asleep = unsafe { &Check::indicators()[0].lines[0].asleep };
-                let last = crate::arena::arena().resolve_index(asleep.load(Relaxed) & 0x003F_FFFF);
-                if let Some(last) = last {
-                    probe("slept");
-                    if last.next.load(Relaxed) != 0 {
-                        probe("together");
-                    }
-                }
+                look_for_sleepers();
                 if downgrades {
                     // SAFETY: acquired above.
                     unsafe { lock.downgrade() };

@@ -98,11 +98,11 @@ pub(super) fn is_heir<P: Platform>(place: Place<P>) -> bool {
 /// COHORT-2: returns whether an arriving waiter will give back the node. Called by a thread that
 /// had closed the node and is about to give it back.
 pub(super) fn is_left_to_comer<P: Platform>(node: &Waiter<P>) -> bool {
-    // Release: what we did to the node; pairs with the acquire in `link`. Acquire: that the
-    // arriving waiter is done with it.
+    // Release: what we did to the node; pairs with the acquire in `link`. Relaxed where it fails:
+    // the arriving waiter has only exchanged this word, and has read nothing else that it uses.
     // mutant: seen only where the node is taken anew and its next waiter finds our old words in it:
     // one wait more than the models have.
-    node.wants.compare_exchange(CLOSED, LEFT, AcqRel, Acquire).is_ok()
+    node.wants.compare_exchange(CLOSED, LEFT, Release, Relaxed).is_ok()
 }
 
 /// Links `me` behind `last`, which it has found in the word; `false` if that waiter has left.
@@ -112,8 +112,11 @@ fn link<P: Platform>(me: Place<P>, last: Place<P>) -> bool {
     if last.node.wants.compare_exchange(LAST, me.id.bits(), Release, Relaxed).is_ok() {
         return true;
     }
-    // COHORT-2. Release: we are done with the node. Acquire: pairs with `is_left_to_comer`.
-    if last.node.wants.compare_exchange(CLOSED, SEEN, AcqRel, Acquire).is_err() {
+    // COHORT-2. Relaxed: we touch nothing of the node afterwards, and have written only this word.
+    // Acquire where it fails: what the other thread did to the node, which we give back; pairs with
+    // the release in `is_left_to_comer`.
+    // mutant: as there.
+    if last.node.wants.compare_exchange(CLOSED, SEEN, Relaxed, Acquire).is_err() {
         last.give();
     }
     false
@@ -260,9 +263,9 @@ pub(super) trait Cohorts<P: Platform>: Sized {
         // Acquire, here and below: pairs with `link`.
         let mut behind = me.node.wants.load(Acquire);
         if behind == LAST {
-            // Release: pairs with the acquire in `enter_cohort`.
+            // Relaxed: an arriving waiter that finds no name touches no node.
             let is_last = self.word(me).is_some_and(|(word, name)| {
-                word.compare_exchange(name, 0, Release, Relaxed).is_ok()
+                word.compare_exchange(name, 0, Relaxed, Relaxed).is_ok()
             });
             if is_last {
                 me.node.wants.store(0, Relaxed);
@@ -273,8 +276,9 @@ pub(super) trait Cohorts<P: Platform>: Sized {
                 Ok(behind) => behind,
                 Err(_) => {
                     status::close(me.node);
-                    // Release: pairs with the acquire in `link`.
-                    match me.node.wants.compare_exchange(LAST, CLOSED, AcqRel, Acquire) {
+                    // Relaxed: `is_left_to_comer` releases the node. Acquire where it fails: as
+                    // above.
+                    match me.node.wants.compare_exchange(LAST, CLOSED, Relaxed, Acquire) {
                         Ok(_) => return,
                         Err(behind) => behind,
                     }

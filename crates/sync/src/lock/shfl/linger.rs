@@ -32,7 +32,7 @@
 //! These spins are not counted ([`Hint::SpinBegin`]): the counter's line would go from waiter to
 //! waiter with the lock, and cost more than the lock.
 
-use core::sync::atomic::Ordering::Acquire;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use antiphon_platform::{Atomic, Budget, Deadline, Hint, Platform};
 
@@ -284,6 +284,7 @@ fn in_pieces<T>(
 /// LINGER-3: returns whether the waiter spins on, because its CPU is not wanted or there is
 /// something to do.
 fn stays<P: Platform>(me: Place<P>) -> bool {
-    let idle = |ns| me.node.status.spin_while(Acquire, Budget::ns(ns), Status::idle);
+    // Relaxed: the caller loads the status again.
+    let idle = |ns| me.node.status.spin_while(Relaxed, Budget::ns(ns), Status::idle);
     !is_wanted::<P>() || idle(HESITATION_NS).is_ok() || !is_wanted::<P>()
 }

@@ -54,6 +54,7 @@ pub(super) fn call_row<P: Platform, F: Form>(name: u16, kept: bool) {
 /// stand in another queue by now, and then the wakes are spurious.
 pub(super) fn wake_row<P: Platform>(reader: &Waiter<P>) {
     // Acquire: as in `Place::next`.
+    // mutant: a sleeper that is missed is woken later, by the waiter before it.
     let mut at = Place::<P>::at(reader.next.load(Acquire));
     for _ in 0..TOGETHER {
         let Some(place) = at.filter(|place| reads(place.node)) else { return };

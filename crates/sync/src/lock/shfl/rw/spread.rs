@@ -182,8 +182,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         if !Self::may_spread() {
             return false;
         }
-        // Acquire: the name of the indicator; pairs with the release in `spread`.
-        let seen = State(self.state.load(Acquire));
+        // Relaxed: a reader that misses the name of the indicator counts itself in the state, and
+        // one that finds it acquires in `has` before it is in.
+        let seen = self.peek();
         seen.is_spread() && self.sit_down_here(seen, waits)
     }
 
@@ -236,8 +237,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[inline(never)]
     pub(super) fn end_abandoned(&self) {
         let epoch = P::epoch();
-        // Acquire: the name of the indicator. Threads that check again find the wait ended.
-        if State(self.state.load(Acquire)).is_abandoned(epoch)
+        // Relaxed: the state is from before the fork, and so is the name of the indicator. Threads
+        // that check again find the wait ended.
+        if self.peek().is_abandoned(epoch)
             && let Some(lines) = self.lines()
         {
             let _ = self.end(lines, |seen| seen.is_abandoned(epoch));
@@ -246,7 +248,10 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
 
     /// Ends a writer's wait for lines, if `is_its` is true of the state; returns whether it was.
     fn end(&self, lines: Lines<P>, is_its: impl Fn(State) -> bool) -> bool {
-        // Release: as for a writer that leaves.
+        // Release: that lines are even (LINE-5), if the writer has found no reader and was made to
+        // drain again; pairs with the acquire of the next writer.
+        // mutant: it takes lines that were not even, and a reader that makes a writer drain which
+        // then gives up: more threads than a model has.
         let ended = self.change(Release, |seen| is_its(seen).then(|| seen.not_drained().0));
         let Ok(seen) = ended else { return false };
         if let (_, Some(name)) = seen.not_drained() {
@@ -362,10 +367,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     fn take_seat(&self) {
         // The state counts us, so the mode can't become central, and no writer can be in.
         if let Some(lines) = self.lines() {
-            // Release: as for a writer that leaves. It is in the last writer's release sequence
-            // anyway.
+            // Relaxed: it continues the last writer's release sequence, and we have only read.
             if self.peek().is_shut()
-                && self.change(Release, |seen| seen.is_shut().then(|| seen.with_open())).is_ok()
+                && self.change(Relaxed, |seen| seen.is_shut().then(|| seen.with_open())).is_ok()
             {
                 lines.tell();
             }
@@ -440,6 +444,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             if self.change(Relaxed, |seen| is_mine(seen).then(|| seen.with_draining())).is_err() {
                 return Drained::Ended;
             }
+            // mutant: a writer that misses a reader here verifies in vain, and drains again.
             P::fence(SeqCst);
             let empty = match patience {
                 Patience::Never => lines.sum() == 0,
