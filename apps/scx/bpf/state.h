@@ -32,6 +32,10 @@ struct task {
 	u64 since_ns;	  /* it has run since then, and was charged up to then */
 	u64 release_ns;	  /* 0: none */
 	u64 kick_ns;	  /* earliest next kick */
+	u64 group;	  /* its key; 0: none */
+	u64 importance;	  /* as last told; 0: none */
+	u64 turn;	  /* the number of its latest turn */
+	u32 counted;	  /* of its weight, in that of its group */
 	u32 weight;
 	u32 standing;
 	u32 polls;	  /* as last read */
@@ -41,6 +45,7 @@ struct task {
 	u32 uid;
 	u8 timely; /* picked by its release */
 	u8 graced;
+	u8 wants; /* it runs or is ready */
 	u8 has_slack; /* it was cooperative when its turn began */
 };
 

@@ -11,7 +11,7 @@ use libbpf_rs::{
     Link, MapCore as _, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject,
 };
 
-use crate::shared::{Counters, MAX_THREADS, Parameters, Record};
+use crate::shared::{Counters, MAX_THREADS, Parameters, Record, THREADS_PER_USER};
 
 /// The compiled policy.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/antiphon.bpf.o"));
@@ -53,7 +53,7 @@ impl Default for Setup {
             horizon_ns: 1_000_000_000,
             kick_ns: 100_000,
             tick_ns: 10_000_000,
-            per_user: 128,
+            per_user: THREADS_PER_USER,
             police: 1,
             kick: 1,
             stall: 0,
@@ -226,7 +226,7 @@ fn open(setup: &Setup) -> Result<OpenObject, Failure> {
 /// The fields at the end of the structure of operations, as `bpf/kernel.h` has it: the flags and
 /// the time of the watchdog, behind as many pointers as there are operations.
 fn settle(setup: &Setup, value: &mut [u8]) -> Result<(), Failure> {
-    const POINTERS: usize = 17 * 8;
+    const POINTERS: usize = 15 * 8;
     let short = "the structure of operations is too short";
     let flags = value.get_mut(POINTERS..POINTERS + 8).ok_or(short)?;
     let now = u64::from_ne_bytes(flags.try_into()?);

@@ -34,6 +34,13 @@ pub const MAX_THREADS: u32 = 512;
 /// The most processes with registered threads.
 pub const MAX_PROCESSES: u32 = 1024;
 
+/// How many processes of one user may have a page. Root is not limited.
+pub const PROCESSES_PER_USER: usize = 64;
+/// How many processes may have one.
+pub const PROCESSES: usize = 512;
+/// How many threads of one user may be registered.
+pub const THREADS_PER_USER: u64 = 128;
+
 const LIMITS: [(&str, u32); 3] =
     [("MAX_CPUS", MAX_CPUS), ("MAX_THREADS", MAX_THREADS), ("MAX_PROCESSES", MAX_PROCESSES)];
 
@@ -92,6 +99,8 @@ records! {
         refused: u64,
         /// Places of threads below this one are or were in use.
         high: u64,
+        /// 1: the kernel has unloaded the scheduler because a CPU has come or gone.
+        restarts: u64,
         /// Why the kernel has unloaded the scheduler; 0: it has not.
         ended: u64,
     }
@@ -108,6 +117,8 @@ records! {
         late_ns: u64,
         /// How late the latest of them began.
         latest_ns: u64,
+        /// When it was registered, in nanoseconds of `CLOCK_MONOTONIC`.
+        begun_ns: u64,
         /// Its number; 0: a free place.
         pid: u32,
         /// The number of its process.
@@ -126,6 +137,33 @@ records! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_manual_states_the_limits() {
+        let manual = include_str!("../../../docs/man/antiphon-sched.8");
+        let slots = antiphon_hints::SLOTS - 1;
+        assert!(manual.contains(&format!(
+            "A process has {slots} slots, a user {PROCESSES_PER_USER} processes (root is not \
+             limited) and {THREADS_PER_USER} registered threads."
+        )));
+        assert_eq!(PROCESSES, MAX_THREADS as usize);
+        assert!(manual.contains(&format!("There are {PROCESSES} of each in all")));
+        for path in [antiphon_hints::SOCKET, antiphon_hints::STATUS] {
+            assert!(manual.contains(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_unit_has_the_privileges_that_the_manual_names() {
+        let manual = include_str!("../../../docs/man/antiphon-sched.8");
+        let unit = include_str!("../systemd/antiphon-sched.service");
+        let line = unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet="));
+        let all: Vec<_> = line.expect("privileges").split(' ').collect();
+        assert_eq!(all, ["CAP_BPF", "CAP_PERFMON", "CAP_CHOWN"]);
+        assert!(
+            manual.contains("takes CAP_BPF and CAP_PERFMON, and CAP_CHOWN with\n.BR \\-\\-group")
+        );
+    }
 
     #[test]
     fn the_records_are_the_same_in_c() {

@@ -2,21 +2,22 @@
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{scope, sleep};
+use std::thread::scope;
 use std::time::Duration;
 
-use antiphon_scx::loader::{Failure, is_enabled};
+use antiphon_scx::loader::Failure;
 
+use crate::life::{part_under, wait_for};
 use crate::policy::EXT;
-use crate::scheduler::under;
+use crate::scheduler::{await_state, under};
 use crate::thread::{Policy, become_of, hog, own_cpu_ns, stay_on, stop_after};
 
 const SWITCH: &str = "/sys/devices/system/cpu/cpu1/online";
 
-/// The second CPU goes, and comes back: the scheduler stays, and all threads go on, also one that
-/// was kept on that CPU.
+/// The second CPU goes, and comes back: the scheduler is loaded again each time, and all threads go
+/// on, also one that was kept on that CPU.
 pub fn hotplug() -> Result<String, Failure> {
-    under(&[], |_| {
+    under(&[], |scheduler| {
         let stop = AtomicBool::new(false);
         let counts: [AtomicU64; 4] = Default::default();
         scope(|threads| {
@@ -40,16 +41,15 @@ pub fn hotplug() -> Result<String, Failure> {
                 for round in 0..3 {
                     for state in ["0", "1"] {
                         fs::write(SWITCH, state)?;
+                        // It ends at once, and is then loaded again.
+                        await_state(true)?;
                         let before = counts.each_ref().map(|one| one.load(Ordering::Relaxed));
-                        sleep(Duration::from_millis(300));
-                        let after = counts.each_ref().map(|one| one.load(Ordering::Relaxed));
-                        if !is_enabled()? {
-                            return Err(format!("unloaded in round {round}, CPU {state}").into());
-                        }
-                        if before.iter().zip(&after).any(|(one, other)| one == other) {
-                            let what = format!("{before:?}, then {after:?}");
-                            return Err(format!("a thread stopped, CPU {state}: {what}").into());
-                        }
+                        let goes_on = || {
+                            let now = counts.each_ref().map(|one| one.load(Ordering::Relaxed));
+                            before.iter().zip(now).all(|(before, now)| *before != now)
+                        };
+                        let what = format!("a thread stopped in round {round}, CPU 1 is {state}");
+                        wait_for(goes_on, &what)?;
                     }
                 }
                 Ok(())
@@ -58,9 +58,13 @@ pub fn hotplug() -> Result<String, Failure> {
             for one in all {
                 one.join().map_err(|_| "a thread panicked")??;
             }
+            // Other cases want it.
+            fs::write(SWITCH, "1")?;
+            await_state(true)?;
             done
         })?;
-        Ok("3 times off and on: stays enabled, 4 threads go on".to_owned())
+        part_under("polite", scheduler)?;
+        Ok("3 times off and on: is loaded again, and 4 threads go on".to_owned())
     })
 }
 

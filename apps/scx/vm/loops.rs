@@ -13,7 +13,7 @@ use antiphon_hints::now_ns;
 use crate::client;
 use crate::life::{forgets, wait_for};
 use crate::policy::FAIR;
-use crate::scheduler::{PATIENCE, Scheduler, await_state, under};
+use crate::scheduler::{PATIENCE, Scheduler, under};
 use crate::thread::{become_of, hog, own_cpu_ns, stop_after, work};
 
 /// How long they run.
@@ -147,34 +147,35 @@ pub fn life() -> Result<String, Failure> {
         let status = client::start("loop")?.wait()?;
         if status.success() { forgets(scheduler) } else { Err(format!("{status}").into()) }
     })?;
-    let scheduler = Scheduler::start(&["full"])?;
     let (stop, steps) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
     let (send, receive) = mpsc::channel();
+    let mut scheduler = Some(Scheduler::start(&["full"])?);
     let thread = spawn({
         let (stop, steps) = (stop.clone(), steps.clone());
         move || busy(&stop, &steps, &send)
     });
     let served = receive.recv().map_err(|_| "the loop has not begun")?;
-    let done = || -> Result<String, Failure> {
+    let mut done = || -> Result<String, Failure> {
+        let (mut fell_ms, mut back_ms) = (Vec::new(), Vec::new());
         wait_for(|| served.is_served(), "the loop is not served")?;
-        let killed_ns = now_ns();
-        scheduler.kill()?;
-        wait_for(|| !served.is_served(), "the loop did not notice")?;
-        let noticed_ns = now_ns();
-        let before = steps.load(Ordering::Relaxed);
-        wait_for(|| steps.load(Ordering::Relaxed) > before + 10, "the loop stopped")?;
-        await_state(false)?;
-        let again = Scheduler::start(&["full"])?;
-        let started_ns = now_ns();
-        wait_for(|| served.is_served(), "the loop has not come back")?;
-        let back_ns = now_ns();
-        again.stop()?;
-        let ms = |from: u64, to: u64| to.saturating_sub(from) / 1_000_000;
-        Ok(format!(
-            "falls back after {} ms, is back {} ms after the next scheduler",
-            ms(killed_ns, noticed_ns),
-            ms(started_ns, back_ns)
-        ))
+        while let Some(former) = scheduler.take() {
+            let killed_ns = now_ns();
+            former.kill()?;
+            wait_for(|| !served.is_served(), "the loop did not notice")?;
+            fell_ms.push(now_ns().saturating_sub(killed_ns) / 1_000_000);
+            let before = steps.load(Ordering::Relaxed);
+            wait_for(|| steps.load(Ordering::Relaxed) > before + 10, "the loop stopped")?;
+            let next = Scheduler::start(&["full"])?;
+            let started_ns = now_ns();
+            wait_for(|| served.is_served(), "the loop has not come back")?;
+            back_ms.push(now_ns().saturating_sub(started_ns) / 1_000_000);
+            if back_ms.len() < 3 {
+                scheduler = Some(next);
+            } else {
+                next.stop()?;
+            }
+        }
+        Ok(format!("falls back after {fell_ms:?} ms, is back after {back_ms:?} ms"))
     };
     let told = done();
     // Relaxed: the flag says nothing about other memory.

@@ -3,8 +3,9 @@
 //!
 //! | suite (`antiphon=` of the kernel's command line) | machine | cases |
 //! |---|---|---|
-//! | `one` | one CPU, whose time counts instructions | `policy`; `locks`: preempted holders |
-//! | `many` | several CPUs | `life`: deaths, unprivileged and hostile processes |
+//! | `one` | one CPU, whose time counts instructions | `policy`, `groups`, `loops`, `locks`, … |
+//! | `fast` | the same, with eight times as many instructions in a second | `cost` |
+//! | `many` | several CPUs | `life`: deaths, unprivileged and hostile processes; `cpus` |
 //!
 //! A line `case NAME pass: …` or `case NAME fail: …` for each, `figure …` lines for the docs, and
 //! `result pass` or `result fail` at the end.
@@ -12,6 +13,7 @@
 mod client;
 mod cost;
 mod cpus;
+mod groups;
 mod life;
 mod locks;
 mod loops;
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
 /// The scheduler's program, with the options of a case.
 fn schedule(arguments: impl Iterator<Item = String>) -> ExitCode {
     let mut setup = Setup { watchdog_ms: 30_000, ..Setup::default() };
+    let mut group = None;
     for argument in arguments {
         match argument.as_str() {
             "full" => setup.scope = Scope::Full,
@@ -51,6 +54,7 @@ fn schedule(arguments: impl Iterator<Item = String>) -> ExitCode {
             "patient" => setup.parameters.slack_ns = 500_000_000,
             // Fewer than an emulated CPU wakes a thread up.
             "few-kicks" => setup.parameters.kick_ns = 20_000_000,
+            "group" => group = Some(client::USER),
             "stall" => (setup.parameters.stall, setup.watchdog_ms) = (1, 1_000),
             other => {
                 eprintln!("no option {other}");
@@ -58,7 +62,7 @@ fn schedule(arguments: impl Iterator<Item = String>) -> ExitCode {
             }
         }
     }
-    match server::run(&setup) {
+    match server::run(&setup, group) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("the scheduler: {failure}");
@@ -71,6 +75,7 @@ fn schedule(arguments: impl Iterator<Item = String>) -> ExitCode {
 fn suite(name: &str) -> Option<&'static [Case]> {
     match name {
         "one" => Some(policy::CASES),
+        "fast" => Some(cost::CASES),
         "many" => Some(life::CASES),
         _ => None,
     }

@@ -23,7 +23,7 @@ pub const SOCKET: &str = "/run/antiphon/sched.sock";
 pub const STATUS: &str = "/run/antiphon/status.sock";
 
 /// How long a connection waits for the scheduler's answer.
-pub const PATIENCE: Duration = Duration::from_secs(1);
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The policy number of sched_ext.
 pub(crate) const SCHED_EXT: i32 = 7;
@@ -205,6 +205,13 @@ impl<'a> Thread<'a> {
         // on the thread's own CPU, or after a switch from it, which orders memory.
         let polls = self.slot.polls.load(Ordering::Relaxed).wrapping_add(1);
         self.slot.polls.store(polls, Ordering::Relaxed);
+    }
+
+    /// Shares a part of the CPU with the threads of this user that tell the same number, from the
+    /// next time on that the scheduler looks; 0: with none. The part is that of the weights of all
+    /// members that want the CPU, and goes to the one with the least importance.
+    pub fn share(&self, group: u32) {
+        self.slot.group.store(group, Ordering::Relaxed);
     }
 
     /// Tells a new release time while the thread goes on.

@@ -55,7 +55,7 @@ pub struct Case {
 
 impl Machine {
     /// All machines.
-    pub const ALL: [Self; 2] = [
+    pub const ALL: [Self; 3] = [
         Self {
             name: "one",
             what: "one CPU, its time by instructions (8 ns each): simulated",
@@ -66,6 +66,18 @@ impl Machine {
                 "tcg,thread=single",
                 "-icount",
                 "shift=3,sleep=off",
+            ],
+        },
+        Self {
+            name: "fast",
+            what: "one CPU, its time by instructions (1 ns each): simulated",
+            arguments: &[
+                "-smp",
+                "1",
+                "-accel",
+                "tcg,thread=single",
+                "-icount",
+                "shift=0,sleep=off",
             ],
         },
         Self {

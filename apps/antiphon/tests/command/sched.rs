@@ -25,3 +25,20 @@ fn it_is_started_asked_or_ended() {
         assert_eq!(output(arguments).status.code(), Some(2), "{arguments:?}");
     }
 }
+
+#[test]
+fn the_manual_has_every_option_of_the_help_and_no_other() {
+    let help = String::from_utf8(output(&["sched", "--help"]).stdout).unwrap();
+    let manual = include_str!("../../../../docs/man/antiphon-sched.8").replace("\\-", "-");
+    let options = |text: &str| {
+        let ends = |c: char| !c.is_ascii_lowercase() && c != '-';
+        let lines = text.lines().map(str::trim_start);
+        let names = lines.filter(|line| line.starts_with("--") || line.starts_with(".B"));
+        let names = names.filter_map(|line| Some(&line[line.find("--")?..]));
+        let names = names.filter_map(|name| Some(name.split(ends).next()?.to_owned()));
+        let all = names.filter(|name| !["--", "--help"].contains(&name.as_str()));
+        all.collect::<std::collections::BTreeSet<_>>()
+    };
+    assert!(options(&help).len() >= 5, "{help}");
+    assert_eq!(options(&manual), options(&help), "{help}");
+}

@@ -187,7 +187,7 @@ impl Seat {
             BOOST => wish.boost(&leave),
             KERNEL => {
                 leave();
-                Ok(Self::Kernel(Scheduled::over(Alone)))
+                Ok(Self::Kernel(Scheduled::over(Alone).sharing(wish.group)))
             }
             _ => Err(EINVAL),
         }

@@ -30,7 +30,7 @@ use antiphon_linux::Linux;
 use antiphon_platform::Platform as _;
 
 use super::event_loop::now_ns;
-use super::{Answer, Ask, Cooperate};
+use super::{Answer, Ask, Cooperate, Group};
 
 /// How often a loop looks for a scheduler that it has lost, in nanoseconds.
 const LOOK_NS: u64 = 100_000_000;
@@ -56,6 +56,7 @@ pub struct Scheduled<C> {
     door: Door,
     /// Whether the scheduler has to run all threads.
     only_whole: bool,
+    group: Group,
     /// The process that created this value.
     epoch: u32,
     served: Served,
@@ -117,9 +118,17 @@ impl<C: Cooperate> Scheduled<C> {
             state: State::Away { look_ns: 0 },
             door: DOOR,
             only_whole: false,
+            group: Group::Own,
             epoch: Linux::epoch(),
             served: Served::default(),
         }
+    }
+
+    /// Shares a part of the CPU with the threads of this user that are in the same group, under the
+    /// scheduler: it goes to the one whose work is most important. 0 is no number of a group there.
+    #[must_use]
+    pub fn sharing(self, group: Group) -> Self {
+        Self { group, ..self }
     }
 
     /// Returns what tells whether the loop is under the scheduler.
@@ -162,6 +171,10 @@ impl<C: Cooperate> Scheduled<C> {
             Ok(registered) => {
                 // KERNEL-2.
                 self.inner.rest();
+                registered.thread().share(match self.group {
+                    Group::Own => 0,
+                    Group::Number(number) => number,
+                });
                 self.state = State::Under(registered);
                 self.served.set(true);
             }
@@ -185,7 +198,9 @@ fn poll_under(seat: &Registered, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) ->
     } else {
         // No system call while no thread is due: two loads and a reading of the clock.
         let (now_ns, told) = (now_ns(), thread.answer());
-        if now_ns >= told.until_ns || told.next_release_ns.is_some_and(|at| at <= now_ns) {
+        let is_less_important = told.importance.zip(ask.importance).is_some_and(|(a, b)| a < b);
+        let is_due = told.next_release_ns.is_some_and(|at| at <= now_ns);
+        if now_ns >= told.until_ns || is_due || is_less_important {
             std::thread::yield_now();
         }
     }
@@ -202,7 +217,11 @@ fn told_by(thread: Thread<'_>) -> Answer {
     let told = thread.answer();
     // By then the scheduler has written again, or is gone.
     let poll_at_ns = told.until_ns.min(thread.seen_ns().saturating_add(FRESH_NS));
-    Answer { release_ns: told.next_release_ns, importance: None, poll_at_ns: Some(poll_at_ns) }
+    Answer {
+        release_ns: told.next_release_ns,
+        importance: told.importance,
+        poll_at_ns: Some(poll_at_ns),
+    }
 }
 
 impl<C: Cooperate> Cooperate for Scheduled<C> {

@@ -17,6 +17,7 @@ use antiphon_hints::{Hints, MAGIC, PAGE_BYTES, Registered, VERSION};
 
 use super::*;
 use crate::event_loop::{Event, Loop, Step};
+use crate::{Domain, DomainOptions, WEIGHT};
 
 /// Where the words of slot 1 are in the page, as its layout has them.
 const SLOT: usize = 128;
@@ -142,7 +143,7 @@ fn socket(name: &str) -> &'static str {
     Box::leak(path.to_str().expect("a name").to_owned().into_boxed_str())
 }
 
-fn scheduled(socket: &'static str, only_whole: bool, inner: Counted) -> Scheduled<Counted> {
+fn scheduled<C: Cooperate>(socket: &'static str, only_whole: bool, inner: C) -> Scheduled<C> {
     let register = |hints: Arc<Hints>| {
         Registered::without_scheduler(hints, 1).ok_or_else(|| io::ErrorKind::NotFound.into())
     };
@@ -151,7 +152,7 @@ fn scheduled(socket: &'static str, only_whole: bool, inner: Counted) -> Schedule
 }
 
 /// Polls as a loop with work does, until that is so.
-fn until(tier: &mut Scheduled<Counted>, is_so: impl Fn(&Scheduled<Counted>) -> bool) {
+fn until<C: Cooperate>(tier: &mut Scheduled<C>, is_so: impl Fn(&Scheduled<C>) -> bool) {
     let begun_ns = now_ns();
     while !is_so(tier) {
         assert!(now_ns() < begun_ns + 20_000_000_000, "{:?}", tier.served);
@@ -273,4 +274,30 @@ fn a_loop_goes_on_when_its_scheduler_ends_in_the_middle() {
     }));
     let _ = events.run();
     assert!(told.try_recv().is_ok() && inner.polls() > 0);
+}
+
+#[test]
+fn members_of_a_domain_do_not_wait_for_one_that_is_under_the_scheduler() {
+    let path = socket("rests");
+    let options = DomainOptions::on(antiphon_linux::allowed()[0]);
+    let domain = Domain::private(options).expect("a domain");
+    let member = domain.join(Group::Own, WEIGHT).expect("a place");
+    let mut tier = scheduled(path, false, member);
+    let _played = Played::start(path, false);
+    until(&mut tier, |tier| tier.served.is_served());
+    let other = spawn({
+        let domain = domain.clone();
+        move || {
+            let mut member = domain.join(Group::Own, WEIGHT).expect("a place");
+            let ask = Ask { release_ns: None, importance: Some(0) };
+            (0..100).for_each(|_| _ = member.poll(ask, &mut |_| ()));
+        }
+    });
+    while !other.is_finished() {
+        tier.poll(Ask { release_ns: None, importance: Some(0) }, &mut |_| ());
+    }
+    other.join().expect("no panic");
+    // A member that is waited for, and does not poll, is demoted.
+    let mine = tier.inner().status().expect("it is a member");
+    assert_eq!(mine.demotions, [0; 3]);
 }
