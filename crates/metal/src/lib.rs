@@ -7,11 +7,12 @@
 //! | part | files | tested |
 //! |---|---|---|
 //! | loaders | `bytes`, `pvh`, `multiboot2` | on the host, with malformed information |
-//! | firmware's tables | `acpi`, `memory` | on the host, with malformed tables |
+//! | firmware's tables | `acpi`, `memory`, `machine` | on the host, with malformed tables |
 //! | state that CPUs share | `antiphon-wakeup` | by models |
+//! | the scheduler's protocol | `scheduler` | by models |
 //! | state of one CPU | `deadlines` | on the host |
 //! | figures, options | `statistics`, `options` | on the host |
-//! | what image and host share | `channel` | on the host, with malformed requests |
+//! | what image and host share | `channel` | by models; on the host, with malformed requests |
 //! | the machine | `x86` | in QEMU |
 //! | threads, memory, messages | `kernel`, `metal`, `platform`, `words`, `interrupt` | in QEMU |
 //!
@@ -28,15 +29,18 @@ pub mod acpi;
 pub mod bytes;
 pub mod channel;
 pub mod deadlines;
+pub mod machine;
 pub mod memory;
 pub mod multiboot2;
 pub mod options;
 pub mod pvh;
+pub mod scheduler;
 pub mod statistics;
 
 // Names of the protocol, for the kernel.
 #[cfg(target_arch = "x86_64")]
-use antiphon_wakeup::{batch, broadcast, inbox, pending, run_queue, slot, table, token};
+use antiphon_wakeup::{batch, broadcast, direct, names, pending, slot, table, token};
+use antiphon_wakeup::{inbox, run_queue};
 
 #[cfg(target_arch = "x86_64")]
 mod interrupt;

@@ -20,7 +20,7 @@
 //! - IDLE-3 (no task waits for another): a CPU that was claimed, but has found a task by itself,
 //!   may have been claimed for another task. It claims another CPU if tasks are left.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 
@@ -57,8 +57,8 @@ impl<A: Atomics, const WORDS: usize> IdleCpus<A, WORDS> {
     #[must_use]
     pub fn leave(&self, own: usize) -> bool {
         let bit = 1 << (own % BITS);
-        // Acquire: the producer's past; pairs with its fence in `claim`.
-        self.0[own / BITS].0.fetch_and(!bit, Acquire) & bit == 0
+        // Relaxed: the queues order what is in them.
+        self.0[own / BITS].0.fetch_and(!bit, Relaxed) & bit == 0
     }
 
     /// Waits until the caller's CPU is claimed or another interrupt comes, unless `ready` returns

@@ -23,6 +23,9 @@
 //!   interrupt.
 //! - INBOX-3: an entry is in one inbox at a time, because only the waker that took its thread's
 //!   token away from `ASLEEP` puts it there ([`token`](crate::token)).
+//! - INBOX-4: the link of an entry that is in no inbox and no queue is 0. So an entry that is put
+//!   into an empty inbox needs no store to its link, whose line stays on the CPU of its thread: a
+//!   wake of a halted CPU moves one line, that of the inbox.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -39,8 +42,8 @@ const ADDRESSES: u64 = 8;
 ///
 /// # Safety
 ///
-/// `link` always returns the same word, which only this module writes while the entry is in an
-/// inbox; and the entry is aligned to eight bytes.
+/// `link` always returns the same word, which is 0 in a new entry and which only this crate writes;
+/// and the entry is aligned to eight bytes.
 pub unsafe trait Linked {
     /// The atomic words.
     type Words: Atomics;
@@ -77,10 +80,15 @@ impl<A: Atomics> Inbox<A> {
         // SAFETY: the caller's promise.
         let link = unsafe { (*entry).link() };
         let mut seen = self.0.load(Relaxed);
+        // INBOX-4.
+        let mut linked = 0;
         loop {
             let before = if seen < ADDRESSES { 0 } else { seen };
-            // Relaxed: published by the exchange.
-            link.store(before, Relaxed);
+            if before != linked {
+                // Relaxed: published by the exchange.
+                link.store(before, Relaxed);
+                linked = before;
+            }
             // Release: the entry; pairs with the acquire in `take`.
             match self.0.compare_exchange(seen, address, Release, Relaxed) {
                 Ok(_) => break,
@@ -145,6 +153,15 @@ impl<A: Atomics> Inbox<A> {
     }
 }
 
+/// Makes a link 0 that has the value `now` (INBOX-4).
+#[inline]
+pub(crate) fn unlink(link: &impl Atomic<u64>, now: u64) {
+    if now != 0 {
+        // Relaxed: published by the exchange that puts the entry in again.
+        link.store(0, Relaxed);
+    }
+}
+
 /// Entries that were taken out, the latest first.
 #[derive(Debug)]
 pub struct Taken<T> {
@@ -162,7 +179,9 @@ impl<T: Linked> Iterator for Taken<T> {
         let entry = core::ptr::with_exposed_provenance::<T>(self.first as usize);
         // SAFETY: `put` was promised that the entry stays until it is taken out, which is now.
         // Relaxed: acquired with the list.
-        self.first = unsafe { (*entry).link().load(Relaxed) };
+        let link = unsafe { (*entry).link() };
+        self.first = link.load(Relaxed);
+        unlink(link, self.first);
         Some(entry)
     }
 }

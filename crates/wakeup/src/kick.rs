@@ -1,19 +1,24 @@
-//! Making threads runnable on their CPUs: a kick for a CPU that is halted, and none for others.
+//! Waking threads on their CPUs: a kick for a CPU that is halted, and none for others.
 //!
-//! - KICK-1: a sender that has replaced `HALTED` sends the interrupt before it runs other code:
-//!   interrupts are off from the first thread of a batch to its last command. Other senders rely
-//!   on that interrupt (INBOX-2).
-//! - KICK-2: a CPU sends itself none: it reads its inbox before it halts, even if a handler of its
-//!   own has put the thread in.
+//! - KICK-1: a sender that has replaced `HALTED` of an inbox, or `LAST` of a token, sends the
+//!   interrupt before it runs other code: interrupts are off from the first exchange of a batch to
+//!   its last command. Other senders rely on that interrupt (INBOX-2, TOKEN-3).
+//! - KICK-2: each CPU that must be is interrupted: by a command of its own, or by one to all other
+//!   CPUs, which does nothing to a CPU that runs.
+//! - KICK-3: a CPU sends itself none: it reads its inbox before it halts, and looks at the token
+//!   after, even if a handler of its own has woken the thread.
 
 use core::mem::MaybeUninit;
 use core::slice;
 
+use antiphon_platform::Atomics;
+
 use crate::inbox::{Inbox, Linked, Wake};
 use crate::machine::Machine;
+use crate::token::{self, Woken};
 
-/// The most CPUs that are interrupted together: more are interrupted with all others.
-const MOST_KICKS: usize = 256;
+/// A good number of CPUs to interrupt one by one at most: their names are on the stack meanwhile.
+pub const MOST: usize = 256;
 
 /// The place of a thread that is woken.
 pub struct Home<'a, M: Machine> {
@@ -37,18 +42,22 @@ impl<M: Machine> Home<'_, M> {
     {
         // SAFETY: the caller's promise.
         let wake = unsafe { self.inbox.put(thread) };
-        // KICK-2.
-        (wake == Wake::Interrupt && !machine.is_current(self.cpu)).then_some(self.cpu)
+        if wake == Wake::Interrupt { self.unless_own(machine) } else { None }
+    }
+
+    /// Returns the CPU, unless it is the caller's (KICK-3).
+    #[inline]
+    fn unless_own(&self, machine: &M) -> Option<M::Cpu> {
+        (!machine.is_current(self.cpu)).then_some(self.cpu)
     }
 }
 
-/// Makes a thread that is asleep, or new, runnable at home. What the caller did before is seen by
-/// the thread.
+/// Makes a new thread runnable at home. What the caller did before is seen by the thread.
 ///
 /// # Safety
 ///
-/// The caller alone may put the thread anywhere: it is new, or the caller has taken its
-/// [token](crate::token) away from `ASLEEP`. The thread neither moves nor is freed until it runs.
+/// The caller alone may put the thread anywhere, and the thread neither moves nor is freed until it
+/// runs.
 #[inline]
 pub unsafe fn make_runnable<M, T>(machine: &M, home: Home<'_, M>, thread: *const T)
 where
@@ -64,26 +73,78 @@ where
     });
 }
 
-/// Makes threads runnable, in that order, and then interrupts their CPUs with as few commands as
-/// possible: one to all others if at least half of those need it, because a kick does nothing to a
-/// CPU that runs; otherwise [`Machine::interrupt_several`].
+/// Ends the sleep of a token's sleeper. Returns its CPU if that must be interrupted.
 ///
 /// # Safety
 ///
-/// As [`make_runnable`], for each thread.
-pub unsafe fn make_all_runnable<'a, M, T>(
+/// See [`wake`].
+#[inline]
+unsafe fn end_sleep<'a, M, T>(
     machine: &M,
-    threads: impl Iterator<Item = (Home<'a, M>, *const T)>,
+    token: &<M::Words as Atomics>::U32,
+    sleeper: impl FnOnce() -> (Home<'a, M>, *const T),
+) -> Option<M::Cpu>
+where
+    M: Machine + 'a,
+    T: Linked<Words = M::Words>,
+{
+    match token::wake(token) {
+        Woken::No => None,
+        Woken::Last => sleeper().0.unless_own(machine),
+        Woken::Asleep => {
+            let (home, thread) = sleeper();
+            // SAFETY: the caller's promise; TOKEN-2: no other puts it anywhere.
+            unsafe { home.put(machine, thread) }
+        }
+    }
+}
+
+/// Ends the present or next sleep of a thread on this token. What the caller did before is seen by
+/// the thread. `sleeper` returns the thread; it is called only if the thread sleeps.
+///
+/// # Safety
+///
+/// A thread that sleeps neither moves nor is freed until it runs.
+#[inline]
+pub unsafe fn wake<'a, M, T>(
+    machine: &M,
+    token: &<M::Words as Atomics>::U32,
+    sleeper: impl FnOnce() -> (Home<'a, M>, *const T),
 ) where
     M: Machine + 'a,
     T: Linked<Words = M::Words>,
 {
     // KICK-1.
     machine.without_interrupts(|| {
-        let mut kicks = Kicks::<M>::new();
-        for (home, thread) in threads {
+        // SAFETY: the caller's promise.
+        if let Some(cpu) = unsafe { end_sleep(machine, token, sleeper) } {
+            machine.interrupt(cpu, M::KICK);
+        }
+    });
+}
+
+/// Wakes the sleepers of several tokens, in that order, and then interrupts their CPUs with as few
+/// commands as possible: one to all others if at least half of those need it, because a kick does
+/// nothing to a CPU that runs; otherwise [`Machine::interrupt_several`]. More than `N` are
+/// interrupted with all others; see [`MOST`].
+///
+/// # Safety
+///
+/// As [`wake`], for each of them.
+pub unsafe fn wake_all<'a, M, T, F, const N: usize>(
+    machine: &M,
+    sleepers: impl Iterator<Item = (&'a <M::Words as Atomics>::U32, F)>,
+) where
+    M: Machine + 'a,
+    T: Linked<Words = M::Words>,
+    F: FnOnce() -> (Home<'a, M>, *const T),
+{
+    // KICK-1.
+    machine.without_interrupts(|| {
+        let mut kicks = Kicks::<M, N>::new();
+        for (token, sleeper) in sleepers {
             // SAFETY: the caller's promise.
-            if let Some(cpu) = unsafe { home.put(machine, thread) } {
+            if let Some(cpu) = unsafe { end_sleep(machine, token, sleeper) } {
                 kicks.add(cpu);
             }
         }
@@ -92,17 +153,17 @@ pub unsafe fn make_all_runnable<'a, M, T>(
 }
 
 /// The CPUs that a batch must interrupt.
-struct Kicks<M: Machine> {
+struct Kicks<M: Machine, const N: usize> {
     /// The first `count` were written.
-    cpus: [MaybeUninit<M::Cpu>; MOST_KICKS],
+    cpus: [MaybeUninit<M::Cpu>; N],
     count: usize,
 }
 
-impl<M: Machine> Kicks<M> {
+impl<M: Machine, const N: usize> Kicks<M, N> {
     #[inline]
     fn new() -> Self {
         // No zeros are written, which would take as long as some kicks.
-        Self { cpus: [const { MaybeUninit::uninit() }; MOST_KICKS], count: 0 }
+        Self { cpus: [const { MaybeUninit::uninit() }; N], count: 0 }
     }
 
     #[inline]
@@ -113,9 +174,10 @@ impl<M: Machine> Kicks<M> {
         self.count += 1;
     }
 
+    /// Sends the interrupts (KICK-2).
     #[inline]
     fn send(&self, machine: &M) {
-        if self.count > MOST_KICKS || self.count > 1 && 2 * self.count >= machine.others() {
+        if self.count > N || self.count > 1 && 2 * self.count >= machine.others() {
             machine.interrupt_others(M::KICK);
         } else {
             // SAFETY: `add` has written the first `count`, of which there are no more than these.

@@ -3,11 +3,13 @@
 
 pub mod batch;
 pub mod broadcast;
+pub mod direct;
 pub mod idle;
 pub mod inbox;
 pub mod kick;
 pub mod machine;
 pub mod message;
+pub mod names;
 pub mod pending;
 pub mod run_queue;
 pub mod slot;

@@ -2,8 +2,11 @@
 //!
 //! | word | meaning | sender | handler |
 //! |---|---|---|---|
-//! | `words` | a bit for each action | first, sets one | then, takes words |
-//! | `summary` | a bit for each word; not 0: interrupted | then, sets one | first, takes it |
+//! | `words` | a bit for each further action | first, sets one | then, takes words |
+//! | `summary` | a bit for each word, and one for each of the first actions; not 0: interrupted | then, sets one | first, takes it |
+//!
+//! The first [`FIRST`] actions have their bits in the summary only, and take one exchange at each
+//! end instead of two.
 //!
 //! - PENDING-1 (no lost action): a sender sets the bit, then the summary; the handler takes the
 //!   summary, then the words. A sender that finds the summary empty sends an interrupt. A sender
@@ -21,6 +24,8 @@ use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 pub const ACTIONS: usize = 1024;
 const BITS: usize = 64;
 const WORDS: usize = ACTIONS / BITS;
+/// Number of the actions whose bits are in the summary.
+pub const FIRST: usize = BITS - WORDS;
 
 /// The pending actions of a CPU.
 #[repr(C, align(128))]
@@ -41,33 +46,44 @@ impl<A: Atomics> Pending<A> {
     #[inline]
     #[must_use]
     pub fn post(&self, action: usize) -> bool {
+        if action < FIRST {
+            return self.announce(1 << (WORDS + action));
+        }
         let (word, bit) = (action / BITS, action % BITS);
         // Release: the sender's past; pairs with the acquire of the word in `drain`.
         self.words[word].fetch_or(1 << bit, Release);
-        // Release: PENDING-1, the bit; pairs with the acquire of the summary in `drain`. Mostly no
-        // action is pending, and a comparison with the constant 0 takes fewer instructions.
-        // mutant: only load buffering would tell, which the checker does not have.
-        self.summary.compare_exchange(0, 1 << word, Release, Relaxed).is_ok() || self.add(word)
+        self.announce(1 << word)
     }
 
-    /// Sets the bit of a word in a summary that was not empty just now; returns what `post` does.
+    /// Sets a bit of the summary; returns what `post` does.
+    #[inline]
+    fn announce(&self, bit: u64) -> bool {
+        // Release: PENDING-1, the bit of a word; and the sender's past. Pairs with the acquire of
+        // the summary in `drain`. Mostly no action is pending, and a comparison with the constant 0
+        // takes fewer instructions.
+        self.summary.compare_exchange(0, bit, Release, Relaxed).is_ok() || self.add(bit)
+    }
+
+    /// Sets a bit of a summary that was not empty just now; returns what `post` does.
     #[cold]
-    fn add(&self, word: usize) -> bool {
-        // Release: as in `post`.
-        // mutant: as in `post`.
-        self.summary.fetch_or(1 << word, Release) == 0
+    fn add(&self, bit: u64) -> bool {
+        // Release: as in `announce`.
+        self.summary.fetch_or(bit, Release) == 0
     }
 
     /// Handles the interrupt: calls `run` for each pending action. Called by the CPU itself, with
     /// interrupts off.
     #[inline]
     pub fn drain(&self, mut run: impl FnMut(usize)) {
-        // Acquire: PENDING-1, the bits; pairs with the release of the summary in `post`.
-        // mutant: as in `post`.
+        // Acquire: PENDING-1, the bits, and the senders' past; pairs with the release in `announce`.
         let mut summary = self.summary.swap(0, Acquire);
         while summary != 0 {
             let word = summary.trailing_zeros() as usize;
             summary &= summary - 1;
+            if word >= WORDS {
+                run(word - WORDS);
+                continue;
+            }
             // Acquire: the senders' past; pairs with the release of the word in `post`. The
             // remainder changes nothing, but saves a bounds check.
             let mut bits = self.words[word % WORDS].swap(0, Acquire);
@@ -82,7 +98,20 @@ impl<A: Atomics> Pending<A> {
     /// Takes an action back: posts of it that the CPU has not seen run nothing. An interrupt that
     /// is on its way for them finds no action to run.
     pub fn retract(&self, action: usize) {
-        // Relaxed: the caller reads nothing that a sender wrote.
+        // Relaxed, all: the caller reads nothing that a sender wrote.
+        if action < FIRST {
+            let bit = 1 << (WORDS + action);
+            let mut seen = self.summary.load(Relaxed);
+            while seen & bit != 0 {
+                // PENDING-1: an interrupt is on its way, so the summary must not become 0. The bit
+                // of the first word, which is empty or not, says so.
+                match self.summary.compare_exchange(seen, seen & !bit | 1, Relaxed, Relaxed) {
+                    Ok(_) => return,
+                    Err(now) => seen = now,
+                }
+            }
+            return;
+        }
         self.words[action / BITS].fetch_and(!(1 << (action % BITS)), Relaxed);
     }
 }

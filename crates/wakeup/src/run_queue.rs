@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::Atomic;
 
-use crate::inbox::{Linked, Taken};
+use crate::inbox::{Linked, Taken, unlink};
 
 /// Runnable threads, in the order in which they came. They are linked by the same word as in an
 /// inbox: a thread is in one of the two.
@@ -34,12 +34,12 @@ impl<T: Linked> RunQueue<T> {
     /// out.
     #[inline]
     pub unsafe fn push(&mut self, thread: *const T) {
-        // SAFETY: the caller's promise. Relaxed: only this CPU accesses the link now.
-        unsafe { (*thread).link().store(0, Relaxed) };
+        // The link is 0: INBOX-4.
         if self.first.is_null() {
             self.first = thread;
         } else {
-            // SAFETY: the last thread is in the queue, so it exists.
+            // SAFETY: the last thread is in the queue, so it exists. Relaxed: only this CPU accesses
+            // the link now.
             unsafe { (*self.last).link().store(thread.expose_provenance() as u64, Relaxed) };
         }
         self.last = thread;
@@ -57,10 +57,12 @@ impl<T: Linked> RunQueue<T> {
         let (mut first, mut last) = (ptr::null::<T>(), ptr::null::<T>());
         for thread in taken {
             if first.is_null() {
+                // Its link is 0: INBOX-4.
                 last = thread;
+            } else {
+                // SAFETY: the caller's promise; the iterator has read the link already.
+                unsafe { (*thread).link().store(first.expose_provenance() as u64, Relaxed) };
             }
-            // SAFETY: the caller's promise; the iterator has read the link already.
-            unsafe { (*thread).link().store(first.expose_provenance() as u64, Relaxed) };
             first = thread;
         }
         if first.is_null() {
@@ -84,7 +86,9 @@ impl<T: Linked> RunQueue<T> {
         let thread = self.first;
         // SAFETY: the thread is in the queue, so it exists. Relaxed: only this CPU accesses the
         // link now.
-        let next = unsafe { (*thread).link().load(Relaxed) };
+        let link = unsafe { (*thread).link() };
+        let next = link.load(Relaxed);
+        unlink(link, next);
         self.first = ptr::with_exposed_provenance(next as usize);
         Some(thread)
     }

@@ -20,6 +20,7 @@ impl Atomics for Words {
 
     #[inline]
     fn fence(order: Ordering) {
+        // mutant: the models have words of their own.
         atomic::fence(order);
     }
 }

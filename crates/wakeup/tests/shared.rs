@@ -12,7 +12,7 @@ use antiphon_platform::{Atomic, Atomics};
 use antiphon_wakeup::inbox::{self, Linked, Wake};
 use antiphon_wakeup::pending::{self, ACTIONS};
 use antiphon_wakeup::run_queue::RunQueue;
-use antiphon_wakeup::token;
+use antiphon_wakeup::token::{self, Woken};
 use antiphon_wakeup::words::Words;
 
 type Inbox = inbox::Inbox<Words>;
@@ -134,7 +134,7 @@ fn a_token_makes_its_sleeper_runnable_once() {
     let (theirs, counted) = (word.clone(), runnable.clone());
     let waker = thread::spawn(move || {
         for _ in 0..ROUNDS {
-            if token::wake(&*theirs) {
+            if token::wake(&*theirs) == Woken::Asleep {
                 counted.fetch_add(1, Release);
             }
             thread::yield_now();
@@ -161,12 +161,27 @@ fn a_token_makes_its_sleeper_runnable_once() {
 #[test]
 fn a_wake_that_comes_first_is_not_lost() {
     let word = Token::ZERO;
-    assert!(!token::wake(&word));
+    assert_eq!(token::wake(&word), Woken::No);
     assert!(!token::fall_asleep(&word));
     assert!(token::fall_asleep(&word));
-    assert!(token::wake(&word));
+    assert_eq!(token::wake(&word), Woken::Asleep);
     assert!(!token::expire(&word));
     assert!(token::wake_up(&word));
+}
+
+#[test]
+fn a_halted_cpu_looks_at_its_last_sleeper() {
+    let word = Token::ZERO;
+    assert!(!token::rest(&word), "there is no sleeper");
+    assert!(token::fall_asleep(&word) && token::rest(&word));
+    assert!(!token::rise(&word), "not woken");
+    assert!(token::rest(&word));
+    assert_eq!(token::wake(&word), Woken::Last);
+    assert_eq!(token::wake(&word), Woken::No);
+    assert!(token::rise(&word) && token::wake_up(&word));
+    assert!(token::fall_asleep(&word) && token::rest(&word));
+    assert!(token::expire(&word));
+    assert_eq!(token::wake(&word), Woken::No);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use antiphon_wakeup::batch::Batch;
 use antiphon_wakeup::broadcast::{Broadcasts, Seen};
 use antiphon_wakeup::idle::IdleCpus;
 use antiphon_wakeup::inbox::{Inbox, Linked};
-use antiphon_wakeup::kick::{Home, make_all_runnable, make_runnable};
+use antiphon_wakeup::kick::{Home, wake, wake_all};
 use antiphon_wakeup::machine::Machine;
 use antiphon_wakeup::message;
 use antiphon_wakeup::pending::Pending;
@@ -152,7 +152,17 @@ fn tasks_run_once_for_each_wake() {
                 // SAFETY: they were in the inbox, and live as long as the test.
                 unsafe { queue.push_all(kernel.0[own].inbox.0.take()) };
                 let Some(task) = queue.pop() else {
-                    kernel.0[own].inbox.0.halt(|| kernel.halt());
+                    let mut woken = false;
+                    kernel.0[own].inbox.0.halt(|| {
+                        let token = &tasks[own].token;
+                        let rests = token::rest(token);
+                        kernel.halt();
+                        woken = rests && token::rise(token);
+                    });
+                    if woken {
+                        // SAFETY: TOKEN-3: its waker leaves it to this CPU.
+                        unsafe { queue.push(&raw const tasks[own]) };
+                    }
                     continue;
                 };
                 // SAFETY: tasks live as long as the test.
@@ -164,14 +174,14 @@ fn tasks_run_once_for_each_wake() {
             return;
         }
         for round in 0..ROUNDS {
-            let asleep = tasks[1..].iter().filter(|task| token::wake(&task.token));
-            let woken = asleep.map(|task| (kernel.home(task.cpu), std::ptr::from_ref(task)));
+            let place = |task: &Task| (kernel.home(task.cpu), std::ptr::from_ref(task));
+            let sleepers = tasks[1..].iter().map(|task| (&task.token, move || place(task)));
             if round % 2 == 0 {
-                // SAFETY: their tokens were taken away, and they live as long as the test.
-                unsafe { make_all_runnable(&kernel, woken) };
+                // SAFETY: they live as long as the test.
+                unsafe { wake_all::<_, _, _, CPUS>(&kernel, sleepers) };
             } else {
                 // SAFETY: as above.
-                woken.for_each(|(home, task)| unsafe { make_runnable(&kernel, home, task) });
+                sleepers.for_each(|(token, place)| unsafe { wake(&kernel, token, place) });
             }
             for task in &tasks[1..] {
                 while task.runs.load(Acquire) == round {

@@ -24,6 +24,8 @@ pub fn covers(file: &str) -> bool {
         && !file.contains("/tests/");
     let others =
         ["platform/src/arena.rs", "record/src/events/pen.rs", "record/src/events/shelf.rs"];
+    // The bare-metal kernel's protocol; the rest of it runs in an emulator only.
+    let others = [&others[..], &["metal/src/channel.rs", "metal/src/scheduler.rs"]].concat();
     is_algorithm || file.strip_prefix("crates/").is_some_and(|file| others.contains(&file))
 }
 

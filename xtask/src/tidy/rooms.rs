@@ -100,7 +100,8 @@ const ROOMS: [Room; 30] = [
     room(METAL, &[WAKEUP, PLATFORM], &[]),
     // The image is linked of all layers, as a program is.
     room("antiphon-kernel", &[METAL, RUNTIME, SYNC, PLATFORM], &[]),
-    room(MODELS, &[RUNTIME, SYNC, RIVALS, PLATFORM, CHECK, WAKEUP, RECORD], &[]),
+    // The models run the scheduler of bare metal: code of a back end, in another one.
+    room(MODELS, &[RUNTIME, SYNC, RIVALS, PLATFORM, CHECK, WAKEUP, METAL, RECORD], &[]),
     room(RECORD, &[], &[]),
     room(TRACE, &[], &[]),
     room(REPLAY, &[SYNC, RIVALS, PLATFORM, SIM, TRACE], &[]),

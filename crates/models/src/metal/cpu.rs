@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_check::Check;
+use antiphon_check::{Check, probe};
 use antiphon_platform::{Atomic, Atomics, Budget};
 use antiphon_wakeup::inbox::{self, Linked};
 use antiphon_wakeup::kick::{self, Home};
@@ -113,33 +113,33 @@ impl Cpu {
                 assert!(queue.is_empty(), "made runnable twice");
                 break;
             }
-            let mut expired = false;
-            let halt = || match timed {
-                true => expired = !self.line.wait_for_long() && token::expire(token),
-                false => self.line.wait(),
+            let (mut rested, mut expired) = (false, false);
+            let halt = || {
+                rested = token::rest(token);
+                match timed {
+                    true => expired = !self.line.wait_for_long() && token::expire(token),
+                    false => self.line.wait(),
+                }
             };
             rest(&self.inbox, Idle::Halt, halt);
-            if expired {
-                // SAFETY: we have taken the token away, so nothing puts it elsewhere.
+            // TOKEN-3. The kernel forgets the token when its sleep expires.
+            let woken = rested && !expired && token::rise(token);
+            if woken {
+                probe("rose");
+            }
+            if expired || woken {
+                // SAFETY: we have taken the token away, so nothing puts it elsewhere; or its waker
+                // leaves it to us.
                 unsafe { queue.push(self) };
             }
         }
         token::wake_up(token)
     }
 
-    /// Wakes the sleeper of the token, which is the thread of the CPU that `sleeper` names; as
-    /// `schedule::wake`.
+    /// Wakes the sleeper of the token, which is the thread of the CPU that `sleeper` names.
     pub fn wake(token: &U32, sleeper: impl FnOnce() -> *const Self) {
-        if token::wake(token) {
-            // SAFETY: CPUs of a model live as long as it does.
-            unsafe { &*sleeper() }.make_runnable();
-        }
-    }
-
-    /// Makes the thread runnable, whose token the caller has taken away.
-    pub fn make_runnable(&self) {
-        // SAFETY: the one that has taken the token away puts it somewhere, and no other.
-        unsafe { kick::make_runnable(&Caller::elsewhere(), self.home(), self) };
+        // SAFETY: CPUs of a model live as long as it does.
+        unsafe { kick::wake(&Caller::elsewhere(), token, || at_home(sleeper())) };
     }
 
     /// The place of the thread.
@@ -156,4 +156,10 @@ impl Cpu {
     pub fn is_idle(&self) -> bool {
         self.inbox.is_empty()
     }
+}
+
+/// A sleeper and its place.
+pub fn at_home<'a>(sleeper: *const Cpu) -> (Home<'a, Caller<'a>>, *const Cpu) {
+    // SAFETY: CPUs of a model live as long as it does.
+    (unsafe { &*sleeper }.home(), sleeper)
 }

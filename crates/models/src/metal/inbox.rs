@@ -167,7 +167,7 @@ fn interrupted() -> Program {
     })
 }
 
-/// A handler of the halted CPU puts a thread in, and sends no interrupt to itself (KICK-2); another
+/// A handler of the halted CPU puts a thread in, and sends no interrupt to itself (KICK-3); another
 /// CPU puts in another thread. Must reach `halted` and `ran on`.
 fn by_its_handler() -> Program {
     Program::new(3, 4, |scope| {
@@ -188,7 +188,7 @@ fn by_its_handler() -> Program {
                     let home = Home { cpu: &threads.line, inbox: &threads.inbox };
                     // SAFETY: it is in no inbox, and lives as long as the model.
                     unsafe { kick::make_runnable(&caller, home, &raw const threads.threads[1]) };
-                    assert!(!caller.has_sent(), "KICK-2: a CPU interrupts itself");
+                    assert!(!caller.has_sent(), "KICK-3: a CPU interrupts itself");
                 }
             };
             threads.run_with(2, Idle::Halt, handle, |number| threads.ledger.take_number(number));

@@ -3,13 +3,17 @@
 
 mod broadcast;
 mod caller;
+mod channel;
 mod cpu;
+mod direct;
 mod idle;
 mod inbox;
+mod kicks;
 mod pending;
 mod sleep;
 mod slot;
 mod table;
+mod threads;
 mod token;
 
 use crate::entry::Entry;
@@ -22,8 +26,12 @@ pub fn entries() -> Vec<Entry> {
         slot::entries(),
         table::entries(),
         broadcast::entries(),
+        direct::entries(),
         sleep::entries(),
         idle::entries(),
+        threads::entries(),
+        kicks::entries(),
+        channel::entries(),
     ]
     .into_iter()
     .flatten()

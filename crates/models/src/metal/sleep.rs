@@ -12,10 +12,10 @@ use antiphon_platform::{
 use antiphon_rivals::classic::Ticket;
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::policy;
-use antiphon_wakeup::{kick, token};
+use antiphon_wakeup::kick;
 
 use super::caller::Caller;
-use super::cpu::Cpu;
+use super::cpu::{Cpu, at_home};
 use crate::bounds::Bounds;
 use crate::condvar::{all_at_once, one_each, one_gives_up};
 use crate::entry::Entry;
@@ -33,7 +33,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("metal-condvar/notifies-1+1", one_each::<Kernel, Simple>(1), PLAIN),
         Entry::new("metal-condvar/notifies-2+1", one_each::<Kernel, Simple>(2), PLAIN),
         Entry::new("metal-condvar/broadcasts-2+1", all_at_once::<Kernel, Simple>(2), PLAIN)
-            .reaches(&["kicked together", "at once"]),
+            .reaches(&["kicked together", "at once", "rose"]),
         Entry::new("metal-condvar/gives-up-1+1+1", one_gives_up::<Kernel, Simple>(), timed)
             .reaches(&["gave up"])
             .long(),
@@ -134,8 +134,8 @@ unsafe impl Platform for Kernel {
 
     /// As that of `Metal`.
     fn unpark(waiter: WaiterRef) {
-        if let Some(cpu) = end_sleep(waiter) {
-            cpu.make_runnable();
+        if let Some((token, sleeper)) = sleep_of(waiter) {
+            Cpu::wake(token, sleeper);
         }
     }
 
@@ -149,23 +149,24 @@ unsafe impl Platform for Kernel {
             _ => CPUS,
         };
         let caller = Caller::on(own.line(), ALL[..reached].iter().map(Cpu::line));
-        let woken = waiters.filter_map(end_sleep);
-        let woken = woken.map(|cpu| (cpu.home(), ptr::from_ref(cpu)));
-        // SAFETY: `end_sleep` has taken their tokens away.
-        unsafe { kick::make_all_runnable(&caller, woken) };
+        let sleepers = waiters.filter_map(sleep_of);
+        let sleepers = sleepers.map(|(token, sleeper)| (token, || at_home(sleeper())));
+        // SAFETY: the CPUs are static.
+        unsafe { kick::wake_all::<_, _, _, CPUS>(&caller, sleepers) };
         probe("kicked together");
     }
 }
 
 /// As in the `platform` of `antiphon-metal`.
-fn end_sleep(waiter: WaiterRef) -> Option<&'static Cpu> {
+fn sleep_of(
+    waiter: WaiterRef,
+) -> Option<(&'static <Check as Atomics>::U32, impl FnOnce() -> *const Cpu)> {
     let node = NODES.get(waiter.index as usize)?;
     // Relaxed: it only keeps late wakes from most of the node's next waits; the token orders.
-    if node.generation.load(Relaxed) != waiter.generation || !token::wake(&node.token) {
+    if node.generation.load(Relaxed) != waiter.generation {
         return None;
     }
     // Relaxed: acquired with the token.
-    let cpu = ptr::with_exposed_provenance::<Cpu>(node.handle.load(Relaxed) as usize);
-    // SAFETY: the sleeper has stored the address of an entry of `ALL`.
-    Some(unsafe { &*cpu })
+    let cpu = || ptr::with_exposed_provenance::<Cpu>(node.handle.load(Relaxed) as usize);
+    Some((&node.token, cpu))
 }

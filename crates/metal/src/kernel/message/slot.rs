@@ -25,7 +25,7 @@ use crate::x86::vectors::SLOT;
 pub fn post(number: u32, action: Action) {
     let target = cpu::get(number);
     assert!(are_on() && !cpu::this().in_interrupt.get(), "a sender may have to wait for the slot");
-    while !try_post(&Metal, target, &target.slot, action.0.into(), SLOT) {
+    while !try_post(&Metal, target, &target.slot, action.0.index() as u32, SLOT) {
         target.slot.wait();
     }
 }

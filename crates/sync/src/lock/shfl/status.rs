@@ -234,9 +234,12 @@ pub(super) fn hand_over<P: Platform>(node: &Waiter<P>) -> Offer {
 
 /// WAITING → HEAD, of a waiter in a cohort that neither sleeps nor leaves. Called by the head
 /// before it, the only thread that writes to its status then: so a store is enough, and the caller
-/// does not wait for it. Release: pairs with [`load`].
+/// does not wait for it.
 pub(super) fn appoint<P: Platform>(node: &Waiter<P>) {
-    node.status.store(WAITING | HEAD, Release);
+    // Relaxed: the caller has the spinlock, and the new head uses what it inherits when it has
+    // acquired that. If the head looks earlier whether it is an heir, and does not see it, it has
+    // no waiter behind its own node to sort.
+    node.status.store(WAITING | HEAD, Relaxed);
 }
 
 /// Notes that the node's waiter has left its cohort; called by the thread that ends the node's part
@@ -315,6 +318,7 @@ pub(super) fn take_role<P: Platform>(node: &Waiter<P>) -> bool {
 /// never had it. Acquire: pairs with the releases in [`give_role`] and [`park`]: the queue is as
 /// that shuffler has left it.
 pub(super) fn recall_role<P: Platform>(node: &Waiter<P>) -> bool {
+    // mutant: no drawn execution of the model that recalls a role reads a link from before.
     Status(node.status.fetch_and(!SHUFFLER, Acquire)).shuffler()
 }
 

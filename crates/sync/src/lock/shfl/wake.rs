@@ -104,6 +104,7 @@ pub(super) fn count_moving<P: Platform>() -> u32 {
 /// [`wake_behind`] does.
 pub(super) fn wake_next<P: Platform>(head: &Waiter<P>, count: u32) {
     // Acquire: as in `Place::next`.
+    // mutant: a sleeper that is missed is woken later, by the waiter before it.
     let mut at = Place::<P>::at(head.next.load(Acquire));
     for _ in 0..count {
         let Some(place) = at else { return };
@@ -120,6 +121,7 @@ pub(super) fn wake_next<P: Platform>(head: &Waiter<P>, count: u32) {
 /// only nodes; these may stand in another queue by now, and then the wake is spurious.
 pub(super) fn wake_behind<P: Platform>(head: &Waiter<P>) -> bool {
     // Acquire: as in `Place::next`.
+    // mutant: a sleeper that is missed is woken later, by the waiter before it.
     let mut at = Place::<P>::at(head.next.load(Acquire));
     for _ in 0..REACH {
         let Some(place) = at else { return false };

@@ -182,8 +182,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         if !Self::may_spread() {
             return false;
         }
-        // Acquire: the name of the indicator; pairs with the release in `spread`.
-        let seen = State(self.state.load(Acquire));
+        // Relaxed: a reader that misses the name of the indicator counts itself in the state, and
+        // one that finds it acquires in `has` before it is in.
+        let seen = self.peek();
         seen.is_spread() && self.sit_down_here(seen, waits)
     }
 
