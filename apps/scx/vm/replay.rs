@@ -56,8 +56,8 @@ pub fn turns() -> Result<String, Failure> {
     let seen = replay(events).ok_or("an event is malformed")?;
     let Seen { turns, same, noticed_late } = seen;
     let told = format!(
-        "{same} of {turns} turns are the same in Rust, {noticed_late} others began before a release \
-         of the last {} us was noticed",
+        "{same} of {turns} turns are the same in Rust, {noticed_late} others began before a \
+         release of the last {} us was noticed",
         NOTICE_NS / 1_000
     );
     let share = f64::from(same + noticed_late) / f64::from(turns.max(1));
