@@ -57,7 +57,10 @@ const VERBS: [(&str, &str); 9] = [
          [--install] [--antiphon PATH] [--list F] [--jobs N]; or time them  --measure [--pairs N] \
          [--threads LIST] [--only LIST] [--lock L] [--record F]",
     ),
-    ("vm", "run the scheduler's cases in QEMU  [--suite one|many] [--limit S] [--kernel FILE]"),
+    (
+        "vm",
+        "run the scheduler's cases in QEMU  [--suite S] [--case NAME] [--limit S] [--kernel FILE]",
+    ),
     ("pictures", "put the charts of a page into docs/pictures  PAGE NAME…"),
     ("install", "build and place the library for C and C++  --prefix P [--destdir D]"),
 ];

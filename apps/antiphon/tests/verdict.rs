@@ -140,6 +140,36 @@ fn a_lock_that_is_not_released_is_said_to_be_and_nothing_of_its_cost() {
 }
 
 #[test]
+fn a_lock_that_is_kept_from_waiters_with_deadlines_is_named() {
+    let said = says("kept", "unreleased");
+    assert!(said.contains("initialised at main kept.c:"), "{said}");
+    assert!(said.contains("taken at withdraw kept.c:") && said.contains("9 waits"), "{said}");
+}
+
+#[test]
+fn a_writer_that_readers_pass_is_starved() {
+    let said = says("starved", "starvation");
+    assert!(said.contains("table at writes starved.c:"), "{said}");
+    let (report, _) = report("starved", true);
+    assert!(!rules(&report).contains(&"deadlock"), "{:#}", report["verdict"]);
+}
+
+#[test]
+fn a_notification_before_the_wait_is_missed() {
+    let said = says("missed", "missed-wake-ups");
+    assert!(said.contains("5 of 5 waits at await missed.c:"), "{said}");
+    assert!(said.contains("notifications at bring missed.c:"), "{said}");
+}
+
+#[test]
+fn an_interpreter_whose_threads_take_turns_is_named() {
+    let said = says("gil", "interpreter-lock");
+    assert!(said.contains("global interpreter lock"), "{said}");
+    let (report, _) = report("gil", true);
+    assert!(!rules(&report).contains(&"idle"), "{:#}", report["verdict"]);
+}
+
+#[test]
 fn one_hot_lock_among_many_is_named() {
     let said = says("hot", "contention");
     assert!(said.contains("the mutex shards+0x78"), "{said}");

@@ -21,6 +21,7 @@ mod bounded;
 mod clocks;
 mod compete;
 mod every;
+mod figures;
 mod lab;
 mod metal;
 mod named;
@@ -124,11 +125,12 @@ enum Sim {
     Calibrate(sim::calibrate::Arguments),
 }
 
-/// Run the model checker, or adaptive players that are on time
+/// Run the model checker, adaptive players that are on time, or draw the documents' figures
 #[derive(Subcommand)]
 enum Lab {
     Check(lab::check::Arguments),
     Play(lab::play::Arguments),
+    Figures(figures::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -174,6 +176,7 @@ fn work() -> ExitCode {
         Verb::Metal(arguments) => metal::run(&arguments),
         Verb::Lab(Lab::Check(arguments)) => lab::check::run(&arguments),
         Verb::Lab(Lab::Play(arguments)) => lab::play::run(&arguments),
+        Verb::Lab(Lab::Figures(arguments)) => figures::run(&arguments),
         Verb::Survey { seconds, repetitions } => {
             bench::locks::survey::run(Extent { seconds, repetitions })
         }

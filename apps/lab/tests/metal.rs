@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs, process};
 
 use common::golden::{self, Lengths};
-use common::metal::{MISSING, figure, metal};
+use common::metal::{MISSING, figure, is_exact, metal};
 use common::{PROGRAM, skipped};
 use serde_json::Value;
 
@@ -54,6 +54,30 @@ fn two_exact_runs_print_the_same() {
     assert_eq!(one["figures"], other["figures"]);
 }
 
+/// Half a second at an instruction in a nanosecond, with the firmware's part.
+#[test]
+fn the_first_code_of_the_program_runs_within_half_a_billion_instructions() {
+    let run = || metal(&["--cpus", "4", "--exact", "--program", "hello"]);
+    let (Some((_, one)), Some((_, other))) = (run(), run()) else { return };
+    let ticks = figure(&one, "first_code_ticks");
+    assert!(ticks <= 500_000_000, "{ticks} instructions");
+    // The kernel's own part.
+    let kernel_us = figure(&one, "first_code_us");
+    assert!(kernel_us * 1000 < ticks, "{kernel_us} µs of {ticks} instructions");
+    assert_eq!(ticks, figure(&other, "first_code_ticks"), "an exact run is the same each time");
+}
+
+#[test]
+fn a_thread_that_can_not_be_created_takes_nothing() {
+    for machine in [&["--cpus", "1"][..], &["--cpus", "4", "--nodes", "2"]] {
+        let program = ["--memory", "64", "--exact", "--program", "exhaust"];
+        let Some((passed, report)) = metal(&[machine, &program].concat()) else { return };
+        assert!(passed, "{report:#}");
+        assert!(figure(&report, "again") > 500, "{report:#}");
+        is_exact(&report);
+    }
+}
+
 #[test]
 fn locks_waits_and_messages_lose_nothing() {
     for arguments in [
@@ -93,6 +117,7 @@ fn each_way_to_fail_ends_in_a_report() {
     for (program, outcome, function) in [
         ("fault", "faulted", "fault"),
         ("overflow", "faulted", "deeper"),
+        ("overflow-idle", "faulted", "deeper"),
         ("panic", "panicked", "panic::{{closure}}"),
     ] {
         let Some((passed, report)) = metal(&["--cpus", "2", "--program", program]) else { return };
@@ -105,6 +130,8 @@ fn each_way_to_fail_ends_in_a_report() {
             text("name").contains(function) && text("place").contains("src/programs/faults.rs")
         };
         assert!(functions.into_iter().any(is_it), "{program}: {report:#}");
+        let is_overflow = report["text"].to_string().contains("a stack has overflowed");
+        assert_eq!(is_overflow, program.starts_with("overflow"), "{program}: {report:#}");
     }
 }
 

@@ -108,6 +108,9 @@ fn linux_is_measured_beside_it_in_its_own_unit() {
         (&"instructions".into(), &"nanoseconds".into())
     );
     let missing = report["host"]["missing"].as_array().expect("a list");
+    let figures = &report["host"]["figures"];
+    assert!(figures["futex.syscall.min"].as_u64().is_some_and(|ns| ns > 0), "{report:#}");
+    assert!(figures["spin.syscall.min"].is_null(), "{report:#}");
     for mechanism in ["futex", "pthread-cond", "eventfd", "event+nospin", "condvar+nospin"] {
         for part in ["unicast", "broadcast"] {
             let median = &report["host"]["figures"][format!("{mechanism}.{part}.median")];

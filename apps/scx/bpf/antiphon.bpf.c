@@ -16,104 +16,17 @@
  *   concerns the calling thread and the page of its own process.
  * - TRUST-4: a thread's kicks are spaced by `kick_ns` on average.
  *
- * Where it differs from the Rust policy: groups and importance are not used; the least virtual
- * time leaves out threads in TIMELY; a thread in FAIR that was demoted for its share is re-admitted
- * when its release is looked at again, by the timer or when it is queued next.
+ * Where it differs from the Rust policy: the least virtual time leaves out threads in TIMELY; a
+ * thread that joins a group brings its virtual time along; a thread in FAIR that was demoted for
+ * its share is re-admitted when its release is looked at again, by the timer or when it is queued
+ * next.
  */
 #include "state.h"
+#include "groups.h"
+#include "standing.h"
 #include "registration.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
-
-/* Charges a thread that has run until now. */
-static __always_inline void charge(struct task *t, u64 now)
-{
-	u64 ran = now - t->since_ns;
-	u64 weight = t->weight ?: 1;
-
-	if ((s64)ran <= 0)
-		return;
-	if (ran > 1ULL << 40)
-		ran = 1ULL << 40;
-	t->virtual_time += (ran * (1024 * 1024) + weight - 1) / weight;
-	t->since_ns = now;
-	struct thread *thread = t->slot ? thread_at(t->place) : NULL;
-	if (thread)
-		thread->ran_ns += ran;
-}
-
-static __always_inline void demote(struct task *t, u32 standing)
-{
-	t->standing = standing;
-	struct thread *thread = t->slot ? thread_at(t->place) : NULL;
-	switch (standing) {
-	case STANDING_OVERRUN:
-		__sync_fetch_and_add(&counters.overrun, 1);
-		if (thread)
-			thread->overrun++;
-		break;
-	case STANDING_SLEPT:
-		__sync_fetch_and_add(&counters.slept, 1);
-		if (thread)
-			thread->slept++;
-		break;
-	case STANDING_SHARE:
-		__sync_fetch_and_add(&counters.share, 1);
-		if (thread)
-			thread->share++;
-		break;
-	}
-}
-
-/* Reads the hints of a thread (TRUST-1). */
-static __always_inline void look(struct hints_slot *slot, struct task *t, u64 now)
-{
-	volatile struct hints_slot *hints = slot;
-	u64 release, horizon = options.horizon_ns;
-	u32 polls;
-
-	if (!slot)
-		return;
-	polls = hints->polls;
-	if (polls != t->polls) {
-		t->polls = polls;
-		if (t->standing != STANDING_SHARE)
-			t->standing = STANDING_COOPERATIVE;
-	}
-	release = hints->release_ns;
-	if (release && release < now && now - release > horizon)
-		release = now - horizon;
-	if (release > now && release - now > horizon)
-		release = 0;
-	t->release_ns = release;
-}
-
-/* Demotes a thread that is too far ahead, and re-admits one that no longer is (COOP-5). */
-static __always_inline void police(struct hints_slot *slot, struct task *t)
-{
-	s64 ahead_ns = (s64)(t->virtual_time - least) >> 10;
-	bool exceeds = options.police && ahead_ns > (s64)options.threshold_ns;
-
-	if (t->standing == STANDING_COOPERATIVE && exceeds) {
-		demote(t, STANDING_SHARE);
-		if (slot)
-			slot->policed++;
-	} else if (t->standing == STANDING_SHARE && !exceeds) {
-		t->standing = STANDING_COOPERATIVE;
-	}
-	struct thread *thread = t->slot ? thread_at(t->place) : NULL;
-	if (thread) {
-		thread->standing = t->standing;
-		thread->release_ns = t->standing == STANDING_COOPERATIVE ? t->release_ns : 0;
-	}
-	if (slot)
-		slot->standing = t->standing;
-}
-
-static __always_inline bool is_due(struct task *t, u64 now)
-{
-	return t->standing == STANDING_COOPERATIVE && t->release_ns && t->release_ns <= now;
-}
 
 /* The earliest release to come of the other cooperative threads; 0: there is none. */
 static u64 next_release(u32 but, u64 now)
@@ -155,6 +68,10 @@ static __always_inline u64 begin(struct task_struct *p, struct task *t, struct c
 	u64 slice = t->timely ? 0 : options.period_ns / ready;
 	u64 whole = slice + slack;
 
+	t->has_slack = slack != 0;
+	t->turn = __sync_fetch_and_add(&turns, 1) + 1;
+	note(here->cpu.picks ? EVENT_TURN : EVENT_RESUME, t->pid, now, t->timely, 0);
+	here->cpu.picks = 0;
 	here->cpu.release_ns = t->timely ? t->release_ns : NEVER;
 	hold_for(p, here, now, whole > options.min_slice_ns ? whole : options.min_slice_ns);
 	return now + slice;
@@ -168,6 +85,7 @@ static __always_inline void answer(struct hints_slot *slot, struct task *t, u64 
 	slot->seen_ns = now;
 	slot->until_ns = until;
 	slot->next_release_ns = next_release(t->place, now);
+	slot->others_importance = t->group ? others_importance(t->group) : 0;
 	slot->wanted = 0;
 }
 
@@ -275,10 +193,17 @@ void BPF_PROG(antiphon_runnable, struct task_struct *p, u64 enq_flags)
 	struct task *t = task_of(p);
 
 	/* Use it or lose it (COOP-4): at a wake-up only, not when a thread changes queues. */
-	if (t && enq_flags & FLAG(scx_enq_flags, SCX_ENQ_WAKEUP)) {
+	bool wakes = enq_flags & FLAG(scx_enq_flags, SCX_ENQ_WAKEUP);
+
+	if (!t)
+		return;
+	t->wants = 1;
+	if (t->group)
+		admit_member(t, wakes);
+	else if (wakes)
 		t->virtual_time = later(t->virtual_time, least);
+	if (wakes)
 		t->polls_before = t->polls;
-	}
 }
 
 SEC("struct_ops/antiphon_enqueue")
@@ -303,7 +228,7 @@ void BPF_PROG(antiphon_enqueue, struct task_struct *p, u64 enq_flags)
 	look(slot, t, now);
 	police(slot, t);
 	t->timely = is_due(t, now);
-	args.vtime = t->virtual_time;
+	args.vtime = time_of(t);
 	if (t->timely) {
 		args.dsq_id = TIMELY;
 		args.vtime = t->release_ns;
@@ -332,7 +257,7 @@ static __always_inline bool take(u64 dsq)
 /* Whether `prev`, whose turn has ended, is to have another before all that wait. */
 static __always_inline bool goes_on(struct task *t, u64 now)
 {
-	u64 virtual_time = t->virtual_time;
+	u64 virtual_time = time_of(t);
 
 	if (scx_bpf_dsq_nr_queued(TIMELY) > 0)
 		return is_due(t, now) && (s64)(t->release_ns - first_key(TIMELY, 0)) <= 0;
@@ -347,9 +272,14 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct cpus *here = cpus_of(cpu);
 	u64 now = bpf_ktime_get_ns();
+	s32 member = 0;
 
 	if (options.stall)
 		return;
+	if (here)
+		here->cpu.picks = 1;
+	if (grouped)
+		sort_members();
 	/* `prev` is not queued yet, and may be more urgent than all that are. */
 	if (here && prev && prev->scx.flags & FLAG(scx_ent_flags, SCX_TASK_QUEUED)) {
 		struct task *t = task_of(prev);
@@ -360,12 +290,20 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 
 			charge(t, now);
 			look(slot, t, now);
+			/* One that has polled in the turn is cooperative from the next one on. */
 			if (others && t->standing == STANDING_COOPERATIVE &&
-			    now >= here->cpu.until_ns)
+			    t->has_slack && now >= here->cpu.until_ns)
 				demote(t, STANDING_OVERRUN);
 			police(slot, t);
-			if (goes_on(t, now)) {
+			bool on = goes_on(t, now);
+			if (!on && grouped && !scx_bpf_dsq_nr_queued(TIMELY)) {
+				member = most_important(cpu, prev->pid, t->group, t->importance,
+							t->turn);
+				on = member && member == prev->pid;
+			}
+			if (on) {
 				t->timely = is_due(t, now);
+				t->graced = 0;
 				answer(slot, t, now, begin(prev, t, here, now));
 				return;
 			}
@@ -383,7 +321,11 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 			}
 		}
 	}
-	if (!take(TIMELY))
+	if (take(TIMELY))
+		return;
+	if (grouped && !member)
+		member = most_important(cpu, 0, 0, 0, 0);
+	if (!member || !take_thread(member))
 		take(FAIR);
 }
 
@@ -416,8 +358,9 @@ void BPF_PROG(antiphon_running, struct task_struct *p)
 	t->timely = is_due(t, now);
 	t->graced = 0;
 	/* The least of those that want the CPU (COOP-3). */
-	key = first_key(FAIR, t->virtual_time);
-	advance((s64)(key - t->virtual_time) < 0 ? key : t->virtual_time);
+	u64 time = time_of(t);
+	key = first_key(FAIR, time);
+	advance((s64)(key - time) < 0 ? key : time);
 	until = begin(p, t, here, now);
 	/*
 	 * A thread of a higher class has left the CPU, and the kernel has given it back to the one
@@ -469,7 +412,12 @@ void BPF_PROG(antiphon_quiescent, struct task_struct *p, u64 deq_flags)
 	struct task *t = task_of(p);
 	struct hints_slot *slot;
 
-	if (!t || !(deq_flags & FLAG(scx_deq_flags, SCX_DEQ_SLEEP)))
+	if (!t)
+		return;
+	if (t->group)
+		dismiss_member(t);
+	t->wants = 0;
+	if (!(deq_flags & FLAG(scx_deq_flags, SCX_DEQ_SLEEP)))
 		return;
 	slot = slot_of(p, t);
 	if (!slot)
@@ -507,6 +455,10 @@ static __always_inline void weigh(struct task *t, u32 weight)
 	t->weight = weight * 1024 / 100;
 	if (!t->weight)
 		t->weight = 1;
+	if (t->wants && t->group) {
+		dismiss_member(t);
+		admit_member(t, false);
+	}
 }
 
 SEC("struct_ops/antiphon_set_weight")
@@ -526,6 +478,7 @@ void BPF_PROG(antiphon_enable, struct task_struct *p)
 	if (!t)
 		return;
 	t->virtual_time = least;
+	t->pid = p->pid;
 	weigh(t, p->scx.weight);
 }
 
@@ -571,6 +524,12 @@ s32 BPF_PROG(antiphon_init)
 SEC("struct_ops/antiphon_exit")
 void BPF_PROG(antiphon_exit, struct scx_exit_info *info)
 {
+	/*
+	 * There are no operations for CPUs that come and go: a thread that may only run on one that
+	 * has gone would stay in its queue. So the kernel ends the scheduler then, which puts such a
+	 * thread elsewhere, and wants it loaded again.
+	 */
+	counters.restarts = !!(info->exit_code & FLAG(scx_exit_code, SCX_ECODE_ACT_RESTART));
 	counters.ended = info->kind;
 	bpf_probe_read_kernel_str(ending, sizeof(ending), info->reason);
 }

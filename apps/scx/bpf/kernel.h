@@ -17,6 +17,7 @@ typedef __u32 __wsum;
 typedef __u8 u8;
 typedef __u32 u32;
 typedef __s32 s32;
+typedef __s64 s64;
 typedef __u64 u64;
 typedef __s64 s64;
 typedef _Bool bool;
@@ -70,6 +71,7 @@ enum scx_exit_kind { SCX_EXIT_NONE };
 
 struct scx_exit_info {
 	enum scx_exit_kind kind;
+	s64 exit_code;
 	const char *reason;
 	char *msg;
 };
@@ -99,7 +101,10 @@ struct bpf_iter_scx_dsq {
 enum scx_enq_flags { SCX_ENQ_WAKEUP = 1, SCX_ENQ_CPU_SELECTED = 1 << 20 };
 enum scx_deq_flags { SCX_DEQ_SLEEP = 1 };
 enum scx_kick_flags { SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
+enum scx_dsq_id_flags { SCX_DSQ_LOCAL = 1ULL << 63 | 2 };
 enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
+/* A CPU has come or gone. */
+enum scx_exit_code { SCX_ECODE_ACT_RESTART = 1LL << 48 };
 #define FLAG(of, name) bpf_core_enum_value(enum of, name)
 
 /* As the flags of the structure are no instruction, these are not looked up. */
@@ -143,6 +148,8 @@ struct task_struct *scx_bpf_dsq_peek(u64 dsq_id) __ksym;
 bool scx_bpf_dsq_move_to_local___v1(u64 dsq_id) __ksym __weak;
 bool scx_bpf_dsq_move_to_local___v2___c(u64 dsq_id, u64 enq_flags) __ksym __weak;
 void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *it__iter, u64 vtime) __ksym;
+bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, u64 dsq_id,
+		      u64 enq_flags) __ksym;
 bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, u64 dsq_id,
 			    u64 enq_flags) __ksym;
 int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) __ksym;

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "state.h"
+#include "groups.h"
 
 SEC("struct_ops/antiphon_exit_task")
 void BPF_PROG(antiphon_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
@@ -20,6 +20,8 @@ void BPF_PROG(antiphon_exit_task, struct task_struct *p, struct scx_exit_task_ar
 	word = bpf_map_lookup_elem(&taken, &key);
 	if (word)
 		__sync_fetch_and_and(word, ~(1ULL << (t->slot & 63)));
+	if (t->group)
+		leave_group(t);
 	uid = t->uid;
 	word = bpf_map_lookup_elem(&users, &uid);
 	if (word)
@@ -102,6 +104,7 @@ int antiphon_register(void *context)
 			thread->tgid = key;
 			thread->standing = STANDING_PLAIN;
 			thread->ran_ns = thread->timely = thread->late_ns = thread->latest_ns = 0;
+			thread->begun_ns = bpf_ktime_get_ns();
 			thread->overrun = thread->slept = thread->share = 0;
 			if (place >= counters.high)
 				counters.high = place + 1;

@@ -11,7 +11,9 @@ use libbpf_rs::{
     Link, MapCore as _, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject,
 };
 
-use crate::shared::{Counters, MAX_THREADS, Parameters, Record};
+use crate::shared::{
+    Counters, Event, MAX_EVENTS, MAX_THREADS, Parameters, Record, THREADS_PER_USER,
+};
 
 /// The compiled policy.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/antiphon.bpf.o"));
@@ -53,11 +55,11 @@ impl Default for Setup {
             horizon_ns: 1_000_000_000,
             kick_ns: 100_000,
             tick_ns: 10_000_000,
-            per_user: 128,
+            per_user: THREADS_PER_USER,
             police: 1,
             kick: 1,
             stall: 0,
-            unused: 0,
+            trace: 0,
         };
         Self { scope: Scope::Partial, parameters, watchdog_ms: 5_000 }
     }
@@ -120,6 +122,16 @@ impl Loaded {
         let mut all = all.collect::<Result<Vec<Record>, _>>()?;
         all.retain(|one| one.pid != 0);
         Ok(all)
+    }
+
+    /// Returns the events that were kept, in order.
+    ///
+    /// # Errors
+    ///
+    /// As the system call that reads them.
+    pub fn events(&self) -> Result<Vec<Event>, Failure> {
+        let count = self.counters()?.events.min(u64::from(MAX_EVENTS));
+        (0..u32::try_from(count)?).map(|place| self.read("trace", place)).collect()
     }
 
     /// Makes a page the one of a process.
@@ -185,6 +197,8 @@ unsafe trait Plain: Copy {}
 unsafe impl Plain for Counters {}
 // SAFETY: as above.
 unsafe impl Plain for Record {}
+// SAFETY: as above.
+unsafe impl Plain for Event {}
 // SAFETY: as above.
 unsafe impl Plain for Parameters {}
 
@@ -265,7 +279,7 @@ fn explained(error: libbpf_rs::Error) -> Failure {
 /// # Errors
 ///
 /// As the system call.
-pub fn new_page() -> Result<MapHandle, Failure> {
+pub fn new_page(scope: Scope) -> Result<MapHandle, Failure> {
     let options = libbpf_sys::bpf_map_create_opts {
         sz: size_of::<libbpf_sys::bpf_map_create_opts>() as _,
         map_flags: libbpf_sys::BPF_F_MMAPABLE,
@@ -274,8 +288,10 @@ pub fn new_page() -> Result<MapHandle, Failure> {
     let bytes = antiphon_hints::PAGE_BYTES as u32;
     let page = MapHandle::create(MapType::Array, Some("hints"), 4, bytes, 1, &options)?;
     let mut head = vec![0_u8; antiphon_hints::PAGE_BYTES];
-    head[..4].copy_from_slice(&antiphon_hints::MAGIC.to_ne_bytes());
-    head[4..8].copy_from_slice(&antiphon_hints::VERSION.to_ne_bytes());
+    let words = [antiphon_hints::MAGIC, antiphon_hints::VERSION, u32::from(scope == Scope::Full)];
+    for (to, word) in head.chunks_exact_mut(4).zip(words) {
+        to.copy_from_slice(&word.to_ne_bytes());
+    }
     page.update(&0_u32.to_ne_bytes(), &head, MapFlags::ANY)?;
     Ok(page)
 }

@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 
 use antiphon_scx::loader::{Failure, Scope, Setup};
-use antiphon_scx::server;
+use antiphon_scx::{groups, server};
 
 const HELP: &str = "\
-antiphon-scx [--full]: schedules threads by their release times, until it is ended
-  --full  all threads of the machine, not only those that ask for it (SCHED_EXT)";
+antiphon-scx [--full] [--group GROUP]: schedules threads by their release times, until it is ended
+  --full         all threads of the machine, not only those that ask for it (SCHED_EXT)
+  --group GROUP  only users of this group, by its name or number, may use it";
 
 fn main() -> ExitCode {
     match run() {
@@ -20,11 +21,15 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Failure> {
-    let mut setup = Setup::default();
+    let (mut setup, mut group) = (Setup::default(), None);
     let mut arguments = lexopt::Parser::from_env();
     while let Some(argument) = arguments.next()? {
         match argument {
             lexopt::Arg::Long("full") => setup.scope = Scope::Full,
+            lexopt::Arg::Long("group") => {
+                let name = arguments.value()?.into_string().map_err(|_| "no name of a group")?;
+                group = Some(groups::number(&name)?);
+            }
             lexopt::Arg::Long("help") | lexopt::Arg::Short('h') => {
                 println!("{HELP}");
                 return Ok(());
@@ -32,5 +37,5 @@ fn run() -> Result<(), Failure> {
             other => return Err(other.unexpected().into()),
         }
     }
-    server::run(&setup)
+    server::run(&setup, group)
 }

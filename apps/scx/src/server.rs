@@ -3,17 +3,19 @@
 use std::fs::{self, Permissions};
 use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, RawFd};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
 
 use antiphon_hints::{SOCKET, STATUS, Standing};
 use serde_json::{Value, json};
 
 use crate::loader::{Failure, Loaded, Scope, Setup};
 use crate::service::Service;
-use crate::shared::{Counters, Record};
+use crate::shared::{Counters, Event, Record};
 
 /// How often the program looks whether the kernel's part is still there.
 const LOOK_MS: i32 = 100;
@@ -26,15 +28,16 @@ extern "C" fn stop(_: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// Runs the scheduler until a signal ends it, or the kernel unloads it.
+/// Runs the scheduler until a signal ends it, or the kernel unloads it. With a group, only its
+/// users are served. When a CPU has come or gone, the scheduler is loaded again.
 ///
 /// # Errors
 ///
 /// If it can't be loaded, or the kernel has unloaded it.
-pub fn run(setup: &Setup) -> Result<(), Failure> {
-    let loaded = Loaded::load(setup)?;
-    let mut service = Service::new(listen(SOCKET)?, &loaded)?;
-    let status = listen(STATUS)?;
+pub fn run(setup: &Setup, group: Option<u32>) -> Result<(), Failure> {
+    let mut loaded = Loaded::load(setup)?;
+    let mut service = Service::new(listen(SOCKET, group)?, &loaded, setup.scope)?;
+    let status = listen(STATUS, group)?;
     status.set_nonblocking(true)?;
     for signal in [libc::SIGTERM, libc::SIGINT] {
         // SAFETY: the handler only stores to an atomic.
@@ -55,7 +58,12 @@ pub fn run(setup: &Setup) -> Result<(), Failure> {
                 Err(error) => return Err(error.into()),
             }
         }
-        if loaded.counters()?.ended != 0 {
+        let counters = loaded.counters()?;
+        if counters.ended != 0 && counters.restarts != 0 {
+            drop(loaded);
+            loaded = load_again(setup)?;
+            service.renew(&loaded)?;
+        } else if counters.ended != 0 {
             return Err(
                 format!("the kernel has unloaded the scheduler: {}", loaded.ending()?).into()
             );
@@ -67,8 +75,21 @@ pub fn run(setup: &Setup) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Listens at a path that all users may connect to, and only root may replace.
-fn listen(path: &str) -> io::Result<UnixListener> {
+/// Loads the scheduler when the kernel has done with the former one.
+fn load_again(setup: &Setup) -> Result<Loaded, Failure> {
+    /// For a machine under load.
+    const TRIES: u32 = 500;
+    for _ in 0..TRIES {
+        if fs::read_to_string("/sys/kernel/sched_ext/state")?.trim() == "disabled" {
+            return Loaded::load(setup);
+        }
+        sleep(Duration::from_millis(10));
+    }
+    Err("a CPU has come or gone, and the kernel does not end the former scheduler".into())
+}
+
+/// Listens at a path that all users may connect to, or those of a group, and only root may replace.
+fn listen(path: &str, group: Option<u32>) -> io::Result<UnixListener> {
     let folder = Path::new(path).parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder)?;
     fs::set_permissions(folder, Permissions::from_mode(0o755))?;
@@ -78,7 +99,11 @@ fn listen(path: &str) -> io::Result<UnixListener> {
         Ok(()) | Err(_) => {}
     }
     let listener = UnixListener::bind(path)?;
-    fs::set_permissions(path, Permissions::from_mode(0o666))?;
+    if group.is_some() {
+        chown(path, None, group)?;
+    }
+    let mode = if group.is_some() { 0o660 } else { 0o666 };
+    fs::set_permissions(path, Permissions::from_mode(mode))?;
     Ok(listener)
 }
 
@@ -98,7 +123,13 @@ fn report(setup: &Setup, loaded: &Loaded, service: &Service) -> Result<Value, Fa
         "processes": service.processes(),
         "decisions": decisions(&loaded.counters()?),
         "threads": threads,
+        "events": loaded.events()?.iter().map(event).collect::<Vec<_>>(),
     }))
+}
+
+/// An event in few letters: there are thousands, when they are kept at all.
+fn event(one: &Event) -> Value {
+    json!([one.at_ns, one.kind, one.pid, one.value, one.importance])
 }
 
 fn decisions(counters: &Counters) -> Value {
@@ -123,6 +154,7 @@ fn thread(record: &Record) -> Value {
         "process": record.tgid,
         "standing": Standing::of(record.standing).unwrap_or(Standing::Plain).name(),
         "cpu_ns": record.ran_ns,
+        "age_ns": antiphon_hints::now_ns().saturating_sub(record.begun_ns),
         "timely_turns": record.timely,
         "tardiness_ns": { "mean": mean_ns, "max": record.latest_ns },
         "demoted_overrun": record.overrun,

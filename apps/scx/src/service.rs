@@ -10,18 +10,15 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::ptr;
 
-use crate::loader::{Failure, Loaded, new_page};
-
-/// How many processes of one user may have a page. Root is not limited.
-const PER_USER: usize = 64;
-/// How many processes may have one.
-const ALL: usize = 512;
+use crate::loader::{Failure, Loaded, Scope, new_page};
+use crate::shared::{PROCESSES, PROCESSES_PER_USER};
 
 /// Processes with pages.
 #[derive(Debug)]
 pub struct Service {
     listener: UnixListener,
     program: OwnedFd,
+    scope: Scope,
     /// By the number of the process.
     clients: HashMap<u32, Client>,
 }
@@ -40,9 +37,20 @@ impl Service {
     /// # Errors
     ///
     /// As the calls that prepare it.
-    pub fn new(listener: UnixListener, loaded: &Loaded) -> Result<Self, Failure> {
+    pub fn new(listener: UnixListener, loaded: &Loaded, scope: Scope) -> Result<Self, Failure> {
         listener.set_nonblocking(true)?;
-        Ok(Self { listener, program: loaded.register_program()?, clients: HashMap::new() })
+        Ok(Self { listener, program: loaded.register_program()?, scope, clients: HashMap::new() })
+    }
+
+    /// Gives the pages that processes have to a scheduler that was loaded again. Their threads
+    /// register again when they see that they are not served.
+    ///
+    /// # Errors
+    ///
+    /// As the calls on the kernel's part.
+    pub fn renew(&mut self, loaded: &Loaded) -> Result<(), Failure> {
+        self.program = loaded.register_program()?;
+        self.clients.iter().try_for_each(|(id, client)| loaded.give(*id, client.page.as_fd()))
     }
 
     /// Returns the descriptors to wait for.
@@ -90,7 +98,7 @@ impl Service {
             if !self.has_room(user) {
                 return Ok(());
             }
-            let page = new_page()?;
+            let page = new_page(self.scope)?;
             loaded.give(id, page.as_fd())?;
             let page = page.as_fd().try_clone_to_owned()?;
             self.clients.insert(id, Client { user, process, page });
@@ -103,7 +111,7 @@ impl Service {
 
     fn has_room(&self, user: u32) -> bool {
         let of_user = self.clients.values().filter(|client| client.user == user).count();
-        self.clients.len() < ALL && (user == 0 || of_user < PER_USER)
+        self.clients.len() < PROCESSES && (user == 0 || of_user < PROCESSES_PER_USER)
     }
 }
 

@@ -34,8 +34,22 @@ pub const MAX_THREADS: u32 = 512;
 /// The most processes with registered threads.
 pub const MAX_PROCESSES: u32 = 1024;
 
-const LIMITS: [(&str, u32); 3] =
-    [("MAX_CPUS", MAX_CPUS), ("MAX_THREADS", MAX_THREADS), ("MAX_PROCESSES", MAX_PROCESSES)];
+/// The events that are kept.
+pub const MAX_EVENTS: u32 = 8192;
+
+/// How many processes of one user may have a page. Root is not limited.
+pub const PROCESSES_PER_USER: usize = 64;
+/// How many processes may have one.
+pub const PROCESSES: usize = 512;
+/// How many threads of one user may be registered.
+pub const THREADS_PER_USER: u64 = 128;
+
+const LIMITS: [(&str, u32); 4] = [
+    ("MAX_CPUS", MAX_CPUS),
+    ("MAX_THREADS", MAX_THREADS),
+    ("MAX_PROCESSES", MAX_PROCESSES),
+    ("MAX_EVENTS", MAX_EVENTS),
+];
 
 records! {
     /// The scheduler's parameters; those in nanoseconds end in `_ns`.
@@ -64,8 +78,8 @@ records! {
         kick: u32,
         /// Not 0: no thread is run, so that the kernel unloads the scheduler. For tests.
         stall: u32,
-        /// Keeps the size a multiple of eight.
-        unused: u32,
+        /// Not 0: the first [`MAX_EVENTS`] events are kept, to be compared with another policy.
+        trace: u32,
     }
 
     /// What the scheduler has decided since it was started.
@@ -90,10 +104,29 @@ records! {
         registered: u64,
         /// Registrations that were refused.
         refused: u64,
+        /// Events that there were, if they are kept.
+        events: u64,
         /// Places of threads below this one are or were in use.
         high: u64,
+        /// 1: the kernel has unloaded the scheduler because a CPU has come or gone.
+        restarts: u64,
         /// Why the kernel has unloaded the scheduler; 0: it has not.
         ended: u64,
+    }
+
+    /// An event: what the policy was told, or has decided.
+    Event, "event" {
+        /// When, in nanoseconds of `CLOCK_MONOTONIC`.
+        at_ns: u64,
+        /// Of a turn: 1 if it is by the release. Of a charge: the CPU time. Of a poll: the release.
+        value: u64,
+        /// Of a poll: the importance of the thread's work.
+        importance: u64,
+        /// The thread's number.
+        pid: u32,
+        /// 1: a turn begins. 2: a thread is charged. 3: a poll is seen. 4: a thread goes on that
+        /// had the CPU before one of a higher class.
+        kind: u32,
     }
 
     /// A registered thread.
@@ -108,6 +141,8 @@ records! {
         late_ns: u64,
         /// How late the latest of them began.
         latest_ns: u64,
+        /// When it was registered, in nanoseconds of `CLOCK_MONOTONIC`.
+        begun_ns: u64,
         /// Its number; 0: a free place.
         pid: u32,
         /// The number of its process.
@@ -128,13 +163,41 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_manual_states_the_limits() {
+        let manual = include_str!("../../../docs/man/antiphon-sched.8");
+        let slots = antiphon_hints::SLOTS - 1;
+        assert!(manual.contains(&format!(
+            "A process has {slots} slots, a user {PROCESSES_PER_USER} processes (root is not \
+             limited) and {THREADS_PER_USER} registered threads."
+        )));
+        assert_eq!(PROCESSES, MAX_THREADS as usize);
+        assert!(manual.contains(&format!("There are {PROCESSES} of each in all")));
+        for path in [antiphon_hints::SOCKET, antiphon_hints::STATUS] {
+            assert!(manual.contains(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_unit_has_the_privileges_that_the_manual_names() {
+        let manual = include_str!("../../../docs/man/antiphon-sched.8");
+        let unit = include_str!("../systemd/antiphon-sched.service");
+        let line = unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet="));
+        let all: Vec<_> = line.expect("privileges").split(' ').collect();
+        assert_eq!(all, ["CAP_BPF", "CAP_PERFMON", "CAP_CHOWN"]);
+        assert!(
+            manual.contains("takes CAP_BPF and CAP_PERFMON, and CAP_CHOWN with\n.BR \\-\\-group")
+        );
+    }
+
+    #[test]
     fn the_records_are_the_same_in_c() {
         let header = c_header();
-        for name in ["parameters", "counters", "thread"] {
+        for name in ["parameters", "counters", "event", "thread"] {
             assert!(header.contains(&format!("struct {name} {{\n")), "{header}");
         }
         let fields = |kind| header.matches(&format!("\t__{kind} ")).count();
         let bytes = size_of::<Parameters>() + size_of::<Counters>() + size_of::<Record>();
+        let bytes = bytes + size_of::<Event>();
         assert_eq!(8 * fields("u64") + 4 * fields("u32"), bytes, "{header}");
     }
 }

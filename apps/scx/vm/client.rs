@@ -18,12 +18,17 @@ use crate::thread::{stay_on, work};
 /// The argument by which this program is a client.
 pub const VERB: &str = "client";
 /// A user without any privilege.
-const USER: u32 = 1_000;
+pub const USER: u32 = 1_000;
 
 /// Starts a client. The caller waits for it.
 pub fn start(part: &str) -> io::Result<Child> {
+    start_of(part, USER)
+}
+
+/// Starts a client of that user and group.
+pub fn start_of(part: &str, user: u32) -> io::Result<Child> {
     let mut command = Command::new("/proc/self/exe");
-    command.args([VERB, part]).uid(USER).gid(USER).stdin(Stdio::piped());
+    command.args([VERB, part]).uid(user).gid(user).stdin(Stdio::piped());
     if part == HOLDER {
         // One that is refused says so, which is what the case expects.
         command.stdout(Stdio::piped()).stderr(Stdio::null());
@@ -45,6 +50,8 @@ pub fn run(part: Option<String>) -> ExitCode {
         Some("forger") => forger(),
         Some("sleeper") => sleeper(),
         Some("thief") => thief(),
+        Some("stranger") => stranger(),
+        Some("loop") => crate::loops::client(),
         other => Err(format!("no part {other:?}").into()),
     };
     match done {
@@ -133,6 +140,14 @@ fn sleeper() -> Result<(), Failure> {
         crate::thread::sleep_until(now_ns() + 1_000);
     }
     Ok(())
+}
+
+/// Is not of the group that may use the scheduler.
+fn stranger() -> Result<(), Failure> {
+    match Hints::connect(SOCKET) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        other => Err(format!("a connection gave {other:?}").into()),
+    }
 }
 
 /// Tries what only root may: to open the maps of the scheduler, and to take its socket's place.

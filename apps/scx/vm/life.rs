@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use antiphon_hints::{Hints, now_ns};
 use antiphon_scx::loader::{Failure, is_enabled};
 
-use crate::Case;
 use crate::client;
 use crate::policy::{EXT, FAIR, hogs, order_on};
 use crate::scheduler::{PATIENCE, Scheduler, await_state, under};
+use crate::start::Case;
 use crate::thread::{become_of, hog, stay_on, stop_after};
 
 pub const CASES: &[Case] = &[
@@ -22,11 +22,16 @@ pub const CASES: &[Case] = &[
     ("fairness", fairness),
     ("unprivileged", unprivileged),
     ("thief", thief),
+    ("group", group),
+    ("privilege", privilege),
     ("too many threads", threads),
     ("too many processes", processes),
     ("forged page", forger),
     ("kicks", kicks),
     ("killed", killed),
+    ("loop", crate::loops::life),
+    ("hotplug", crate::cpus::hotplug),
+    ("affinity", crate::cpus::affinity),
     ("stalled", stalled),
     ("whole machine", whole_machine),
 ];
@@ -58,22 +63,62 @@ fn thief() -> Result<String, Failure> {
     part("thief").map(|()| "neither maps nor the socket's place".to_owned())
 }
 
+/// Only users of a group are served.
+fn group() -> Result<String, Failure> {
+    under(&["group"], |scheduler| {
+        for (part, user) in [("polite", client::USER), ("stranger", client::USER + 1)] {
+            let status = client::start_of(part, user)?.wait()?;
+            if !status.success() {
+                return Err(format!("the client {part} failed: {status}").into());
+            }
+        }
+        forgets(scheduler)
+    })?;
+    Ok("a user of it is served, and another one may not connect".to_owned())
+}
+
+/// The least privilege that loads the scheduler.
+fn privilege() -> Result<String, Failure> {
+    /// `CAP_SYS_ADMIN`, `CAP_PERFMON`, `CAP_BPF`.
+    const ALL: [u32; 3] = [21, 38, 39];
+    let mut told = Vec::new();
+    for (kept, name, is_enough) in [
+        (&ALL[1..], "CAP_BPF and CAP_PERFMON", true),
+        (&ALL[2..], "CAP_BPF alone", false),
+        (&ALL[1..2], "CAP_PERFMON alone", false),
+    ] {
+        let scheduler = Scheduler::start_with(&["full"], Some(kept));
+        if scheduler.is_ok() != is_enough {
+            let why = scheduler.err().map(|why| why.to_string());
+            return Err(format!("{name}: {}", why.unwrap_or("it loads".to_owned())).into());
+        }
+        if let Ok(scheduler) = scheduler {
+            part_under("polite", &scheduler)?;
+            scheduler.stop()?;
+        }
+        told.push(format!("{name}: {}", if is_enough { "loads" } else { "refused" }));
+    }
+    Ok(told.join("; "))
+}
+
 fn threads() -> Result<String, Failure> {
     part("threads").map(|()| "31 of 40 registered, and none is left behind".to_owned())
 }
 
 /// Runs a client under a scheduler, which must forget all of it when it has ended.
 fn part(name: &str) -> Result<(), Failure> {
-    under(&[], |scheduler| {
-        let status = client::start(name)?.wait()?;
-        if !status.success() {
-            return Err(format!("the client failed: {status}").into());
-        }
-        forgets(scheduler)
-    })
+    under(&[], |scheduler| part_under(name, scheduler))
 }
 
-fn forgets(scheduler: &Scheduler) -> Result<(), Failure> {
+pub fn part_under(name: &str, scheduler: &Scheduler) -> Result<(), Failure> {
+    let status = client::start(name)?.wait()?;
+    if !status.success() {
+        return Err(format!("the client failed: {status}").into());
+    }
+    forgets(scheduler)
+}
+
+pub fn forgets(scheduler: &Scheduler) -> Result<(), Failure> {
     let begin = Instant::now();
     loop {
         let status = scheduler.status()?;
@@ -207,7 +252,7 @@ fn work_while_served(
     Ok(())
 }
 
-fn wait_for(done: impl Fn() -> bool, otherwise: &str) -> Result<(), Failure> {
+pub fn wait_for(done: impl Fn() -> bool, otherwise: &str) -> Result<(), Failure> {
     let begin = Instant::now();
     while !done() {
         if begin.elapsed() > PATIENCE {

@@ -10,19 +10,28 @@ use antiphon_hints::{Hints, now_ns};
 use antiphon_scx::loader::Failure;
 
 use crate::scheduler::under;
+use crate::start::Case;
 use crate::thread::{
     Policy, become_of, exact_timers, hog, own_cpu_ns, sleep_until, spin_until, stay_on, stop_after,
     work,
 };
-use crate::{Case, pure};
+use crate::{cost, cpus, locks, pure};
 
 pub const CASES: &[Case] = &[
     ("order", order),
     ("shares", shares),
     ("police", police),
+    ("group", crate::groups::importance),
     ("sections", sections),
     ("wake-up", wake_up),
+    ("replay", crate::replay::turns),
     ("players", players),
+    ("loops", crate::loops::loops),
+    ("switch", cost::switch),
+    ("renice", cpus::renice),
+    ("silent poll", crate::silent::poll),
+    ("preempted holders, spinlock", locks::spinlock),
+    ("preempted holders, mutex", locks::mutex),
 ];
 
 /// A thread of plain fair scheduling, and one of ours.
@@ -397,7 +406,7 @@ fn overload(hints: Option<&Hints>, policy: Policy) -> Result<Overload, Failure> 
 
 /// A player: a frame of 0.1 ms each period, when it is due, and pieces of other work of 0.2 ms,
 /// more than there is time for. Returns how late its frames were, and its CPU time.
-fn play(
+pub fn play(
     hints: Option<&Hints>,
     policy: Policy,
     period_ns: u64,

@@ -64,3 +64,26 @@ pub fn liar(is_policed: bool, turn_ns: u64, time_ns: u64) -> f64 {
     }
     ran as f64 / now_ns as f64
 }
+
+/// The shares of two members of a group and of a thread beside them, all of which always want the
+/// CPU. The members' importance grows with what they have had, by these factors.
+pub fn group(factors: [u64; 2], turn_ns: u64, time_ns: u64) -> [f64; 3] {
+    let mut cpu = Scheduler::new(Members::new(), Options::default());
+    for _ in factors {
+        cpu.join(Member::new(Group::Number(1), WEIGHT));
+    }
+    cpu.join(Member::default());
+    let (mut now_ns, mut ran) = (0, [0; 3]);
+    while now_ns < time_ns
+        && let Pick::Run { id, until_ns, .. } = cpu.pick(now_ns)
+    {
+        let ns = if id < factors.len() { turn_ns } else { until_ns - now_ns };
+        ran[id] += ns;
+        now_ns += ns;
+        match factors.get(id) {
+            Some(factor) => _ = cpu.poll(id, ns, None, Some(1 + ran[id] * factor)),
+            None => cpu.preempt(id, ns),
+        }
+    }
+    ran.map(|one| one as f64 / now_ns as f64)
+}

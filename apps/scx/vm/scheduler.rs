@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -25,9 +26,28 @@ pub struct Scheduler {
 impl Scheduler {
     /// Starts it with options, and waits until the kernel says that it is enabled.
     pub fn start(options: &[&str]) -> Result<Self, Failure> {
+        Self::start_with(options, None)
+    }
+
+    /// Starts it with these privileges and no other, or with all.
+    pub fn start_with(options: &[&str], kept: Option<&[u32]>) -> Result<Self, Failure> {
         await_state(false)?;
-        let child = Command::new("/proc/self/exe").arg(VERB).args(options).spawn()?;
-        let mut started = Self { child };
+        let mut command = Command::new("/proc/self/exe");
+        command.arg(VERB).args(options);
+        if let Some(kept) = kept {
+            let dropped: Vec<_> = (0..64).filter(|one| !kept.contains(one)).collect();
+            // SAFETY: only system calls. A program of root has what is left when it starts.
+            unsafe {
+                command.pre_exec(move || {
+                    for one in &dropped {
+                        // Numbers beyond the last privilege are refused, which is no loss.
+                        libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(*one));
+                    }
+                    Ok(())
+                });
+            }
+        }
+        let mut started = Self { child: command.spawn()? };
         let begin = Instant::now();
         loop {
             if is_enabled()? && UnixStream::connect(STATUS).is_ok() {

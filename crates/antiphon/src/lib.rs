@@ -40,7 +40,8 @@
 //! A free lock owns nothing but its words, and no lock is ever poisoned. All locks are [`lock_api`]
 //! types: timed locks, mapped guards, downgrade and upgrade work. All constructors are `const`.
 //! Futures and fibers wait for the same objects as threads do ([`fiber::block_on`]).
-//! [`enable_light`] makes unlocking a [`Mutex`] cheaper, where the machine supports it; off by
+//! [`enable_light`] makes unlocking a [`Mutex`] cheaper, where the machine supports it; and
+//! [`enable_sections`] has the kernel put off preemptions of threads that hold one. Both are off by
 //! default.
 //!
 //! # What to know
@@ -105,6 +106,7 @@ mod unpoisoned;
 mod worker;
 
 pub use antiphon_linux::light::enable_light;
+pub use antiphon_linux::section::{Listener, enable_sections};
 pub use antiphon_platform::Unsupported;
 pub use barrier::Barrier;
 pub use broadcast::Broadcast;

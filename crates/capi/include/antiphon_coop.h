@@ -43,7 +43,12 @@ enum {
 	ANTIPHON_COOP_BOOST = 4,
 	/* T2 and T1b, for antiphon_split.h and not for loops: timers in a thread of their own. */
 	ANTIPHON_COOP_SPLIT = 8,
-	ANTIPHON_COOP_RT_SPLIT = 16
+	ANTIPHON_COOP_RT_SPLIT = 16,
+	/* T0: the scheduler in the kernel (`antiphon sched`). Where it runs all threads, a loop is
+	 * under it by itself, before its tier. This asks for it also where it runs only threads that
+	 * ask, when no other thread wants the CPU. While there is none, the loop has no tier, and
+	 * looks for it. */
+	ANTIPHON_COOP_KERNEL = 32
 };
 
 /* The standing of a member: what it may expect. */
@@ -104,7 +109,8 @@ typedef struct antiphon_coop_answer {
 
 /* The state of a member or a loop. */
 typedef struct antiphon_coop_status {
-	/* ANTIPHON_COOP_ALONE, _BATON or _BOOST. */
+	/* ANTIPHON_COOP_ALONE, _BATON or _BOOST; _KERNEL if it was under the scheduler in the
+	 * kernel at its last poll. */
 	int tier;
 	/* The standing, as above; PLAIN if it is not a member with turns. */
 	int standing;

@@ -19,7 +19,7 @@
 //! The order of threads in a run is always the same: the first thread that can continue runs. The
 //! order does not matter: a read that comes too early for a write gets that write later, by a
 //! revisit. So there is no search over schedules, and each graph is run exactly once (`README.md`
-//! has the argument, `tests/brute.rs` the evidence).
+//! has the argument, `tests/check/brute.rs` the evidence).
 //!
 //! A wait that no write in the graph can end is not in the graph; its thread is passed over. A wait
 //! that a write can end reads that write, or reads the latest value and is *blocked* until a

@@ -64,6 +64,11 @@ impl<C: Cooperate> Cooperate for Boosted<C> {
         self.seat.tell(release_ns);
         self.inner.tell(release_ns);
     }
+
+    fn rest(&mut self) {
+        self.seat.leave();
+        self.inner.rest();
+    }
 }
 
 impl<C: Halves> Halves for Boosted<C> {
@@ -162,7 +167,8 @@ impl Seat {
         }
     }
 
-    fn leave(&mut self) {
+    /// Gives the place back, until the next poll.
+    pub(super) fn leave(&mut self) {
         // The child of a fork has no helper, and was not raised.
         if let Some(Seated { place, .. }) = self.place.take()
             && self.booster.0.here()

@@ -264,6 +264,10 @@ impl Cooperate for Membership {
     fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
         self.baton.poll(ask, wait)
     }
+
+    fn rest(&mut self) {
+        self.baton.rest();
+    }
 }
 
 impl Halves for Membership {

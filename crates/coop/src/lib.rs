@@ -3,7 +3,8 @@
 //!
 //! - [`event_loop`]: event loops, one or one for each CPU; an event may be a fiber.
 //! - [`available`]: which of the following this machine allows.
-//! - [`Booster`], [`Split`], [`Domain`], [`Switched`]: to be on time beside other programs.
+//! - [`Scheduled`], [`Booster`], [`Split`], [`Domain`], [`Switched`]: to be on time beside
+//!   other programs.
 //!
 //! A player, a game or an instrument has timers that are due at a given time, and work that takes
 //! all the CPU time it gets. The kernel shares the CPU fairly, so such a program has often used up
@@ -11,7 +12,7 @@
 //!
 //! | [`Tier`] | how a timer comes to run | what it needs | what it costs |
 //! |---|---|---|---|
-//! | T0 | a scheduler in the kernel that knows of it | `sched_ext` | a later release has it |
+//! | T0 | [`Scheduled`]: a scheduler in the kernel knows | `antiphon sched` | root starts it |
 //! | T1 | [`Booster`]: the loop runs first while it is late | real-time rights | a helper |
 //! | T1b | [`Split`]: in a real-time thread of its own | real-time rights | callbacks are `Send` |
 //! | T2 | [`Split`]: in a thread of its own that has a short slice | Linux 6.12 | the same |
@@ -115,6 +116,7 @@ mod booster;
 mod domain;
 mod error;
 pub mod event_loop;
+mod kernel;
 mod memory;
 mod split;
 mod switched;
@@ -134,8 +136,9 @@ pub use boosted::Boosted;
 pub use booster::{BoostOptions, Booster, BoosterStats};
 pub use domain::{Domain, DomainOptions, MemberStatus, Membership};
 pub use error::{JoinError, OpenError};
+pub use kernel::{Scheduled, Served};
 pub use split::{Split, SplitOptions, SplitTimer, Worker};
 pub use switched::{Switch, Switched};
 pub use tardiness::Tardiness;
-pub use tiers::{Available, Competitors, Tier, Unavailable, available};
+pub use tiers::{Available, Competitors, Scope, Tier, Unavailable, available};
 pub use weighted::Weighted;

@@ -73,6 +73,13 @@ impl<C: Cooperate> Cooperate for Switched<C> {
         }
         self.inner.tell(release_ns);
     }
+
+    fn rest(&mut self) {
+        if let Some(seat) = &mut self.seat {
+            seat.leave();
+        }
+        self.inner.rest();
+    }
 }
 
 impl Switch {

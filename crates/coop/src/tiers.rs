@@ -1,8 +1,10 @@
 //! Detects which tiers this machine has, and why the others are missing.
 
 use std::fmt;
+use std::io;
 use std::path::Path;
 
+use antiphon_hints::{Hints, SOCKET};
 use antiphon_linux::schedule::{self, Level, Refused};
 use antiphon_runtime::coop::MOST_STEPS;
 
@@ -73,8 +75,10 @@ impl fmt::Display for Tier {
 pub enum Unavailable {
     /// The kernel has no `sched_ext`.
     NoExtension,
-    /// The kernel has it, but this release of the project has no scheduler for it.
-    Later,
+    /// The kernel has it, but no scheduler of this project runs.
+    NotRunning,
+    /// The scheduler has refused this process, or does not answer, or is of another version.
+    NotServed,
     /// The kernel refuses a right or call that the tier needs.
     Refused(Refused),
 }
@@ -85,8 +89,13 @@ impl fmt::Display for Unavailable {
             Self::NoExtension => {
                 f.write_str("no /sys/kernel/sched_ext: a kernel without sched_ext")
             }
-            Self::Later => f.write_str(
-                "this kernel has sched_ext; it is used when a later release provides it",
+            Self::NotRunning => {
+                write!(f, "nothing listens at {SOCKET}: start it by `antiphon sched` as root")
+            }
+            Self::NotServed => write!(
+                f,
+                "the scheduler at {SOCKET} does not serve this process: this user has too many, \
+                 or its version is another one"
             ),
             Self::Refused(refused) => write!(f, "{refused}"),
         }
@@ -98,7 +107,7 @@ impl std::error::Error for Unavailable {}
 /// The tiers of this machine, as [`available`] returns them. `Display` prints a table.
 #[derive(Clone, Debug)]
 pub struct Available {
-    extension: Unavailable,
+    kernel: Result<Scope, Unavailable>,
     real_time: Result<(), Refused>,
     slices: Result<(), Refused>,
     weight: Result<(), Refused>,
@@ -117,24 +126,44 @@ pub enum Competitors {
     Unknown,
 }
 
+/// The threads that the scheduler in the kernel runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Those that ask for it, when no other thread wants the CPU.
+    Asking,
+    /// All of the machine, but those of real-time policies.
+    All,
+}
+
 /// Tries out which tiers this machine has, on a thread that ends afterwards. Blocks until then.
 #[must_use]
 pub fn available() -> Available {
     let permitted = schedule::permitted(MOST_STEPS);
-    let extension = if Path::new("/sys/kernel/sched_ext").exists() {
-        Unavailable::Later
+    let kernel = if Path::new("/sys/kernel/sched_ext").exists() {
+        by_kernel(Hints::connect(SOCKET))
     } else {
-        Unavailable::NoExtension
+        Err(Unavailable::NoExtension)
     };
     let level = schedule::level();
     let competitors = if level.is_own() { Competitors::Elsewhere } else { Competitors::Unknown };
     Available {
-        extension,
+        kernel,
         competitors,
         real_time: permitted.real_time,
         slices: permitted.slices,
         weight: permitted.weight,
         level,
+    }
+}
+
+fn by_kernel(connected: io::Result<Hints>) -> Result<Scope, Unavailable> {
+    match connected {
+        Ok(hints) if hints.is_whole() => Ok(Scope::All),
+        Ok(_) => Ok(Scope::Asking),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::ENOENT | libc::ECONNREFUSED) => Err(Unavailable::NotRunning),
+            _ => Err(Unavailable::NotServed),
+        },
     }
 }
 
@@ -157,7 +186,7 @@ impl Available {
     /// Why it is not available.
     pub fn tier(&self, tier: Tier) -> Result<(), Unavailable> {
         match tier {
-            Tier::Kernel => Err(self.extension),
+            Tier::Kernel => self.kernel.map(|_| ()),
             Tier::Boost | Tier::RealTimeSplit => self.real_time.map_err(Unavailable::Refused),
             Tier::Split => self.slices.map_err(Unavailable::Refused),
             Tier::Baton | Tier::None => Ok(()),
@@ -166,16 +195,30 @@ impl Available {
 
     /// Returns the most exact available tier: among the tiers whose timers never run in parallel
     /// with the work of their program; or among all, if timers may be [isolated](Tier::isolated)
-    /// from it. T2 does not count if the [competitors](Self::against) are in other groups, because
-    /// a short slice then has no effect.
+    /// from it. T0 does not count if the scheduler runs only threads that [ask](Scope::Asking) for
+    /// it, because all others then come first. T2 does not count if the
+    /// [competitors](Self::against) are in other groups, because a short slice then has no effect.
     #[must_use]
     pub fn best(&self, isolated: bool) -> Tier {
         let elsewhere = self.competitors == Competitors::Elsewhere;
-        let orders = |tier: Tier| tier != Tier::Split || !elsewhere;
+        let orders = |tier: Tier| match tier {
+            Tier::Kernel => self.kernel == Ok(Scope::All),
+            Tier::Split => !elsewhere,
+            _ => true,
+        };
         let fits = |tier: &Tier| {
             self.tier(*tier).is_ok() && (isolated || !tier.isolated()) && orders(*tier)
         };
         Tier::ALL.into_iter().find(fits).unwrap_or(Tier::None)
+    }
+
+    /// Returns which threads the scheduler in the kernel runs.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    pub fn scope(&self) -> Result<Scope, Unavailable> {
+        self.kernel
     }
 
     /// Returns whether loops of one group may share its CPU by weights
@@ -213,6 +256,9 @@ impl fmt::Display for Available {
         for tier in Tier::ALL {
             write!(f, "{tier:<5} {:<49} ", tier.what())?;
             match self.tier(tier) {
+                Ok(()) if tier == Tier::Kernel && self.kernel == Ok(Scope::Asking) => {
+                    writeln!(f, "for threads that ask for it, when no other wants the CPU")?;
+                }
                 Ok(()) => writeln!(f, "yes")?,
                 Err(why) => writeln!(f, "no: {why}")?,
             }
@@ -232,10 +278,14 @@ impl fmt::Display for Available {
 mod tests {
     use super::*;
 
+    fn under(kernel: Result<Scope, Unavailable>) -> Available {
+        Available { kernel, ..with(true, true, Level::Flat) }
+    }
+
     fn with(real_time: bool, slices: bool, level: Level) -> Available {
         let as_told = |there| if there { Ok(()) } else { Err(Refused::FAILED) };
         Available {
-            extension: Unavailable::NoExtension,
+            kernel: Err(Unavailable::NoExtension),
             real_time: as_told(real_time),
             slices: as_told(slices),
             weight: as_told(real_time),
@@ -281,9 +331,27 @@ mod tests {
     }
 
     #[test]
+    fn a_scheduler_in_the_kernel_is_the_best_if_it_runs_all_threads() {
+        let whole = under(Ok(Scope::All));
+        assert_eq!((whole.best(false), whole.best(true)), (Tier::Kernel, Tier::Kernel));
+        let asking = under(Ok(Scope::Asking));
+        assert_eq!((asking.best(false), asking.tier(Tier::Kernel)), (Tier::Boost, Ok(())));
+        assert!(asking.to_string().contains("that ask for it"), "{asking}");
+        for why in [Unavailable::NoExtension, Unavailable::NotRunning, Unavailable::NotServed] {
+            let none = under(Err(why));
+            assert_eq!((none.best(false), none.tier(Tier::Kernel)), (Tier::Boost, Err(why)));
+            assert!(none.to_string().contains(&format!("no: {why}")), "{none}");
+        }
+        let error = |code| by_kernel(Err(io::Error::from_raw_os_error(code)));
+        assert_eq!(error(libc::ECONNREFUSED), Err(Unavailable::NotRunning));
+        assert_eq!(error(libc::EAGAIN), Err(Unavailable::NotServed));
+    }
+
+    #[test]
     fn what_there_is_here_does_not_change_by_asking() {
         let here = available();
         assert_eq!(available().best(true), here.best(true));
-        assert!(here.tier(Tier::Kernel).is_err() && here.tier(Tier::None).is_ok());
+        assert_eq!(here.tier(Tier::Kernel).is_ok(), here.scope().is_ok());
+        assert!(here.tier(Tier::None).is_ok());
     }
 }

@@ -12,6 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crate::layout::{Answer, FRESH_NS, MAGIC, PAGE_BYTES, Page, SLOTS, Slot, VERSION};
 
@@ -21,8 +22,11 @@ pub const SOCKET: &str = "/run/antiphon/sched.sock";
 /// Where it tells what it decides: an object of JSON for each connection.
 pub const STATUS: &str = "/run/antiphon/status.sock";
 
+/// How long a connection waits for the scheduler's answer.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
 /// The policy number of sched_ext.
-const SCHED_EXT: i32 = 7;
+pub(crate) const SCHED_EXT: i32 = 7;
 /// The `bpf` command that runs a program once.
 const BPF_PROG_RUN: libc::c_long = 10;
 
@@ -31,6 +35,8 @@ const BPF_PROG_RUN: libc::c_long = 10;
 pub struct Hints {
     page: NonNull<Page>,
     program: OwnedFd,
+    /// The process that has mapped the page. Its children have not.
+    process: u32,
 }
 
 // SAFETY: the page is plain atomics, and stays mapped until `Hints` is dropped.
@@ -41,8 +47,8 @@ unsafe impl Sync for Hints {}
 /// A registered thread's slot. It stays on its thread.
 #[derive(Debug)]
 pub struct Thread<'a> {
-    slot: &'a Slot,
-    stays: PhantomData<*const ()>,
+    pub(crate) slot: &'a Slot,
+    pub(crate) stays: PhantomData<*const ()>,
 }
 
 /// What `BPF_PROG_RUN` takes: the part of `union bpf_attr` for it.
@@ -68,14 +74,21 @@ struct Run {
 }
 
 impl Hints {
-    /// Connects to the scheduler that listens at `socket`, and maps this process's page.
+    /// Connects to the scheduler that listens at `socket`, and maps this process's page. Blocks
+    /// until the scheduler answers, for [`PATIENCE`] at most.
     ///
     /// # Errors
     ///
-    /// There is no scheduler, it refuses this process (it has too many), or its page has
-    /// another version.
+    /// There is no scheduler, it does not answer, it refuses this process (it has too many), or its
+    /// page has another version.
     pub fn connect(socket: impl AsRef<Path>) -> io::Result<Self> {
-        let [page, program] = receive(&UnixStream::connect(socket)?)?;
+        let stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Self::of(receive(&stream)?)
+    }
+
+    /// Maps the page that the scheduler has sent.
+    pub(crate) fn of([page, program]: [OwnedFd; 2]) -> io::Result<Self> {
         // SAFETY: maps a new range, whose address the kernel chooses.
         let at = unsafe {
             libc::mmap(
@@ -95,7 +108,7 @@ impl Hints {
             return Err(io::Error::last_os_error());
         }
         let page = NonNull::new(at.cast::<Page>()).ok_or_else(io::Error::last_os_error)?;
-        let hints = Self { page, program };
+        let hints = Self { page, program, process: std::process::id() };
         let header = &hints.page().header;
         let found = (header.magic.load(Ordering::Relaxed), header.version.load(Ordering::Relaxed));
         if found != (MAGIC, VERSION) {
@@ -113,6 +126,15 @@ impl Hints {
     /// All slots of the process are taken, the user has too many registered threads, or the
     /// scheduler is gone.
     pub fn register(&self) -> io::Result<Thread<'_>> {
+        let number = self.enrol()?;
+        become_of(SCHED_EXT)?;
+        let slot = self.slot(number).ok_or_else(|| no_slot(number))?;
+        Ok(Thread { slot, stays: PhantomData })
+    }
+
+    /// Registers the calling thread, without putting it under the scheduler. Returns its slot's
+    /// number, from 1.
+    pub(crate) fn enrol(&self) -> io::Result<usize> {
         let mut attributes = Run { program: self.program.as_raw_fd() as u32, ..Run::default() };
         // SAFETY: `attributes` is as large as stated, and has no pointer in it.
         let done = unsafe {
@@ -130,16 +152,27 @@ impl Hints {
         if number < 0 {
             return Err(io::Error::from_raw_os_error(-number));
         }
-        let slot = (number as usize)
-            .checked_sub(1)
-            .and_then(|at| self.page().slots.get(at))
-            .ok_or_else(|| io::Error::other(format!("slot {number} of {SLOTS}")))?;
-        let none = libc::sched_param { sched_priority: 0 };
-        // SAFETY: reads one parameter, and concerns the calling thread only.
-        if unsafe { libc::sched_setscheduler(0, SCHED_EXT, &none) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Thread { slot, stays: PhantomData })
+        let number = number as usize;
+        if self.slot(number).is_some() { Ok(number) } else { Err(no_slot(number)) }
+    }
+
+    /// Returns the slot of that number.
+    pub(crate) fn slot(&self, number: usize) -> Option<&Slot> {
+        self.page().slots.get(number.checked_sub(1)?)
+    }
+
+    /// Returns whether this process has mapped the page: it is not a child of the one that has.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// Returns whether the scheduler runs all threads of the machine, and not only those that ask
+    /// for it, which then run when no other thread wants the CPU.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        // Relaxed: written before the page was sent.
+        self.page().header.whole.load(Ordering::Relaxed) != 0
     }
 
     /// Returns the page.
@@ -153,13 +186,15 @@ impl Hints {
 
 impl Drop for Hints {
     fn drop(&mut self) {
-        // SAFETY: `connect` mapped it, and borrows of `self` have ended. It fails only for a range
-        // that is not mapped.
-        unsafe { libc::munmap(self.page.as_ptr().cast(), PAGE_BYTES) };
+        if self.is_own() {
+            // SAFETY: this process has mapped it, and borrows of `self` have ended. It fails only
+            // for a range that is not mapped.
+            unsafe { libc::munmap(self.page.as_ptr().cast(), PAGE_BYTES) };
+        }
     }
 }
 
-impl Thread<'_> {
+impl<'a> Thread<'a> {
     /// Tells when the thread's earliest timer is due and how important its other work is, and that
     /// the thread cooperates. To be called before each sleep until then, and whenever the
     /// [answer](Self::answer) asks for it.
@@ -172,6 +207,13 @@ impl Thread<'_> {
         self.slot.polls.store(polls, Ordering::Relaxed);
     }
 
+    /// Shares a part of the CPU with the threads of this user that tell the same number, from the
+    /// next time on that the scheduler looks; 0: with none. The part is that of the weights of all
+    /// members that want the CPU, and goes to the one with the least importance.
+    pub fn share(&self, group: u32) {
+        self.slot.group.store(group, Ordering::Relaxed);
+    }
+
     /// Tells a new release time while the thread goes on.
     pub fn tell(&self, release_ns: Option<u64>) {
         self.slot.release_ns.store(release_ns.unwrap_or(0), Ordering::Relaxed);
@@ -179,18 +221,21 @@ impl Thread<'_> {
 
     /// Begins a critical section: a preemption is put off, for a bounded time.
     pub fn enter(&self) {
-        let depth = self.slot.section.load(Ordering::Relaxed);
-        self.slot.section.store(depth + 1, Ordering::Relaxed);
+        self.slot.enter();
     }
 
     /// Ends a critical section. Gives the CPU away if a preemption was put off meanwhile.
     pub fn leave(&self) {
-        let depth = self.slot.section.load(Ordering::Relaxed).saturating_sub(1);
-        self.slot.section.store(depth, Ordering::Relaxed);
-        if depth == 0 && self.slot.wanted.load(Ordering::Relaxed) != 0 {
-            self.slot.wanted.store(0, Ordering::Relaxed);
+        if self.slot.leave() && self.slot.take_wanted() {
             std::thread::yield_now();
         }
+    }
+
+    /// Returns the thread's slot, for code that tells by itself. Only this thread may write to the
+    /// first line of it.
+    #[must_use]
+    pub fn slot(&self) -> &'a Slot {
+        self.slot
     }
 
     /// Returns what the scheduler last told this thread.
@@ -199,11 +244,17 @@ impl Thread<'_> {
         self.slot.answer()
     }
 
+    /// Returns when the scheduler last wrote to the slot.
+    #[must_use]
+    pub fn seen_ns(&self) -> u64 {
+        self.slot.seen_ns.load(Ordering::Relaxed)
+    }
+
     /// Returns whether the scheduler has the calling thread under it at present: whether it wrote
     /// to the slot within [`FRESH_NS`]. No system call beside that of the caller's clock.
     #[must_use]
     pub fn is_served(&self, now_ns: u64) -> bool {
-        now_ns.saturating_sub(self.slot.seen_ns.load(Ordering::Relaxed)) < FRESH_NS
+        now_ns.saturating_sub(self.seen_ns()) < FRESH_NS
     }
 }
 
@@ -217,8 +268,20 @@ pub fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// Puts the calling thread under a policy that has no parameter.
+pub(crate) fn become_of(policy: i32) -> io::Result<()> {
+    let none = libc::sched_param { sched_priority: 0 };
+    // SAFETY: reads one parameter, and concerns the calling thread only.
+    let done = unsafe { libc::sched_setscheduler(0, policy, &none) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn no_slot(number: usize) -> io::Error {
+    io::Error::other(format!("slot {number} of {SLOTS}"))
+}
+
 /// Receives two descriptors.
-fn receive(stream: &UnixStream) -> io::Result<[OwnedFd; 2]> {
+pub(crate) fn receive(stream: &UnixStream) -> io::Result<[OwnedFd; 2]> {
     const TWO: usize = 2 * size_of::<i32>();
     let mut byte = 0_u8;
     // Of 64-bit words, so that it is aligned as a header is.

@@ -32,6 +32,8 @@ pub struct Header {
     pub magic: AtomicU32,
     /// [`VERSION`].
     pub version: AtomicU32,
+    /// 1: the scheduler runs all threads; 0: those that ask for it.
+    pub whole: AtomicU32,
 }
 
 /// What one thread says, and what it is told. All zero: nothing.
@@ -44,11 +46,15 @@ pub struct Slot {
     pub section: AtomicU32,
     /// How often the thread has polled. It is cooperative from a poll on, until it is demoted.
     pub polls: AtomicU32,
-    /// The least user virtual time of the thread's best-effort work; 0: none told. This version's
-    /// scheduler does not use it.
+    /// The least user virtual time of the thread's best-effort work; 0: none told. Members of a
+    /// group are served by it.
     pub importance: AtomicU64,
+    /// The group of threads of this user with which the thread shares a part of the CPU; 0: none.
+    pub group: AtomicU32,
+    /// 0.
+    pub unused: AtomicU32,
     /// Room for more hints, up to the end of the cache line. 0.
-    pub room: [AtomicU64; 5],
+    pub room: [AtomicU64; 4],
     /// When the scheduler last wrote here, in nanoseconds of `CLOCK_MONOTONIC`.
     pub seen_ns: AtomicU64,
     /// When the thread should poll again.
@@ -67,6 +73,9 @@ pub struct Slot {
     pub policed: AtomicU32,
     /// How often a preemption was put off for a critical section.
     pub graces: AtomicU32,
+    /// The least [importance](Self::importance) of the other members of the group that are ready;
+    /// 0: there is none.
+    pub others_importance: AtomicU64,
 }
 
 /// A page.
@@ -137,6 +146,8 @@ pub struct Answer {
     pub policed: u32,
     /// How often a preemption was put off for a critical section.
     pub graces: u32,
+    /// The least importance of the other members of the group that are ready.
+    pub importance: Option<u64>,
 }
 
 impl Slot {
@@ -144,6 +155,7 @@ impl Slot {
     #[must_use]
     pub fn answer(&self) -> Answer {
         let release_ns = self.next_release_ns.load(Ordering::Relaxed);
+        let importance = self.others_importance.load(Ordering::Relaxed);
         Answer {
             until_ns: self.until_ns.load(Ordering::Relaxed),
             next_release_ns: (release_ns != 0).then_some(release_ns),
@@ -153,16 +165,18 @@ impl Slot {
             preempted_inside: self.preempted_inside.load(Ordering::Relaxed),
             policed: self.policed.load(Ordering::Relaxed),
             graces: self.graces.load(Ordering::Relaxed),
+            importance: (importance != 0).then_some(importance),
         }
     }
 }
 
 /// The fields of a slot: name, type in C, offset.
-const FIELDS: [(&str, &str, usize); 13] = [
+const FIELDS: [(&str, &str, usize); 15] = [
     ("release_ns", "__u64", offset_of!(Slot, release_ns)),
     ("section", "__u32", offset_of!(Slot, section)),
     ("polls", "__u32", offset_of!(Slot, polls)),
     ("importance", "__u64", offset_of!(Slot, importance)),
+    ("group", "__u32", offset_of!(Slot, group)),
     ("seen_ns", "__u64", offset_of!(Slot, seen_ns)),
     ("until_ns", "__u64", offset_of!(Slot, until_ns)),
     ("next_release_ns", "__u64", offset_of!(Slot, next_release_ns)),
@@ -172,6 +186,7 @@ const FIELDS: [(&str, &str, usize); 13] = [
     ("preempted_inside", "__u32", offset_of!(Slot, preempted_inside)),
     ("policed", "__u32", offset_of!(Slot, policed)),
     ("graces", "__u32", offset_of!(Slot, graces)),
+    ("others_importance", "__u64", offset_of!(Slot, others_importance)),
 ];
 
 /// Returns the layout as a header for C, with assertions on each offset.

@@ -7,7 +7,9 @@
 //! | file | contents |
 //! |---|---|
 //! | `layout` | the page, its version, and the same as a header for C |
+//! | `section` | beginning and ending a critical section in a slot |
 //! | `client` | connecting to the scheduler, registering a thread |
+//! | `seat` | the same for an event loop: without waiting, and with an owner |
 //!
 //! # Trust
 //!
@@ -35,8 +37,11 @@
 
 mod client;
 mod layout;
+mod seat;
+mod section;
 
-pub use client::{Hints, SOCKET, STATUS, Thread, now_ns};
+pub use client::{Hints, PATIENCE, SOCKET, STATUS, Thread, now_ns};
 pub use layout::{
     Answer, FRESH_NS, Header, MAGIC, PAGE_BYTES, Page, SLOTS, Slot, Standing, VERSION, c_header,
 };
+pub use seat::{Connecting, Registered};

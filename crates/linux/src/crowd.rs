@@ -57,7 +57,7 @@ use antiphon_platform::Hint;
 
 use crate::identity::process;
 use crate::local::{self, Thread};
-use crate::{cpus, fiber, pretend, random, rank, sleep, sys, tsc};
+use crate::{cpus, fiber, pretend, random, rank, section, sleep, sys, tsc};
 
 /// The time for which a lost CPU counts.
 const RECENT_NS: u32 = 10_000_000;
@@ -99,6 +99,9 @@ pub(crate) fn hint(hint: Hint) {
         Hint::SpinBegin => 1,
         Hint::SpinEnd => -1,
         Hint::Owns => return,
+        Hint::SectionBegin => return section::begin(),
+        Hint::SectionEnd => return section::end(),
+        Hint::Released => return section::released(),
         Hint::LooksAgain { at_ns } => return fiber::looks_again(at_ns),
     };
     // No need for one instruction: a signal handler in between ends the spins that it begins.

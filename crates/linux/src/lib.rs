@@ -47,6 +47,7 @@ mod random;
 mod rank;
 mod rseq;
 pub mod schedule;
+pub mod section;
 mod shared;
 mod slack;
 mod sleep;
@@ -248,6 +249,11 @@ impl WordWaits for Linux {
 impl Hints for Linux {
     fn hint(hint: Hint) {
         crowd::hint(hint);
+    }
+
+    #[inline(always)]
+    fn heeds_sections() -> bool {
+        section::are_heeded()
     }
 
     #[inline(always)]

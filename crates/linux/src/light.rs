@@ -11,6 +11,10 @@
 //! | `FENCING` | exchange | fence | `LIGHT`, when all threads have passed a fence |
 //! | `LIGHT` | the sequence, where the thread may use it | fence | none: this mode is final |
 //!
+//! `TOLD` is added to any of these when the process tells its critical sections
+//! ([`crate::section`]), for good: unlockers then exchange in each mode, and sleepers do as before.
+//! So a lock learns by one load that it has neither to choose the sequence nor to tell.
+//!
 //! LIGHT-1: a sleeper that saw `EXCHANGE` loses no wake, because it raises its flag *before* it
 //! calls `fenced`. If it saw `EXCHANGE`, it called before the fence between `FENCING` and `LIGHT`,
 //! so its flag was up by then, and every sequence starts later and sees the flag.
@@ -33,7 +37,7 @@
 //! machine. So fences are rationed: fences beyond [`FENCES_PER_SECOND`] are refused, and the
 //! refused sleepers sleep only briefly.
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use antiphon_platform::{Clock, Unsupported};
@@ -44,6 +48,8 @@ const EXCHANGE: u32 = 0;
 const PROBING: u32 = 1;
 const FENCING: u32 = 2;
 const LIGHT: u32 = 3;
+/// Added to a mode.
+const TOLD: u32 = 4;
 
 static MODE: AtomicU32 = AtomicU32::new(EXCHANGE);
 
@@ -65,6 +71,28 @@ pub(crate) fn light() -> bool {
         return false;
     }
     may()
+}
+
+/// Returns whether unlockers exchange and tell nothing: by one load, for callers that have a way of
+/// their own for that.
+#[inline(always)]
+#[must_use]
+pub fn is_plain() -> bool {
+    // Relaxed: a caller that sees an older mode exchanges, which is right in each.
+    MODE.load(Relaxed) == EXCHANGE
+}
+
+/// Turns telling of critical sections on, for good: unlockers exchange and tell from now on.
+pub(crate) fn tell_sections() {
+    // Relaxed: a thread that sees it later tells later.
+    MODE.fetch_or(TOLD, Relaxed);
+}
+
+/// Returns whether the process tells its critical sections.
+#[inline(always)]
+pub(crate) fn are_sections_told() -> bool {
+    // Relaxed: as above.
+    MODE.load(Relaxed) & TOLD != 0
 }
 
 /// Returns whether the calling thread is registered. Only the first call asks the kernel.
@@ -90,7 +118,7 @@ pub(crate) fn fenced() -> bool {
     // The caller has raised its flag: the compiler must not move the load of the mode before that.
     core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
     // Relaxed: LIGHT-1 rests on the heavy fence between the modes, not on this load.
-    matches!(MODE.load(Relaxed), FENCING | LIGHT)
+    matches!(MODE.load(Relaxed) & !TOLD, FENCING | LIGHT)
 }
 
 #[cold]
@@ -139,22 +167,31 @@ fn ration(fences: &AtomicU64, second: u64) -> Result<(), Unsupported> {
 /// [`Unsupported`] if any of these is missing, the calling thread has renounced light mode, or
 /// another thread is probing right now; the process then stays in exchange mode.
 pub fn enable_light() -> Result<(), Unsupported> {
-    match MODE.compare_exchange(EXCHANGE, PROBING, AcqRel, Acquire) {
+    match change(EXCHANGE, PROBING) {
         Err(LIGHT) => return Ok(()),
         Err(_) => return Err(Unsupported),
         Ok(_) => {}
     }
     if let Err(unsupported) = probe() {
-        MODE.store(EXCHANGE, Relaxed);
+        // No other thread changes the mode while one is probing.
+        let _ = change(PROBING, EXCHANGE);
         return Err(unsupported);
     }
-    MODE.store(FENCING, Relaxed);
+    let _ = change(PROBING, FENCING);
     // LIGHT-1: from here on no thread sees an older mode. The fence has just worked; if it fails
     // now, sleepers keep trying without success and no thread is light, which is slow but correct.
     membarrier::fence()?;
-    // Release: the location of the areas, pairs with the acquire in `light`.
-    MODE.store(LIGHT, Release);
+    // The location of the areas is published, too: pairs with the acquire in `light`.
+    let _ = change(FENCING, LIGHT);
     Ok(())
+}
+
+/// Changes the mode, and leaves `TOLD` as it is. Returns the mode that there was as an error, if it
+/// was not `from`.
+fn change(from: u32, to: u32) -> Result<u32, u32> {
+    // Release: what is done before the change; pairs with the acquires here and in `light`.
+    MODE.fetch_update(AcqRel, Acquire, |now| (now & !TOLD == from).then_some(to | now & TOLD))
+        .map_err(|now| now & !TOLD)
 }
 
 fn probe() -> Result<(), Unsupported> {

@@ -13,8 +13,9 @@
 //! than x86-64 and AArch64 use `std::thread_local!`. The crates above use
 //! [`thread_state`](crate::thread_state) for their state, too.
 
-use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 
+use antiphon_hints::Slot;
 use antiphon_platform::Local;
 
 use crate::Linux;
@@ -48,6 +49,13 @@ pub(crate) struct Thread {
     pub(crate) lock_kind: AtomicU32,
     /// The time at which that fiber checks its condition again, before the end of its wait.
     pub(crate) looks_at_ns: AtomicU64,
+    /// Number of critical sections that the thread is in, and what heeds them;
+    /// [`crate::section`].
+    pub(crate) sections: AtomicU32,
+    pub(crate) heeded_by: AtomicU32,
+    /// The thread's slot in the scheduler's page, and the epoch of the process that mapped it.
+    pub(crate) slot: AtomicPtr<Slot>,
+    pub(crate) slot_epoch: AtomicU32,
 }
 
 impl Thread {
@@ -67,6 +75,10 @@ impl Thread {
         lock: AtomicU64::new(0),
         lock_kind: AtomicU32::new(0),
         looks_at_ns: AtomicU64::new(0),
+        sections: AtomicU32::new(0),
+        heeded_by: AtomicU32::new(0),
+        slot: AtomicPtr::new(core::ptr::null_mut()),
+        slot_epoch: AtomicU32::new(0),
     };
 }
 

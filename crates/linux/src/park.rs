@@ -30,7 +30,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use antiphon_platform::{Atomic, Deadline, Parked, Waiter, WaiterRef};
 
 use crate::futex::Slept;
-use crate::{Linux, fiber, futex, nodes, polled, sleep, tsc};
+use crate::{Linux, fiber, futex, nodes, polled, section, sleep, tsc};
 
 const EMPTY: u32 = 0;
 const DUE: u32 = 1;
@@ -45,6 +45,7 @@ const STAMP_SHIFT: u32 = 4;
 
 /// See [`Platform::park`](antiphon_platform::Platform::park).
 pub(crate) fn park(waiter: &Waiter<Linux>, deadline: Option<Deadline>) -> Parked {
+    section::interrupt();
     if let Some((hooks, handle)) = fiber::current() {
         return fiber::park(hooks, handle, waiter, deadline);
     }

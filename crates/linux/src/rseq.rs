@@ -22,7 +22,7 @@ use crate::sys::{self, Errno};
 
 /// The signature that glibc registers on x86-64, and that precedes each abort handler.
 const SIGNATURE: u32 = 0x5305_3053;
-/// The length of the area that glibc registers while the kernel's features fit in it.
+/// The first length of the area, which glibc before 2.41 registers on each kernel.
 const LENGTH: usize = 32;
 const UNREGISTER: usize = 1;
 
@@ -56,26 +56,42 @@ pub(crate) fn find() -> Result<(), Unsupported> {
 ///
 /// Must be called only after [`find`] was successful.
 pub(crate) fn registered() -> bool {
-    let register = |flags| {
-        let args = [area(), LENGTH, flags, SIGNATURE as usize];
-        // SAFETY: the area is glibc's, 32 bytes aligned to 32, alive as long as the thread.
+    let register = |length, flags| {
+        let args = [area(), length, flags, SIGNATURE as usize];
+        // SAFETY: the area is glibc's, 32 bytes aligned to 32 at least, alive as long as the
+        // thread. A greater length is only tried where the thread has registered an area already:
+        // then the kernel compares it, and writes nothing.
         unsafe { sys::call(libc::SYS_rseq, args) }
     };
-    match register(0) {
+    match register(LENGTH, 0) {
         // It is registered, at this address, with this length and this signature.
         Err(Errno(libc::EBUSY)) => true,
         // It was not registered, and now is by mistake; if that can't be undone, it stays
         // registered, which is correct.
-        Ok(_) => register(UNREGISTER).is_err(),
+        Ok(_) => register(LENGTH, UNREGISTER).is_err(),
+        // An area is registered: another one, or this one with another length.
+        Err(Errno(libc::EINVAL)) => {
+            longer().into_iter().any(|length| register(length, 0) == Err(Errno(libc::EBUSY)))
+        }
         Err(_) => false,
     }
+}
+
+/// The lengths that glibc may have registered if the kernel's features do not fit in the first one:
+/// that of the features, and that of the whole area.
+fn longer() -> [usize; 2] {
+    // Since Linux 6.3; the kernel's numbers of the two. SAFETY: reads the process's own vector.
+    let (feature, align) = unsafe { (libc::getauxval(27), libc::getauxval(28)) };
+    let (feature, align) = (feature as usize, (align as usize).max(LENGTH));
+    [feature.max(LENGTH), feature.next_multiple_of(align).max(LENGTH)]
 }
 
 #[cfg(target_arch = "x86_64")]
 mod sequence {
     use super::*;
 
-    pub(super) fn area() -> usize {
+    /// The address of the calling thread's area. Must be called only after [`find`] was successful.
+    pub(crate) fn area() -> usize {
         let thread: usize;
         // SAFETY: the ABI keeps the thread pointer there.
         unsafe {
@@ -189,7 +205,8 @@ mod sequence {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod sequence {
-    pub(super) fn area() -> usize {
+    /// There are no areas here.
+    pub(crate) fn area() -> usize {
         0
     }
 
@@ -212,5 +229,4 @@ mod sequence {
     }
 }
 
-use sequence::area;
-pub(crate) use sequence::{aborted_within, store_unless};
+pub(crate) use sequence::{aborted_within, area, store_unless};

@@ -19,6 +19,10 @@ const HEADER: usize = 36;
 /// Longest table, in bytes; one with a greater length is malformed.
 const LONGEST: usize = 1 << 20;
 
+/// The id by which an interrupt goes to every processor, so no processor has it. In an entry of
+/// eight bits it is 255.
+pub const EVERY: u32 = u32::MAX;
+
 /// The tables of a machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Tables<'a, M> {
@@ -109,20 +113,19 @@ impl<'a, M: Memory> Tables<'a, M> {
         moved.or_else(|| table.u32(HEADER).map(u64::from))
     }
 
-    /// Returns the APIC ids of the enabled processors, in the firmware's order. Processors that
-    /// could be plugged in later are left out.
+    /// Returns the APIC ids of the enabled processors, in the firmware's order, as it lists them:
+    /// an id may come twice, and may be [`EVERY`], which no processor has. Processors that could be
+    /// plugged in later are left out.
     pub fn processors(&self) -> impl Iterator<Item = u32> + use<'a, M> {
         const ENABLED: u32 = 1;
-        /// An id that no processor has.
-        const NONE: u32 = u32::MAX;
         let listed = self.table(b"APIC").map(|table| entries(table, 44));
         listed.into_iter().flatten().filter_map(|(kind, entry)| {
             let (id, flags) = match kind {
-                0 => (entry.u8(3)?.into(), entry.u32(4)?),
+                0 => (widened(entry.u8(3)?), entry.u32(4)?),
                 9 => (entry.u32(4)?, entry.u32(8)?),
                 _ => return None,
             };
-            (flags & ENABLED != 0 && id != NONE).then_some(id)
+            (flags & ENABLED != 0).then_some(id)
         })
     }
 
@@ -136,7 +139,7 @@ impl<'a, M: Memory> Tables<'a, M> {
                     let high = entry.array::<3>(9)?;
                     let domain = [entry.u8(2)?, high[0], high[1], high[2]];
                     let domain = u32::from_le_bytes(domain);
-                    let apic_id = entry.u8(3)?.into();
+                    let apic_id = widened(entry.u8(3)?);
                     (Affinity::Processor { apic_id, domain }, entry.u32(4)?)
                 }
                 1 => {
@@ -175,6 +178,11 @@ impl<'a, M: Memory> Tables<'a, M> {
         let port = u16::try_from(fadt.u32(64)?).ok().filter(|&port| port != 0)?;
         Some(PowerOff::Port { port, value: u16::from(kind) << 10 | 1 << 13 })
     }
+}
+
+/// Returns the id of an entry of eight bits.
+fn widened(id: u8) -> u32 {
+    if id == u8::MAX { EVERY } else { id.into() }
 }
 
 /// Returns the well-formed table at `address`, including its header.

@@ -24,13 +24,17 @@
 //! - CHANNEL-1: only the owner of a slot writes to it, and writes the state last.
 //! - CHANNEL-2: a side copies what the other has written, and reads only the copy. The host trusts
 //!   nothing in it: an image may break all of these rules.
+//! - CHANNEL-3: a slot has one call at a time, of the image: [`Taken`] gives it to the next call
+//!   when the answer to the last was copied.
 //!
 //! Both sides use this file. The memory is a slice of atomic words, so that no code here is unsafe;
 //! the states order the accesses to a slot, and its other words need no order.
 
 use core::fmt;
 use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 
 /// The value of the first word when the host is ready: the letters of a name, and a version.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"antiph\x00\x01");
@@ -111,13 +115,82 @@ pub struct Request {
     pub count: u64,
 }
 
+/// A word of the shared memory.
+pub trait Word {
+    /// Reads the word. `order` is `Relaxed` or `Acquire`.
+    fn load(&self, order: Ordering) -> u64;
+    /// Writes the word. `order` is `Relaxed` or `Release`.
+    fn store(&self, value: u64, order: Ordering);
+}
+
+impl Word for AtomicU64 {
+    #[inline]
+    fn load(&self, order: Ordering) -> u64 {
+        Self::load(self, order)
+    }
+
+    #[inline]
+    fn store(&self, value: u64, order: Ordering) {
+        Self::store(self, value, order);
+    }
+}
+
 /// The shared memory.
-#[derive(Clone, Copy, Debug)]
-pub struct Channel<'a>(&'a [AtomicU64]);
+#[derive(Debug)]
+pub struct Channel<'a, W = AtomicU64>(&'a [W]);
 
 /// A slot for one call at a time.
-#[derive(Clone, Copy, Debug)]
-pub struct Slot<'a>(&'a [AtomicU64]);
+#[derive(Debug)]
+pub struct Slot<'a, W = AtomicU64>(&'a [W]);
+
+/// The slots that calls of the image use, a bit for each: at most 32.
+pub struct Taken<A: Atomics>(A::U32);
+
+impl<W> Clone for Channel<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Channel<'_, W> {}
+
+impl<W> Clone for Slot<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Slot<'_, W> {}
+
+impl<A: Atomics> Taken<A> {
+    /// No slot is used.
+    pub const NEW: Self = Self(A::U32::ZERO);
+
+    /// Gives a free slot, of `COUNT`, to the caller. Returns `None` if all are used.
+    #[inline]
+    pub fn take<const COUNT: usize>(&self) -> Option<usize> {
+        // Relaxed: the exchange checks it again.
+        let mut seen = self.0.load(Relaxed);
+        loop {
+            let slot = seen.trailing_ones() as usize;
+            if slot >= COUNT {
+                return None;
+            }
+            // Acquire: CHANNEL-3, the uses of the last call; pairs with the release in `give_back`.
+            match self.0.compare_exchange(seen, seen | 1 << slot, Acquire, Relaxed) {
+                Ok(_) => return Some(slot),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Gives a slot back, whose answer was copied.
+    #[inline]
+    pub fn give_back(&self, slot: usize) {
+        // Release: CHANNEL-3, the uses of the slot by this call; pairs with the acquire in `take`.
+        self.0.fetch_and(!(1 << slot), Release);
+    }
+}
 
 impl Operation {
     /// Returns the operation with this number.
@@ -159,10 +232,10 @@ impl fmt::Display for Error {
 
 impl core::error::Error for Error {}
 
-impl<'a> Channel<'a> {
+impl<'a, W: Word> Channel<'a, W> {
     /// Returns the channel in these words; `None` if they are too few.
     #[must_use]
-    pub fn new(words: &'a [AtomicU64]) -> Option<Self> {
+    pub fn new(words: &'a [W]) -> Option<Self> {
         words.get(..LENGTH / 8).map(Self)
     }
 
@@ -185,14 +258,20 @@ impl<'a> Channel<'a> {
     ///
     /// If there is no such slot.
     #[must_use]
-    pub fn slot(self, index: usize) -> Slot<'a> {
+    pub fn slot(self, index: usize) -> Slot<'a, W> {
         assert!(index < SLOTS, "a slot of the channel");
         let first = (1 + index) * SLOT / 8;
         Slot(&self.0[first..first + SLOT / 8])
     }
 }
 
-impl Slot<'_> {
+impl<'a, W: Word> Slot<'a, W> {
+    /// Returns the slot in these words; `None` if they are too few.
+    #[must_use]
+    pub fn of(words: &'a [W]) -> Option<Self> {
+        (words.len() > FIRST_DATA).then_some(Self(words))
+    }
+
     /// Writes a request, for the image. The slot is free, and no other thread uses it. Data beyond
     /// [`DATA`] bytes is left out.
     pub fn ask(self, request: &Request, data: &[u8]) {

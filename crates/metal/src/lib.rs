@@ -7,12 +7,12 @@
 //! | part | files | tested |
 //! |---|---|---|
 //! | loaders | `bytes`, `pvh`, `multiboot2` | on the host, with malformed information |
-//! | firmware's tables | `acpi`, `memory` | on the host, with malformed tables |
-//! | state that CPUs share | `inbox`, `token`, `pending`, `slot` | by models |
-//! | | `batch`, `table`, `broadcast` | by models |
-//! | state of one CPU | `run_queue`, `deadlines` | on the host |
+//! | firmware's tables | `acpi`, `memory`, `machine` | on the host, with malformed tables |
+//! | state that CPUs share | `antiphon-wakeup` | by models |
+//! | the scheduler's protocol | `scheduler` | by models |
+//! | state of one CPU | `deadlines` | on the host |
 //! | figures, options | `statistics`, `options` | on the host |
-//! | what image and host share | `channel` | on the host, with malformed requests |
+//! | what image and host share | `channel` | by models; on the host, with malformed requests |
 //! | the machine | `x86` | in QEMU |
 //! | threads, memory, messages | `kernel`, `metal`, `platform`, `words`, `interrupt` | in QEMU |
 //!
@@ -26,22 +26,21 @@ extern crate alloc;
 extern crate std;
 
 pub mod acpi;
-pub mod batch;
-pub mod broadcast;
 pub mod bytes;
 pub mod channel;
 pub mod deadlines;
-pub mod inbox;
+pub mod machine;
 pub mod memory;
 pub mod multiboot2;
 pub mod options;
-pub mod pending;
 pub mod pvh;
-pub mod run_queue;
-pub mod slot;
+pub mod scheduler;
 pub mod statistics;
-pub mod table;
-pub mod token;
+
+// Names of the protocol, for the kernel.
+#[cfg(target_arch = "x86_64")]
+use antiphon_wakeup::{batch, broadcast, direct, names, pending, slot, table, token};
+use antiphon_wakeup::{inbox, run_queue};
 
 #[cfg(target_arch = "x86_64")]
 mod interrupt;

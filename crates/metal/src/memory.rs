@@ -9,7 +9,7 @@ use crate::pvh::Range;
 pub const FRAME: u64 = 4096;
 
 /// Largest number of ranges in a map; further ones are left out, and counted.
-const RANGES: usize = 128;
+pub const RANGES: usize = 128;
 
 /// A range of memory of one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,11 +65,11 @@ impl Map {
         dropped: 0,
     };
 
-    /// Adds the whole frames of `usable`, without the ranges `taken`. They belong to node 0 until
-    /// [`assign`](Self::assign).
+    /// Adds the whole frames of `usable`, without the ranges `taken` and without those that the map
+    /// has already. They belong to node 0 until [`assign`](Self::assign).
     pub fn add(&mut self, usable: Range, taken: &[Range]) {
         match taken {
-            [] => self.push(Region { range: usable.frames(), node: 0 }),
+            [] => self.add_new(usable.frames(), 0),
             [first, others @ ..] => {
                 let (below, rest) = usable.split(first.start);
                 let (_, above) = rest.split(first.end);
@@ -79,12 +79,29 @@ impl Map {
         }
     }
 
+    /// Adds the part of `range` that is in no region from the one at `index` on.
+    fn add_new(&mut self, range: Range, index: usize) {
+        let overlap = |region: &Region| region.range.common(range).length() > 0;
+        match self.regions().iter().skip(index).position(overlap) {
+            None => self.push(Region { range, node: 0 }),
+            Some(behind) => {
+                let at = index + behind;
+                let known = self.regions[at].range;
+                let (below, rest) = range.split(known.start);
+                let (_, above) = rest.split(known.end);
+                self.add_new(below, at + 1);
+                self.add_new(above, at + 1);
+            }
+        }
+    }
+
     /// Assigns the memory in `range` to `node`.
     pub fn assign(&mut self, range: Range, node: u16) {
+        let range = range.frames();
         for index in 0..self.count {
             let Region { range: whole, node: before } = self.regions[index];
-            let (below, rest) = whole.split(range.start.next_multiple_of(FRAME));
-            let (inside, above) = rest.split(range.end / FRAME * FRAME);
+            let (below, rest) = whole.split(range.start);
+            let (inside, above) = rest.split(range.end);
             if inside.length() == 0 {
                 continue;
             }
@@ -138,15 +155,20 @@ impl Map {
 /// for good.
 #[derive(Debug)]
 pub struct Frames {
-    ranges: [Range; RANGES],
+    ranges: [Range; PARTS],
     count: usize,
     free: Option<u64>,
+    /// Number of frames that were given back.
+    given: u64,
 }
+
+/// Largest number of ranges of a node: those of a map, of which one is split in two parts.
+const PARTS: usize = RANGES + 1;
 
 impl Frames {
     /// No frames at all.
     pub const NEW: Self =
-        Self { ranges: [Range { start: 0, end: 0 }; RANGES], count: 0, free: None };
+        Self { ranges: [Range { start: 0, end: 0 }; PARTS], count: 0, free: None, given: 0 };
 
     /// Adds a range of whole frames. Returns `false` if it is refused, because there are too many
     /// ranges.
@@ -200,6 +222,7 @@ impl Frames {
             0 => None,
             next => Some(next),
         };
+        self.given -= 1;
         Some(frame)
     }
 
@@ -214,11 +237,13 @@ impl Frames {
         // SAFETY: the caller's promise.
         unsafe { link.write(self.free.unwrap_or(0)) };
         self.free = Some(frame);
+        self.given += 1;
     }
 
-    /// Returns the number of bytes that were never taken.
+    /// Returns the number of bytes that are not taken.
     #[must_use]
     pub fn left(&self) -> u64 {
-        self.ranges[..self.count].iter().map(|range| range.length()).sum()
+        let untouched: u64 = self.ranges[..self.count].iter().map(|range| range.length()).sum();
+        untouched + self.given * FRAME
     }
 }

@@ -11,7 +11,6 @@ use antiphon_platform::{
 use crate::kernel::state::Thread;
 use crate::kernel::{cpu, schedule, thread, wake};
 use crate::metal::Metal;
-use crate::token;
 use crate::words::{U8, U16, U32, U64};
 use crate::x86::{clock, cpu::tsc};
 
@@ -163,32 +162,33 @@ unsafe impl Platform for Metal {
     }
 
     fn unpark(waiter: WaiterRef) {
-        if let Some(thread) = end_sleep(waiter) {
-            schedule::make_runnable(thread);
+        if let Some((token, sleeper)) = sleep_of(waiter) {
+            schedule::wake(token, sleeper);
         }
     }
 
     fn unpark_all(waiters: impl Iterator<Item = WaiterRef>) {
         if wake::is_batched() {
-            schedule::make_all_runnable(waiters.filter_map(end_sleep));
+            schedule::wake_all(waiters.filter_map(sleep_of));
         } else {
             waiters.for_each(Self::unpark);
         }
     }
 }
 
-/// Ends the present or next sleep of a waiter. Returns its thread if the caller must make that
-/// thread runnable.
+/// Returns the token of a waiter, and how its thread is found while it sleeps. `None` if the node
+/// has changed hands.
 #[inline]
-fn end_sleep(waiter: WaiterRef) -> Option<*const Thread> {
+fn sleep_of(waiter: WaiterRef) -> Option<(&'static U32, impl FnOnce() -> *const Thread)> {
     let node = WAITERS.get(waiter.index as usize)?;
     // Relaxed: the check only keeps late wakes from most of the node's next waits; the token
     // orders.
-    if node.generation.load(Relaxed) != waiter.generation || !token::wake(&node.token) {
+    if node.generation.load(Relaxed) != waiter.generation {
         return None;
     }
     // Relaxed: acquired with the token.
-    Some(core::ptr::with_exposed_provenance(node.handle.load(Relaxed) as usize))
+    let thread = || core::ptr::with_exposed_provenance(node.handle.load(Relaxed) as usize);
+    Some((&node.token, thread))
 }
 
 /// Converts a deadline to the clock of the timer. The time of day is never set here, so the

@@ -196,6 +196,7 @@ macro_rules! tests {
             a_token_is_taken_once: ["metal-token/"],
             a_post_is_followed_by_a_run: ["metal-pending/runs-"],
             posts_of_one_action_merge: ["metal-pending/merges-"],
+            an_action_is_taken_back: ["metal-pending/retracts-"],
             a_slot_is_not_overwritten: ["metal-slot/runs-", "metal-slot/reaches-"],
             an_action_is_taken_back_from_a_slot: ["metal-slot/retracts-"],
             an_action_that_is_unregistered_is_not_run: ["metal-table/unregisters-"],
@@ -205,6 +206,11 @@ macro_rules! tests {
                 "metal-broadcast/crosses-",
             ],
             a_broadcast_is_of_its_own_action: ["metal-broadcast/unregisters-"],
+            an_idle_cpu_is_claimed_for_each_task: ["metal-idle/"],
+            a_vector_is_free_when_its_action_runs_nowhere: ["metal-direct/"],
+            a_thread_runs_when_it_has_left_its_cpu: ["metal-threads/"],
+            a_halted_cpu_is_interrupted_before_other_code_runs: ["metal-kick/"],
+            an_answer_is_that_of_its_request: ["metal-channel/"],
             a_waiter_sleeps_on_a_run_queue: ["metal-condvar/", "metal-mutex/"],
         }
     };

@@ -13,6 +13,15 @@ pub trait Hints {
     #[inline(always)]
     fn probe(_probe: Probe) {}
 
+    /// Returns whether the platform wants to be told of critical sections, by
+    /// [`Hint::SectionBegin`], [`Hint::SectionEnd`] and [`Hint::Released`]. Asked on the way to a
+    /// free lock: it must cost next to nothing where the answer is no. Where it is yes,
+    /// [`light`](crate::LightUnlock::light) is `false`.
+    #[inline(always)]
+    fn heeds_sections() -> bool {
+        false
+    }
+
     /// Returns whether there are more runnable threads than CPUs, as far as this platform can tell.
     /// A guess: it affects how long to spin, never correctness.
     fn crowded() -> bool {
@@ -64,6 +73,16 @@ pub enum Hint {
     SpinEnd,
     /// The caller owns what it waited for, and now works for other waiters.
     Owns,
+    /// The caller has begun a critical section: it owns what other threads may wait for. Sections
+    /// may nest. Like the next two it is given only where the platform
+    /// [heeds them](Hints::heeds_sections).
+    SectionBegin,
+    /// The caller's section ends: it is about to release what it owns, or has just done so. A
+    /// section whose beginning was not told may end, and one may end that its thread did not begin.
+    SectionEnd,
+    /// The caller has released what it owned in the section that has just ended. If a preemption
+    /// was put off meanwhile, this is the time for it.
+    Released,
     /// The caller may park until that time of the monotonic clock, in nanoseconds. This is not the
     /// deadline of its wait: it checks its condition then, and goes on waiting.
     LooksAgain {

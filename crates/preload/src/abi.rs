@@ -44,14 +44,14 @@ use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicI32, AtomicU32};
 
-use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, LightUnlock as _};
+use antiphon_linux::{Linux, light};
+use antiphon_platform::{Clock, Deadline};
 use antiphon_record::Kind;
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::{Condvar, Inside};
 
 use crate::recorder;
-use crate::recorder::holds::{Note, Noted};
+use crate::recorder::note::{Note, Noted};
 use crate::thread;
 
 /// `pthread_mutex_t`.
@@ -183,10 +183,10 @@ impl Mutex {
             if thread::alone() && self.lock.unlock_alone() {
                 return 0;
             }
-            // In light mode, `release_lightly` checks whether the caller may unlock without an
+            // In light mode, `release_otherwise` checks whether the caller may unlock without an
             // exchange.
-            if Linux::fenced() {
-                return self.release_lightly();
+            if !light::is_plain() {
+                return self.release_otherwise();
             }
             if self.lock.unlock_uncontended() {
                 return 0;
@@ -195,13 +195,13 @@ impl Mutex {
         }
     }
 
-    /// [`release`](Self::release) where the light form is in use.
+    /// [`release`](Self::release) where the light form is in use, or sections are told.
     ///
     /// # Safety
     ///
     /// The caller owns the lock. Its memory may be gone afterwards.
     #[inline(never)]
-    unsafe fn release_lightly(&self) -> c_int {
+    unsafe fn release_otherwise(&self) -> c_int {
         // SAFETY: the caller owns the lock.
         unsafe { self.lock.unlock() };
         0

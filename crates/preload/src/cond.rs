@@ -40,7 +40,6 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_linux::{Linux, Slices, park_begin, park_end};
 use antiphon_platform::{Clock, Clocks as _, Deadline};
-use antiphon_record::Kind;
 use antiphon_sync::wait::{Condvar, End, Entry, Visit};
 use libc::{clockid_t, timespec};
 
@@ -152,7 +151,7 @@ unsafe extern "C" fn antiphon_cond_begin(
     } else {
         List::Own(object.waiters.prepare())
     };
-    let recorded = recorder::wait(Kind::Condition, cond.addr(), site);
+    let recorded = recorder::waits_for_condition(cond.addr(), site);
     let wait = wait.write(Wait::new((cond, visit), mutex, site, list, deadline, recorded));
     // SAFETY: the program's mutex.
     let (code, counted) = unsafe { mutex::unlock_to_wait(mutex) };

@@ -88,6 +88,10 @@ extern "C" fn load(_: c_int, _: *const *const c_char, environment: *mut *const c
             // If it is not available, the exchange form stays, and the recording says so.
             let _ = antiphon_linux::light::enable_light();
         }
+        if mode::sections_wanted() {
+            // If nothing heeds them here, nothing is told.
+            let _ = antiphon_linux::section::enable_sections();
+        }
     }
     if !mode::disabled() {
         mode::settle(recorder::start());

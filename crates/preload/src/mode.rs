@@ -115,6 +115,11 @@ pub(crate) fn light_wanted() -> bool {
     environment(c"ANTIPHON_LOCK").is_some_and(|name| name == c"shfl-mutex+light")
 }
 
+/// Returns whether the environment asks for critical sections to be told.
+pub(crate) fn sections_wanted() -> bool {
+    environment(c"ANTIPHON_SECTIONS").is_some_and(|value| !matches!(value.to_bytes(), b"" | b"0"))
+}
+
 /// The value of an environment variable.
 pub(crate) fn environment(name: &CStr) -> Option<&'static CStr> {
     // SAFETY: the C library's variable, written at start, and by `setenv` with the address of

@@ -242,6 +242,9 @@ pub(crate) unsafe extern "C" fn init(
     }
     // SAFETY: initialised above.
     let mutex = unsafe { &*mutex };
+    if recorder::is_on() && matches!(mutex.whose(), Whose::Ours(_)) {
+        mutex.recorded().note.made(site);
+    }
     if sites::is_on() && matches!(kept(mutex), Whose::Ours(_)) {
         sites::settle(&mutex.lock, site);
     }
@@ -349,8 +352,7 @@ fn recorded(
     lock: impl FnOnce() -> bool,
 ) -> (bool, Option<Visit>) {
     sites::settle(&mutex.lock, site);
-    let address = mutex.recorded().address;
-    recorder::waits(kind.recorded(), address, mutex.lock.last_waiter(), site, lock)
+    recorder::waits(kind.recorded(), mutex.recorded(), mutex.lock.last_waiter(), site, lock)
 }
 
 /// The lock that a waiter of a condition variable, which holds the mutex, will take before it

@@ -10,6 +10,7 @@
 
 pub(crate) mod events;
 pub(crate) mod holds;
+pub(crate) mod note;
 pub(crate) mod span;
 mod stacks;
 mod stint;
@@ -28,6 +29,7 @@ use antiphon_record::{
 };
 
 use crate::{aside, door, maps, mode, sys, thread, ticks};
+use note::{Note, Noted};
 use stint::Stint;
 
 /// The mapping of the recording.
@@ -166,31 +168,42 @@ pub(crate) struct Visit {
 /// A visit to the lock at `address` by the caller, from the call site `site`. `None` if nothing is
 /// recorded.
 pub(crate) fn visit(kind: Kind, address: usize, site: usize) -> Option<Visit> {
-    Some(visit_of(writer()?, kind, address, site))
+    Some(visit_of(writer()?, kind, (address, None), site))
 }
 
-/// Waits for a lock by `lock`, which returns whether it was acquired. Returns that, and the visit
-/// under which the wait is recorded. `last` is the thread that was last in the lock's queue before.
+/// Like [`visit`], to a lock with a note, which may say where it was initialised.
+pub(crate) fn visit_noted(kind: Kind, lock: Noted<'_>, site: usize) -> Option<Visit> {
+    Some(visit_of(writer()?, kind, (lock.address, lock.note.made_at()), site))
+}
+
+/// Waits for a lock by `acquire`, which returns whether it was acquired. Returns that, and the
+/// visit under which the wait is recorded. `last` is the thread that was last in the lock's queue
+/// before.
 pub(crate) fn waits(
     kind: Kind,
-    address: usize,
+    lock: Noted<'_>,
     last: Option<WaiterId>,
     site: usize,
-    lock: impl FnOnce() -> bool,
+    acquire: impl FnOnce() -> bool,
 ) -> (bool, Option<Visit>) {
-    let wait = wait(kind, address, site);
-    look_for_strangers(address, last);
-    let had = lock();
+    let wait = wait(kind, site, || visit_noted(kind, lock, site));
+    look_for_strangers(lock.address, last);
+    let had = acquire();
     if let Some(wait) = wait {
         wait.ends(had);
     }
     (had, wait.map(|wait| wait.visit))
 }
 
-/// Records that the caller begins to wait, at the call site `site`. `None` if nothing is recorded.
-pub(crate) fn wait(kind: Kind, address: usize, site: usize) -> Option<Wait> {
+/// Records that the caller begins to wait for the condition variable at `address`, at the call site
+/// `site`. `None` if nothing is recorded.
+pub(crate) fn waits_for_condition(address: usize, site: usize) -> Option<Wait> {
+    wait(Kind::Condition, site, || visit(Kind::Condition, address, site))
+}
+
+fn wait(kind: Kind, site: usize, visit: impl FnOnce() -> Option<Visit>) -> Option<Wait> {
     let stint = Stint::begins();
-    let wait = visit(kind, address, site)?.wait(site);
+    let wait = visit()?.wait(site);
     stint.ends(code_of_wait(kind));
     Some(wait)
 }
@@ -199,8 +212,14 @@ fn code_of_wait(kind: Kind) -> Code {
     if kind == Kind::Condition { Code::Sleeps } else { Code::Waits }
 }
 
+/// A visit to the lock at `address`, which was initialised at `made`, if that is known.
 #[cold]
-fn visit_of(writer: Writer, kind: Kind, address: usize, site: usize) -> Visit {
+fn visit_of(
+    writer: Writer,
+    kind: Kind,
+    (address, made): (usize, Option<usize>),
+    site: usize,
+) -> Visit {
     let process = process(writer);
     let thread = thread_record(writer, process);
     // Without a record, the process only counts in the sums, and can't be distinguished from
@@ -211,6 +230,13 @@ fn visit_of(writer: Writer, kind: Kind, address: usize, site: usize) -> Visit {
     let (row, fresh) = writer.row(process, kind, address as u64, site as u64);
     if let Some(fresh) = fresh {
         maps::place(writer, fresh, site);
+    }
+    if let Some(made) = made {
+        let (number, fresh) = writer.site(process, made as u64);
+        if let Some(fresh) = fresh {
+            maps::place(writer, fresh, made);
+        }
+        writer.made(row, number);
     }
     Visit { writer, thread, row, kind }
 }
@@ -291,11 +317,12 @@ impl Wait {
 /// Records that our condition variable at `address` is about to be notified from `site`; `in_vain`
 /// if no thread waits for it. Only where everything is recorded. `note` caches the last row.
 #[cold]
-pub(crate) fn notifies(address: usize, note: &holds::Note, site: usize, all: bool, in_vain: bool) {
+pub(crate) fn notifies(address: usize, note: &Note, site: usize, all: bool, in_vain: bool) {
     let Some(writer) = writer() else { return };
     let stint = Stint::begins();
-    let row = note
-        .notifies(process(writer), site, || visit_of(writer, Kind::Condition, address, site).row);
+    let row = note.notifies(process(writer), site, || {
+        visit_of(writer, Kind::Condition, (address, None), site).row
+    });
     writer.notified(row, in_vain);
     events::notifies(row, all);
     stint.ends(Code::Notifies);

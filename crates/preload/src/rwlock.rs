@@ -212,6 +212,10 @@ pub(crate) unsafe extern "C" fn init(
     }
     // SAFETY: initialised above.
     let rwlock = unsafe { &*rwlock };
+    // Another process would take the address for one of its own.
+    if recorder::is_on() && !rwlock.is_shared() {
+        rwlock.recorded().note.made(site);
+    }
     if !rwlock.is_theirs() {
         rwlock.settle(site);
     }
@@ -346,9 +350,9 @@ fn refused_to_write(rwlock: &RwLock, deadline: Option<Deadline>, site: usize) ->
 /// Waits for the lock by `take`, and records the wait.
 fn wait(rwlock: &RwLock, way: Way, site: usize, take: impl FnOnce() -> c_int) -> c_int {
     rwlock.settle(site);
-    let (address, last) = (rwlock.recorded().address, rwlock.last_waiter());
+    let (lock, last) = (rwlock.recorded(), rwlock.last_waiter());
     let mut code = 0;
-    let (had, visit) = recorder::waits(way.recorded(), address, last, site, || {
+    let (had, visit) = recorder::waits(way.recorded(), lock, last, site, || {
         code = take();
         code == 0
     });

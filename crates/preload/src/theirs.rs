@@ -85,7 +85,7 @@ fn lock_plain(mutex: &Mutex, kind: Type, call: Call<'_>, site: usize) -> c_int {
     if first != libc::EBUSY || !call.waits() {
         return first;
     }
-    let Some(visit) = recorder::visit(kind, pointer(mutex).addr(), site) else {
+    let Some(visit) = recorder::visit_noted(kind, mutex.recorded(), site) else {
         return call.make(mutex);
     };
     let wait = visit.wait(site);

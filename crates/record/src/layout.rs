@@ -24,7 +24,7 @@ use crate::histogram::BUCKETS;
 /// The first bytes of the file: "ANTIPHON" and the version of this layout.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"ANTIPHON");
 /// Must change with every change of this file.
-pub const VERSION: u64 = 9;
+pub const VERSION: u64 = 10;
 
 /// Bytes of a module's path; of a longer path the end is kept.
 pub const PATH_BYTES: usize = 248;
@@ -166,7 +166,9 @@ pub(crate) struct LockRecord {
     pub(crate) first_site: AtomicU64,
     /// Number of locks that have been at that address, one after the other, as far as observed.
     pub(crate) lives: AtomicU64,
-    pub(crate) _reserved: u64,
+    /// 1 + the site where the latest of them was initialised; 0 if none was, or if that is not
+    /// known.
+    pub(crate) made: AtomicU64,
 }
 
 #[repr(C)]

@@ -114,7 +114,13 @@ impl Recording {
         let counted = rest_row.contended != 0 || rest_row.acquisitions != 0;
         let rest_row_at = rows.len();
         if counted || threads.records().any(|(_, record)| waits_at_rest(record)) {
-            locks.push(Lock { process: 0, address: 0, kind: Kind::Rest, first_site: None });
+            locks.push(Lock {
+                process: 0,
+                address: 0,
+                kind: Kind::Rest,
+                first_site: None,
+                made_site: None,
+            });
             rows.push(rest_row);
         }
         let row_of = |number: u64| match number.checked_sub(1)? {
@@ -343,6 +349,7 @@ fn read_locks(
             address,
             kind: Kind::from_bits(kind),
             first_site: site_at.named(record[1]),
+            made_site: site_at.named(record[3]),
         })
     })
 }

@@ -153,6 +153,9 @@ pub struct Lock {
     pub kind: Kind,
     /// The site where it was seen first; `None` if the table of sites was full.
     pub first_site: Option<usize>,
+    /// The site where it was initialised; `None` if it was not, as a lock with a static
+    /// initialiser, or if that is not known.
+    pub made_site: Option<usize>,
 }
 
 /// The counts of one lock at one site.

@@ -403,6 +403,15 @@ impl Writer {
         }
     }
 
+    /// Records that the lock of `row` was initialised at `site`, a number from
+    /// [`site`](Self::site); 0 if no call has initialised it.
+    pub fn made(self, row: RowWriter, site: u32) {
+        let lock = self.lock(row).and_then(|lock| self.map.locks.get(lock as usize - 1));
+        if let Some(lock) = lock {
+            lock.made.store(u64::from(site), Relaxed);
+        }
+    }
+
     /// 1 + the lock of a row; `None` for the common row.
     pub(crate) fn lock(self, row: RowWriter) -> Option<u64> {
         if row.index() >= ROWS {

@@ -81,7 +81,7 @@ pub use handler::{await_interrupt, interrupt, interrupt_others};
 pub use kicks::kick_once;
 pub use machine::{
     BadShape, CPUS, Class, Delivery, Description, Entry, Idle, Interrupt, Kernel, Kind, Known,
-    Level, Link, Machine, Number, PRESETS, Paths, Topology, Unit, Wakes, Wrong, known,
+    Level, Link, Machine, Number, PRESETS, Part, Paths, Topology, Unit, Wakes, Wrong, known,
 };
 pub use model::{Arbitration, Memory, Model, Placement};
 pub use outcome::{Account, Counts, Outcome, Stuck, Wait, WaitsOn, Why, jain};

@@ -221,6 +221,8 @@ impl Hints for Sim {
                 uncounted(|| spinners().fetch_sub(1, Relaxed));
             }
             Hint::Owns => owns(Owns::Yes),
+            // Not given: this platform does not heed sections.
+            Hint::SectionBegin | Hint::SectionEnd | Hint::Released => {}
             Hint::LooksAgain { .. } => {}
         }
     }

@@ -27,9 +27,14 @@ pub struct Program {
 
 impl Program {
     /// Returns whether it does not depend on real time: models for the checker (`models`) and for
-    /// spin (`promela`), and simulations (`sim`, `sim_*`).
+    /// spin (`promela`), simulations (`sim`, `sim_*`), and the bare-metal image, whose clock counts
+    /// instructions (`metal`, `metal_*`).
     pub fn is_timeless(&self) -> bool {
-        ["models", "promela", "sim"].contains(&self.name.as_str()) || self.name.starts_with("sim_")
+        let is = |kind: &str| {
+            let rest = self.name.strip_prefix(kind);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        };
+        ["models", "promela"].contains(&self.name.as_str()) || is("sim") || is("metal")
     }
 
     /// The name of the program in the output.
@@ -171,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn models_and_simulations_are_timeless() {
+    fn models_simulations_and_the_image_are_timeless() {
         let program = |name: &str| Program {
             suite: "s",
             name: name.to_owned(),
@@ -187,6 +192,8 @@ mod tests {
             ("sim", true),
             ("sim_rw", true),
             ("simple", false),
+            ("metal", true),
+            ("metal_runtimes", true),
             ("net", false),
         ] {
             assert_eq!(program(name).is_timeless(), expected, "{name}");

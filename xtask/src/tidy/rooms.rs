@@ -4,7 +4,7 @@
 //!   antiphon-platform ◄── antiphon-sync ◄── antiphon-runtime
 //!          ▲                   ▲                   ▲
 //!   linux, check, sim,    antiphon ────────────────┘
-//!   metal ◄── kernel
+//!   wakeup ◄── metal ◄── kernel
 //!                              ▲
 //!                   preload, antiphon-coop
 //!                              ▲
@@ -60,6 +60,7 @@ const LINUX: &str = "antiphon-linux";
 const CHECK: &str = "antiphon-check";
 const SIM: &str = "antiphon-sim";
 const METAL: &str = "antiphon-metal";
+const WAKEUP: &str = "antiphon-wakeup";
 const MODELS: &str = "antiphon-models";
 const FACADE: &str = "antiphon";
 const CLOCK: &str = "antiphon-clock";
@@ -82,23 +83,25 @@ const COMMAND: &[&str] =
     &[FACADE, COOP, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY, SIM, REPORT, BTF, HINTS];
 const LABORATORY: &[&str] = &[
     FACADE, CLOCK, COOP, MESSAGE, RUNTIME, SYNC, RIVALS, LINUX, PLATFORM, RECORD, TRACE, REPLAY,
-    CHECK, SIM, METAL, MODELS, PLAYER, REPORT,
+    CHECK, SIM, METAL, WAKEUP, MODELS, PLAYER, REPORT,
 ];
 
 /// All crates. A new crate must be added here with its allowed dependencies.
-const ROOMS: [Room; 29] = [
+const ROOMS: [Room; 30] = [
     room(PLATFORM, &[], &[]),
     room(SYNC, &[PLATFORM], BACK_ENDS),
     room(RIVALS, &[SYNC, PLATFORM], &[LINUX, SIM]),
     room(RUNTIME, &[SYNC, PLATFORM], BACK_ENDS),
-    room(LINUX, &[PLATFORM], &[]),
+    room(LINUX, &[PLATFORM, HINTS], &[]),
     room(CHECK, &[PLATFORM], &[]),
     room(SIM, &[PLATFORM], &[]),
-    room(METAL, &[PLATFORM], &[]),
+    // How CPUs wake each other: for any kernel.
+    room(WAKEUP, &[PLATFORM], &[]),
+    room(METAL, &[WAKEUP, PLATFORM], &[]),
     // The image is linked of all layers, as a program is.
     room("antiphon-kernel", &[METAL, RUNTIME, SYNC, PLATFORM], &[]),
-    // The models run what CPUs share on bare metal: code of a back end, in another one.
-    room(MODELS, &[RUNTIME, SYNC, RIVALS, PLATFORM, CHECK, METAL, RECORD], &[]),
+    // The models run the scheduler of bare metal: code of a back end, in another one.
+    room(MODELS, &[RUNTIME, SYNC, RIVALS, PLATFORM, CHECK, WAKEUP, METAL, RECORD], &[]),
     room(RECORD, &[], &[]),
     room(TRACE, &[], &[]),
     room(REPLAY, &[SYNC, RIVALS, PLATFORM, SIM, TRACE], &[]),
@@ -107,7 +110,7 @@ const ROOMS: [Room; 29] = [
     room(SHARED, &[SYNC, LINUX, PLATFORM], &[]),
     room(CLOCK, &[SYNC, LINUX], &[]),
     room(MESSAGE, &[RUNTIME, LINUX, PLATFORM], &[]),
-    room(COOP, &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM], &[SHARED]),
+    room(COOP, &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, HINTS], &[SHARED]),
     room("antiphon-capi", LIBRARY, &[]),
     room("antiphon-preload", PRELOADED, &[]),
     room("antiphon-preload-coop", PRELOADED_COOP, &[]),
@@ -117,8 +120,8 @@ const ROOMS: [Room; 29] = [
     room(PLAYER, LIBRARY, &[]),
     room(BTF, &[], &[]),
     room(HINTS, &[], &[]),
-    // The policy in Rust, with which the one in the kernel is compared.
-    room("antiphon-scx", &[BTF, HINTS, RUNTIME], &[]),
+    // The policy in Rust, with which the one in the kernel is compared; loops and locks under it.
+    room("antiphon-scx", &[BTF, COOP, HINTS, RUNTIME, SYNC, LINUX, PLATFORM], &[]),
     room("xtask", &[BTF], &[]),
 ];
 

@@ -55,7 +55,7 @@ pub struct Case {
 
 impl Machine {
     /// All machines.
-    pub const ALL: [Self; 2] = [
+    pub const ALL: [Self; 3] = [
         Self {
             name: "one",
             what: "one CPU, its time by instructions (8 ns each): simulated",
@@ -69,10 +69,57 @@ impl Machine {
             ],
         },
         Self {
+            name: "fast",
+            what: "one CPU, its time by instructions (1 ns each): simulated",
+            arguments: &[
+                "-smp",
+                "1",
+                "-accel",
+                "tcg,thread=single",
+                "-icount",
+                "shift=0,sleep=off",
+            ],
+        },
+        Self {
             name: "many",
             what: "two CPUs, emulated in turn at the host's speed",
             arguments: &["-smp", "2", "-accel", "tcg,thread=single"],
         },
+    ];
+
+    /// Those of `--kernel slice`, and whether their kernel is the one with the extension.
+    pub const OF_SLICES: [(Self, bool); 3] = [
+        (
+            Self {
+                name: "slice",
+                what: "the extension, one CPU, its time by instructions (1 ns each): simulated",
+                arguments: &[
+                    "-smp",
+                    "1",
+                    "-accel",
+                    "tcg,thread=single",
+                    "-icount",
+                    "shift=0,sleep=off",
+                ],
+            },
+            true,
+        ),
+        (
+            Self {
+                name: "slice-many",
+                what: "the extension, two CPUs, emulated in turn at the host's speed",
+                arguments: &["-smp", "2", "-accel", "tcg,thread=single"],
+            },
+            true,
+        ),
+        (
+            Self {
+                name: "without",
+                what: "Debian's kernel, without the extension, two CPUs",
+                arguments: &["-smp", "2", "-accel", "tcg,thread=single"],
+            },
+            false,
+        ),
     ];
 
     /// Starts the machine, and waits until it ends, or the time is over.
@@ -85,7 +132,10 @@ impl Machine {
         kernel: &Path,
         initramfs: &Path,
         limit: Duration,
+        case: Option<&str>,
     ) -> Result<Report, Failure> {
+        // A space would end the word.
+        let case = case.map(|name| format!(" antiphon.case={}", name.replace(' ', "_")));
         let path = initramfs.with_file_name(format!("{}.log", self.name));
         let mut machine = Command::new("qemu-system-x86_64")
             .args(["-M", "q35", "-cpu", "max", "-m", "512", "-nographic", "-nodefaults"])
@@ -95,7 +145,10 @@ impl Machine {
             .arg(kernel)
             .arg("-initrd")
             .arg(initramfs)
-            .args(["-append", &format!("{LINE} antiphon={}", self.name)])
+            .args([
+                "-append",
+                &format!("{LINE} antiphon={}{}", self.name, case.unwrap_or_default()),
+            ])
             .stdin(Stdio::null())
             .stdout(File::create(&path)?)
             .spawn()?;

@@ -5,7 +5,7 @@ use antiphon_report::table::printable;
 use serde_json::{Value, json};
 
 use super::names;
-use super::summary::LockRow;
+use super::rows::LockRow;
 use crate::symbols::{CallSite, Frame, Symbols};
 
 /// The waits that began with one stack.

@@ -88,7 +88,13 @@ mod tests {
             Waiting { row: 0, lock: 0, site: None, since_ns: 100, held: [None; 3], stack: None };
         Snapshot {
             processes: vec![process(50)],
-            locks: vec![Lock { process: 0, address: 64, kind: Kind::Mutex, first_site: None }],
+            locks: vec![Lock {
+                process: 0,
+                address: 64,
+                kind: Kind::Mutex,
+                first_site: None,
+                made_site: None,
+            }],
             rows: vec![Row {
                 lock: 0,
                 kind: Kind::Mutex,

@@ -19,6 +19,8 @@
 //! | [`names`] | names of processes and call sites of a recording |
 //! | [`summary`] | combines the recording and the samples |
 //! | [`callers`] | the callers of the functions that wait |
+//! | [`home`], [`classes`] | what names a lock; locks of one name together |
+//! | [`rows`] | a row: a lock at a call site |
 //! | [`order`] | which locks are taken within which |
 //! | [`notes`] | notes beside the tables |
 //! | [`unseen`] | what the report could not see, and why |
@@ -29,17 +31,20 @@
 pub mod callers;
 mod child;
 mod children;
+mod classes;
 mod coop;
 mod door;
 mod ends;
 pub mod execute;
 mod facts;
+pub mod home;
 mod html;
 pub mod inherited;
 pub mod names;
 mod notes;
-mod order;
+pub mod order;
 mod room;
+mod rows;
 mod sampler;
 mod session;
 mod signals;

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use antiphon_record::{Edge, Snapshot};
 use serde_json::{Value, json};
 
+use super::home::Home;
 use super::names::{self, Variables};
 use crate::symbols::Symbols;
 
@@ -50,6 +51,8 @@ pub struct Place {
     pub address: u64,
     /// The global variable that is or contains the lock, if there is one.
     pub variable: Option<String>,
+    /// Where the lock was initialised, if that is known and there is no variable.
+    pub initialised: Option<String>,
     /// The kind of the lock.
     pub kind: &'static str,
     /// The site where the lock was taken when this step first happened.
@@ -118,11 +121,13 @@ fn place(
     variables: &Variables,
     symbols: &mut Symbols,
 ) -> Place {
+    let home = Home::of(snapshot, lock, variables, symbols);
     let lock = &snapshot.locks[lock];
     let site = row.and_then(|row| snapshot.rows.get(row)).and_then(|row| row.site);
     Place {
         address: lock.address,
-        variable: variables.name(lock.process, lock.address, symbols),
+        variable: home.variable().map(str::to_owned),
+        initialised: home.initialised(),
         kind: lock.kind.name(),
         site: names::site(snapshot, site, symbols).label(),
         first_site: names::site(snapshot, lock.first_site, symbols).label(),
@@ -133,6 +138,7 @@ fn step_object(step: &Step) -> Value {
     let place = |place: &Place| {
         json!({
             "lock": format!("{:#x}", place.address), "variable": place.variable,
+            "initialised": place.initialised,
             "kind": place.kind, "site": place.site,
         })
     };
@@ -161,6 +167,7 @@ mod tests {
         let place = |address: u64| Place {
             address,
             variable: None,
+            initialised: None,
             kind: "mutex",
             site: format!("{at}_{address}"),
             first_site: format!("first_{address}"),

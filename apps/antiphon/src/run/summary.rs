@@ -13,15 +13,17 @@
 //! *Reachable* is the waiting that a preloaded library can reduce. The share is of all blocked time
 //! except sleep, because no other thread keeps a sleep from ending.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use antiphon_record::{Closed, Dropped, Histogram, Kind, Row, Snapshot};
 use serde_json::{Value, json};
 
 use super::callers::Callers;
 use super::children::{self, Unreached};
+use super::classes;
 use super::coop::CoopReport;
 use super::facts::Run;
+use super::home::Home;
 use super::names::{self, Variables, pid, site};
 use super::notes;
 use super::order::Order;
@@ -33,57 +35,12 @@ use crate::record::Written;
 use crate::symbols::{CallSite, Symbols};
 use crate::verdict;
 
+pub use super::rows::LockRow;
+
 /// The name of a condition variable's kind.
 pub const CONDITION: &str = Kind::Condition.name();
 /// The name of the kind of a readers-writer lock that is taken to read.
 pub const READ: &str = Kind::Read.name();
-
-/// The use of one lock at one call site, or of all locks at one site.
-#[derive(Clone, Debug)]
-pub struct LockRow {
-    /// Where the lock function was called.
-    pub site: CallSite,
-    /// The global variable that is or contains the lock, if there is one.
-    pub variable: Option<String>,
-    /// The kind of the lock.
-    pub kind: &'static str,
-    /// The address of the lock; of several locks, of the first.
-    pub address: u64,
-    /// The process of the lock; of several locks, of the first.
-    pub pid: u32,
-    /// Number of locks.
-    pub locks: usize,
-    /// Number of acquisitions; without a profile, of those after a wait. For a condition variable,
-    /// number of notifications at the site.
-    pub acquisitions: u64,
-    /// Number of waits.
-    pub contended: u64,
-    /// Number of waits that ended without the lock. Where a condition variable is notified, number
-    /// of notifications that found no waiter.
-    pub gave_up: u64,
-    /// Number of waits that had not ended at the end of the run; they are counted up to there.
-    pub still_waiting: u64,
-    /// Histogram of the waits.
-    pub wait: Histogram,
-    /// Histogram of the holds; empty without a profile.
-    pub hold: Histogram,
-}
-
-impl LockRow {
-    /// The call site of a hold. Callers are known for waits, not for holds: a site in a wrapper has
-    /// the wrapper's name.
-    pub fn holder(&self) -> String {
-        CallSite { caller: None, has_other_callers: false, ..self.site.clone() }.label()
-    }
-
-    /// The call site, and the number of threads that still wait there.
-    pub fn site_and_waiters(&self) -> String {
-        match self.still_waiting {
-            0 => self.site.label(),
-            waiters => format!("{}, {waiters} still waiting", self.site.label()),
-        }
-    }
-}
 
 /// The waits and the work of a thread of the program.
 #[derive(Clone, Copy, Debug)]
@@ -117,8 +74,8 @@ pub struct Stuck {
     pub tid: u32,
     /// The address of the lock that it waited for.
     pub address: u64,
-    /// The global variable that is or contains this lock, if there is one.
-    pub variable: Option<String>,
+    /// What names this lock in a sentence: its variable, or where it was initialised.
+    pub name: Option<String>,
     /// The call site where it waited.
     pub site: CallSite,
     /// The time that it had waited, in nanoseconds.
@@ -126,6 +83,13 @@ pub struct Stuck {
     /// Locks that it held meanwhile, and where it took them; of many locks the first few. Only a
     /// profile records them.
     pub held: Vec<(u64, CallSite)>,
+}
+
+impl Stuck {
+    /// The lock in a sentence.
+    pub fn lock(&self) -> &str {
+        self.name.as_deref().unwrap_or("a lock")
+    }
 }
 
 /// Blocked time of threads, in seconds, by what blocked them.
@@ -275,6 +239,7 @@ impl Report {
             "light_processes": self.light_processes,
             "locks": self.locks.iter().map(|row| lock_object(row, self.run.profile))
                 .collect::<Vec<_>>(),
+            "classes": classes::json(&self.locks, self.run.profile),
             "stacks": self.callers.json(),
             "order": self.order.json(),
             "threads": self.threads,
@@ -337,8 +302,13 @@ pub fn lock_rows(
 ) -> Vec<LockRow> {
     let rows = snapshot.rows.iter().enumerate();
     let used = rows.filter(|(_, row)| row.acquisitions != 0 || row.contended != 0);
-    let row = |(at, row)| {
-        let row = lock_row(snapshot, row, variables, symbols);
+    let mut homes = HashMap::new();
+    let row = |(at, row): (usize, &Row)| {
+        let home = homes
+            .entry(row.lock)
+            .or_insert_with(|| home(snapshot, row.lock, (variables, callers), symbols));
+        let home = home.clone();
+        let row = lock_row(snapshot, row, home, symbols);
         LockRow { site: callers.named_by_callers(at, row.site), ..row }
     };
     let mut locks: Vec<_> = used.map(row).collect();
@@ -398,17 +368,12 @@ fn blocked(snapshot: &Snapshot, sampled: &Sampled) -> Blocked {
     }
 }
 
-fn lock_row(
-    snapshot: &Snapshot,
-    row: &Row,
-    variables: &Variables,
-    symbols: &mut Symbols,
-) -> LockRow {
+fn lock_row(snapshot: &Snapshot, row: &Row, home: Home, symbols: &mut Symbols) -> LockRow {
     let lock = &snapshot.locks[row.lock];
     let rest = lock.kind == Kind::Rest;
     LockRow {
         site: if rest { CallSite::named("all others") } else { site(snapshot, row.site, symbols) },
-        variable: variables.name(lock.process, lock.address, symbols),
+        home,
         kind: row.kind.name(),
         address: lock.address,
         pid: pid(snapshot, lock.process),
@@ -419,6 +384,22 @@ fn lock_row(
         still_waiting: row.still_waiting,
         wait: row.wait.clone(),
         hold: row.hold.clone(),
+    }
+}
+
+/// What names a lock of the recording.
+fn home(
+    snapshot: &Snapshot,
+    lock: usize,
+    (variables, callers): (&Variables, &Callers),
+    symbols: &mut Symbols,
+) -> Home {
+    let home = Home::of(snapshot, lock, variables, symbols);
+    let first = |row: &Row| row.lock == lock && row.site == snapshot.locks[lock].first_site;
+    match (home, snapshot.rows.iter().position(first)) {
+        // A wrapper is named by its callers, as in the rows of the lock.
+        (Home::FirstSeen(site), Some(row)) => Home::FirstSeen(callers.named_by_callers(row, site)),
+        (home, _) => home,
     }
 }
 
@@ -463,7 +444,7 @@ fn stuck(
         pid: pid(snapshot, thread.process),
         tid: thread.tid,
         address: lock.address,
-        variable: variables.name(lock.process, lock.address, symbols),
+        name: Home::of(snapshot, waiting.lock, variables, symbols).in_a_sentence(),
         site: at,
         waited_ns: closed.waited_ns,
         held,
@@ -505,7 +486,8 @@ pub fn lock_object(row: &LockRow, profile: bool) -> Value {
     };
     let mut object = row.site.json();
     let more = json!({
-        "kind": row.kind, "variable": row.variable, "address": format!("{:#x}", row.address),
+        "kind": row.kind, "variable": row.home.variable(), "home": row.home.json(),
+        "address": format!("{:#x}", row.address),
         "pid": row.pid, "acquisitions": profile.then_some(row.acquisitions),
         "contended": row.contended, "gave_up": row.gave_up,
         "still_waiting": row.still_waiting,

@@ -7,12 +7,15 @@ use antiphon_report::shell;
 use antiphon_report::table::{Cell, Table, Tone, count, duration, printable, shortened};
 use antiphon_report::words::{several, wrapped};
 
+use super::classes::{self, Class};
 use super::order::Place;
 use super::summary::{CONDITION, LockRow, Report};
 use crate::verdict;
 
 /// The most call sites that are shown; the others are in the JSON report.
 const SITES: usize = 20;
+/// The most classes of locks that are shown.
+const CLASSES: usize = 10;
 /// The most call sites that are shown with their callers.
 const TREES: usize = 5;
 /// The most findings of the verdict that are shown.
@@ -65,6 +68,7 @@ pub fn render(report: &Report, form: Form) -> String {
     out.extend(report.coop.as_ref().map(|coop| coop.text(colour)));
     blocked(&mut out, report, colour);
     locks(&mut out, report, form);
+    classes(&mut out, report, form);
     callers(&mut out, report, form);
     order(&mut out, report);
     if let Some(trace) = &report.trace {
@@ -170,6 +174,40 @@ fn table(
         for line in row.site.wide() {
             let _ = writeln!(out, "  {}", printable(&line));
         }
+    }
+}
+
+/// The locks by what names them.
+fn classes(out: &mut String, report: &Report, form: Form) {
+    let classes = classes::classes(&report.locks);
+    let most = if form.wide { usize::MAX } else { CLASSES };
+    let used = |class: &&Class| class.contended > 0 || report.run.profile;
+    let shown: Vec<_> = classes.iter().filter(used).collect();
+    if shown.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\nLocks by variable, or by where they were initialised or first taken");
+    let mut heads = vec!["lock", "kind", ">locks", ">waits", ">waited"];
+    heads.extend(report.run.profile.then_some(">held"));
+    let mut table = Table::new(&heads);
+    for class in shown.iter().take(most) {
+        let name = if form.wide { class.name.clone() } else { class.label() };
+        let all =
+            |ns: u64| Cell::number(if ns == 0 { "-".to_owned() } else { duration(ns as f64) });
+        let mut cells = vec![
+            Cell::text(printable(&name)),
+            Cell::text(class.kind).tone(Tone::Faint),
+            Cell::number(count(class.locks as u64)),
+            Cell::number(count(class.contended)),
+            all(class.wait.sum_ns),
+        ];
+        cells.extend(report.run.profile.then(|| all(class.hold.sum_ns)));
+        table.row(cells);
+    }
+    out.push_str(&table.render(form.colour));
+    if shown.len() > most {
+        let more = shown.len() - most;
+        let _ = writeln!(out, "… and {more} more: --wide or --report F.json has them all");
     }
 }
 

@@ -5,12 +5,14 @@
 //! |---|---|
 //! | [`kernel`] | what this machine lacks, and the remedy |
 //! | [`status`] | what a running scheduler tells |
+//! | [`threads`] | its threads, one row each |
 //!
 //! The scheduler itself is a program of its own, `antiphon-scx`: it is built with a compiler for
 //! the kernel's programs, which users of the rest do not need.
 
 mod kernel;
-mod status;
+pub mod status;
+pub mod threads;
 
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
@@ -31,8 +33,8 @@ default only threads that ask for it are scheduled. If it ends, in whatever way,
 scheduler goes on. Exits with 69 if this machine lacks something, and says what, and the remedy.
 
 JSON: enabled, ops, kernel{release, btf_ok, missing[]{what, remedy}}, scope, processes, decisions{},
-tasks[]{thread, process, standing, cpu_ns, timely_turns, tardiness_ns{mean, max}, demoted_overrun,
-demoted_slept, demoted_share}.
+tasks[]{thread, process, name, standing, share, cpu_ns, timely_turns, tardiness_ns{mean, max},
+demoted_overrun, demoted_slept, demoted_share}. A share is in CPUs, from the registration on.
 
 Example:
   antiphon sched &
@@ -41,6 +43,9 @@ pub struct Arguments {
     /// Schedule all threads of the machine, not only those that ask for it
     #[arg(long, conflicts_with_all = ["status", "stop"])]
     full: bool,
+    /// Let only this user group use the scheduler, by its name or number, and not all users
+    #[arg(long, value_name = "GROUP", conflicts_with_all = ["status", "stop"])]
+    group: Option<String>,
     /// Print what the scheduler decides, and end
     #[arg(long, conflicts_with = "stop")]
     status: bool,
@@ -92,7 +97,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
              it (with clang-19, libelf-dev, zlib1g-dev and pkg-config)"
         ))
     })?;
-    let error = Command::new(&program).args(arguments.full.then_some("--full")).exec();
+    let group = arguments.group.iter().flat_map(|group| ["--group", group]);
+    let full = arguments.full.then_some("--full");
+    let error = Command::new(&program).args(full.into_iter().chain(group)).exec();
     Err(Failure::missing(format!("{} can't be started: {error}", program.display())))
 }
 

@@ -6,11 +6,12 @@ use std::os::unix::net::UnixStream;
 
 use antiphon_hints::STATUS;
 use antiphon_report::failure::Failure;
-use antiphon_report::table::{Cell, Table, colour_stdout, count, duration};
+use antiphon_report::table::{colour_stdout, count};
 use serde_json::{Value, json};
 
 use super::about;
 use super::kernel::Facts;
+use super::threads::{Before, Threads};
 
 /// Asks the scheduler.
 ///
@@ -58,7 +59,7 @@ pub fn object(status: &Value, facts: &Facts) -> Value {
         "scope": status["scope"],
         "processes": status["processes"],
         "decisions": status["decisions"],
-        "tasks": status["threads"],
+        "tasks": Threads::of(status, &mut Before::default()).json(),
     })
 }
 
@@ -82,26 +83,9 @@ pub fn text(status: &Value, facts: &Facts) -> String {
         decided("demoted_slept"),
         decided("demoted_share"),
     );
-    let heads = ["thread", "process", "standing", "CPU", "timely", "late", "at most", "demoted"];
-    let mut table = Table::new(&heads);
-    let threads = status["threads"].as_array().map_or(&[][..], Vec::as_slice);
-    for one in threads {
-        let time = |value: &Value| Cell::number(duration(number(value) as f64));
-        let demoted =
-            ["demoted_overrun", "demoted_slept", "demoted_share"].map(|why| number(&one[why]));
-        table.row(vec![
-            Cell::number(number(&one["thread"]).to_string()),
-            Cell::number(number(&one["process"]).to_string()),
-            Cell::text(one["standing"].as_str().unwrap_or("?")),
-            time(&one["cpu_ns"]),
-            Cell::number(count(number(&one["timely_turns"]))),
-            time(&one["tardiness_ns"]["mean"]),
-            time(&one["tardiness_ns"]["max"]),
-            Cell::number(count(demoted.iter().sum())),
-        ]);
-    }
+    let threads = Threads::of(status, &mut Before::default());
     if !threads.is_empty() {
-        text += &table.render(colour_stdout());
+        text += &threads.table(usize::MAX).render(colour_stdout());
     }
     text
 }

@@ -28,7 +28,8 @@ pub struct Source {
     pub name: String,
 }
 
-/// The subject of `top`: at least one of the two fields is present.
+/// The subject of `top`: at least one of the two fields is present, unless the scheduler is looked
+/// at.
 pub struct Found {
     /// The recording.
     pub source: Option<Source>,

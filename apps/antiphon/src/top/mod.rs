@@ -6,13 +6,15 @@
 //! | [`find`] | finds the recording and the pools |
 //! | [`look`] | reads a recording, and what has changed in it |
 //! | [`pools`] | asks a program for its pools, and prints the answer |
-//! | [`view`] | one look at both |
+//! | [`scheduled`] | asks the scheduler in the kernel, if it runs |
+//! | [`view`] | one look at all |
 //!
 //! A recording is read without touching the program; of its pools the program itself reports.
 
 mod find;
 mod look;
 mod pools;
+mod scheduled;
 mod view;
 
 use std::ffi::OsString;
@@ -28,6 +30,7 @@ use clap::Args;
 
 use look::{Look, SiteRow};
 use pools::Part;
+use scheduled::Asks;
 use view::{View, Watched};
 
 /// Show live what a program under `antiphon run` waits for, and what its pools do
@@ -43,7 +46,11 @@ tasks; its fibers by state; the latest tasks that took too long; the places wher
 the time of tasks by the line that has spawned them: for each part (queued, ran, waited, runnable,
 hogged) the 99th percentile. Only some tasks are timed: docs/recorder.md says which.
 
-JSON: program, runs; for a program under antiphon run its pid (null for a recording that has ended),
+While antiphon sched runs, its threads are shown, of all programs: how each is treated and why, its
+share since the last refresh, and how late its turns began. No program is needed then.
+
+JSON: scheduler{scope, tasks[] as of sched --status}, or null; program, runs;
+for a program under antiphon run its pid (null for a recording that has ended),
 profile, wall_s, processes, threads, waiting[], locks[]; for others the program's own pid. pools_pid
 is the process whose pools are shown, and pools[] have the keys that antiphon::look documents:
 name, threads, spares, workers[]{worker, seat, state, for_ms, queued}, shared, tasks, hogs,
@@ -125,7 +132,12 @@ impl Order {
 ///
 /// If there is nothing to look at, or the terminal can't show it.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let mut watched = Watched::new(find::find(arguments.what.as_deref())?);
+    let found = find::find(arguments.what.as_deref()).or_else(|failure| {
+        // Without a program, the threads under the scheduler are worth a look.
+        let is_there = arguments.what.is_none() && Asks::default().look().is_some();
+        if is_there { Ok(find::Found { source: None, program: None }) } else { Err(failure) }
+    });
+    let mut watched = Watched::new(found?);
     if arguments.json || arguments.once || !std::io::stdout().is_terminal() {
         let mut view = watched.look()?;
         if arguments.json {

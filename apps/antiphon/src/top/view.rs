@@ -1,4 +1,4 @@
-//! One look at a program's locks, pools, or both.
+//! One look at a program's locks, pools, or both, and at the threads under the scheduler.
 
 use antiphon_report::failure::Failure;
 use antiphon_report::table::duration;
@@ -8,6 +8,7 @@ use super::Order;
 use super::find::{Found, command_of};
 use super::look::{Look, Lookout};
 use super::pools::{Blind, Part, Pools, Program};
+use super::scheduled::{Asks, Scheduled};
 
 /// A program that is looked at repeatedly.
 pub struct Watched {
@@ -16,6 +17,7 @@ pub struct Watched {
     name: String,
     /// The first look at the pools, which was taken to find them.
     first: Option<Pools>,
+    scheduler: Asks,
 }
 
 /// The result of one look.
@@ -24,6 +26,8 @@ pub struct View {
     pub locks: Option<Look>,
     /// The pools of the program.
     pub pools: Option<Pools>,
+    /// The threads under the scheduler in the kernel.
+    pub scheduled: Option<Scheduled>,
     /// Whether the program still runs, so that a further look is worthwhile.
     pub runs: bool,
     /// The command, and the process that shows its pools.
@@ -34,7 +38,7 @@ impl Watched {
     pub fn new(Found { source, program }: Found) -> Self {
         let (program, first) = program.unzip();
         let name = program.as_ref().map(|program| command_of(program.pid)).unwrap_or_default();
-        Self { locks: source.map(Lookout::new), program, name, first }
+        Self { locks: source.map(Lookout::new), program, name, first, scheduler: Asks::default() }
     }
 
     /// Looks at the locks and the pools.
@@ -54,8 +58,11 @@ impl Watched {
         };
         let first = self.first.take().map(Ok);
         let pools = first.or_else(again).transpose()?;
-        let runs = locks.as_ref().map_or(pools.is_some(), |look| look.runs);
-        Ok(View { locks, pools, runs, program })
+        let scheduled = self.scheduler.look();
+        // Without a program, the scheduler is what there is to look at.
+        let without = pools.is_some() || self.program.is_none() && scheduled.is_some();
+        let runs = locks.as_ref().map_or(without, |look| look.runs);
+        Ok(View { locks, pools, scheduled, runs, program })
     }
 }
 
@@ -75,6 +82,7 @@ impl View {
         let mut body = self.locks.as_ref().map_or_else(alone, Look::json);
         body["pools_pid"] = json!(self.program.as_ref().map(|(_, pid)| pid));
         body["pools"] = self.pools.as_ref().map_or_else(|| json!([]), |pools| pools.told.clone());
+        body["scheduler"] = json!(self.scheduled.as_ref().map(Scheduled::json));
         body
     }
 
@@ -101,9 +109,12 @@ impl View {
         lines
     }
 
-    /// The text about the program's pools, at most `most` rows of each table.
+    /// The text about the program's pools and the scheduler's threads, at most `most` rows of each
+    /// table.
     pub fn parts(&self, most: usize) -> Vec<Part> {
-        self.pools.as_ref().map(|pools| pools.parts(most)).unwrap_or_default()
+        let pools = self.pools.iter().flat_map(|pools| pools.parts(most));
+        let scheduled = self.scheduled.iter().flat_map(|scheduled| scheduled.parts(most));
+        pools.chain(scheduled).collect()
     }
 }
 

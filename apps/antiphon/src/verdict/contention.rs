@@ -10,7 +10,7 @@
 use antiphon_report::table::duration;
 
 use super::evidence::{Class, likewise};
-use super::{Evidence, Finding, percent};
+use super::{Evidence, Finding, kept, percent};
 
 /// The least share of the working time that is spent waiting for the lock.
 pub const LEAST_SHARE: f64 = 0.1;
@@ -31,7 +31,8 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
         let held = evidence.held(class);
         held.is_none_or(|held| held >= LEAST_HELD) && class.rare_long_waits().is_none()
     };
-    let found: Vec<_> = evidence.waited_for(LEAST_SHARE).filter(|(_, class)| long(class)).collect();
+    let found = evidence.waited_for(LEAST_SHARE).filter(|(_, class)| long(class));
+    let found: Vec<_> = found.filter(|(_, class)| !kept::is_kept(evidence, class)).collect();
     let Some((&(share, class), others)) = found.split_first() else { return Vec::new() };
     let mut says = format!(
         "Threads spent {} of their working time waiting for {}, most of it at {}.",

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use antiphon_report::table::duration;
 use antiphon_report::words::several;
 
-use super::{Evidence, Finding, STOPS};
+use super::{Evidence, Finding, STOPS, starved};
 use crate::run::summary::Stuck;
 
 /// A thread that waits to the end for longer than this is stuck, not unlucky; or for [`LONG_PART`]
@@ -31,18 +31,24 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
             .iter()
             .zip(before)
             .map(|((thread, at), (waiter, _))| {
-                let lock = thread.variable.as_deref().map(|name| format!(" for {name}"));
+                let lock = thread.name.as_deref().map(|name| format!(" for {name}"));
                 format!(
                     "thread {} waits{} at {} and holds {}, taken at {at}",
                     thread.tid,
                     lock.unwrap_or_default(),
                     thread.site.label(),
-                    waiter.variable.as_deref().unwrap_or("what the one before it waits for"),
+                    waiter.name.as_deref().unwrap_or("what the one before it waits for"),
                 )
             })
             .collect();
-        if let [itself] = &steps[..] {
-            let says = format!("The program ended in a deadlock of one thread: {itself}.");
+        if let [(itself, at)] = &circle[..] {
+            let says = format!(
+                "The program ended in a deadlock of one thread: thread {} waits at {} for {}, \
+                 which it has taken at {at}.",
+                itself.tid,
+                itself.site.label(),
+                itself.lock(),
+            );
             let advice = "Do not lock it again, or make it recursive.";
             return vec![finding(says, advice)];
         }
@@ -53,14 +59,15 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     }
     let least_ns = LONG_NS.min(evidence.wall_s * 1e9 * LONG_PART).max(LEAST_NS);
     let is_long = |thread: &&Stuck| thread.waited_ns as f64 >= least_ns;
-    let long: Vec<_> = stuck.iter().filter(is_long).collect();
+    let stuck = stuck.iter().filter(|thread| !starved::waits_for_readers(evidence, thread));
+    let long: Vec<_> = stuck.filter(is_long).collect();
     let Some(longest) = long.iter().max_by_key(|thread| thread.waited_ns) else {
         return Vec::new();
     };
     let says = format!(
         "At the end {} still waited for {}, longest at {}, for {}.{}",
         several(long.len() as u64, "thread"),
-        longest.variable.as_deref().unwrap_or("a lock"),
+        longest.lock(),
         longest.site.label(),
         duration(longest.waited_ns as f64),
         unreleased(evidence, longest),
@@ -129,7 +136,7 @@ mod tests {
             pid: 1,
             tid,
             address: waits_for,
-            variable: None,
+            name: None,
             site: CallSite::named(format!("wait_{tid}")),
             waited_ns: 1,
             held: holds.iter().map(|&at| (at, CallSite::named(format!("take_{at}")))).collect(),

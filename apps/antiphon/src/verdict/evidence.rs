@@ -11,6 +11,7 @@ use antiphon_record::Histogram;
 use antiphon_report::words::noun as noun_of;
 
 use super::percent;
+use crate::run::home::Home;
 use crate::run::summary::{LockRow, READ, Report};
 use crate::symbols::{CallSite, short};
 
@@ -30,7 +31,7 @@ pub struct Evidence<'a> {
     pub threads_s: f64,
 }
 
-/// Locks that are taken at the same call sites.
+/// Locks that were initialised by the same call, or are taken at the same call sites.
 pub struct Class<'a> {
     /// The noun for the class: `mutex`, `readers-writer lock`, `spinlock`.
     pub noun: &'static str,
@@ -131,6 +132,11 @@ impl<'a> Class<'a> {
         self.rows.iter().max_by_key(|row| of(row)).map_or(&NOWHERE, |row| &row.site)
     }
 
+    /// Whether a thread waits for such a lock to the end of the run.
+    pub fn has_stuck(&self) -> bool {
+        self.stuck_ns > 0
+    }
+
     /// Whether most of the waiting is in waits that never ended: it then shows that a thread is
     /// stuck, and nothing about the cost of the lock.
     fn is_stuck(&self) -> bool {
@@ -148,11 +154,16 @@ impl<'a> Class<'a> {
 
     /// The locks in a sentence: `one mutex`, `the mutex log_lock`, `12 mutexes`.
     pub fn name(&self) -> String {
-        let variable = self.rows.first().and_then(|row| row.variable.as_deref());
-        match (self.locks, variable) {
-            (1, Some(variable)) => format!("the {} {}", self.noun, short(variable, 40)),
-            (1, None) => format!("one {}", self.noun),
-            (many, _) => format!("{many} {}", noun_of(many as u64, self.noun)),
+        let home = self.rows.first().map(|row| &row.home);
+        if let (1, Some(variable)) = (self.locks, home.and_then(|home| home.variable())) {
+            return format!("the {} {}", self.noun, short(variable, 40));
+        }
+        let made = home.and_then(Home::initialised);
+        let made = made.filter(|made| self.rows.iter().all(|row| row.home.class() == *made));
+        let made = made.map_or(String::new(), |made| format!(" {made}"));
+        match self.locks {
+            1 => format!("one {}{made}", self.noun),
+            many => format!("{many} {}{made}", noun_of(many as u64, self.noun)),
         }
     }
 }
@@ -182,8 +193,8 @@ fn noun(kind: &str) -> Option<&'static str> {
     }
 }
 
-/// The classes of the report's locks: first each lock by itself, then the locks that are taken at
-/// the same sites together.
+/// The classes of the report's locks: first each lock by itself, then the locks together that were
+/// initialised by the same call, or else are taken at the same sites.
 ///
 /// A lock with more than half of the waiting of its class stays a class of its own: in the mean,
 /// its finding would be lost.
@@ -196,7 +207,10 @@ fn classes(report: &Report) -> Vec<Class<'_>> {
     }
     let mut groups: BTreeMap<(&str, BTreeSet<String>), Vec<Class<'_>>> = BTreeMap::new();
     for ((pid, address, noun), rows) in locks {
-        let sites = rows.iter().map(|row| row.site.label()).collect();
+        let sites = match rows[0].home.initialised() {
+            Some(made) => [made].into(),
+            None => rows.iter().map(|row| row.site.label()).collect(),
+        };
         let mut class = Class::of(noun, rows);
         let stuck = report.stuck.iter().filter(|it| (it.pid, it.address) == (pid, address));
         class.stuck_ns = stuck.map(|thread| thread.waited_ns).sum();

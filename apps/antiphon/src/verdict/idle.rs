@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use super::evidence::ratio;
-use super::{Evidence, Finding, percent};
+use super::{Evidence, Finding, gil, percent};
 use crate::run::summary::CONDITION;
 
 /// The least share of all threads' time in waits for conditions.
@@ -20,14 +20,16 @@ const LEAST_THREADS: f64 = 0.5;
 const WEIGHT: f64 = 0.05;
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let idle_s = evidence.report.blocked.condition;
+    // Threads that wait for an interpreter have work to do.
+    let idle_s = (evidence.report.blocked.condition - gil::waited_s(evidence)).max(0.0);
     let (share, threads) =
         (ratio(idle_s, evidence.threads_s).min(1.0), ratio(idle_s, evidence.wall_s));
     if share < LEAST_SHARE || threads < LEAST_THREADS {
         return Vec::new();
     }
     let mut sites: BTreeMap<String, u64> = BTreeMap::new();
-    for row in evidence.report.locks.iter().filter(|row| row.kind == CONDITION) {
+    let conditions = evidence.report.locks.iter().filter(|row| row.kind == CONDITION);
+    for row in conditions.filter(|row| !gil::is_of_interpreter(row)) {
         *sites.entry(row.site.label()).or_default() += row.wait.sum_ns;
     }
     let most = sites.into_iter().max_by_key(|(_, ns)| *ns);

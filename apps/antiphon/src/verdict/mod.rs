@@ -7,6 +7,9 @@
 //! | rule | finds |
 //! |---|---|
 //! | [`deadlock`] | threads that wait for each other at the end of the run |
+//! | [`kept`] | a lock that was never released, while others waited for it in vain |
+//! | [`starved`] | a writer that waits while readers come and go |
+//! | [`missed`] | waits that miss their notifications |
 //! | [`order`] | locks that were taken in both orders |
 //! | [`contention`] | a lock that is held for so long that others wait for it |
 //! | [`convoy`] | a lock that is waited for much longer than it is held |
@@ -16,6 +19,7 @@
 //! | [`herd`] | notifications that wake many threads for one |
 //! | [`vain`] | notifications that find no waiter |
 //! | [`crowding`] | more threads that want to run than CPUs |
+//! | [`gil`] | threads that wait for CPython's global interpreter lock |
 //! | [`idle`] | threads that wait for work, which is no contention |
 //! | [`unreached`] | waits that a preloaded library can't do anything about |
 //! | [`calm`] | nothing of that: what the program spends its time on |
@@ -28,11 +32,15 @@ mod convoy;
 mod crowding;
 mod deadlock;
 mod evidence;
+mod gil;
 mod herd;
 mod idle;
+mod kept;
+mod missed;
 mod order;
 mod preempted;
 pub mod replay;
+mod starved;
 mod unreached;
 mod unrelated;
 mod vain;
@@ -63,8 +71,11 @@ pub struct Finding {
 /// A rule: returns its findings in the evidence.
 type Rule = fn(&Evidence<'_>) -> Vec<Finding>;
 
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 16] = [
     deadlock::find,
+    kept::find,
+    starved::find,
+    missed::find,
     order::find,
     contention::find,
     convoy::find,
@@ -74,6 +85,7 @@ const RULES: [Rule; 12] = [
     herd::find,
     vain::find,
     crowding::find,
+    gil::find,
     idle::find,
     unreached::find,
 ];

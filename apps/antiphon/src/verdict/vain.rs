@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use antiphon_report::table::count;
 
 use super::evidence::ratio;
-use super::{Evidence, Finding, percent};
+use super::{Evidence, Finding, gil, percent};
 use crate::run::summary::CONDITION;
 
 /// The least number of notifications.
@@ -24,7 +24,8 @@ const WEIGHT: f64 = 0.03;
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut sites: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    for row in evidence.report.locks.iter().filter(|row| row.kind == CONDITION) {
+    let conditions = evidence.report.locks.iter().filter(|row| row.kind == CONDITION);
+    for row in conditions.filter(|row| !gil::is_of_interpreter(row)) {
         // Where threads wait, `gave_up` counts their timeouts.
         if row.contended == 0 {
             let site = sites.entry(row.site.label()).or_default();

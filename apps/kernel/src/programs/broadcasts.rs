@@ -39,7 +39,7 @@ pub fn run(rounds: u64) -> (u64, u64) {
         thread::sleep_ns(20_000);
         looks += 1;
     }
-    message::unregister_broadcast(action);
-    message::unregister(own);
+    message::unregister_broadcast(action).expect("it is registered");
+    message::unregister(own).expect("it is registered");
     (RUNS.load(Relaxed), expected)
 }

@@ -1,6 +1,7 @@
-//! `fault`, `overflow`, `panic`: each ends in a report and a status that is not zero.
+//! `fault`, `overflow`, `overflow-idle`, `panic`: each ends in a report and a status that is not
+//! zero.
 
-use antiphon_metal::kernel::{cpu, thread};
+use antiphon_metal::kernel::{cpu, message, thread};
 use antiphon_metal::x86::power::Outcome;
 
 /// An address at which no memory is mapped.
@@ -22,6 +23,22 @@ pub fn overflow() -> Outcome {
     if let Ok(handle) = thread::spawn_on(last, || deeper(1)) {
         antiphon_metal::println!("depth={}", handle.join());
     }
+    Outcome::Failed
+}
+
+/// Recurses until the boot stack overflows: in an action of CPU 0, which runs on the stack of that
+/// CPU's idle thread. The CPU is idle while this thread sleeps on another one.
+pub fn overflow_idle() -> Outcome {
+    const MS: u64 = 1_000_000;
+    if cpu::count() < 2 {
+        antiphon_metal::println!("`overflow-idle` needs two CPUs");
+        return Outcome::Misused;
+    }
+    thread::bind(1);
+    thread::sleep_ns(MS);
+    let action = message::register(|depth| _ = deeper(depth as u64), 1);
+    message::post(0, action.expect("an action of the kernel"));
+    thread::sleep_ns(1000 * MS);
     Outcome::Failed
 }
 

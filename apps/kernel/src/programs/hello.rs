@@ -2,10 +2,13 @@
 
 use antiphon_metal::kernel::{cpu, heap, thread};
 use antiphon_metal::println;
+use antiphon_metal::x86::cpu::tsc;
 use antiphon_metal::x86::power::Outcome;
 use antiphon_metal::x86::{apic, clock};
 
 pub fn run() -> Outcome {
+    // Since the machine was switched on, with its firmware; in an exact run, instructions.
+    println!("first_code_ticks={}", tsc());
     println!("first_code_us={}", clock::now_ns() / 1000);
     println!("cpus={}", cpu::count());
     println!("nodes={}", cpu::nodes());

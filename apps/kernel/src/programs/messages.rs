@@ -6,6 +6,7 @@
 //! | `slot` | runs of an action that all CPUs post by slots: as many as posts |
 //! | `bitmap.late`, `slot.late`, `direct.late`, `broadcast.late` | late or wrong runs: must be 0 |
 //! | `bitmap.ran` and so on | rounds in which the action has run |
+//! | `bitmap.twice` and so on | second calls with a copy of the name that were refused |
 //! | `awaited` | messages that a CPU has awaited by halt |
 
 use alloc::sync::Arc;
@@ -15,7 +16,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, fence};
 
 use antiphon_metal::kernel::lock::Lock;
 use antiphon_metal::kernel::message::direct::{Direct, DirectAction};
-use antiphon_metal::kernel::message::{self, Action, BroadcastAction, direct, slot};
+use antiphon_metal::kernel::message::{self, Action, BroadcastAction, NotRegistered, direct, slot};
 use antiphon_metal::kernel::thread::{self, JoinHandle};
 use antiphon_metal::kernel::{cpu, schedule};
 use antiphon_metal::options::Options;
@@ -38,6 +39,9 @@ pub fn run(options: Options<'_>) -> Outcome {
     in_flight(&BITMAP, rounds, &mut parts, "bitmap.late", "bitmap.ran");
     in_flight(&SLOTS, rounds, &mut parts, "slot.late", "slot.ran");
     in_flight(&VECTORS, rounds, &mut parts, "direct.late", "direct.ran");
+    parts.add("bitmap.twice", twice(&BITMAP, rounds));
+    parts.add("direct.twice", twice(&VECTORS, rounds));
+    parts.add("broadcast.twice", twice(&BROADCASTS, rounds));
     if cpu::count() > 1 {
         in_flight(&BROADCASTS, rounds, &mut parts, "broadcast.late", "broadcast.ran");
         parts.add("awaited", awaited(rounds));
@@ -75,7 +79,7 @@ fn slots(rounds: u64) -> (u64, u64) {
     while RAN.load(Relaxed) < posted && clock::now_ns() < end {
         thread::sleep_ns(10_000);
     }
-    message::unregister(action);
+    message::unregister(action).expect("it is registered");
     (RAN.load(Relaxed), posted)
 }
 
@@ -83,7 +87,7 @@ fn slots(rounds: u64) -> (u64, u64) {
 struct Form<A> {
     /// Registers the action of a round, which calls [`run_of`] with its number.
     register: fn(u64) -> A,
-    unregister: fn(A),
+    unregister: fn(A) -> Result<(), NotRegistered>,
     post: fn(u32, A),
 }
 
@@ -237,7 +241,8 @@ fn in_flight<A: Copy + Send + Sync + 'static>(
         if round % 2 == 0 {
             open.close();
         }
-        (form.unregister)(action);
+        let is_done = (form.unregister)(action).is_ok();
+        assert!(is_done, "the action of the round is registered");
         LIVE.store(0, Release);
         if round % 2 == 1 {
             open.close();
@@ -248,6 +253,21 @@ fn in_flight<A: Copy + Send + Sync + 'static>(
     listener.join();
     parts.add(late, (LATE.load(Relaxed), 0));
     parts.add(ran, (rounds_that_ran, rounds));
+}
+
+/// In each round a copy of an action's name is kept, and is unregistered a second time when its
+/// entry belongs to another action. Counts the second calls that were refused and have left the
+/// other action registered.
+fn twice<A: Copy>(form: &'static Form<A>, rounds: u64) -> (u64, u64) {
+    let refused = |round| {
+        let first = (form.register)(round);
+        let is_first = (form.unregister)(first).is_ok();
+        let second = (form.register)(round + 1);
+        let is_refused = (form.unregister)(first).is_err();
+        let is_kept = (form.unregister)(second).is_ok();
+        u64::from(is_first && is_refused && is_kept)
+    };
+    ((1..=rounds).map(refused).sum(), rounds)
 }
 
 /// Posts to all CPUs in turn while a round is open.
@@ -304,7 +324,7 @@ fn awaited(rounds: u64) -> (u64, u64) {
         schedule::halt_until(|| ANSWERED.load(Acquire) >= round);
     }
     other.expect("memory for a thread").join();
-    message::unregister(asks);
-    message::unregister(answers);
+    message::unregister(asks).expect("it is registered");
+    message::unregister(answers).expect("it is registered");
     (ANSWERED.load(Relaxed), rounds)
 }

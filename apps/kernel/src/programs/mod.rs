@@ -11,11 +11,13 @@
 //! | `messages` | the forms of messages, with actions that are unregistered in flight |
 //! | `fork-join`, `packets` | the runtime's pool, with a worker on each CPU |
 //! | `legion` | processors asleep until a task is published: condition variables and messages |
-//! | `fault`, `overflow`, `panic` | end in a report and a status that is not zero |
+//! | `exhaust` | threads are created until memory is used up: a failure takes nothing |
+//! | `fault`, `overflow`, `overflow-idle`, `panic` | end in a report and a failure's status |
 
 mod blocks;
 mod broadcasts;
 mod channel;
+mod exhaust;
 mod faults;
 mod fibonacci;
 mod fork_join;
@@ -29,6 +31,7 @@ mod paths;
 mod pool;
 mod prompt;
 mod sender;
+mod shortcuts;
 mod stress;
 mod table;
 mod threads;
@@ -53,12 +56,14 @@ pub fn run() -> Outcome {
         "packets" => packets::run(options),
         "legion" => legion::run(options),
         "fault" => faults::fault(),
+        "exhaust" => exhaust::run(),
         "overflow" => faults::overflow(),
+        "overflow-idle" => faults::overflow_idle(),
         "panic" => faults::panic(),
         other => {
             println!(
                 "no program `{other}`: hello, stress, paths, table, channel, threads, messages, \
-                 fork-join, packets, legion, fault, overflow, panic"
+                 fork-join, packets, legion, exhaust, fault, overflow, overflow-idle, panic"
             );
             Outcome::Misused
         }

@@ -14,6 +14,8 @@
 //! | `raw_ipi` | before an interrupt is sent | its handler begins, on a halted CPU |
 //! | `message_entry` | before a message is posted | its handler has saved registers; Rust begins |
 //! | `message_body` | as above | the first instruction of the action |
+//! | `direct_body` | as above | the same, by a vector of its own |
+//! | `unblock_running` | as above | the thread that the action unblocks runs |
 //! | `mailbox_body` | before a runtime message is posted | its action begins, in the interrupt |
 //! | `condvar_running` | before `notify_one` | the waiter runs again |
 //! | `condvar_returned` | as above | the waiter has its mutex |
@@ -40,8 +42,8 @@ use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::{Condvar, Event};
 
 use crate::programs::prompt::Prompt;
-use crate::programs::sender;
 use crate::programs::trial::{SETTLE_NS, noted, settle};
+use crate::programs::{sender, shortcuts};
 
 pub fn run(options: Options<'_>) -> Outcome {
     let Ok(trials) = options.number("trials", 100) else {
@@ -57,6 +59,8 @@ pub fn run(options: Options<'_>) -> Outcome {
         let (mut entry, mut body) = kernel_message(trials);
         print("message_entry", &mut entry);
         print("message_body", &mut body);
+        print("direct_body", &mut shortcuts::direct(trials));
+        print("unblock_running", &mut shortcuts::unblocked(trials));
         match mailbox_message(trials) {
             Some(mut body) => print("mailbox_body", &mut body),
             None => return Outcome::Failed,
@@ -128,7 +132,7 @@ fn kernel_message(trials: usize) -> (Vec<u64>, Vec<u64>) {
         (noted(&target.noted) - began, noted(&BEGUN) - began)
     };
     let trials = (0..trials).map(trial).unzip();
-    message::unregister(action);
+    message::unregister(action).expect("it is registered");
     trials
 }
 
@@ -258,7 +262,7 @@ fn broadcast(trials: usize, by_one: bool) -> (Vec<u64>, Vec<u64>) {
         (sent - began, LAST.load(Relaxed) - began)
     };
     let trials = (0..trials).map(trial).unzip();
-    message::unregister(each);
-    message::unregister_broadcast(all);
+    message::unregister(each).expect("it is registered");
+    message::unregister_broadcast(all).expect("it is registered");
     trials
 }

@@ -9,6 +9,7 @@
 //! | `turns` | turns of threads that yield, in the order of their creation |
 //! | `slices` | turns of threads that never yield, under preemption |
 //! | `cooperative` | turns without preemption: the first thread keeps the CPU |
+//! | `own_stacks` | stacks on the node of their CPU, after threads have moved and ended |
 //! | `own_memory` | blocks on their allocator's node that another node wrote to first |
 
 use alloc::boxed::Box;
@@ -39,6 +40,7 @@ pub fn run() -> Outcome {
     parts.add("turns", (turns(), THREADS * ROUNDS));
     parts.add("slices", (slices(SLICE_NS), 1));
     parts.add("cooperative", (slices(0), 0));
+    parts.add("own_stacks", own_stacks());
     parts.add("own_memory", (own_memory(), count));
     parts.outcome()
 }
@@ -154,6 +156,24 @@ fn slices(slice_ns: u64) -> u64 {
     handles.into_iter().for_each(JoinHandle::join);
     schedule::set_slice_ns(0);
     u64::from(turns.load(Relaxed) >= 2 * THREADS)
+}
+
+/// A thread of the first CPU moves to the last one, which may be of another node, and ends there.
+/// Then threads are created on the last one: more than have ever ended there.
+fn own_stacks() -> (u64, u64) {
+    let last = cpu::count() - 1;
+    let is_own = |number| {
+        let stack = move || {
+            let (low, _) = cpu::current().stack();
+            u64::from(heap::node_of_stack(low) == Some(cpu::get(number).node()))
+        };
+        on(number, stack)
+    };
+    let wanderers: Vec<_> = (0..THREADS).map(|_| on(0, move || thread::bind(last))).collect();
+    let count = 8 * wanderers.len() as u64;
+    wanderers.into_iter().for_each(JoinHandle::join);
+    let handles: Vec<_> = (0..count).map(|_| is_own(last)).collect();
+    (handles.into_iter().map(JoinHandle::join).sum(), count)
 }
 
 /// A block of each CPU is written to first by a thread of the last one, which may be of another

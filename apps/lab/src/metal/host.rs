@@ -2,6 +2,8 @@
 //! with the mechanisms and the code of `bench events`. The figures are nanoseconds, and those of an
 //! image are not: only ratios within one table can be compared.
 
+use std::time::Instant;
+
 use antiphon_report::stats::{median, quantile};
 use serde_json::{Value, json};
 
@@ -10,7 +12,9 @@ use crate::bench::events::{Figures, once};
 /// The mechanisms; the others are compared with the first. With `+nospin`, the receiver sleeps at
 /// once.
 const SUBJECTS: [&str; 7] =
-    ["futex", "pthread-cond", "eventfd", "signal", "event+nospin", "condvar+nospin", "spin"];
+    ["futex", "pthread-cond", "eventfd", "signal", "event+nospin", "condvar+nospin", POLLS];
+/// The one without a system call.
+const POLLS: &str = "spin";
 
 /// The figures of this machine.
 pub struct Host {
@@ -31,7 +35,11 @@ impl Host {
         let waiters = cpus.max(2) as usize - 1;
         let cpus = crate::pinned::usable().len();
         let mut host = Self { waiters, cpus, figures: Vec::new(), missing: Vec::new() };
+        let call_ns = empty_call_ns();
         for subject in SUBJECTS {
+            if subject != POLLS {
+                host.figures.push((format!("{subject}.syscall.min"), call_ns));
+            }
             host.add(subject, once(subject, None, trials), "unicast", "source");
             let several = once(subject, Some(waiters), trials);
             host.add(subject, several, "broadcast", "broadcast_source");
@@ -76,4 +84,18 @@ impl Host {
             "missing": self.missing,
         })
     }
+}
+
+/// Returns the least time of a system call that does nothing, in nanoseconds.
+fn empty_call_ns() -> u64 {
+    const CALLS: u32 = 1_000;
+    let batch = |_| {
+        let began = Instant::now();
+        for _ in 0..CALLS {
+            // SAFETY: it takes no arguments, and can't fail.
+            unsafe { libc::syscall(libc::SYS_getppid) };
+        }
+        began.elapsed().as_nanos() as u64 / u64::from(CALLS)
+    };
+    (0..50).map(batch).min().unwrap_or_default()
 }

@@ -7,6 +7,7 @@
 //! | `rest` | from there until the receiver knows |
 //! | `handling` | the part of `rest` that the receiver's CPU takes, as measured on the sender's |
 //! | `way` | the part of `rest` between the two CPUs |
+//! | `syscall` | an empty system call, if there is one in `source`, or in `rest` |
 //! | `all` | all others are told at once: until the last knows |
 //! | `sender`, `sigma` | the sender's part of that; the deviation of the times when they know |
 //! | `× base` | the ratio of medians, to the first mechanism of the same table |
@@ -42,6 +43,7 @@ pub fn table(figures: &Figures, unit: &str) -> Option<Table> {
         ">rest",
         ">handling",
         ">way",
+        ">syscall",
         ">all: least",
         ">median",
         ">p99",
@@ -59,6 +61,7 @@ pub fn table(figures: &Figures, unit: &str) -> Option<Table> {
         let mut row = vec![Cell::text(printable(name))];
         row.extend([least, median, of("unicast.p99"), source].map(number));
         row.extend([less(least, source), less(own, source), less(least, own)].map(number));
+        row.push(number(of("syscall.min")));
         let broadcast = ["broadcast.min", "broadcast.median", "broadcast.p99"];
         row.extend(broadcast.map(|part| number(of(part))));
         row.extend(["broadcast_source.median", "sigma.median"].map(|part| number(of(part))));
@@ -95,6 +98,7 @@ mod tests {
             ("line.unicast.median", 55),
             ("line.unicast.min", 20),
             ("line.source.min", 30),
+            ("line.syscall.min", 9),
             ("else", 1),
         ]
         .map(|(name, value)| (name.to_owned(), value));
@@ -102,9 +106,11 @@ mod tests {
         let text = table(&figures, "ticks").expect("mechanisms").render(false);
         let rows: Vec<Vec<_>> =
             text.lines().map(|line| line.split_whitespace().collect()).collect();
-        let raw =
-            ["raw", "100", "110", "–", "30", "70", "60", "10", "–", "–", "–", "–", "–", "1.00"];
-        let line = ["line", "20", "55", "–", "30", "–", "–", "–", "–", "–", "–", "–", "–", "0.50"];
+        let raw = [
+            "raw", "100", "110", "–", "30", "70", "60", "10", "–", "–", "–", "–", "–", "–", "1.00",
+        ];
+        let line =
+            ["line", "20", "55", "–", "30", "–", "–", "–", "9", "–", "–", "–", "–", "–", "0.50"];
         assert_eq!(rows[1], raw);
         assert_eq!(rows[2], line);
         assert!(table(&figures[7..], "ticks").is_none());

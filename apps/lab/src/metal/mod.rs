@@ -33,7 +33,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use antiphon_report::failure::Failure;
+use antiphon_report::file::OutputFile;
 use clap::Args;
+
+use crate::sim::events::{figures, paths};
 
 use channel::Served;
 use host::Host;
@@ -59,7 +62,8 @@ Programs of the image: hello; stress (tests locks, waits and messages; totals mu
 (measures from an interrupt, a message or a wake to its effect); table (measures each way to tell
 other CPUs); channel (uses files, lines and the time of day of the host; needs --share); threads,
 messages (test the kernel's promises about them); fork-join, packets (run the pool of the runtime);
-legion (processors sleep until a task is published); fault, overflow, panic (each ends in a report).
+legion (processors sleep until a task is published); exhaust (creates threads until memory is used
+up); fault, overflow, overflow-idle, panic (each ends in a report).
 
 With --exact the emulator counts instructions instead of time, so that each run has the same
 figures. Without it, the CPUs run at the same time, as threads of this machine.
@@ -67,6 +71,7 @@ figures. Without it, the CPUs run at the same time, as threads of this machine.
 Example:
   antiphon-lab metal --cpus 4 --exact --program paths
   antiphon-lab metal --cpus 4 --exact --program table --linux
+  antiphon-lab metal --cpus 2 --exact --program paths --html figures.html
   antiphon-lab metal --cpus 8 --nodes 2 --program stress --option rounds=200
   antiphon-lab metal --boot grub-efi --program stress
   antiphon-lab metal --share /tmp/shared --program channel
@@ -107,6 +112,10 @@ pub struct Arguments {
     /// Time after which the run is ended, in seconds
     #[arg(long, value_name = "S", default_value_t = 120)]
     seconds: u64,
+    /// Draw the figures of the Nemo paper for the simulated machines of that paper, by the paths of
+    /// this run, as a page for a browser; with --cpus 2 --exact --program paths
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
@@ -120,6 +129,7 @@ pub struct Arguments {
 /// its program has not passed, or has not ended in time.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let machine = arguments.machine()?;
+    let html = OutputFile::of("--html", arguments.html.as_deref())?;
     machine::find()?;
     let image = Image::build(arguments.image.as_deref())?;
     image.check()?;
@@ -149,7 +159,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     report.print(arguments.json)?;
     match ended.outcome {
-        Outcome::Passed => Ok(ExitCode::SUCCESS),
+        Outcome::Passed => {
+            if let Some(html) = html {
+                paths::take(|name| report.figure(name));
+                figures::draw(html)?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
         Outcome::Misused => Err(Failure::arguments(format!(
             "the image does not take these options: {}",
             ended.lines.last().map_or("", String::as_str)
@@ -191,6 +207,13 @@ impl Arguments {
         }
         if has_blanks(&self.program) {
             return Err(Failure::arguments("--program takes a name without blanks"));
+        }
+        let counts_paths = self.cpus == 2 && self.exact && self.program == "paths";
+        if self.html.is_some() && (!counts_paths || self.image.is_some()) {
+            return Err(Failure::arguments(
+                "--html draws figures from the lengths of paths: it takes --cpus 2 --exact \
+                 --program paths, of this image",
+            ));
         }
         if !(1..=MOST_SECONDS).contains(&self.seconds) {
             return Err(Failure::arguments(format!(

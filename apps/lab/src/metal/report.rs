@@ -204,7 +204,8 @@ impl Report {
         table
     }
 
-    fn figure(&self, name: &str) -> Option<u64> {
+    /// Returns the figure with this name.
+    pub fn figure(&self, name: &str) -> Option<u64> {
         mechanisms::figure(&self.figures, name)
     }
 }

@@ -24,11 +24,11 @@
 //! | [`published`] | published measurements |
 
 pub mod calibrate;
-mod cases;
+pub mod cases;
 pub mod clock;
 pub mod event_loop;
 pub mod events;
-mod experiment;
+pub mod experiment;
 pub mod locks;
 pub mod machines;
 pub mod memory;
@@ -44,7 +44,7 @@ mod search;
 #[cfg(test)]
 mod shapes;
 mod shard;
-mod sweep;
+pub mod sweep;
 mod tables;
 pub mod tasks;
 mod timeline;

@@ -18,7 +18,13 @@ pub fn metal(arguments: &[&str]) -> Option<(bool, Value)> {
             return None;
         }
     }
-    let output = Command::new(PROGRAM).args(["metal", "--json"]).args(arguments).output();
+    let mut command = Command::new(PROGRAM);
+    command.args(["metal", "--json"]).args(arguments);
+    if !arguments.contains(&"--seconds") {
+        // These tests run in the time that others leave.
+        command.args(["--seconds", "600"]);
+    }
+    let output = command.output();
     let output = output.expect("the laboratory runs");
     if output.status.code() == Some(MISSING) {
         skipped(String::from_utf8_lossy(&output.stderr).trim_end());

@@ -20,7 +20,7 @@ use libc::{EINVAL, EPERM};
 
 use crate::cancel::uncancelled;
 use crate::export::exports;
-use seat::{ALONE, BATON, BOOST, CoopStatus, Part, RT_SPLIT, SPLIT, Wish};
+use seat::{ALONE, BATON, BOOST, CoopStatus, KERNEL, Part, RT_SPLIT, SPLIT, Wish};
 
 /// `antiphon_coop_member_t`.
 pub struct Member {
@@ -101,6 +101,7 @@ exports! {
             (Tier::Boost, BOOST),
             (Tier::Split, SPLIT),
             (Tier::RealTimeSplit, RT_SPLIT),
+            (Tier::Kernel, KERNEL),
         ];
         let there = tiers.into_iter().filter(|(tier, _)| here.tier(*tier).is_ok());
         there.fold(0, |bits, (_, bit)| bits | bit)

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use antiphon_coop::{
     Alone, Answer, Ask, BoostOptions, Boosted, Booster, Cooperate, Demotion, Domain, DomainOptions,
-    Group, JoinError, Membership, OpenError, Options, Standing, WEIGHT,
+    Group, JoinError, Membership, OpenError, Options, Scheduled, Standing, WEIGHT,
 };
 use libc::{EACCES, EAGAIN, EBUSY, EINVAL, EIO, ENOSPC, EPERM, EPROTO};
 
@@ -45,6 +45,7 @@ pub(super) const BATON: c_int = 2;
 pub(super) const BOOST: c_int = 4;
 pub(crate) const SPLIT: c_int = 8;
 pub(crate) const RT_SPLIT: c_int = 16;
+pub(crate) const KERNEL: c_int = 32;
 
 /// Maximum of each time.
 pub(crate) const MOST_NS: u64 = 10_000_000_000;
@@ -167,6 +168,7 @@ pub(crate) enum Seat {
     Alone,
     Baton(Membership),
     Boost(Boosted<Box<dyn Cooperate>>, Options),
+    Kernel(Scheduled<Alone>),
 }
 
 impl Seat {
@@ -183,13 +185,24 @@ impl Seat {
             }
             BATON => baton(),
             BOOST => wish.boost(&leave),
+            KERNEL => {
+                leave();
+                Ok(Self::Kernel(Scheduled::over(Alone).sharing(wish.group)))
+            }
             _ => Err(EINVAL),
         }
     }
 
-    pub(crate) fn status(&self) -> CoopStatus {
+    /// Returns the state of the loop, which may be under the scheduler in the kernel whatever its
+    /// tier is.
+    pub(crate) fn status(&self, is_served: bool) -> CoopStatus {
+        let of = |tier| CoopStatus { tier, ..CoopStatus::default() };
+        if is_served {
+            return of(KERNEL);
+        }
         match self {
-            Self::Alone => CoopStatus { tier: ALONE, ..CoopStatus::default() },
+            Self::Kernel(scheduled) if scheduled.served().is_served() => of(KERNEL),
+            Self::Alone | Self::Kernel(_) => of(ALONE),
             Self::Baton(member) => CoopStatus::of_member(member),
             Self::Boost(boosted, options) => {
                 let counts = boosted.counts();
@@ -239,13 +252,32 @@ impl Cooperate for Seated {
             Seat::Alone => Alone.poll(ask, wait),
             Seat::Baton(member) => member.poll(ask, wait),
             Seat::Boost(boosted, _) => boosted.poll(ask, wait),
+            Seat::Kernel(scheduled) => scheduled.poll(ask, wait),
         }
     }
 
     fn tell(&mut self, release_ns: Option<u64>) {
-        // The holder of the baton needs no notification.
-        if let Seat::Boost(boosted, _) = &mut *self.0.borrow_mut() {
-            boosted.tell(release_ns);
+        match &mut *self.0.borrow_mut() {
+            Seat::Boost(boosted, _) => boosted.tell(release_ns),
+            Seat::Kernel(scheduled) => scheduled.tell(release_ns),
+            // The holder of the baton needs no notification.
+            Seat::Alone | Seat::Baton(_) => {}
+        }
+    }
+
+    fn present(&self) -> Option<Answer> {
+        match &*self.0.borrow() {
+            Seat::Kernel(scheduled) => scheduled.present(),
+            Seat::Alone | Seat::Baton(_) | Seat::Boost(..) => None,
+        }
+    }
+
+    fn rest(&mut self) {
+        match &mut *self.0.borrow_mut() {
+            Seat::Alone => {}
+            Seat::Baton(member) => member.rest(),
+            Seat::Boost(boosted, _) => boosted.rest(),
+            Seat::Kernel(scheduled) => scheduled.rest(),
         }
     }
 }

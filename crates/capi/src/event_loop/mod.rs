@@ -15,6 +15,7 @@ use core::ptr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::rc::Rc;
 
+use antiphon_coop::Served;
 use antiphon_coop::event_loop::{self as rust, Context, End, Event, EventId, Files};
 use antiphon_coop::event_loop::{Callback, GenericEvent, Name, Options, Source, Step, Trouble};
 use libc::{EDEADLK, EINVAL, EIO, ENOENT, ESRCH};
@@ -31,6 +32,8 @@ pub struct Loop {
     inside: Cell<*mut Context<'static>>,
     /// The way in which the loop shares its CPU; the loop's tier is the same.
     seat: Rc<RefCell<Seat>>,
+    /// Whether it is under the scheduler in the kernel, before its tier.
+    served: Served,
 }
 
 /// `antiphon_loop_handle_t`.
@@ -242,6 +245,7 @@ fn create(
         Ok(mut made) => {
             prepare(&mut made);
             *events = Box::into_raw(Box::new(Loop {
+                served: made.waits().served(),
                 events: UnsafeCell::new(made),
                 inside: Cell::new(ptr::null_mut()),
                 seat: Rc::default(),
@@ -300,7 +304,7 @@ exports! {
 
     /// Writes how the loop shares its CPU.
     fn antiphon_loop_coop_status(events: &Loop, status: &mut CoopStatus) {
-        *status = events.seat.borrow().status();
+        *status = events.seat.borrow().status(events.served.is_served());
     }
 
     /// Submits an event to the loop.

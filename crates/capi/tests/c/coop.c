@@ -12,7 +12,7 @@ static void what_there_is(void)
 	int here = antiphon_coop_available(report, sizeof report);
 	IS(here & ANTIPHON_COOP_ALONE, ANTIPHON_COOP_ALONE);
 	IS(here & ANTIPHON_COOP_BATON, ANTIPHON_COOP_BATON);
-	IS(here >> 5, 0);
+	IS(here >> 6, 0);
 	IS(strncmp(report, "T0 ", 3), 0);
 	YES(strstr(report, "\nT1 ") && strstr(report, "\nT3 ") && strstr(report, "no: "));
 	memset(cut, 'x', sizeof cut);

@@ -13,10 +13,12 @@ use antiphon::net::backend;
 use antiphon_linux::Linux;
 use antiphon_linux::files::{Epoll, Events, TimerFd, Trigger};
 use antiphon_platform::{Clock, Clocks as _, Deadline, Notify as _, Ticket};
+use antiphon_runtime::coop::Cooperate;
 use antiphon_runtime::event_loop::{Ring as Bell, Wait};
 
 #[cfg(feature = "io_uring")]
 use super::ring::Ring;
+use crate::kernel::{self, Served};
 
 /// Waits for files, by `epoll(7)` or `io_uring(7)`. A child of a fork must not use its parent's.
 pub struct Files {
@@ -25,6 +27,7 @@ pub struct Files {
     /// Used if other code waits for the loop by its file, and if the kernel's waits are coarse.
     timer: TimerFd,
     is_coarse: bool,
+    served: Served,
 }
 
 enum Waits {
@@ -120,7 +123,13 @@ impl Files {
 
     fn with(waits: Waits) -> io::Result<Self> {
         let (sources, timer) = (BTreeMap::new(), TimerFd::new()?);
-        let mut files = Self { waits, sources, timer, is_coarse: Epoll::is_coarse() };
+        let mut files = Self {
+            waits,
+            sources,
+            timer,
+            is_coarse: Epoll::is_coarse(),
+            served: Served::default(),
+        };
         let Self { waits, timer, .. } = &mut files;
         waits.add(timer.as_fd(), TIMER, (true, false), Trigger::Edge)?;
         Ok(files)
@@ -134,6 +143,12 @@ impl Files {
             #[cfg(feature = "io_uring")]
             Waits::Ring(_) => Backend::IoUring,
         }
+    }
+
+    /// Returns what tells whether the loop is under the scheduler in the kernel.
+    #[must_use]
+    pub fn served(&self) -> Served {
+        self.served.clone()
     }
 
     /// Behaves as if the kernel's waits ended at whole milliseconds.
@@ -194,6 +209,10 @@ impl Wait for Files {
             panic!("the files that an event loop waits for: {error}");
         }
         self.is_coarse |= Epoll::is_coarse();
+    }
+
+    fn tier(&mut self, tier: Box<dyn Cooperate>) -> Box<dyn Cooperate> {
+        kernel::before(tier, &self.served)
     }
 
     fn ring(&self) -> Bell {

@@ -74,7 +74,10 @@ use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use antiphon_linux::set_timer_slack;
+use antiphon_runtime::coop::Alone;
 use antiphon_runtime::event_loop::{self as generic, Wait as _};
+
+use crate::kernel;
 
 pub use antiphon_linux::files::{Signalled, Signals};
 pub use antiphon_runtime::coop::{Answer, Ask, Cooperate};
@@ -102,6 +105,9 @@ pub type Handle = generic::Handle<Files>;
 
 /// An event loop that waits for files. It belongs to the thread that has created it. Its methods
 /// are those of [`EventLoop`].
+///
+/// Where `antiphon sched --full` runs when the loop is created, or when it is told its tier, the
+/// loop is under the scheduler in the kernel, [as long as that is there](crate::Scheduled).
 #[derive(Debug)]
 pub struct Loop(EventLoop<Files>);
 
@@ -123,7 +129,11 @@ impl Loop {
     pub fn with(options: Options) -> io::Result<Self> {
         // If that is refused, the loop is as late as all other threads.
         let _ = set_timer_slack(1);
-        Ok(Self(EventLoop::new(Files::new()?, options)))
+        let mut events = EventLoop::new(Files::new()?, options);
+        if kernel::may_be_there() {
+            events.cooperate_by(Box::new(Alone));
+        }
+        Ok(Self(events))
     }
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | the first CPU's state, interrupt table | nothing | reports of exceptions |
 //! | start information, tables of the firmware | | the map of memory, nodes, processors |
-//! | page tables, heaps | the map | allocation |
+//! | page tables, heaps | the map | allocation, a guard below the boot stack |
 //! | APIC, clock | | interrupts, time |
 //! | the device of the host's channel | page tables | calls to the host |
 //! | the other CPUs, one after the other | stacks | all CPUs idle |
@@ -20,12 +20,11 @@ use super::lock::Lock;
 use super::schedule::{self, Idle};
 use super::wake::{self, Wake};
 use super::{channel, command_line, heap, thread};
-use crate::acpi::{Affinity, Tables};
+use crate::acpi::Tables;
 use crate::bytes::Memory;
-use crate::memory::Map;
+use crate::machine::{Limits, Machine, Processor};
 use crate::multiboot2::{self, Information};
 use crate::pvh::{Range, StartInfo};
-use crate::x86::cpu::cpuid;
 use crate::x86::power::{self, Outcome};
 use crate::x86::{apic, clock, interrupts, paging, uart};
 
@@ -49,30 +48,7 @@ impl Memory for Low {
     }
 }
 
-/// A processor that the firmware lists.
-#[derive(Clone, Copy)]
-struct Processor {
-    apic_id: u32,
-    node: u16,
-}
-
-/// The machine, as far as the firmware describes it.
-struct Machine {
-    processors: [Processor; cpu::MOST_CPUS],
-    count: usize,
-    /// The proximity domains, by node.
-    domains: [u32; heap::MOST_NODES],
-    nodes: usize,
-    map: Map,
-}
-
-static MACHINE: Lock<Machine> = Lock::new(Machine {
-    processors: [Processor { apic_id: 0, node: 0 }; cpu::MOST_CPUS],
-    count: 0,
-    domains: [0; heap::MOST_NODES],
-    nodes: 0,
-    map: Map::NEW,
-});
+static MACHINE: Lock<Machine> = Lock::new(Machine::NEW);
 
 /// The entry of the first processor, on the boot stack and with the boot page tables. `information`
 /// is the address of the data that its loader has left; `loader` is a number that tells which
@@ -82,7 +58,7 @@ pub(crate) extern "C" fn first(information: u64, loader: u32) -> ! {
     // SAFETY: interrupts are off, and this is the only processor.
     unsafe {
         FIRST.adopt(0, 0, 0);
-        interrupts::write(cpuid(1, 0).ecx & 1 << 21 != 0);
+        interrupts::write(apic::can_x2());
         interrupts::load();
     }
     FIRST.announce();
@@ -101,11 +77,11 @@ pub(crate) extern "C" fn first(information: u64, loader: u32) -> ! {
     // SAFETY: the map leaves out memory that is in use, and the memory below 4 GiB is mapped.
     let root = unsafe {
         let machine = MACHINE.lock();
-        heap::set_up(&machine.map).expect("memory for page tables")
+        heap::set_up(machine.map(), stack_guard()).expect("memory for page tables")
     };
     // SAFETY: the new tables map all addresses that the old ones map.
     unsafe { paging::load(root) };
-    heap::add_high(&MACHINE.lock().map);
+    heap::add_high(MACHINE.lock().map());
     apic::silence_old_controllers();
     apic::set_up();
     let own = apic::id();
@@ -137,65 +113,34 @@ fn run() {
 
 /// Reads the firmware's description of the machine: its tables, and the memory to use.
 fn describe(rsdp: u64, usable: impl Iterator<Item = Range>) {
-    let mut machine = MACHINE.lock();
-    let taken = [Range { start: 0, end: 1 << 20 }, image()];
-    for usable in usable {
-        machine.map.add(usable, &taken);
-    }
-    let Some(tables) = Tables::find(&Low, rsdp) else {
-        return apic::choose(0xfee0_0000);
-    };
-    apic::choose(tables.local_apic().unwrap_or(0xfee0_0000));
-    if let Some(power_off) = tables.power_off() {
+    const REGISTERS: u64 = 0xfee0_0000;
+    let limits = Limits { long_ids: apic::can_x2(), memory_end: paging::memory_end() };
+    let tables = Tables::find(&Low, rsdp);
+    apic::choose(tables.as_ref().and_then(Tables::local_apic).unwrap_or(REGISTERS));
+    if let Some(power_off) = tables.as_ref().and_then(Tables::power_off) {
         power::note(power_off);
     }
-    for affinity in tables.affinities() {
-        let (Affinity::Processor { domain, .. } | Affinity::Memory { domain, .. }) = affinity;
-        machine.add_domain(domain);
-    }
-    machine.nodes = machine.nodes.max(1);
-    cpu::set_nodes(machine.nodes as u32);
-    for apic_id in tables.processors().take(cpu::MOST_CPUS) {
-        let domain = tables.affinities().find_map(|affinity| match affinity {
-            Affinity::Processor { apic_id: other, domain } if other == apic_id => Some(domain),
-            _ => None,
-        });
-        let domain = domain.unwrap_or(machine.domains[0]);
-        let node = machine.node(domain);
-        let at = machine.count;
-        machine.processors[at] = Processor { apic_id, node };
-        machine.count += 1;
-    }
-    for affinity in tables.affinities() {
-        if let Affinity::Memory { range, domain } = affinity {
-            let node = machine.node(domain);
-            machine.map.assign(range, node);
-        }
-    }
-}
-
-impl Machine {
-    /// Adds a proximity domain: nodes are numbered in the order of their domains' numbers.
-    fn add_domain(&mut self, domain: u32) {
-        let known = &self.domains[..self.nodes];
-        if let Err(at) = known.binary_search(&domain)
-            && self.nodes < heap::MOST_NODES
-        {
-            self.domains.copy_within(at..self.nodes, at + 1);
-            self.domains[at] = domain;
-            self.nodes += 1;
-        }
-    }
-
-    fn node(&self, domain: u32) -> u16 {
-        self.domains[..self.nodes].binary_search(&domain).unwrap_or(0) as u16
+    let mut machine = MACHINE.lock();
+    let taken = [Range { start: 0, end: 1 << 20 }, image()];
+    machine.add_memory(usable, &taken, limits);
+    machine.describe(tables.as_ref(), limits);
+    cpu::set_nodes(machine.nodes() as u32);
+    for reason in machine.left_out() {
+        crate::println!("firmware: {reason}");
     }
 }
 
 fn node_of(apic_id: u32) -> u16 {
     let machine = MACHINE.lock();
-    let found = machine.processors[..machine.count].iter().find(|one| one.apic_id == apic_id);
+    let found = machine.processors().iter().find(|one| one.apic_id == apic_id);
     found.map_or(0, |processor| processor.node)
+}
+
+/// Returns the memory below the boot stack, which is not mapped, so that the overflow of that stack
+/// is a fault.
+fn stack_guard() -> Range {
+    let (low, _) = crate::x86::boot::stack();
+    Range { start: (low - crate::x86::boot::GUARD) as u64, end: low as u64 }
 }
 
 /// Returns the memory of the image.
@@ -254,9 +199,14 @@ fn start_others(own: u32, root: u64) {
     use crate::x86::boot::{TRAMPOLINE, place_trampoline};
     // SAFETY: the first megabyte is mapped, and the map of memory leaves it out.
     unsafe { place_trampoline() };
-    let count = MACHINE.lock().count;
-    let listed = |index: usize| MACHINE.lock().processors[index];
-    let others = || (0..count).map(listed).filter(|processor| processor.apic_id != own);
+    let count = MACHINE.lock().processors().len();
+    let listed = |index: usize| MACHINE.lock().processors()[index];
+    // The firmware may have left out the first processor, which is one of the most that there can
+    // be.
+    let others = || {
+        let others = (0..count).map(listed).filter(|processor| processor.apic_id != own);
+        others.take(cpu::MOST_CPUS - 1)
+    };
     for processor in others() {
         apic::send_reset(processor.apic_id);
     }

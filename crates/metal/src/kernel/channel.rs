@@ -7,14 +7,15 @@
 //! run, and then sleeps between two checks, twice as long each time. So its CPU runs other threads,
 //! or halts. A call can't be cancelled: if the host has died, the time limit of the run ends it.
 
+use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU32};
+use core::sync::atomic::Ordering::Acquire;
 use core::{ptr, slice};
 
 use super::{schedule, thread};
 pub use crate::channel::Error;
-use crate::channel::{self as shared, Channel, DATA, Operation, Request, SLOTS, Slot};
+use crate::channel::{self as shared, Channel, DATA, Operation, Request, SLOTS, Slot, Taken};
+use crate::metal::Metal;
 
 /// The first and the longest sleep between two checks, in nanoseconds.
 const SHORTEST_NS: u64 = 5_000;
@@ -22,8 +23,7 @@ const LONGEST_NS: u64 = 1_000_000;
 
 /// The shared memory; null if there is none.
 static MEMORY: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
-/// The slots that calls use, a bit for each.
-static TAKEN: AtomicU32 = AtomicU32::new(0);
+static TAKEN: Taken<Metal> = Taken::NEW;
 
 const _: () = assert!(SLOTS < 32, "a bit for each slot");
 
@@ -34,6 +34,8 @@ const _: () = assert!(SLOTS < 32, "a bit for each slot");
 /// The other processors do not run.
 #[cfg(antiphon_image)]
 pub(super) unsafe fn set_up() {
+    use core::sync::atomic::Ordering::Release;
+
     use super::heap;
     use crate::x86::pci::Device;
     /// The number of shared memory between machines, and Red Hat's.
@@ -114,8 +116,7 @@ impl Call {
     }
 
     fn give_back(&self) {
-        // Release: the uses of the slot by this call; pairs with the acquire in `take_slot`.
-        TAKEN.fetch_and(!(1 << self.index), Release);
+        TAKEN.give_back(self.index);
     }
 }
 
@@ -129,21 +130,7 @@ impl Drop for Call {
 /// Takes a free slot; waits for one.
 fn take_slot() -> usize {
     let mut found = 0;
-    wait_until(|| {
-        // Relaxed: only a hint; the exchange checks it.
-        let mut seen = TAKEN.load(Relaxed);
-        loop {
-            found = seen.trailing_ones() as usize;
-            if found >= SLOTS {
-                return false;
-            }
-            // Acquire: pairs with the release in `give_back`.
-            match TAKEN.compare_exchange_weak(seen, seen | 1 << found, Acquire, Relaxed) {
-                Ok(_) => return true,
-                Err(now) => seen = now,
-            }
-        }
-    });
+    wait_until(|| TAKEN.take::<SLOTS>().map(|slot| found = slot).is_some());
     found
 }
 

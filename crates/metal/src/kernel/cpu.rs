@@ -10,7 +10,9 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 use super::state::{BROADCAST_ACTIONS, Scheduler, Thread};
 use crate::batch::Batch;
 use crate::broadcast::Seen;
+use crate::direct::Passes;
 use crate::inbox::Inbox;
+use crate::machine;
 use crate::metal::Metal;
 use crate::pending::Pending;
 use crate::slot::Slot;
@@ -18,12 +20,12 @@ use crate::x86::cpu::wrmsr;
 use crate::x86::segments::Segments;
 
 /// Largest number of CPUs.
-pub const MOST_CPUS: usize = 1024;
+pub const MOST_CPUS: usize = machine::MOST_PROCESSORS;
 
 /// The state of a CPU.
 ///
-/// The first cache line is used by the CPU itself; then come the fields that others write to; then,
-/// again, fields of the CPU itself.
+/// The first cache line is used by the CPU itself; then come what others read, and the fields that
+/// others write to; then, again, fields of the CPU itself.
 #[repr(C, align(128))]
 pub struct Cpu {
     this: Cell<*const Self>,
@@ -32,12 +34,12 @@ pub struct Cpu {
     pub noted: AtomicU64,
     /// The number of the CPU, from 0 on.
     pub(crate) number: Cell<u32>,
-    /// The id of the CPU's APIC.
-    pub(crate) apic_id: Cell<u32>,
     /// The node of the CPU.
     pub(crate) node: Cell<u16>,
     /// Whether the CPU runs actions of messages.
     pub(crate) in_interrupt: Cell<bool>,
+    /// The id of the CPU's APIC. Senders read it, so it is apart from what the CPU writes.
+    pub(crate) apic_id: Apart<Cell<u32>>,
     /// Threads that other CPUs have made runnable here.
     pub(crate) inbox: Apart<Inbox<Metal>>,
     /// Actions that other CPUs have posted.
@@ -47,6 +49,8 @@ pub struct Cpu {
     /// The count of the batches of actions that the CPU has run.
     pub(crate) batch: Apart<Batch<Metal>>,
     pub(super) seen: Seen<Metal, BROADCAST_ACTIONS>,
+    /// The number of passes that the CPU has taken.
+    pub(crate) passes: Passes<Metal>,
     pub(super) scheduler: UnsafeCell<Scheduler>,
     segments: Segments,
 }
@@ -83,14 +87,15 @@ impl Cpu {
             current: Cell::new(ptr::null()),
             noted: AtomicU64::new(0),
             number: Cell::new(0),
-            apic_id: Cell::new(0),
             node: Cell::new(0),
             in_interrupt: Cell::new(false),
+            apic_id: Apart(Cell::new(0)),
             inbox: Apart(Inbox::NEW),
             pending: Apart(Pending::NEW),
             slot: Apart(Slot::NEW),
             batch: Apart(Batch::NEW),
             seen: Seen::NEW,
+            passes: Passes::NEW,
             scheduler: UnsafeCell::new(Scheduler::NEW),
             segments: Segments::new(),
         }

@@ -18,8 +18,8 @@ use crate::memory::{FRAME, Frames, Map};
 use crate::pvh::Range;
 use crate::x86::paging::{OutOfFrames, Tables};
 
-/// Largest number of nodes.
-pub const MOST_NODES: usize = 64;
+pub use crate::machine::MOST_NODES;
+
 /// Size of the pieces by which a heap grows, in bytes.
 const PIECE: u64 = 2 << 20;
 
@@ -53,25 +53,25 @@ pub struct Heap;
 #[global_allocator]
 static HEAP: Heap = Heap;
 
-/// Takes over the memory of the machine, and makes the page tables; returns the address of their
-/// root.
+/// Takes over the memory of the machine, and makes the page tables, which leave out `hole`; returns
+/// the address of their root.
 ///
 /// # Safety
 ///
 /// The memory below 4 GiB is mapped at its physical addresses, and no other code uses the memory of
 /// the map. Called once.
-pub(super) unsafe fn set_up(map: &Map) -> Result<u64, OutOfFrames> {
+pub(super) unsafe fn set_up(map: &Map, hole: Range) -> Result<u64, OutOfFrames> {
     // SAFETY: called once, before any other function of this file.
     unsafe { *MAP.0.get() = map.clone() };
     for region in map.regions() {
         // Memory above 4 GiB is not mapped yet, so the tables are made in the memory below.
         let (low, _) = region.range.split(4 << 30);
         if low.length() > 0 {
-            let _ = NODES[usize::from(region.node)].lock().frames.add(low);
+            add(region.node, low);
         }
     }
     // SAFETY: only this kernel uses the frames, and they are mapped, because they are below 4 GiB.
-    let tables = unsafe { Tables::new(map, &mut || frame(0))? };
+    let tables = unsafe { Tables::new(map, hole, &mut || frame(0))? };
     let root = tables.root();
     *TABLES.lock() = Some(tables);
     Ok(root)
@@ -82,9 +82,14 @@ pub(super) fn add_high(map: &Map) {
     for region in map.regions() {
         let (_, high) = region.range.split(4 << 30);
         if high.length() > 0 {
-            let _ = NODES[usize::from(region.node)].lock().frames.add(high);
+            add(region.node, high);
         }
     }
+}
+
+fn add(node: u16, range: Range) {
+    let added = NODES[usize::from(node)].lock().frames.add(range);
+    assert!(added, "a node has a place for each range of the map, of which one is split");
 }
 
 /// Takes a frame of that node, or of another.
@@ -99,7 +104,15 @@ fn on_some_node<T>(first: u16, mut get: impl FnMut(&mut Node) -> Option<T>) -> O
     (0..count).find_map(|step| get(&mut NODES[(usize::from(first) + step) % count].lock()))
 }
 
-/// Maps a stack in frames of that node; returns its ends.
+/// Gives back a frame that [`frame`] has returned, and that no code has used or mapped.
+fn give_back(frame: u64) {
+    let node = node_of(frame as usize);
+    // SAFETY: the frame was taken from that node, and is mapped at its physical address.
+    unsafe { NODES[usize::from(node)].lock().frames.give(frame) };
+}
+
+/// Maps a stack in frames of that node; returns its ends. If there are too few frames, none is
+/// taken but those of page tables, which serve the next attempt.
 ///
 /// # Safety
 ///
@@ -108,7 +121,14 @@ pub(super) unsafe fn map_stack(index: usize, node: u16) -> Result<(usize, usize)
     let mut tables = TABLES.lock();
     let tables = tables.as_mut().ok_or(OutOfFrames)?;
     // SAFETY: no other code uses the frames; the caller's promise.
-    unsafe { tables.map_stack(index, &mut || frame(node)) }
+    unsafe { tables.map_stack(index, &mut || frame(node), &mut give_back) }
+}
+
+/// Returns the node of the memory of a stack, by the address of one of its bytes.
+#[must_use]
+pub fn node_of_stack(address: usize) -> Option<u16> {
+    let tables = TABLES.lock();
+    tables.as_ref()?.frame_of_stack(address).map(|frame| node_of(frame as usize))
 }
 
 /// Maps the memory of a device at its own address, as far as it is not mapped.
@@ -131,7 +151,8 @@ pub fn node_of(address: usize) -> u16 {
     map().regions().iter().find(|region| has(region.range)).map_or(0, |region| region.node)
 }
 
-/// Returns the memory of a node in bytes: its size, and the part that was never used.
+/// Returns the memory of a node in bytes: its size, and the part that is in no use. A heap uses all
+/// of its memory, also the part that is not allocated.
 #[must_use]
 pub fn memory(node: u16) -> (u64, u64) {
     let left = NODES[usize::from(node)].lock().frames.left();
@@ -159,8 +180,10 @@ impl Node {
         }
         // Room for the block, its alignment and the heap's own words.
         let need = layout.size().checked_add(layout.align())? as u64 + FRAME;
-        let length = need.max(PIECE).checked_next_multiple_of(FRAME)?;
-        let piece = self.frames.take(length, FRAME)?;
+        let need = need.checked_next_multiple_of(FRAME)?;
+        let piece = self.frames.take(need.max(PIECE), FRAME);
+        // If little is left, no more than is needed.
+        let piece = piece.or_else(|| self.frames.take(need, FRAME))?;
         let base = ptr::with_exposed_provenance_mut(piece.start as usize);
         // SAFETY: the frames were taken, so no other code uses them, and they are mapped. The size
         // of the layout is not zero, as above.

@@ -13,35 +13,49 @@
 //! There are two further forms: [`slot`], as in Nemo, and [`direct`], without tables. A CPU that
 //! has nothing else to do awaits messages by [`halt_until`](super::schedule::halt_until).
 //!
-//! The parts that CPUs share are [`table`](crate::table), [`pending`](crate::pending),
-//! [`slot`](crate::slot), [`broadcast`](crate::broadcast) and [`batch`](crate::batch); here are the
-//! interrupts.
+//! The parts that CPUs share and the steps of a sender are those of `antiphon-wakeup`
+//! ([`message`](antiphon_wakeup::message)); here are the interrupts.
 
 pub mod direct;
 pub mod slot;
+
+use antiphon_wakeup::message as send;
 
 use super::cpu::{self, Cpu};
 use super::state::BROADCAST_ACTIONS;
 use crate::broadcast::Broadcasts;
 use crate::metal::Metal;
+use crate::names::Name;
 use crate::pending::ACTIONS;
 pub use crate::table::Code;
 use crate::table::Table;
 use crate::x86::apic;
-use crate::x86::cpu::{are_on, restore, without_interrupts};
+use crate::x86::cpu::are_on;
 use crate::x86::vectors::{MESSAGE, MESSAGE_NOTED};
 
 /// A registered action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Action(u16);
+pub struct Action(Name);
 
 /// An action that was registered for broadcasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BroadcastAction(u16);
+pub struct BroadcastAction(Name);
 
 /// Error: the table has no free entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableFull;
+
+/// Error: the action was unregistered before, or another thread is unregistering it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotRegistered;
+
+impl Action {
+    /// Returns the number of its entry. The remainder changes nothing, but saves a bounds check.
+    #[inline]
+    fn index(self) -> usize {
+        self.0.index() % ACTIONS
+    }
+}
 
 static ACTION_TABLE: Table<Metal, ACTIONS> = Table::NEW;
 static BROADCAST_TABLE: Table<Metal, BROADCAST_ACTIONS> = Table::NEW;
@@ -53,7 +67,7 @@ static BROADCASTS: Broadcasts<Metal, BROADCAST_ACTIONS> = Broadcasts::NEW;
 ///
 /// [`TableFull`]: unregister actions that are no longer used.
 pub fn register(code: Code, word: usize) -> Result<Action, TableFull> {
-    ACTION_TABLE.register(code, word).map(|index| Action(index as u16)).ok_or(TableFull)
+    ACTION_TABLE.register(code, word).map(Action).ok_or(TableFull)
 }
 
 /// Registers an action for broadcasts.
@@ -62,39 +76,48 @@ pub fn register(code: Code, word: usize) -> Result<Action, TableFull> {
 ///
 /// [`TableFull`]: unregister actions that are no longer used.
 pub fn register_broadcast(code: Code, word: usize) -> Result<BroadcastAction, TableFull> {
-    let index = BROADCAST_TABLE.register(code, word).ok_or(TableFull)?;
-    Ok(BroadcastAction(index as u16))
+    BROADCAST_TABLE.register(code, word).map(BroadcastAction).ok_or(TableFull)
 }
 
 /// Unregisters an action: when this returns, no CPU runs it. A post that its CPU has not seen yet
-/// runs nothing, and no later post of the name does, until the name is given to another action.
+/// runs nothing, and no later post does, until the entry is given to another action.
+///
+/// # Errors
+///
+/// [`NotRegistered`]: a copy of the name was unregistered. Another action of the same entry is not
+/// touched.
 ///
 /// # Panics
 ///
 /// If an action calls it, or interrupts are off.
-pub fn unregister(action: Action) {
+pub fn unregister(action: Action) -> Result<(), NotRegistered> {
     assert_may_wait();
-    let index = usize::from(action.0);
+    let index = action.index();
     let retract = || {
         all().for_each(|cpu| {
             cpu.pending.retract(index);
             cpu.slot.retract(index as u32);
         })
     };
-    ACTION_TABLE.unregister(index, retract, all().map(|cpu| &*cpu.batch));
+    let batches = all().map(|cpu| &*cpu.batch);
+    ACTION_TABLE.unregister(action.0, retract, batches).then_some(()).ok_or(NotRegistered)
 }
 
 /// Unregisters an action for broadcasts, like [`unregister`]; also waits until all CPUs have seen
 /// its broadcasts.
 ///
+/// # Errors
+///
+/// See [`unregister`].
+///
 /// # Panics
 ///
 /// See [`unregister`].
-pub fn unregister_broadcast(action: BroadcastAction) {
+pub fn unregister_broadcast(action: BroadcastAction) -> Result<(), NotRegistered> {
     assert_may_wait();
-    let index = usize::from(action.0);
-    let retract = || BROADCASTS.wait(index, all().map(|cpu| &cpu.seen));
-    BROADCAST_TABLE.unregister(index, retract, all().map(|cpu| &*cpu.batch));
+    let retract = || BROADCASTS.wait(action.0.index(), all().map(|cpu| &cpu.seen));
+    let batches = all().map(|cpu| &*cpu.batch);
+    BROADCAST_TABLE.unregister(action.0, retract, batches).then_some(()).ok_or(NotRegistered)
 }
 
 fn assert_may_wait() {
@@ -114,40 +137,31 @@ fn all() -> impl Iterator<Item = &'static Cpu> {
 /// If there is no such CPU.
 #[inline]
 pub fn post(number: u32, action: Action) {
-    post_by(cpu::get(number), action, MESSAGE);
+    post_by(cpu::get(number), action.index(), MESSAGE);
 }
 
 /// Like [`post`]; the CPU notes when it is about to run actions.
 #[inline]
 pub fn post_noted(number: u32, action: Action) {
-    post_by(cpu::get(number), action, MESSAGE_NOTED);
+    post_by(cpu::get(number), action.index(), MESSAGE_NOTED);
 }
 
 #[inline]
-fn post_by(cpu: &Cpu, action: Action, vector: u8) {
-    // Interrupts off: other senders rely on this interrupt, so no other code may delay it.
-    let were_on = without_interrupts();
-    if cpu.pending.post(action.0.into()) {
-        apic::send_at_once(cpu.apic_id.get(), vector);
-    }
-    restore(were_on);
+fn post_by(cpu: &'static Cpu, action: usize, vector: u8) {
+    send::post(&Metal, cpu, &cpu.pending, action, vector);
 }
 
 /// Makes all other CPUs run the action. What the caller did before happens before the action.
 #[inline]
 pub fn broadcast(action: BroadcastAction) {
-    // Interrupts off: REACH-2, and as in `post_by`.
-    let were_on = without_interrupts();
-    BROADCASTS.send(action.0.into(), &cpu::this().seen);
-    apic::send_to_others_at_once(MESSAGE);
-    restore(were_on);
+    send::broadcast(&Metal, &BROADCASTS, || &cpu::this().seen, action.0.index(), MESSAGE);
 }
 
 /// Makes each other CPU run the action, and sends each an interrupt of its own.
 pub fn post_to_others(action: Action) {
-    let me = cpu::number();
+    let (me, action) = (cpu::number(), action.index());
     for number in (0..cpu::count()).filter(|&number| number != me) {
-        post(number, action);
+        post_by(cpu::get(number), action, MESSAGE);
     }
 }
 

@@ -9,6 +9,7 @@
 //! | `cpu` | the state of each CPU, and the CPU that the caller runs on |
 //! | `heap` | frames and heaps of nodes; the global allocator |
 //! | `lock` | the spinlock that is held with interrupts off |
+//! | `machine` | the processors, for the protocol by which they wake each other |
 //! | `message` | active messages: actions that an interrupt runs |
 //! | `schedule` | run queues, sleeps, the timer, idle CPUs |
 //! | `state` | the state of threads and of schedulers |
@@ -23,6 +24,7 @@ pub mod console;
 pub mod cpu;
 pub mod heap;
 pub mod lock;
+mod machine;
 pub mod message;
 pub mod schedule;
 pub mod state;

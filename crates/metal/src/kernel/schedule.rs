@@ -5,27 +5,27 @@
 //! queue and its deadlines, with interrupts off. Another CPU that makes a thread runnable puts it
 //! into the [inbox](crate::inbox), and interrupts the CPU only if it is halted.
 //!
-//! - RUN-1: a thread is in one place: running, in a run queue, in an inbox, or asleep; only the
-//!   code that moves its token away from `ASLEEP` puts a sleeping thread elsewhere.
-//! - RUN-2: a thread that leaves its CPU may be in the inbox of that CPU before it has left: the
-//!   CPU reads the inbox after it has saved the thread's registers. Only `AfterSwitch::Send` puts a
-//!   thread into another CPU's inbox, and the thread that runs next does that.
+//! The protocol is that of [`scheduler`](crate::scheduler) and [`kick`](antiphon_wakeup::kick);
+//! here are the sleeps, the timer and the idle CPUs, and what the protocol needs of this machine.
 
 use core::ptr;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 
+use antiphon_wakeup::kick::{self, Home};
+
 use super::cpu::{self, Cpu, this};
-use super::state::{AfterSwitch, Scheduler, Sleeper, Thread, Token};
+use super::state::{Scheduler, Sleeper, Thread, Token};
 use super::thread;
-use super::wake::{self, Kicks};
-use crate::inbox::Wake;
+use super::wake;
+use crate::inbox::Inbox;
+use crate::metal::Metal;
+use crate::scheduler::{self, After, Kernel, Turns};
 use crate::token;
 use crate::x86::cpu::{
     cpuid, halt_with_interrupts, restore, watch_with_interrupts, without_interrupts,
 };
-use crate::x86::vectors::KICK;
 use crate::x86::{apic, clock, context};
 
 /// How an idle CPU waits.
@@ -59,14 +59,6 @@ pub fn set_idle(idle: Idle) -> bool {
 }
 
 impl Scheduler {
-    /// Moves the threads of the inbox to the run queue.
-    #[inline]
-    fn collect(&mut self, cpu: &Cpu) {
-        // SAFETY: RUN-1: they were in the inbox, and now they are in the queue. Threads are never
-        // freed.
-        unsafe { self.queue.push_all(cpu.inbox.take()) };
-    }
-
     /// Sets the timer to interrupt at `at_ns`, unless it does so earlier.
     #[inline]
     fn alarm(&mut self, at_ns: u64) {
@@ -100,93 +92,86 @@ unsafe fn own(cpu: &Cpu) -> &mut Scheduler {
     unsafe { &mut *cpu.scheduler.get() }
 }
 
-/// Switches to the next thread; the caller has put the running one where it belongs. Returns when
-/// that runs again, perhaps on another CPU. Interrupts are off.
-fn switch_away(cpu: &Cpu) {
-    let running = cpu.current();
-    let next = {
-        // SAFETY: interrupts are off, and the reference ends before the switch.
+impl Kernel for Metal {
+    type Thread = Thread;
+
+    #[inline]
+    fn this(&self) -> &'static Cpu {
+        this()
+    }
+
+    #[expect(
+        clippy::not_unsafe_ptr_arg_deref,
+        reason = "a thread is never freed: `Kernel::Thread`"
+    )]
+    #[inline]
+    fn cpu_of(&self, thread: *const Thread) -> &'static Cpu {
+        // SAFETY: threads are never freed.
+        unsafe { (*thread).cpu() }
+    }
+
+    #[inline]
+    fn inbox(&self, cpu: &'static Cpu) -> &Inbox<Metal> {
+        &cpu.inbox
+    }
+
+    #[inline]
+    fn running(&self, cpu: &'static Cpu) -> *const Thread {
+        cpu.current()
+    }
+
+    #[inline]
+    fn set_running(&self, cpu: &'static Cpu, thread: *const Thread) {
+        cpu.set_current(thread);
+    }
+
+    #[inline]
+    unsafe fn turns(&self, cpu: &'static Cpu) -> &mut Turns<Thread> {
+        // SAFETY: the caller's promise.
+        unsafe { &mut own(cpu).turns }
+    }
+
+    #[inline]
+    fn begin_slice(&self, cpu: &'static Cpu, is_idle: bool) {
+        // SAFETY: the scheduler calls it with interrupts off, and without a reference.
         let own = unsafe { own(cpu) };
-        own.collect(cpu);
-        let next = own.queue.pop().unwrap_or(own.idle);
-        if next == own.idle {
+        if is_idle {
             own.slice_end_ns = u64::MAX;
         } else {
             own.begin_slice();
         }
-        next
-    };
-    if next == running {
-        return;
     }
-    cpu.set_current(next);
-    // SAFETY: threads are never freed; `next` does not run, and its stack was left by this function
-    // or is a prepared one.
-    unsafe { context::switch((*running).stack_pointer.get(), *(*next).stack_pointer.get()) };
-    after_switch();
+
+    #[inline]
+    unsafe fn switch(&self, from: *const Thread, to: *const Thread) {
+        // SAFETY: threads are never freed; by the caller's promise `to` has left, and so its stack
+        // was left by this function or is a prepared one.
+        unsafe { context::switch((*from).stack_pointer.get(), *(*to).stack_pointer.get()) };
+    }
+
+    fn reap(&self, thread: *const Thread) {
+        thread::recycle(thread);
+    }
 }
 
 /// Takes the step that the thread which has left this CPU has asked for. Interrupts are off.
 #[inline]
 pub(super) fn after_switch() {
     // SAFETY: interrupts are off.
-    let after = unsafe { &mut own(this()).after };
-    if !matches!(after, AfterSwitch::Nothing) {
-        do_for(core::mem::replace(after, AfterSwitch::Nothing));
-    }
-}
-
-#[cold]
-fn do_for(after: AfterSwitch) {
-    match after {
-        AfterSwitch::Nothing => {}
-        AfterSwitch::Reap(thread) => thread::recycle(thread),
-        AfterSwitch::Send(thread) => make_runnable(thread),
-    }
+    unsafe { scheduler::arrive(&Metal) };
 }
 
 /// Leaves the CPU, and makes the next thread take the step `after`. Interrupts are off.
-pub(super) fn leave(after: AfterSwitch) {
-    let cpu = this();
-    // SAFETY: interrupts are off.
-    unsafe { own(cpu).after = after };
-    switch_away(cpu);
+pub(super) fn leave(after: After<Thread>) {
+    // SAFETY: interrupts are off; the caller is a thread with a step for itself.
+    unsafe { scheduler::leave(&Metal, after) };
 }
 
-/// Puts a thread that is asleep, or new, into the inbox of its CPU. Returns that CPU if it must be
-/// interrupted; interrupts stay off until the caller has done that.
-#[inline]
-fn put(thread: *const Thread) -> Option<&'static Cpu> {
-    // SAFETY: threads are never freed. RUN-1: only the caller may put it elsewhere.
-    let (cpu, wake) = unsafe {
-        let cpu = (*thread).cpu();
-        (cpu, cpu.inbox.put(thread))
-    };
-    // This CPU reads its inbox before it halts, even if a handler runs this code.
-    (wake == Wake::Interrupt && !ptr::eq(cpu, this())).then_some(cpu)
-}
-
-/// Makes a thread that is asleep, or new, runnable on its CPU.
+/// Makes a thread that is new, or has moved, runnable on its CPU.
 #[inline]
 pub(crate) fn make_runnable(thread: *const Thread) {
-    // Interrupts off: other senders rely on this interrupt, so no other code may delay it
-    // (KICK-1).
-    let were_on = without_interrupts();
-    if let Some(cpu) = put(thread) {
-        apic::send_at_once(cpu.apic_id.get(), KICK);
-    }
-    restore(were_on);
-}
-
-/// Makes threads that are asleep runnable, in that order, and then interrupts their CPUs, with as
-/// few commands as possible.
-pub(crate) fn make_all_runnable(threads: impl Iterator<Item = *const Thread>) {
-    // Interrupts off: KICK-1.
-    let were_on = without_interrupts();
-    let mut kicks = Kicks::new();
-    threads.filter_map(put).for_each(|cpu| kicks.add(cpu));
-    kicks.send();
-    restore(were_on);
+    // SAFETY: RUN-1: only the caller may put it elsewhere. Threads are never freed.
+    unsafe { kick::make_runnable(&Metal, scheduler::home(&Metal, thread), thread) };
 }
 
 /// Ends the present or next sleep of the thread on this token.
@@ -194,9 +179,23 @@ pub(crate) fn make_all_runnable(threads: impl Iterator<Item = *const Thread>) {
 /// `sleeper` returns the thread; it is called only if the thread is asleep.
 #[inline]
 pub(crate) fn wake(token: &Token, sleeper: impl FnOnce() -> *const Thread) {
-    if token::wake(token) {
-        make_runnable(sleeper());
-    }
+    // SAFETY: threads are never freed.
+    unsafe { kick::wake(&Metal, token, || at_home(sleeper())) };
+}
+
+/// Ends the sleeps of several threads, in that order, and then interrupts their CPUs with as few
+/// commands as possible.
+pub(crate) fn wake_all<F: FnOnce() -> *const Thread>(
+    sleepers: impl Iterator<Item = (&'static Token, F)>,
+) {
+    let sleepers = sleepers.map(|(token, sleeper)| (token, || at_home(sleeper())));
+    // SAFETY: threads are never freed.
+    unsafe { kick::wake_all::<_, _, _, { kick::MOST }>(&Metal, sleepers) };
+}
+
+#[inline]
+fn at_home(thread: *const Thread) -> (Home<'static, Metal>, *const Thread) {
+    (scheduler::home(&Metal, thread), thread)
 }
 
 /// Sleeps until the token is woken, or until `deadline_ns` of the monotonic clock; seldom returns
@@ -219,10 +218,20 @@ pub(crate) fn sleep(token: &Token, deadline_ns: Option<u64>) -> bool {
             own.alarm(at_ns);
         }
     }
-    switch_away(cpu);
-    if deadline_ns.is_some() {
-        // SAFETY: interrupts are off; a thread that sleeps stays on its CPU.
-        unsafe { own(this()).deadlines.unset(&(*thread).alarm) };
+    // SAFETY: interrupts are off. The thread is asleep.
+    unsafe {
+        own(cpu).last = Some(Sleeper { thread, token });
+        scheduler::switch_away(&Metal, cpu);
+    }
+    // SAFETY: interrupts are off; a thread that sleeps stays on its CPU.
+    unsafe {
+        let own = own(cpu);
+        // It is this sleep's, which has ended, or that of a thread that its waker will make
+        // runnable: no token is `LAST` while a thread runs.
+        own.last = None;
+        if deadline_ns.is_some() {
+            own.deadlines.unset(&(*thread).alarm);
+        }
     }
     restore(were_on);
     token::wake_up(token)
@@ -235,25 +244,10 @@ pub fn yield_now() -> bool {
         return false;
     }
     let were_on = without_interrupts();
-    let others = yield_with_interrupts_off(cpu);
+    // SAFETY: interrupts are off.
+    let others = unsafe { scheduler::yield_now(&Metal, cpu) };
     restore(were_on);
     others
-}
-
-fn yield_with_interrupts_off(cpu: &Cpu) -> bool {
-    let running = cpu.current();
-    // SAFETY: interrupts are off.
-    let own = unsafe { own(cpu) };
-    own.collect(cpu);
-    if own.queue.is_empty() {
-        return false;
-    }
-    if running != own.idle {
-        // SAFETY: RUN-1: the thread runs, and leaves the CPU below.
-        unsafe { own.queue.push(running) };
-    }
-    switch_away(cpu);
-    true
 }
 
 /// Handles the interrupt of this CPU's timer.
@@ -270,8 +264,10 @@ pub(crate) extern "C" fn timer_interrupt() {
             // SAFETY: the token exists as long as the sleep. The sleeper has not returned from it:
             // it unsets its alarm first.
             if token::expire(unsafe { &*sleeper.token }) {
+                // This CPU, if it is halted, is not to look at that token any more.
+                own.last.take_if(|last| ptr::eq(last.token, sleeper.token));
                 // SAFETY: RUN-1: this code has moved the token away from `ASLEEP`.
-                unsafe { own.queue.push(sleeper.thread) };
+                unsafe { own.turns.push(sleeper.thread) };
             }
         }
         if let Some(at_ns) = own.deadlines.first_ns() {
@@ -287,10 +283,11 @@ pub(crate) extern "C" fn timer_interrupt() {
         } else {
             own.alarm(own.slice_end_ns);
         }
-        is_over && cpu.current() != own.idle
+        is_over && !own.turns.is_idle(cpu.current())
     };
     if is_over {
-        yield_with_interrupts_off(cpu);
+        // SAFETY: interrupts are off.
+        unsafe { scheduler::yield_now(&Metal, cpu) };
     }
 }
 
@@ -298,7 +295,7 @@ pub(crate) extern "C" fn timer_interrupt() {
 pub(super) fn set_idle_thread(thread: *const Thread) {
     let were_on = without_interrupts();
     // SAFETY: interrupts are off.
-    unsafe { own(this()).idle = thread };
+    unsafe { own(this()).turns.set_idle(thread) };
     restore(were_on);
 }
 
@@ -315,7 +312,8 @@ pub(super) fn make_room(count: usize) {
 pub(super) fn idle() -> ! {
     let cpu = this();
     loop {
-        switch_away(cpu);
+        // SAFETY: interrupts are off, and this is the idle thread.
+        unsafe { scheduler::switch_away(&Metal, cpu) };
         if IDLE.load(Relaxed) == Idle::Watch as usize {
             // SAFETY: `set_idle` has checked that the processor has the instructions. A store
             // between the check and the watch ends the watch at once.
@@ -328,8 +326,30 @@ pub(super) fn idle() -> ! {
             unsafe { own(cpu).alarm(clock::now_ns() + tick_ns) };
             halt_with_interrupts();
         } else {
-            cpu.inbox.halt(halt_with_interrupts);
+            cpu.inbox.halt(|| halt_for_last(cpu));
         }
+    }
+}
+
+/// Halts this CPU, whose waker need not use the inbox for the thread that has slept last (TOKEN-3).
+fn halt_for_last(cpu: &Cpu) {
+    // SAFETY: interrupts are off. The token exists as long as the sleep, and the sleeper does not
+    // run before this returns.
+    let rests = unsafe { own(cpu).last.is_some_and(|last| token::rest(&*last.token)) };
+    halt_with_interrupts();
+    // SAFETY: interrupts are off.
+    let own = unsafe { own(cpu) };
+    if !rests {
+        return;
+    }
+    // There is none any more if its sleep has expired.
+    if let Some(last) = own.last
+        // SAFETY: as above.
+        && token::rise(unsafe { &*last.token })
+    {
+        own.last = None;
+        // SAFETY: RUN-1: TOKEN-3: only this CPU makes it runnable.
+        unsafe { own.turns.push(last.thread) };
     }
 }
 
@@ -357,7 +377,7 @@ pub fn has_others() -> bool {
     let cpu: &Cpu = cpu::this();
     let were_on = without_interrupts();
     // SAFETY: interrupts are off.
-    let others = !unsafe { own(cpu) }.queue.is_empty() || !cpu.inbox.is_empty();
+    let others = unsafe { own(cpu) }.turns.has_others(&cpu.inbox);
     restore(were_on);
     others
 }

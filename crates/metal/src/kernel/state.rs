@@ -2,16 +2,15 @@
 
 use alloc::boxed::Box;
 use core::cell::{Cell, UnsafeCell};
-use core::ptr;
 use core::sync::atomic::AtomicBool;
 
 use antiphon_platform::{Atomics, Local};
 
-use super::cpu::Cpu;
+use super::cpu::{Apart, Cpu};
 use crate::deadlines::{Alarm, Deadlines};
 use crate::inbox::Linked;
 use crate::metal::Metal;
-use crate::run_queue::RunQueue;
+use crate::scheduler::Turns;
 use crate::x86::context::StackPointer;
 
 /// Largest number of actions for broadcasts.
@@ -26,11 +25,14 @@ pub(crate) type Link = <Metal as Atomics>::U64;
 pub struct Thread {
     pub(super) stack_pointer: UnsafeCell<StackPointer>,
     pub(super) link: Link,
-    /// The CPU that the thread runs on. Only the thread itself changes it, when it moves.
-    pub(super) cpu: Cell<&'static Cpu>,
+    /// The CPU that the thread runs on. Only the thread itself changes it, when it moves. Wakers
+    /// read it, so it is apart from what the thread writes.
+    pub(super) cpu: Apart<Cell<&'static Cpu>>,
     pub(super) number: u32,
     /// The lowest address of the stack, and the one above it.
     pub(super) stack: (usize, usize),
+    /// The node of the CPU for which the stack was made, by which the thread is reused.
+    pub(super) home: u16,
     pub(super) alarm: Alarm<Sleeper>,
     /// The token of the kernel's own waits: joins, sleeps and calls of the host.
     pub(super) token: Token,
@@ -50,7 +52,7 @@ unsafe impl Send for Thread {}
 // SAFETY: the word is only used for links, and a thread is aligned to eight bytes, as its words
 // are.
 unsafe impl Linked for Thread {
-    type Machine = Metal;
+    type Words = Metal;
 
     #[inline]
     fn link(&self) -> &Link {
@@ -60,39 +62,28 @@ unsafe impl Linked for Thread {
 
 /// The scheduler of a CPU.
 pub struct Scheduler {
-    pub(super) queue: RunQueue<Thread>,
+    pub(super) turns: Turns<Thread>,
     pub(super) deadlines: Deadlines<Sleeper>,
-    pub(super) idle: *const Thread,
-    pub(super) after: AfterSwitch,
+    /// The thread that has slept last, while it sleeps and no other has come back from a sleep.
+    pub(super) last: Option<Sleeper>,
     /// The time at which the timer will interrupt; `u64::MAX` if it is not set.
     pub(super) alarm_ns: u64,
     /// The end of the running thread's slice; `u64::MAX` if it has none.
     pub(super) slice_end_ns: u64,
 }
 
-/// A thread that sleeps until a deadline, and its token.
+/// A thread that sleeps, and its token.
 #[derive(Clone, Copy, Debug)]
 pub struct Sleeper {
     pub(super) thread: *const Thread,
     pub(super) token: *const Token,
 }
 
-/// The step that the next thread takes for the thread that has left the CPU.
-#[derive(Clone, Copy)]
-pub(super) enum AfterSwitch {
-    Nothing,
-    /// The thread has ended: keeps it for the next creation.
-    Reap(*const Thread),
-    /// The thread has moved: makes it runnable on its new CPU.
-    Send(*const Thread),
-}
-
 impl Scheduler {
     pub(super) const NEW: Self = Self {
-        queue: RunQueue::NEW,
+        turns: Turns::NEW,
         deadlines: Deadlines::NEW,
-        idle: ptr::null(),
-        after: AfterSwitch::Nothing,
+        last: None,
         alarm_ns: u64::MAX,
         slice_end_ns: u64::MAX,
     };

@@ -5,21 +5,24 @@
 //! mapped. Threads, with their stacks, are reused and never freed: a late wake finds a thread,
 //! though perhaps another one, for which it is spurious.
 
+use alloc::alloc::{alloc, dealloc};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::alloc::Layout;
 use core::cell::{Cell, UnsafeCell};
-use core::ptr;
+use core::ptr::{self, NonNull};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 
 use antiphon_platform::{Atomic, Local};
 
-use super::cpu::{self, Cpu, this};
+use super::cpu::{self, Apart, Cpu, this};
 use super::heap;
 use super::lock::Lock;
 use super::schedule;
-use super::state::{AfterSwitch, Link, Thread, Token};
+use super::state::{Link, Thread, Token};
 use crate::deadlines::Alarm;
+use crate::scheduler::After;
 use crate::x86::context;
 use crate::x86::cpu::{switch_on, without_interrupts};
 use crate::x86::paging::MOST_STACKS;
@@ -27,7 +30,11 @@ use crate::x86::paging::MOST_STACKS;
 /// Threads by number; they are never freed.
 static THREADS: [AtomicPtr<Thread>; MOST_STACKS] =
     [const { AtomicPtr::new(ptr::null_mut()) }; MOST_STACKS];
+/// Number of threads that were made, which is the index of the next. Written by the holder of
+/// `MAKING`.
 static MADE: AtomicU32 = AtomicU32::new(0);
+/// Held while a thread is made, so that a failure uses up no number.
+static MAKING: Lock<()> = Lock::new(());
 /// Threads that have ended: a linked list for each node.
 static FREE: [Lock<Ended>; heap::MOST_NODES] =
     [const { Lock::new(Ended(ptr::null())) }; heap::MOST_NODES];
@@ -69,48 +76,92 @@ impl Thread {
         // SAFETY: threads are never freed.
         if let Some(thread) = unsafe { free.0.as_ref() } {
             // Relaxed: under the lock.
-            free.0 = ptr::with_exposed_provenance(thread.link.load(Relaxed) as usize);
+            free.0 = ptr::with_exposed_provenance(thread.link.swap(0, Relaxed) as usize);
             thread.cpu.set(cpu);
             return Ok(thread);
         }
         drop(free);
-        // Relaxed: only a number.
-        let index = MADE.fetch_add(1, Relaxed) as usize;
+        let memory = Memory::take().ok_or(NotCreated)?;
+        let _making = MAKING.lock();
+        // Relaxed: only the holder of the lock writes it.
+        let index = MADE.load(Relaxed) as usize;
         if index >= MOST_STACKS {
-            MADE.fetch_sub(1, Relaxed);
             return Err(NotCreated);
         }
-        // SAFETY: no other thread has this number, so no stack with this index was mapped.
+        // SAFETY: no thread has this number, so no stack with this index was mapped.
         let stack = unsafe { heap::map_stack(index, node) }.map_err(|_| NotCreated)?;
-        Ok(Self::leak(index, stack, cpu))
+        MADE.store(index as u32 + 1, Relaxed);
+        Ok(memory.fill(index, stack, node, cpu))
+    }
+}
+
+/// Memory for a thread. Dropping it gives the memory back.
+struct Memory(NonNull<Thread>);
+
+impl Memory {
+    /// Allocates it; `None` if there is none.
+    fn take() -> Option<Self> {
+        // SAFETY: a thread has some size.
+        NonNull::new(unsafe { alloc(Layout::new::<Thread>()) }.cast()).map(Self)
     }
 
-    fn leak(index: usize, stack: (usize, usize), cpu: &'static Cpu) -> &'static Self {
-        let thread = Box::leak(Box::new(Self {
-            stack_pointer: UnsafeCell::new(0),
-            link: Link::ZERO,
-            cpu: Cell::new(cpu),
-            number: index as u32 + 1,
-            stack,
-            alarm: Alarm::new(),
-            token: Token::ZERO,
-            blocks: Token::ZERO,
-            runs: AtomicBool::new(false),
-            body: Cell::new(None),
-            local: Local::NEW,
-        }));
+    /// Makes it a thread that does not run, for good.
+    fn fill(
+        self,
+        index: usize,
+        stack: (usize, usize),
+        home: u16,
+        cpu: &'static Cpu,
+    ) -> &'static Thread {
+        let thread = self.0.as_ptr();
+        core::mem::forget(self);
+        // SAFETY: the memory is that of a thread, which no other code uses.
+        let thread = unsafe {
+            thread.write(Thread {
+                stack_pointer: UnsafeCell::new(0),
+                link: Link::ZERO,
+                cpu: Apart(Cell::new(cpu)),
+                number: index as u32 + 1,
+                stack,
+                home,
+                alarm: Alarm::new(),
+                token: Token::ZERO,
+                blocks: Token::ZERO,
+                runs: AtomicBool::new(false),
+                body: Cell::new(None),
+                local: Local::NEW,
+            });
+            &*thread
+        };
         // Release: the thread; pairs with the acquire in `is_alive`.
-        THREADS[index].store(thread, Release);
+        THREADS[index].store(ptr::from_ref(thread).cast_mut(), Release);
         thread
     }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: `take` has allocated it, with this layout, and it was not made a thread.
+        unsafe { dealloc(self.0.as_ptr().cast(), Layout::new::<Thread>()) };
+    }
+}
+
+/// Returns the number of threads that were made so far. Those that have ended are reused.
+#[must_use]
+pub fn made() -> u32 {
+    MADE.load(Relaxed)
 }
 
 /// Makes the caller a thread, on a CPU that has just begun to run this kernel. It becomes the CPU's
 /// idle thread, and keeps the stack that it is on.
 pub(super) fn adopt(cpu: &'static Cpu, stack: (usize, usize)) {
-    let index = MADE.fetch_add(1, Relaxed) as usize;
+    let making = MAKING.lock();
+    let index = MADE.load(Relaxed) as usize;
     assert!(index < MOST_STACKS, "more CPUs than threads");
-    let thread = Thread::leak(index, stack, cpu);
+    MADE.store(index as u32 + 1, Relaxed);
+    drop(making);
+    let memory = Memory::take().expect("memory for the idle thread of a CPU");
+    let thread = memory.fill(index, stack, cpu.node.get(), cpu);
     // Relaxed: the thread itself stores this; it publishes no other data.
     thread.runs.store(true, Relaxed);
     cpu.set_current(thread);
@@ -119,9 +170,12 @@ pub(super) fn adopt(cpu: &'static Cpu, stack: (usize, usize)) {
 
 /// Maps a stack for a CPU that will be started, which its idle thread keeps. Returns its ends.
 pub(super) fn stack_for(node: u16) -> Result<(usize, usize), NotCreated> {
-    let index = MADE.fetch_add(1, Relaxed) as usize;
+    let _making = MAKING.lock();
+    let index = MADE.load(Relaxed) as usize;
     // SAFETY: no other thread has this number.
-    unsafe { heap::map_stack(index, node) }.map_err(|_| NotCreated)
+    let stack = unsafe { heap::map_stack(index, node) }.map_err(|_| NotCreated)?;
+    MADE.store(index as u32 + 1, Relaxed);
+    Ok(stack)
 }
 
 /// Creates a thread on the caller's CPU; see [`spawn_on`].
@@ -177,7 +231,7 @@ extern "C" fn enter() -> ! {
     }
     let _ = without_interrupts();
     thread.runs.store(false, Relaxed);
-    schedule::leave(AfterSwitch::Reap(thread));
+    schedule::leave(After::Reap(thread));
     unreachable!("a thread that has ended is not gone on with")
 }
 
@@ -185,7 +239,8 @@ extern "C" fn enter() -> ! {
 pub(super) fn recycle(thread: *const Thread) {
     // SAFETY: threads are never freed.
     let thread = unsafe { &*thread };
-    let mut free = FREE[usize::from(thread.cpu().node.get())].lock();
+    // The thread may have moved from the node that its stack is on.
+    let mut free = FREE[usize::from(thread.home)].lock();
     // Relaxed: under the lock.
     thread.link.store(free.0.expose_provenance() as u64, Relaxed);
     free.0 = thread;
@@ -213,7 +268,7 @@ pub fn bind(number: u32) {
         let thread = cpu::current();
         thread.cpu.set(target);
         // RUN-2: the next thread of this CPU makes this one runnable there.
-        schedule::leave(AfterSwitch::Send(thread));
+        schedule::leave(After::Send(thread));
         schedule::make_room(MADE.load(Relaxed) as usize);
     }
     crate::x86::cpu::restore(were_on);

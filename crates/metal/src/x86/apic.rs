@@ -40,10 +40,15 @@ pub fn is_x2() -> bool {
     X2.load(Relaxed)
 }
 
+/// Returns whether the processor has registers of its own (x2APIC).
+pub(crate) fn can_x2() -> bool {
+    cpuid(1, 0).ecx & 1 << 21 != 0
+}
+
 /// Chooses the kind of registers, for all processors.
 pub(crate) fn choose(registers: u64) {
     let features = cpuid(1, 0).ecx;
-    X2.store(features & 1 << 21 != 0, Relaxed);
+    X2.store(can_x2(), Relaxed);
     BY_DEADLINE.store(features & 1 << 24 != 0, Relaxed);
     if let Ok(address) = usize::try_from(registers) {
         REGISTERS.store(address, Relaxed);

@@ -16,6 +16,7 @@
 
 use core::arch::global_asm;
 
+use super::paging::{STACK_SIZE, STACK_STRIDE};
 use crate::kernel;
 
 /// Address of the code of starting processors: below 1 MiB, at a multiple of a page. No other data
@@ -23,6 +24,10 @@ use crate::kernel;
 pub(crate) const TRAMPOLINE: usize = 0x8000;
 /// Address of a starting processor's parameters: page table, stack, argument and entry.
 pub(crate) const PARAMETERS: usize = TRAMPOLINE + 0xf00;
+
+/// Size of the memory below the boot stack that the final page tables do not map, in bytes: as much
+/// as below other stacks.
+pub(crate) const GUARD: usize = STACK_STRIDE - STACK_SIZE;
 
 global_asm!(
     // The header for multiboot2, which must be within the first 32 KiB of the file: magic number,
@@ -52,6 +57,8 @@ global_asm!(
     "boot_pml4: .skip 4096",
     "boot_pdpt: .skip 4096",
     "boot_pds: .skip 4 * 4096",
+    // The pages that the final tables leave out.
+    ".skip {guard}",
     ".global boot_stack",
     "boot_stack: .skip 65536",
     ".global boot_stack_top",
@@ -188,6 +195,7 @@ global_asm!(
     ".popsection",
     first = sym kernel::boot::first,
     base = const TRAMPOLINE,
+    guard = const GUARD,
 );
 
 unsafe extern "C" {
@@ -197,7 +205,8 @@ unsafe extern "C" {
     static boot_stack_top: u8;
 }
 
-/// Returns the boot stack of the first processor: its lowest address, and the one above it.
+/// Returns the boot stack of the first processor: its lowest address, and the one above it. Below
+/// it are [`GUARD`] bytes that are not mapped.
 pub(crate) fn stack() -> (usize, usize) {
     ((&raw const boot_stack).addr(), (&raw const boot_stack_top).addr())
 }

@@ -68,6 +68,8 @@ const PAGE_FAULT: u64 = 14;
 
 /// Largest number of addresses in a backtrace.
 const DEPTH: usize = 32;
+/// Size of the guard below a stack, in bytes.
+const GUARD: usize = STACK_STRIDE - STACK_SIZE;
 
 /// 1 + the number of the processor that reports; 0 if none does.
 static REPORTER: AtomicU32 = AtomicU32::new(0);
@@ -112,7 +114,8 @@ pub(super) extern "C" fn exception(registers: &Registers) -> ! {
 /// Returns whether the address is in a guard page: in no stack, and below one.
 fn is_guard_page(address: usize) -> bool {
     let within = address.wrapping_sub(STACKS);
-    within < MOST_STACKS * STACK_STRIDE && within % STACK_STRIDE < STACK_STRIDE - STACK_SIZE
+    let below_thread = within < MOST_STACKS * STACK_STRIDE && within % STACK_STRIDE < GUARD;
+    below_thread || boot_stack().is_some_and(|(low, _)| (low - GUARD..low).contains(&address))
 }
 
 /// Prints the return addresses of the frames from `frame` on.
@@ -146,7 +149,7 @@ fn bounds(address: usize) -> Option<(usize, usize)> {
         let top = STACKS + (within / STACK_STRIDE + 1) * STACK_STRIDE;
         return Some((top - STACK_SIZE, top));
     }
-    boot_stack().filter(|(low, high)| (*low..*high).contains(&address))
+    boot_stack().filter(|(low, high)| (low - GUARD..*high).contains(&address))
 }
 
 #[cfg(antiphon_image)]

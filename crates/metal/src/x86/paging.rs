@@ -4,6 +4,7 @@
 //! | addresses | mapping |
 //! |---|---|
 //! | 0 to 4 GiB | the same physical addresses; uncached where the map has no memory |
+//! | below the boot stack | not mapped, as below other stacks |
 //! | 4 GiB to the end of memory | the same, by pages of 1 GiB where the processor has them |
 //! | above that | the same, only for memory of devices that is used |
 //! | from [`STACKS`] on | stacks: pages that are not mapped, then [`STACK_SIZE`] bytes |
@@ -47,12 +48,23 @@ pub struct Tables {
 // SAFETY: the tables are only changed through this value, which a lock guards.
 unsafe impl Send for Tables {}
 
+/// Returns the end of the memory that can be used: what the processor can address, below the
+/// addresses of stacks.
+pub(crate) fn memory_end() -> u64 {
+    // The number of bits of a physical address; 0 if the processor does not tell.
+    let bits = cpuid(0x8000_0008, 0).eax & 0xff;
+    let bits = if bits == 0 { 36 } else { bits };
+    1_u64.checked_shl(bits).map_or(STACKS as u64, |end| end.min(STACKS as u64))
+}
+
 /// Error: no frame is left for a table or a page.
 #[derive(Clone, Copy, Debug)]
 pub struct OutOfFrames;
 
 impl Tables {
-    /// Creates tables that map the memory of `map`, and all of the first 4 GiB.
+    /// Creates tables that map the memory of `map`, and all of the first 4 GiB but the small pages
+    /// in
+    /// `hole`, which is below that.
     ///
     /// # Safety
     ///
@@ -60,6 +72,7 @@ impl Tables {
     /// code uses.
     pub unsafe fn new(
         map: &Map,
+        hole: Range,
         frame: &mut impl FnMut() -> Option<u64>,
     ) -> Result<Self, OutOfFrames> {
         let has_gib_pages = cpuid(0x8000_0001, 0).edx & 1 << 26 != 0;
@@ -81,7 +94,17 @@ impl Tables {
                 let is_memory =
                     map.regions().iter().any(|region| region.range.common(page).length() > 0);
                 // The first megabyte has memory that the map leaves out.
-                let flags = if is_memory || start == 0 { 0 } else { UNCACHED };
+                let is_image = hole.common(page).length() > 0;
+                let flags = if is_memory || is_image || start == 0 { 0 } else { UNCACHED };
+                if is_image {
+                    for small in (page.start..page.end).step_by(FRAME as usize) {
+                        if !(hole.start..hole.end).contains(&small) {
+                            // SAFETY: as below.
+                            unsafe { tables.map(small, small | WRITABLE | flags, 1, frame)? };
+                        }
+                    }
+                    continue;
+                }
                 // SAFETY: the caller's promise; memory and devices are mapped at their physical
                 // addresses.
                 unsafe { tables.map(start, start | WRITABLE | LARGE | flags, 2, frame)? };
@@ -98,7 +121,7 @@ impl Tables {
     }
 
     /// Maps the pages of the stack at `index`, and returns the addresses of its ends. Its pages
-    /// come from `frame`; pages that were mapped before a failure stay mapped.
+    /// come from `frame`. If there are too few, they go to `give_back`, and none is mapped.
     ///
     /// # Safety
     ///
@@ -107,17 +130,54 @@ impl Tables {
         &mut self,
         index: usize,
         frame: &mut impl FnMut() -> Option<u64>,
+        give_back: &mut impl FnMut(u64),
     ) -> Result<(usize, usize), OutOfFrames> {
         if index >= MOST_STACKS {
             return Err(OutOfFrames);
         }
         let top = STACKS + (index + 1) * STACK_STRIDE;
-        for page in (top - STACK_SIZE..top).step_by(FRAME as usize) {
-            let physical = frame().ok_or(OutOfFrames)?;
+        let low = top - STACK_SIZE;
+        let mut frames = [0; STACK_SIZE / FRAME as usize];
+        let taken = frames.iter_mut().map_while(|place| frame().map(|it| *place = it)).count();
+        // The pages of a stack are in one table, because stacks begin at multiples of their size.
+        let table = if taken == frames.len() {
             // SAFETY: the caller's promise.
-            unsafe { self.map(page as u64, physical | WRITABLE, 1, frame)? };
+            unsafe { self.table(low as u64, 1, frame) }
+        } else {
+            Err(OutOfFrames)
+        };
+        match table {
+            Ok(table) => {
+                for (page, physical) in (low..top).step_by(FRAME as usize).zip(frames) {
+                    // SAFETY: tables are mapped frames, and only this value changes them.
+                    unsafe { (*table)[place(page as u64, 1)] = physical | WRITABLE | PRESENT };
+                }
+                Ok((low, top))
+            }
+            Err(error) => {
+                frames[..taken].iter().for_each(|&frame| give_back(frame));
+                Err(error)
+            }
         }
-        Ok((top - STACK_SIZE, top))
+    }
+
+    /// Returns the frame at an address of a stack; `None` if no stack is mapped there.
+    #[must_use]
+    pub fn frame_of_stack(&self, address: usize) -> Option<u64> {
+        if !(STACKS..STACKS + MOST_STACKS * STACK_STRIDE).contains(&address) {
+            return None;
+        }
+        let mut entry = self.root();
+        for level in (1..=4).rev() {
+            let table = ptr::with_exposed_provenance::<Table>((entry & ADDRESS) as usize);
+            // SAFETY: tables are frames from `fresh`, mapped at their physical addresses; stacks
+            // have no large pages.
+            entry = unsafe { (*table)[place(address as u64, level)] };
+            if entry & PRESENT == 0 {
+                return None;
+            }
+        }
+        Some(entry & ADDRESS)
     }
 
     /// Maps the memory of a device at its own address, as far as it is not mapped.
@@ -153,7 +213,7 @@ impl Tables {
             }
             table = ptr::with_exposed_provenance_mut((next & ADDRESS) as usize);
         }
-        // A table of small pages, which only stacks have.
+        // A table of small pages, which only stacks and the image have.
         true
     }
 
@@ -169,6 +229,25 @@ impl Tables {
         level: u32,
         frame: &mut impl FnMut() -> Option<u64>,
     ) -> Result<(), OutOfFrames> {
+        // SAFETY: the caller's promise.
+        let table = unsafe { self.table(address, level, frame)? };
+        // SAFETY: tables are mapped frames, and only this value changes them.
+        unsafe { (*table)[place(address, level)] = entry | PRESENT };
+        Ok(())
+    }
+
+    /// Returns the table of this level for an address; makes it, and those above it, if they do not
+    /// exist.
+    ///
+    /// # Safety
+    ///
+    /// See `new`.
+    unsafe fn table(
+        &mut self,
+        address: u64,
+        level: u32,
+        frame: &mut impl FnMut() -> Option<u64>,
+    ) -> Result<*mut Table, OutOfFrames> {
         let mut table = self.root;
         for above in (level + 1..=4).rev() {
             let index = place(address, above);
@@ -179,16 +258,14 @@ impl Tables {
             } else {
                 // SAFETY: the caller's promise.
                 let made = unsafe { fresh(frame)? };
-                // SAFETY: tables are mapped frames, and only this function changes them.
+                // SAFETY: tables are mapped frames, and only this value changes them.
                 unsafe {
                     (*table)[index] = made.expose_provenance() as u64 | WRITABLE | PRESENT;
                 }
                 made
             };
         }
-        // SAFETY: tables are mapped frames, and only this function changes them.
-        unsafe { (*table)[place(address, level)] = entry | PRESENT };
-        Ok(())
+        Ok(table)
     }
 }
 

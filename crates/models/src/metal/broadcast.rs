@@ -3,10 +3,13 @@
 use std::ptr;
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::batch::Batch;
-use antiphon_metal::broadcast;
-use antiphon_metal::table::Table;
+use antiphon_wakeup::batch::Batch;
+use antiphon_wakeup::broadcast;
+use antiphon_wakeup::message;
+use antiphon_wakeup::names::Name;
+use antiphon_wakeup::table::Table;
 
+use super::caller::{Caller, Signal};
 use super::cpu::Line;
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -45,13 +48,10 @@ impl Cpu {
     }
 }
 
-/// As `message::broadcast`, on CPU `own`.
+/// Broadcasts on CPU `own`. Several broadcasts may be answered at once.
 fn send(broadcasts: &Broadcasts, cpus: &[Cpu], own: usize, action: usize) {
-    broadcasts.send(action, &cpus[own].seen);
-    for cpu in cpus.iter().enumerate().filter(|(number, _)| *number != own).map(|(_, cpu)| cpu) {
-        // Several broadcasts may be answered at once.
-        let _ = cpu.line.raise();
-    }
+    let caller = Caller::on(&cpus[own].line, cpus.iter().map(|cpu| &cpu.line));
+    message::broadcast(&caller, broadcasts, || &cpus[own].seen, action, Signal::Any);
 }
 
 /// Each CPU broadcasts the actions that are named, and runs those of the others, each exactly once,
@@ -147,16 +147,17 @@ impl Machine {
         }
     }
 
-    fn register<const ACTION: u32>(&self) {
+    fn register<const ACTION: u32>(&self) -> Name {
         let context = &self.contexts[ACTION as usize];
         let word = ptr::from_ref(context).expose_provenance();
-        assert_eq!(self.table.register(code::<ACTION>, word), Some(0), "the entry is free");
+        self.table.register(code::<ACTION>, word).expect("the entry is free")
     }
 
     /// As `message::unregister_broadcast`.
-    fn unregister(&self) {
+    fn unregister(&self, name: Name) {
         let retract = || self.broadcasts.wait(0, self.cpus.iter().map(|cpu| &cpu.seen));
-        self.table.unregister(0, retract, self.cpus.iter().map(|cpu| &cpu.batch));
+        let batches = self.cpus.iter().map(|cpu| &cpu.batch);
+        assert!(self.table.unregister(name, retract, batches));
     }
 
     fn send(&self) {
@@ -177,11 +178,11 @@ fn unregistering() -> Program {
     Program::new(2, 4, |scope| {
         let machine = scope.share(Machine::new());
         let [first, second] = &machine.contexts;
-        machine.register::<0>();
-        scope.spawn(|| {
+        let name = machine.register::<0>();
+        scope.spawn(move || {
             first.sent.set(true);
             machine.send();
-            machine.unregister();
+            machine.unregister(name);
             // What it works on is gone: a run of it would race with this.
             first.sent.set(false);
             if first.runs.get() == 0 {
@@ -205,12 +206,12 @@ fn unregistering_late() -> Program {
     Program::new(3, 3, |scope| {
         let machine = scope.share(Machine::new());
         let first = &machine.contexts[0];
-        machine.register::<0>();
+        let name = machine.register::<0>();
         first.sent.set(true);
         scope.spawn(|| machine.handle());
         scope.spawn(|| machine.send());
-        scope.spawn(|| {
-            machine.unregister();
+        scope.spawn(move || {
+            machine.unregister(name);
             // What it works on is gone: a run of it would race with this.
             first.sent.set(false);
         });

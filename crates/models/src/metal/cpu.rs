@@ -3,11 +3,14 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_check::Check;
-use antiphon_metal::inbox::{self, Linked, Wake};
-use antiphon_metal::run_queue::RunQueue;
-use antiphon_metal::token;
+use antiphon_check::{Check, probe};
 use antiphon_platform::{Atomic, Atomics, Budget};
+use antiphon_wakeup::inbox::{self, Linked};
+use antiphon_wakeup::kick::{self, Home};
+use antiphon_wakeup::run_queue::RunQueue;
+use antiphon_wakeup::token;
+
+use super::caller::Caller;
 
 type U32 = <Check as Atomics>::U32;
 type U64 = <Check as Atomics>::U64;
@@ -83,7 +86,7 @@ pub struct Cpu {
 
 // SAFETY: the link is always the same word, and words of 64 bits are aligned to eight bytes.
 unsafe impl Linked for Cpu {
-    type Machine = Check;
+    type Words = Check;
 
     fn link(&self) -> &U64 {
         &self.link
@@ -110,47 +113,53 @@ impl Cpu {
                 assert!(queue.is_empty(), "made runnable twice");
                 break;
             }
-            let mut expired = false;
-            let halt = || match timed {
-                true => expired = !self.line.wait_for_long() && token::expire(token),
-                false => self.line.wait(),
+            let (mut rested, mut expired) = (false, false);
+            let halt = || {
+                rested = token::rest(token);
+                match timed {
+                    true => expired = !self.line.wait_for_long() && token::expire(token),
+                    false => self.line.wait(),
+                }
             };
             rest(&self.inbox, Idle::Halt, halt);
-            if expired {
-                // SAFETY: we have taken the token away, so nothing puts it elsewhere.
+            // TOKEN-3. The kernel forgets the token when its sleep expires.
+            let woken = rested && !expired && token::rise(token);
+            if woken {
+                probe("rose");
+            }
+            if expired || woken {
+                // SAFETY: we have taken the token away, so nothing puts it elsewhere; or its waker
+                // leaves it to us.
                 unsafe { queue.push(self) };
             }
         }
         token::wake_up(token)
     }
 
-    /// Wakes the sleeper of the token, which is the thread of the CPU that `sleeper` names; as
-    /// `schedule::wake`.
+    /// Wakes the sleeper of the token, which is the thread of the CPU that `sleeper` names.
     pub fn wake(token: &U32, sleeper: impl FnOnce() -> *const Self) {
-        if token::wake(token) {
-            // SAFETY: CPUs of a model live as long as it does.
-            let cpu = unsafe { &*sleeper() };
-            if cpu.make_runnable() {
-                cpu.kick();
-            }
-        }
+        // SAFETY: CPUs of a model live as long as it does.
+        unsafe { kick::wake(&Caller::elsewhere(), token, || at_home(sleeper())) };
     }
 
-    /// Puts the thread, whose token the caller has taken away, into the inbox. `true`: the caller
-    /// then [kicks](Self::kick) the CPU.
-    pub fn make_runnable(&self) -> bool {
-        // SAFETY: the one that has taken the token away puts it somewhere, and no other.
-        unsafe { self.inbox.put(self) == Wake::Interrupt }
+    /// The place of the thread.
+    pub fn home(&self) -> Home<'_, Caller<'_>> {
+        Home { cpu: &self.line, inbox: &self.inbox }
     }
 
-    /// Interrupts the CPU.
-    pub fn kick(&self) {
-        // One that comes for another reason may be on its way.
-        let _ = self.line.raise();
+    /// The interrupt line of the CPU.
+    pub fn line(&self) -> &Line {
+        &self.line
     }
 
     /// Whether nothing is in the inbox.
     pub fn is_idle(&self) -> bool {
         self.inbox.is_empty()
     }
+}
+
+/// A sleeper and its place.
+pub fn at_home<'a>(sleeper: *const Cpu) -> (Home<'a, Caller<'a>>, *const Cpu) {
+    // SAFETY: CPUs of a model live as long as it does.
+    (unsafe { &*sleeper }.home(), sleeper)
 }

@@ -3,10 +3,12 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::inbox::{Linked, Wake};
-use antiphon_metal::run_queue::RunQueue;
 use antiphon_platform::{Atomic, Atomics};
+use antiphon_wakeup::inbox::{Linked, Wake};
+use antiphon_wakeup::kick::{self, Home};
+use antiphon_wakeup::run_queue::RunQueue;
 
+use super::caller::Caller;
 use super::cpu::{Idle, Inbox, Line, rest};
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -36,7 +38,7 @@ struct Thread {
 
 // SAFETY: the link is always the same word, and words of 64 bits are aligned to eight bytes.
 unsafe impl Linked for Thread {
-    type Machine = Check;
+    type Words = Check;
 
     fn link(&self) -> &<Check as Atomics>::U64 {
         &self.link
@@ -165,9 +167,8 @@ fn interrupted() -> Program {
     })
 }
 
-/// A handler of the halted CPU puts a thread in, and sends no interrupt to itself, as
-/// `schedule::make_runnable` does; another CPU puts in another thread. Must reach `halted` and `ran
-/// on`.
+/// A handler of the halted CPU puts a thread in, and sends no interrupt to itself (KICK-3); another
+/// CPU puts in another thread. Must reach `halted` and `ran on`.
 fn by_its_handler() -> Program {
     Program::new(3, 4, |scope| {
         let threads = scope.share(Threads::new(2, 1));
@@ -183,8 +184,11 @@ fn by_its_handler() -> Program {
                 if message.load(Relaxed) == 1 {
                     message.store(0, Relaxed);
                     threads.ledger.make(1);
+                    let caller = Caller::on(&threads.line, [].into_iter());
+                    let home = Home { cpu: &threads.line, inbox: &threads.inbox };
                     // SAFETY: it is in no inbox, and lives as long as the model.
-                    let _ = unsafe { threads.inbox.put(&raw const threads.threads[1]) };
+                    unsafe { kick::make_runnable(&caller, home, &raw const threads.threads[1]) };
+                    assert!(!caller.has_sent(), "KICK-3: a CPU interrupts itself");
                 }
             };
             threads.run_with(2, Idle::Halt, handle, |number| threads.ledger.take_number(number));

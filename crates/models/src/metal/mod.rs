@@ -1,13 +1,19 @@
-//! Models of what CPUs share on bare metal: the code of `antiphon-metal`, with a thread for each
+//! Models of what CPUs share on bare metal: the code of `antiphon-wakeup`, with a thread for each
 //! CPU, and another for the handler of a CPU where that may interrupt the thread.
 
 mod broadcast;
+mod caller;
+mod channel;
 mod cpu;
+mod direct;
+mod idle;
 mod inbox;
+mod kicks;
 mod pending;
 mod sleep;
 mod slot;
 mod table;
+mod threads;
 mod token;
 
 use crate::entry::Entry;
@@ -20,7 +26,12 @@ pub fn entries() -> Vec<Entry> {
         slot::entries(),
         table::entries(),
         broadcast::entries(),
+        direct::entries(),
         sleep::entries(),
+        idle::entries(),
+        threads::entries(),
+        kicks::entries(),
+        channel::entries(),
     ]
     .into_iter()
     .flatten()

@@ -4,9 +4,10 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::pending;
 use antiphon_platform::{Atomic, Atomics};
+use antiphon_wakeup::{message, pending};
 
+use super::caller::{Caller, Signal};
 use super::cpu::Line;
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -16,15 +17,23 @@ const PLAIN: Bounds = Bounds::PLAIN;
 
 pub fn entries() -> Vec<Entry> {
     let merged = &["merged", "interrupted"];
-    let same = || posting(&[&[3], &[3]]);
+    let same = || posting(&[&[99], &[99]]);
     vec![
         Entry::new("metal-pending/runs-1+1", posting(&[&[3, 700]]), PLAIN).reaches(merged),
-        Entry::new("metal-pending/runs-word-2+1", posting(&[&[3], &[4]]), PLAIN).reaches(merged),
-        Entry::new("metal-pending/runs-words-2+1", posting(&[&[3], &[700]]), PLAIN).reaches(merged),
-        Entry::new("metal-pending/runs-more-2+1", posting(&[&[3, 64], &[4]]), PLAIN)
+        Entry::new("metal-pending/runs-word-2+1", posting(&[&[99], &[100]]), PLAIN).reaches(merged),
+        Entry::new("metal-pending/runs-words-2+1", posting(&[&[99], &[700]]), PLAIN)
             .reaches(merged),
+        Entry::new("metal-pending/runs-more-2+1", posting(&[&[99, 200], &[100]]), PLAIN)
+            .reaches(merged),
+        Entry::new("metal-pending/runs-first-2+1", posting(&[&[3], &[4]]), PLAIN).reaches(merged),
+        Entry::new("metal-pending/runs-both-2+1", posting(&[&[3, 99], &[100]]), PLAIN)
+            .reaches(merged),
+        Entry::new("metal-pending/merges-first-2+1", posting(&[&[3], &[3]]), PLAIN).reaches(merged),
+        Entry::new("metal-pending/retracts-1+1", retracting(3), PLAIN).reaches(&["ran", "gone"]),
+        Entry::new("metal-pending/retracts-word-1+1", retracting(99), PLAIN)
+            .reaches(&["ran", "gone"]),
         Entry::new("metal-pending/merges-2+1", same(), PLAIN).reaches(merged),
-        Entry::new("metal-pending/merges-own-1+1", posting(&[&[3, 3]]), PLAIN).reaches(merged),
+        Entry::new("metal-pending/merges-own-1+1", posting(&[&[99, 99]]), PLAIN).reaches(merged),
     ]
 }
 
@@ -39,14 +48,10 @@ impl Receiver {
         Self { pending: pending::Pending::NEW, line: Line::new() }
     }
 
-    /// As `message::post`.
     pub fn post(&self, action: usize) {
-        if self.pending.post(action) {
-            probe("interrupted");
-            assert!(self.line.raise(), "PENDING-1: an interrupt is on its way already");
-        } else {
-            probe("merged");
-        }
+        let caller = Caller::elsewhere();
+        message::post(&caller, &self.line, &self.pending, action, Signal::First);
+        probe(if caller.has_sent() { "interrupted" } else { "merged" });
     }
 }
 
@@ -117,6 +122,36 @@ fn posting(each: &'static [&'static [usize]]) -> Program {
             let mut late = 0;
             receiver.pending.drain(|_| late += 1);
             assert!(runs.get() + late <= count, "run more often than posted");
+        });
+    })
+}
+
+/// An action is taken back while the handler may run it. After that it is not run, and the next
+/// post of another action is, with an interrupt of its own or by the one that is on its way. Must
+/// reach `ran` and `gone`.
+fn retracting(action: usize) -> Program {
+    Program::new(2, 3, move |scope| {
+        let receiver = scope.share(Receiver::new());
+        let ran = scope.share(Data::new(false));
+        scope.spawn(move || {
+            receiver.post(action);
+            receiver.pending.retract(action);
+            receiver.post(700);
+        });
+        scope.spawn(move || {
+            let mut over = false;
+            while !over {
+                receiver.line.wait();
+                receiver.pending.drain(|it| match it {
+                    700 => over = true,
+                    _ => ran.set(true),
+                });
+            }
+        });
+        scope.finally(move || {
+            let _ = receiver.line.poll();
+            receiver.pending.drain(|_| panic!("TABLE-3: it was taken back"));
+            probe(if ran.get() { "ran" } else { "gone" });
         });
     })
 }

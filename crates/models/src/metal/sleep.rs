@@ -5,7 +5,6 @@ use std::ptr;
 use std::sync::atomic::Ordering::{self, Relaxed};
 
 use antiphon_check::{Check, choose, probe};
-use antiphon_metal::token;
 use antiphon_platform::{
     Arena, Atomic, Atomics, Clock, Clocks, CpuId, Deadline, Hints, LightUnlock, Local, Parked,
     Platform, ThreadId, Topology, Urgency, Waiter, WaiterRef, WordWaits,
@@ -13,8 +12,10 @@ use antiphon_platform::{
 use antiphon_rivals::classic::Ticket;
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::policy;
+use antiphon_wakeup::kick;
 
-use super::cpu::Cpu;
+use super::caller::Caller;
+use super::cpu::{Cpu, at_home};
 use crate::bounds::Bounds;
 use crate::condvar::{all_at_once, one_each, one_gives_up};
 use crate::entry::Entry;
@@ -32,7 +33,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("metal-condvar/notifies-1+1", one_each::<Kernel, Simple>(1), PLAIN),
         Entry::new("metal-condvar/notifies-2+1", one_each::<Kernel, Simple>(2), PLAIN),
         Entry::new("metal-condvar/broadcasts-2+1", all_at_once::<Kernel, Simple>(2), PLAIN)
-            .reaches(&["kicked together"]),
+            .reaches(&["kicked together", "at once", "rose"]),
         Entry::new("metal-condvar/gives-up-1+1+1", one_gives_up::<Kernel, Simple>(), timed)
             .reaches(&["gave up"])
             .long(),
@@ -133,34 +134,39 @@ unsafe impl Platform for Kernel {
 
     /// As that of `Metal`.
     fn unpark(waiter: WaiterRef) {
-        if let Some(cpu) = end_sleep(waiter)
-            && cpu.make_runnable()
-        {
-            cpu.kick();
+        if let Some((token, sleeper)) = sleep_of(waiter) {
+            Cpu::wake(token, sleeper);
         }
     }
 
-    /// As that of `Metal`, with kicks one by one or together.
+    /// As that of `Metal`, with kicks one by one or together: by one command to all others, or
+    /// each.
     fn unpark_all(waiters: impl Iterator<Item = WaiterRef>) {
-        if choose(2) == 0 {
-            waiters.for_each(Self::unpark);
-        } else {
-            let halted = waiters.filter_map(end_sleep).filter(|cpu| cpu.make_runnable());
-            halted.collect::<Vec<_>>().into_iter().for_each(Cpu::kick);
-            probe("kicked together");
-        }
+        let own = &ALL[Check::thread().0 as usize % CPUS];
+        let reached = match choose(3) {
+            0 => return waiters.for_each(Self::unpark),
+            1 => 4,
+            _ => CPUS,
+        };
+        let caller = Caller::on(own.line(), ALL[..reached].iter().map(Cpu::line));
+        let sleepers = waiters.filter_map(sleep_of);
+        let sleepers = sleepers.map(|(token, sleeper)| (token, || at_home(sleeper())));
+        // SAFETY: the CPUs are static.
+        unsafe { kick::wake_all::<_, _, _, CPUS>(&caller, sleepers) };
+        probe("kicked together");
     }
 }
 
 /// As in the `platform` of `antiphon-metal`.
-fn end_sleep(waiter: WaiterRef) -> Option<&'static Cpu> {
+fn sleep_of(
+    waiter: WaiterRef,
+) -> Option<(&'static <Check as Atomics>::U32, impl FnOnce() -> *const Cpu)> {
     let node = NODES.get(waiter.index as usize)?;
     // Relaxed: it only keeps late wakes from most of the node's next waits; the token orders.
-    if node.generation.load(Relaxed) != waiter.generation || !token::wake(&node.token) {
+    if node.generation.load(Relaxed) != waiter.generation {
         return None;
     }
     // Relaxed: acquired with the token.
-    let cpu = ptr::with_exposed_provenance::<Cpu>(node.handle.load(Relaxed) as usize);
-    // SAFETY: the sleeper has stored the address of an entry of `ALL`.
-    Some(unsafe { &*cpu })
+    let cpu = || ptr::with_exposed_provenance::<Cpu>(node.handle.load(Relaxed) as usize);
+    Some((&node.token, cpu))
 }

@@ -2,8 +2,9 @@
 //! free.
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::slot;
+use antiphon_wakeup::{message, slot};
 
+use super::caller::{Caller, Signal};
 use super::cpu::Line;
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -34,13 +35,13 @@ impl Cpu {
 
     /// As `message::slot::post`.
     fn post(&self, action: u32) {
-        while !self.slot.fill(action) {
+        // The handler may have answered the last one, and not yet emptied the slot; or its slot was
+        // emptied by another: the interrupt need not be the first.
+        let caller = Caller::elsewhere();
+        while !message::try_post(&caller, &self.line, &self.slot, action, Signal::Any) {
             probe("waited");
             self.slot.wait();
         }
-        // The handler may have answered the last one, and not yet emptied the slot; or its slot was
-        // emptied by another.
-        let _ = self.line.raise();
     }
 
     /// The handler.

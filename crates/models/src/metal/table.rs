@@ -4,8 +4,9 @@
 use std::ptr;
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::batch;
-use antiphon_metal::table;
+use antiphon_wakeup::batch;
+use antiphon_wakeup::names::Name;
+use antiphon_wakeup::table;
 
 use super::pending::Receiver;
 use crate::bounds::Bounds;
@@ -30,6 +31,8 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("metal-table/registers-1+1+1", registering(), PLAIN).reaches(&["one", "other"]),
         Entry::new("metal-table/registers-stray-1+1", registering_late(), PLAIN)
             .reaches(&["ran", "stray"]),
+        Entry::new("metal-table/unregisters-twice-1+1+1", unregistering_twice(), PLAIN)
+            .reaches(&["first", "copy", "ran"]),
     ]
 }
 
@@ -82,17 +85,17 @@ impl Machine {
         }
     }
 
-    fn register<const ACTION: u32>(&self) -> bool {
+    fn register<const ACTION: u32>(&self) -> Option<Name> {
         let context = &self.contexts[ACTION as usize];
-        let index = self.table.register(code::<ACTION>, context.word());
-        assert!(index.is_none_or(|index| index == 0), "there is one entry");
-        index.is_some()
+        let name = self.table.register(code::<ACTION>, context.word());
+        assert!(name.is_none_or(|name| name.index() == 0), "there is one entry");
+        name
     }
 
     /// As `message::unregister`.
-    fn unregister(&self) {
+    fn unregister(&self, name: Name) -> bool {
         let retract = || self.receiver.pending.retract(0);
-        self.table.unregister(0, retract, [&self.batch].into_iter());
+        self.table.unregister(name, retract, [&self.batch].into_iter())
     }
 
     /// The handler of the CPU. Actions but the first are of no table.
@@ -112,7 +115,7 @@ impl Machine {
 fn unregistering(more: bool) -> Program {
     Program::new(2 + u32::from(more), 4 + u32::from(more), move |scope| {
         let machine = scope.share(Machine::new());
-        assert!(machine.register::<0>());
+        let name = machine.register::<0>().expect("the entry is free");
         let [first, second] = &machine.contexts;
         first.posted.set(true);
         machine.receiver.post(0);
@@ -126,13 +129,13 @@ fn unregistering(more: bool) -> Program {
             scope.spawn(move || machine.receiver.post(1));
         }
         scope.spawn(move || {
-            machine.unregister();
+            assert!(machine.unregister(name));
             // What it works on is gone: a run of it would race with this.
             first.posted.set(false);
             if first.runs.get() == 0 {
                 probe("stray");
             }
-            assert!(machine.register::<1>(), "the entry is free");
+            assert!(machine.register::<1>().is_some(), "the entry is free");
             second.posted.set(true);
             machine.receiver.post(0);
         });
@@ -144,7 +147,7 @@ fn unregistering(more: bool) -> Program {
 fn unregistering_late() -> Program {
     Program::new(3, 3, |scope| {
         let machine = scope.share(Machine::new());
-        assert!(machine.register::<0>());
+        let name = machine.register::<0>().expect("the entry is free");
         let first = &machine.contexts[0];
         first.posted.set(true);
         scope.spawn(|| {
@@ -152,8 +155,8 @@ fn unregistering_late() -> Program {
             machine.handle();
         });
         scope.spawn(|| machine.receiver.post(0));
-        scope.spawn(|| {
-            machine.unregister();
+        scope.spawn(move || {
+            assert!(machine.unregister(name));
             // What it works on is gone: a run of it would race with this.
             first.posted.set(false);
         });
@@ -170,7 +173,7 @@ fn unregistering_late() -> Program {
 fn taking_over() -> Program {
     Program::new(3, 4, |scope| {
         let machine = scope.share(Machine::new());
-        assert!(machine.register::<0>());
+        let name = machine.register::<0>().expect("the entry is free");
         let [first, second] = &machine.contexts;
         first.posted.set(true);
         machine.receiver.post(0);
@@ -178,9 +181,9 @@ fn taking_over() -> Program {
             machine.receiver.line.wait();
             machine.handle();
         });
-        scope.spawn(|| machine.unregister());
+        scope.spawn(move || assert!(machine.unregister(name)));
         scope.spawn(|| {
-            if machine.register::<1>() {
+            if machine.register::<1>().is_some() {
                 probe("took over");
                 second.posted.set(true);
                 // TABLE-2: the batch of the first has ended.
@@ -202,14 +205,14 @@ fn registering() -> Program {
             machine.handle();
         });
         scope.spawn(|| {
-            if machine.register::<0>() {
+            if machine.register::<0>().is_some() {
                 probe("one");
                 first.posted.set(true);
                 machine.receiver.post(0);
             }
         });
         scope.spawn(|| {
-            if machine.register::<1>() {
+            if machine.register::<1>().is_some() {
                 probe("other");
                 second.posted.set(true);
                 machine.receiver.post(0);
@@ -232,12 +235,37 @@ fn registering_late() -> Program {
         });
         scope.spawn(|| {
             first.posted.set(true);
-            assert!(machine.register::<0>());
+            assert!(machine.register::<0>().is_some());
         });
         scope.finally(|| {
             if first.runs.get() == 0 {
                 probe("stray");
             }
+        });
+    })
+}
+
+/// Two threads unregister an action by copies of its name; the one that does it registers a second
+/// in its entry. The other must not unregister that. Must reach `first`, `copy` and `ran`.
+fn unregistering_twice() -> Program {
+    Program::new(3, 4, |scope| {
+        let machine = scope.share(Machine::new());
+        let name = machine.register::<0>().expect("the entry is free");
+        let second = &machine.contexts[1];
+        for which in ["first", "copy"] {
+            scope.spawn(move || {
+                if machine.unregister(name) {
+                    probe(which);
+                    assert!(machine.register::<1>().is_some(), "the entry is free");
+                    second.posted.set(true);
+                    machine.receiver.post(0);
+                }
+            });
+        }
+        scope.spawn(|| {
+            machine.receiver.line.wait();
+            machine.handle();
+            assert_eq!(second.runs.get(), 1, "TABLE-4: unregistered by a copy of another name");
         });
     })
 }

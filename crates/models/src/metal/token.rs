@@ -16,9 +16,9 @@ type U32 = <Check as Atomics>::U32;
 const PLAIN: Bounds = Bounds::PLAIN;
 
 pub fn entries() -> Vec<Entry> {
-    let expired = &["expired", "woken"];
+    let expired = &["expired", "woken", "rose"];
     vec![
-        Entry::new("metal-token/wakes-1+1", waking(1, false), PLAIN),
+        Entry::new("metal-token/wakes-1+1", waking(1, false), PLAIN).reaches(&["rose"]),
         Entry::new("metal-token/wakes-2+1", waking(2, false), PLAIN),
         Entry::new("metal-token/expires-1+1", waking(1, true), PLAIN.expiries(1)).reaches(expired),
         Entry::new("metal-token/expires-2+1", waking(2, true), PLAIN.expiries(1)).reaches(expired),

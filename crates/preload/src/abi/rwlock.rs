@@ -44,7 +44,7 @@ use antiphon_record::Kind;
 use antiphon_sync::lock::{Recursive, Refused, ShflRwLock};
 
 use crate::mode;
-use crate::recorder::holds::{Note, Noted};
+use crate::recorder::note::{Note, Noted};
 use crate::{sites, thread};
 
 /// `pthread_rwlock_t`.

@@ -9,11 +9,11 @@
 //! for a shared lock in the slot, which keeps its content when the lock is released.
 
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use antiphon_record::events::{Code, SHARED, TRIED as TRIED_TO};
 use antiphon_record::{Kind, RowWriter};
 
+use super::note::{Noted, tag};
 use super::stint::Stint;
 use super::{Visit, events, process, thread_record, visit_of, writer};
 use crate::thread::{self, HELD, Slot, Thread};
@@ -22,57 +22,12 @@ use crate::{mode, ticks};
 /// A bit of [`Slot::row`], beside the row: the lock was only tried.
 const TRIED: u32 = 1 << 31;
 
-/// The recorder's note in a lock. All zero: as far as is known, no thread has held the lock yet.
-#[repr(C)]
-pub(crate) struct Note {
-    /// When the exclusive owner took the lock, in ticks.
-    since: AtomicU64,
-    /// The row of the last acquisition.
-    row: AtomicU32,
-    /// The tag of that row's call site and process, 0 for none.
-    tag: AtomicU32,
-}
-
-impl Note {
-    /// An empty note.
-    pub(crate) const fn new() -> Self {
-        Self { since: AtomicU64::new(0), row: AtomicU32::new(0), tag: AtomicU32::new(0) }
-    }
-
-    /// In a condition variable: the row of its notifications from `site`, which `find` looks up if
-    /// the last one came from another site. Several threads may notify at once, so row and tag are
-    /// in one word.
-    pub(super) fn notifies(
-        &self,
-        process: Option<u32>,
-        site: usize,
-        find: impl FnOnce() -> RowWriter,
-    ) -> RowWriter {
-        let tag = tag(process, site);
-        let kept = self.since.load(Relaxed);
-        if let Some(row) = RowWriter::from_bits((kept >> 32) as u32).filter(|_| kept as u32 == tag)
-        {
-            return row;
-        }
-        let row = find();
-        self.since.store(u64::from(row.bits()) << 32 | u64::from(tag), Relaxed);
-        row
-    }
-}
-
 /// The rows of the locks that the calling thread holds, the latest first; in the full mode only.
 pub(super) fn rows() -> impl Iterator<Item = RowWriter> {
     let thread = thread::current();
     let holding = if mode::records_all() { thread.holding.load(Relaxed) as usize } else { 0 };
     let held = thread.held[..holding.min(HELD)].iter().rev();
     held.filter_map(|slot| RowWriter::from_bits(slot.row.load(Relaxed) & !TRIED))
-}
-
-/// A lock that has a note.
-#[derive(Clone, Copy)]
-pub(crate) struct Noted<'a> {
-    pub(crate) address: usize,
-    pub(crate) note: &'a Note,
 }
 
 impl Visit {
@@ -98,7 +53,7 @@ impl Visit {
     fn note(self, lock: Noted<'_>, tag: u32) {
         // An empty note means a new lock, even if another lock was at this address before.
         if lock.note.row.load(Relaxed) == 0 {
-            self.writer.renewed(self.row);
+            self.renews(lock);
         }
         lock.note.row.store(self.row.bits(), Relaxed);
         lock.note.tag.store(tag, Relaxed);
@@ -111,7 +66,16 @@ impl Visit {
         if row.load(Relaxed) == 0
             && row.compare_exchange(0, self.row.bits(), Relaxed, Relaxed).is_ok()
         {
-            self.writer.renewed(self.row);
+            self.renews(lock);
+        }
+    }
+
+    /// Records that the lock is new. If no call has initialised it, one may have initialised the
+    /// earlier lock at its address.
+    fn renews(self, lock: Noted<'_>) {
+        self.writer.renewed(self.row);
+        if lock.note.made_at().is_none() {
+            self.writer.made(self.row, 0);
         }
     }
 
@@ -181,7 +145,7 @@ pub(crate) fn alone_at_once(lock: Noted<'_>, kind: Kind, site: usize, tried: boo
     let visit = match kept {
         Some(row) => Visit { writer, thread: thread_record(writer, process), row, kind },
         None => {
-            let visit = visit_of(writer, kind, lock.address, site);
+            let visit = visit_of(writer, kind, (lock.address, lock.note.made_at()), site);
             visit.note(lock, tag);
             visit
         }
@@ -206,25 +170,19 @@ pub(crate) fn shared_at_once(lock: Noted<'_>, site: usize, tried: bool) {
     let kind = Kind::Read;
     let visit = match row {
         Some(row) => Visit { writer, thread: thread_record(writer, process), row, kind },
-        None => visit_of(writer, kind, lock.address, site),
+        None => visit_of(writer, kind, (lock.address, lock.note.made_at()), site),
     };
     visit.acquired();
     visit.begin_shared(lock, tag, tried);
     stint.ends(Code::Takes);
 }
 
-/// A hash of call site and process. Never zero.
-fn tag(process: Option<u32>, site: usize) -> u32 {
-    // All processes without a record count as one.
-    let process = process.unwrap_or(u32::MAX);
-    (site as u32 ^ process.wrapping_mul(0x9e37_79b1)) | 1
-}
-
 /// Records that the caller is about to release a lock that it holds exclusively.
 #[inline]
 pub(crate) fn releases(lock: Noted<'_>) {
     let since = lock.note.since.load(Relaxed);
-    if since != 0 {
+    // The hold of a lock with the mark `MADE` has not been recorded.
+    if since.cast_signed() > 0 {
         hold_ends(lock, since);
     }
 }

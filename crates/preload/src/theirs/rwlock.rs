@@ -53,8 +53,7 @@ pub(crate) fn lock(lock: &RwLock, way: Way, call: Call<'_>, site: usize) -> c_in
     if first != libc::EBUSY || tried {
         return first;
     }
-    let address = lock.recorded().address;
-    let Some(visit) = recorder::visit(way.recorded(), address, site) else {
+    let Some(visit) = recorder::visit_noted(way.recorded(), lock.recorded(), site) else {
         return make(lock, way, call);
     };
     let wait = visit.wait(site);

@@ -2,6 +2,7 @@
 
 pub mod bars;
 pub mod curves;
+pub mod lanes;
 
 use std::hash::{BuildHasher as _, RandomState};
 

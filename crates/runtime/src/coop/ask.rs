@@ -40,6 +40,17 @@ pub trait Cooperate {
     /// has dispatched a timer. For tiers that watch the caller from another thread or process; the
     /// others do nothing. Quick, and never blocks.
     fn tell(&mut self, _release_ns: Option<u64>) {}
+
+    /// Returns what the caller would learn from a poll now, for tiers that change it while the
+    /// caller runs; `None`: the answer of the last poll is in force. Quick, and never blocks.
+    fn present(&self) -> Option<Answer> {
+        None
+    }
+
+    /// Reports that the caller shares its CPU in another way until its next poll: others need not
+    /// wait for it. Gives away what the tier has lent it. For tiers whose members wait for each
+    /// other; the others do nothing. Never waits for a turn.
+    fn rest(&mut self) {}
 }
 
 impl<C: Cooperate + ?Sized> Cooperate for Box<C> {
@@ -49,6 +60,14 @@ impl<C: Cooperate + ?Sized> Cooperate for Box<C> {
 
     fn tell(&mut self, release_ns: Option<u64>) {
         (**self).tell(release_ns);
+    }
+
+    fn present(&self) -> Option<Answer> {
+        (**self).present()
+    }
+
+    fn rest(&mut self) {
+        (**self).rest();
     }
 }
 

@@ -398,6 +398,13 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Cooperate for Baton
         wait(pause.until_ns);
         self.after(pause)
     }
+
+    fn rest(&mut self) {
+        if P::thread() == self.thread {
+            // A thread that does not get to the table is late, as one that does not poll.
+            let _ = (0..TRIES).any(|_| self.give(Ask::default()));
+        }
+    }
 }
 
 impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Halves for Baton<P, D, A> {

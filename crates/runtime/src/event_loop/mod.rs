@@ -191,9 +191,12 @@ impl<W: Wait> EventLoop<W> {
         self.stopped = true;
     }
 
-    /// Shares the CPU through `tier` from now on.
+    /// Shares the CPU through `tier` from now on, or through the [platform's](Wait::tier) tier
+    /// before it.
     pub fn cooperate_by(&mut self, tier: Box<dyn Cooperate>) {
-        self.cooperate = tier;
+        // The former tier is left first: a thread may have one seat.
+        self.cooperate = Box::new(Alone);
+        self.cooperate = self.wait.tier(tier);
         // Poll at once: the tier has told nothing yet.
         self.answer = Answer { poll_at_ns: Some(0), ..Answer::default() };
         self.cooperates = true;

@@ -234,9 +234,17 @@ impl<W: Wait> EventLoop<W> {
         at_ns.is_some_and(|at| at <= self.now_ns)
     }
 
+    /// Returns what the tier tells of others. A loop that was preempted may have a new turn, which
+    /// ends later than the one in which it has polled; it polls at the end of that one, too.
+    fn told(&self) -> Answer {
+        let Some(present) = self.cooperate.present() else { return self.answer };
+        let ends = [self.answer.poll_at_ns, present.poll_at_ns];
+        Answer { poll_at_ns: ends.into_iter().flatten().min(), ..present }
+    }
+
     /// Returns whether others should run before this loop goes on.
     fn is_to_poll(&self) -> bool {
-        let Answer { release_ns, importance, poll_at_ns } = self.answer;
+        let Answer { release_ns, importance, poll_at_ns } = self.told();
         if self.has_come(poll_at_ns) {
             return true;
         }
@@ -265,13 +273,14 @@ impl<W: Wait> EventLoop<W> {
 
     /// Returns until when the present callback may go on.
     pub(super) fn until_ns(&self) -> u64 {
-        let others = self.answer.release_ns.filter(|at| *at > self.polled_ns);
+        let Answer { release_ns, poll_at_ns, .. } = self.told();
+        let others = release_ns.filter(|at| *at > self.polled_ns);
         // Events that are called again and again leave some time between, whatever the options are.
         let least_ns = self.now_ns.saturating_add(Self::LEAST_NS);
         let look_ns = self.looked_ns.saturating_add(self.options.look_ns).max(least_ns);
         let look_ns = (self.sources > 0).then_some(look_ns);
         let most_ns = self.now_ns.saturating_add(self.options.long_ns / 2).max(least_ns);
-        let all = [self.agenda.release_ns(), self.answer.poll_at_ns, others, look_ns];
+        let all = [self.agenda.release_ns(), poll_at_ns, others, look_ns];
         all.into_iter().flatten().fold(most_ns, u64::min)
     }
 

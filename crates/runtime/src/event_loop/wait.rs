@@ -1,9 +1,12 @@
 //! The platform interface of a loop: its wait, its clock, and its sources.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ops::BitOr;
 
 use antiphon_platform::Platform;
+
+use crate::coop::Cooperate;
 
 /// Ends a wait in progress, or the next one. May be called by any thread.
 pub type Ring = Arc<dyn Fn() + Send + Sync>;
@@ -44,4 +47,10 @@ pub trait Wait: 'static {
     /// Reports that another waiter waits for the loop, and must be notified at `until_ns`: at once
     /// if that has passed. For waits that another waiter can wait for; others do nothing.
     fn arm(&mut self, _until_ns: Option<u64>) {}
+
+    /// Returns the tier of a loop whose owner wants `tier`: that one, or a more exact one of the
+    /// platform, which uses `tier` where it can't be used itself.
+    fn tier(&mut self, tier: Box<dyn Cooperate>) -> Box<dyn Cooperate> {
+        tier
+    }
 }

@@ -14,6 +14,7 @@
 mod delivery;
 mod file;
 mod kernel;
+mod part;
 mod paths;
 mod presets;
 mod topology;
@@ -21,6 +22,7 @@ mod topology;
 pub use delivery::{Delivery, Entry};
 pub use file::{Description, Kind, Number, Unit, Wrong};
 pub use kernel::Kernel;
+pub use part::Part;
 pub use paths::Paths;
 pub use presets::{Known, PRESETS, known};
 pub use topology::{BadShape, CPUS, Class, Level, Topology};

@@ -166,6 +166,7 @@ mod tests {
         let place = |address: u64| Place {
             address,
             variable: None,
+            initialised: None,
             kind: "mutex",
             site: String::new(),
             first_site: format!("f<{address}>"),

@@ -36,6 +36,7 @@ pub fn page(report: &Report) -> String {
         tables::loops(report),
         blocked(report),
         tables::locks(&sites, report.run.profile),
+        tables::classes(&report.locks, report.run.profile),
         tables::callers(&report.callers, &sites),
         lengths(&sites),
         tables::order(report),

@@ -6,6 +6,7 @@ use antiphon_report::table::{count, duration};
 
 use super::graph;
 use crate::run::callers::Callers;
+use crate::run::classes::{self, Class};
 use crate::run::order::Step;
 use crate::run::summary::{LockRow, Report, ThreadRow};
 
@@ -78,6 +79,39 @@ fn site(row: &LockRow, most: u64, profile: bool) -> String {
     }
     cells.push(number(row.locks as u64, &row.locks.to_string()));
     format!("<tr><td class=site title=\"{whole}\">{name}<td>{}{}\n", row.kind, cells.concat())
+}
+
+/// The locks by what names them.
+pub fn classes(locks: &[LockRow], profile: bool) -> String {
+    let classes = classes::classes(locks);
+    if classes.is_empty() {
+        return String::new();
+    }
+    let row = |class: &Class| {
+        let held = match profile {
+            true => time((!class.hold.is_empty()).then_some(class.hold.sum_ns)),
+            false => String::new(),
+        };
+        format!(
+            "<tr><td class=site>{}<td>{}{}{}{}{held}\n",
+            escape(&class.name),
+            class.kind,
+            number(class.locks as u64, &count(class.locks as u64)),
+            number(class.contended, &count(class.contended)),
+            time((!class.wait.is_empty()).then_some(class.wait.sum_ns)),
+        )
+    };
+    let rows: String = classes.iter().map(row).collect();
+    let mut heads = vec![head("lock", false, false), head("kind", false, false)];
+    heads.extend([head("locks", true, false), head("waits", true, false)]);
+    heads.push(head("waited", true, true));
+    heads.extend(profile.then(|| head("held", true, false)));
+    format!(
+        "<h2>Locks</h2>\n<p class=faint>By variable, or by where they were initialised or first \
+         taken.</p>\n<div class=wide><table class=sortable id=classes><thead><tr>{}<tbody>\n{rows}\
+         </table></div>\n",
+        heads.concat()
+    )
 }
 
 /// The callers of each site, where they are known.

@@ -147,6 +147,6 @@ impl Way for Sleepers {
                 thread::unblock(processor);
             }
         }
-        message::unregister(self.action);
+        message::unregister(self.action).expect("it is registered");
     }
 }

@@ -38,7 +38,7 @@ impl Mechanism for Direct {
 
 impl Drop for Direct {
     fn drop(&mut self) {
-        direct::unregister(self.0);
+        direct::unregister(self.0).expect("it is registered");
     }
 }
 
@@ -63,7 +63,7 @@ impl Mechanism for Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        message::unregister(self.0);
+        message::unregister(self.0).expect("it is registered");
     }
 }
 
@@ -94,7 +94,7 @@ impl Mechanism for Bitmap {
 
 impl Drop for Bitmap {
     fn drop(&mut self) {
-        message::unregister(self.one);
-        message::unregister_broadcast(self.all);
+        message::unregister(self.one).expect("it is registered");
+        message::unregister_broadcast(self.all).expect("it is registered");
     }
 }

@@ -2,8 +2,8 @@
 
 use antiphon_coop::event_loop::Loop;
 use antiphon_coop::{
-    Alone, Available, BoostOptions, Booster, Domain, DomainOptions, Group, JoinError, Split,
-    SplitOptions, Tier, WEIGHT, Worker,
+    Alone, Available, BoostOptions, Booster, Domain, DomainOptions, Group, JoinError, Scheduled,
+    Split, SplitOptions, Tier, WEIGHT, Worker,
 };
 use antiphon_player::Screen;
 use antiphon_player::apart::{Apart, Aside};
@@ -102,6 +102,8 @@ pub enum Seat {
     Split(Split, #[allow(dead_code, reason = "it is what it does when it is dropped")] Worker),
     /// T3.
     Baton(Domain, Group),
+    /// T0.
+    Kernel,
     /// No tier.
     Alone,
 }
@@ -140,7 +142,7 @@ impl Seat {
                 Ok(Self::Baton(domain(cpu, schedule)?, group))
             }
             Tier::None => Ok(Self::Alone),
-            Tier::Kernel => Err("no scheduler in the kernel is there".to_owned()),
+            Tier::Kernel => Ok(Self::Kernel),
         }
     }
 
@@ -161,6 +163,7 @@ impl Seat {
                 let member = domain.join(*group, WEIGHT).map_err(|error| error.to_string())?;
                 events.cooperate_by(Box::new(member));
             }
+            Self::Kernel => events.cooperate_by(Box::new(Scheduled::over(Alone))),
             Self::Split(..) | Self::Alone => {}
         }
         Ok(())
@@ -188,7 +191,7 @@ impl Seat {
                 let status = domain.members().into_iter().find(|member| member.thread == me);
                 status.as_ref().map(TierStats::of_member).unwrap_or_default()
             }
-            Self::Alone => TierStats::default(),
+            Self::Kernel | Self::Alone => TierStats::default(),
         }
     }
 }
@@ -219,8 +222,9 @@ mod tests {
         assert_eq!(Choice::None.choose(false, &here).ok(), Some(Tier::None));
         let refused = Choice::None.choose(true, &here).map_err(Failure::into_message);
         assert!(refused.is_err_and(|why| why.contains("--tier t1 or t3")));
-        let missing = Choice::T0.choose(false, &here).map_err(Failure::into_message);
-        assert!(missing.is_err_and(|why| why.contains("T0") && why.contains("sched_ext")));
+        let kernel = Choice::T0.choose(false, &here).map_err(Failure::into_message);
+        assert_eq!(kernel.is_ok(), here.scope().is_ok());
+        assert!(kernel.err().is_none_or(|why| why.contains("T0")));
     }
 
     #[test]

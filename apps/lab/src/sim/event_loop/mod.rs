@@ -24,18 +24,18 @@
 
 mod bed;
 mod boost;
-mod cases;
+pub mod cases;
 mod colours;
 mod domain;
-mod experiment;
+pub mod experiment;
 mod kernel;
 mod page;
-mod plan;
+pub mod plan;
 mod play;
 mod rows;
 #[cfg(test)]
 mod shapes;
-mod subjects;
+pub mod subjects;
 mod tables;
 
 use std::path::PathBuf;

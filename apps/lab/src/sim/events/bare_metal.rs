@@ -1,22 +1,25 @@
 //! The mechanisms of the bare-metal kernel of this tree: active messages, and kicks that are sent
 //! together.
 //!
-//! A message is posted, broadcast and taken by the code of `antiphon_metal`, on simulated words.
+//! A message is posted, broadcast and taken by the code of `antiphon_wakeup`, on simulated words.
 //! The rest of the kernel around it takes the lengths of its paths ([`paths`](super::paths)).
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_metal::batch::Batch;
-use antiphon_metal::broadcast::{Broadcasts, Seen};
-use antiphon_metal::pending::Pending;
-use antiphon_platform::{Deadline, Notify, Parked, Ticket, Topology as _};
+use antiphon_platform::{
+    Arena, Deadline, Notify, Parked, Platform, Ticket, Topology as _, Waiter, WaiterId,
+};
 use antiphon_sim::{
     OwnLine, Sim, await_interrupt, interrupt, interrupt_others, kick_once, now, run_instructions,
 };
-use antiphon_sync::wait::{Condvar, Event};
+use antiphon_sync::wait::Condvar;
+use antiphon_wakeup::batch::Batch;
+use antiphon_wakeup::broadcast::{Broadcasts, Seen};
+use antiphon_wakeup::pending::Pending;
 
+use super::interrupts::Ipi;
 use super::paths::LENGTHS;
 use super::wakes::Wakes;
 
@@ -154,25 +157,76 @@ impl Wakes for ActiveLoop {
     }
 }
 
-/// Messages whose action wakes the waiter, a thread of the same CPU, by an event of its own: what
-/// the waiter and its run queue consist of stays on that CPU.
+/// An action with a vector of its own: the interrupt alone says which action it is, and no line
+/// moves.
+pub struct Direct {
+    ipi: Ipi,
+    /// When each waiter's action has begun.
+    begun_ns: Vec<Cell<u64>>,
+}
+
+impl Wakes for Direct {
+    fn new(waiters: usize) -> Self {
+        Self { ipi: Ipi::new(waiters), begun_ns: (0..waiters).map(|_| Cell::new(0)).collect() }
+    }
+
+    fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
+        self.ipi.wait(waiter, ready);
+        run_instructions(LENGTHS.direct.destination);
+        self.begun_ns[waiter].set(now());
+        now()
+    }
+
+    fn wake(&self) {
+        self.ipi.wake();
+    }
+}
+
+/// Messages whose action wakes the waiter, a thread of the same CPU, by `thread::unblock`: what the
+/// waiter and its run queue consist of stays on that CPU.
 pub struct ActiveWake {
     messages: Active,
-    events: Vec<OwnLine<Event<Sim>>>,
+    blocked: Vec<Blocked>,
+}
+
+/// The token by which a thread blocks, which is the kernel's own: it needs no list, and so no lock.
+#[derive(Default)]
+struct Blocked(Cell<Option<WaiterId>>);
+
+impl Blocked {
+    /// The token of the calling thread, which keeps it.
+    fn own(&self) -> &'static Waiter<Sim> {
+        let arena = arena();
+        let id = self.0.get().or_else(|| arena.take());
+        self.0.set(id);
+        id.and_then(|id| arena.resolve(id)).expect("a node for each thread")
+    }
+
+    fn unblock(&self) {
+        let index = self.0.get().map(WaiterId::index);
+        let waiter = index.and_then(|index| arena().reference(index));
+        Sim::unpark(waiter.expect("the thread has blocked"));
+    }
+}
+
+fn arena() -> &'static Arena<Sim> {
+    // SAFETY: this module gives no node back, and uses those that it has taken only to park.
+    unsafe { Sim::arena() }
 }
 
 impl Wakes for ActiveWake {
     const HANDLES: bool = true;
 
     fn new(waiters: usize) -> Self {
-        let events = (0..waiters).map(|_| OwnLine(Event::NEW)).collect();
-        Self { messages: Active::new(waiters), events }
+        let blocked = (0..waiters).map(|_| Blocked::default()).collect();
+        Self { messages: Active::new(waiters), blocked }
     }
 
     fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
         self.messages.inboxes[waiter].cpu.store(Sim::cpu().0, Relaxed);
+        let own = self.blocked[waiter].own();
         ready();
-        self.events[waiter].0.wait();
+        let _ = Sim::park(own, None);
         now()
     }
 
@@ -182,9 +236,7 @@ impl Wakes for ActiveWake {
 
     fn handle(&self, waiter: usize) {
         let Active { inboxes, broadcasts, .. } = &self.messages;
-        // On the kernel an action must not take the lock of an event's list, and would wake by
-        // `thread::unblock`. Rounds are so far apart here that no thread holds it.
-        inboxes[waiter].handle(broadcasts, || self.events[waiter].0.set());
+        inboxes[waiter].handle(broadcasts, || self.blocked[waiter].unblock());
     }
 }
 

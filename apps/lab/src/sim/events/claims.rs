@@ -4,6 +4,8 @@
 use antiphon_sim::{Delivery, Machine};
 
 use super::cases::Case;
+use super::experiment::Setting;
+use super::parts::Parts;
 use super::rows::Row;
 use super::shapes::{all, delivered, machine, row};
 
@@ -22,22 +24,40 @@ fn sigma(row: &Row) -> f64 {
     row.sigma_ns.expect("rounds of a broadcast")
 }
 
-/// Figure 15: within 5 % of an interrupt. Ours is not, because the bit of the action has to move;
-/// but it is nearer than twice.
+/// Figure 15: within 5 % of an interrupt. An action with a vector of its own is on the Opteron. One
+/// of many is not, because its bit has to move; but it is nearer than twice.
 #[test]
 fn a_message_is_an_interrupt_and_the_lines_that_it_moves() {
-    for name in MACHINES {
+    for (name, own) in [("nemo-64c", 1.05), ("nemo-228t", 1.1)] {
         let machine = machine(name);
-        let [message, ipi] = ["metal-message", "ipi"].map(|one| unicast(machine, one).latency.mean);
+        let mean = |one| unicast(machine, one).latency.mean;
+        let (message, direct, ipi) = (mean("metal-message"), mean("metal-direct"), mean("ipi"));
         assert!((1.05..2.0).contains(&(message / ipi)), "{name}: {message} and {ipi}");
+        assert!(direct <= own * ipi, "{name}: {direct} and {ipi}");
+    }
+}
+
+/// Where one thing follows the other, the parts of a cost are all of it.
+#[test]
+fn the_parts_of_a_wake_are_all_of_it() {
+    let machine = machine("nemo-64c");
+    let setting = Setting { machine, seed: 1, rounds: 4, gap_ns: 400_000 };
+    for subject in ["metal-direct", "metal-message", "metal-condvar", "ipi"] {
+        let row = row(machine, subject, Case::Unicast(9));
+        let parts = Parts::of(&setting, &row);
+        let parts = parts.unwrap_or_else(|failure| panic!("{failure:?}")).object(row.latency.mean);
+        let ns = |part: &str| parts[part].as_f64().expect("a number");
+        assert!(ns("rest").abs() < 0.1 * row.latency.mean, "{subject}: {parts}");
+        assert_eq!(ns("handling"), 347.0, "{subject}: what the file says");
+        assert_eq!(ns("lines") == 0.0, matches!(subject, "metal-direct" | "ipi"), "{parts}");
     }
 }
 
 /// Figures 8 and 9: a condition variable with a kick is four times as fast as a user-level one.
-/// Ours is not; a message whose action wakes a thread of its own CPU is on the Opteron.
+/// Ours is on the Opteron, and so is a message whose action wakes a thread of its own CPU.
 #[test]
-fn a_wake_on_its_own_cpu_is_four_times_as_fast_and_a_kick_is_not() {
-    for (name, kick, local) in [("nemo-64c", 3.0..4.0, 4.0), ("nemo-228t", 1.5..4.0, 3.0)] {
+fn a_kick_is_four_times_as_fast_where_lines_are_near() {
+    for (name, kick, local) in [("nemo-64c", 4.0..5.0, 5.0), ("nemo-228t", 2.0..4.0, 3.5)] {
         let machine = machine(name);
         let user = unicast(machine, "mutex-condvar").latency.mean;
         let times = |subject| user / unicast(machine, subject).latency.mean;
@@ -64,8 +84,9 @@ fn a_broadcast_is_ten_times_as_fast_if_each_cpu_wakes_its_own() {
         assert!(synchrony(&batched) >= 10.0 && times(&batched) < 10.0, "{name}");
         // The tree of wakes is sooner than the loop, and less far apart.
         let tree = broadcast(machine, "metal-broadcast");
-        assert!(2.0 * tree.latency.mean < serial.latency.mean, "{name}: {}", tree.latency.mean);
-        assert!(4.0 * sigma(&tree) < sigma(&serial), "{name}: {}", sigma(&tree));
+        assert!(1.5 * tree.latency.mean < serial.latency.mean, "{name}: {}", tree.latency.mean);
+        assert!(3.0 * sigma(&tree) < sigma(&serial), "{name}: {}", sigma(&tree));
+        assert!(synchrony(&tree) >= 10.0, "{name}: {}", synchrony(&tree));
     }
 }
 
@@ -73,6 +94,9 @@ fn a_broadcast_is_ten_times_as_fast_if_each_cpu_wakes_its_own() {
 #[test]
 fn a_broadcast_message_is_nearly_as_synchronous_as_its_interrupt() {
     let machine = machine("nemo-64c");
+    let [direct, alone] = ["metal-direct", "ipi"].map(|one| broadcast(machine, one));
+    assert_eq!(sigma(&direct), sigma(&alone));
+    assert!(direct.latency.mean - alone.latency.mean < 48.0, "within tens of cycles");
     let [message, ipi] = ["metal-message", "ipi"].map(|one| broadcast(machine, one));
     assert!(sigma(&message) < 3.0 * sigma(&ipi), "{}", sigma(&message));
     assert!(message.latency.mean < 3.0 * ipi.latency.mean, "{}", message.latency.mean);

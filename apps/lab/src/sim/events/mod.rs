@@ -9,6 +9,7 @@
 //! | [`bare_metal`], [`paths`] | the same on our bare-metal kernel, by the lengths of its paths |
 //! | [`experiment`] | rounds of one mechanism |
 //! | [`rows`], [`tables`], [`page`] | the results, for scripts and for people |
+//! | [`parts`] | what each part of the cost contributes |
 //! | [`figures`] | the figures of the Nemo paper, drawn again |
 
 mod bare_metal;
@@ -16,10 +17,11 @@ mod cases;
 #[cfg(test)]
 mod claims;
 mod experiment;
-mod figures;
+pub mod figures;
 mod interrupts;
 mod page;
-mod paths;
+mod parts;
+pub mod paths;
 mod rows;
 #[cfg(test)]
 mod shapes;
@@ -44,9 +46,10 @@ use serde_json::json;
 use self::cases::{Case, Cases};
 use self::experiment::Setting;
 use self::figures::Conditions;
+use self::parts::Parts;
 use self::rows::Row;
 use self::subjects::Subject;
-use super::report::{body, heading, print};
+use super::report::{body, heading, joined, print};
 use crate::every::every;
 
 /// Wake-ups: simulate our mechanisms and a kernel's interrupts, with the latency by the notified
@@ -63,6 +66,7 @@ Example:
   antiphon sim events --machine opteron-64c
   antiphon sim events --machine nemo-64c --delivery kernel,remote-syscall --case unicast
   antiphon sim events --figures --html figures.html
+  antiphon sim events --machine nemo-64c --case unicast --parts
   antiphon sim events --machine phi-228t --case broadcast --subject condvar,ipi --json")]
 pub struct Arguments {
     /// Simulated machine: a name from `antiphon sim machines`, host (this machine), or the path of
@@ -86,6 +90,9 @@ pub struct Arguments {
     /// Simulate all figures of the Nemo paper, on nemo-64c and nemo-228t, and compare them
     #[arg(long, conflicts_with_all = ["machine", "threads", "case", "subject", "delivery"])]
     figures: bool,
+    /// Print what each part of the costs contributes to the mean: interrupts, lines, calls, …
+    #[arg(long, conflicts_with_all = ["html", "figures"])]
+    parts: bool,
     /// Number of notifications of each waiter
     #[arg(long, value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -128,6 +135,26 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let rows = simulated(&setting, &cases, &subjects, &deliveries)?;
     let conditions = format!("{}, {gap_us} µs apart, seed {seed}", several(rounds.into(), "round"));
     let heading = heading(machine, &conditions);
+    if arguments.parts {
+        let parts = |row| Parts::of(&setting, &row).map(|parts| (row, parts));
+        let rows = rows.into_iter().map(parts).collect::<Result<Vec<_>, _>>()?;
+        let object = |(row, parts): &(Row, Parts)| {
+            joined(row.object(machine), json!({ "parts_ns": parts.object(row.latency.mean) }))
+        };
+        let objects = || rows.iter().map(object).collect();
+        return print(
+            arguments.json,
+            (None, String::new),
+            || {
+                body(
+                    &described,
+                    json!({ "seed": seed, "rounds": rounds, "gap_us": gap_us }),
+                    objects(),
+                )
+            },
+            || format!("{heading}\n\n{}", parts::text(&rows, colour_stdout())),
+        );
+    }
     let objects = || rows.iter().map(|row| row.object(machine)).collect();
     print(
         arguments.json,

@@ -5,19 +5,35 @@
 //! built. A figure is from a sender to a destination; here it is divided between the two. What both
 //! have in common with a bare interrupt is the simulated machine's: the interrupt's own cost.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use antiphon_sim::Paths;
 use serde_json::Value;
 
 static RECORD: &str = include_str!("../../../../../docs/results/metal-paths.json");
 
-/// The lengths, read once.
-pub static LENGTHS: LazyLock<Lengths> = LazyLock::new(|| Lengths::read(RECORD));
+/// The lengths that are simulated.
+pub static LENGTHS: LazyLock<Lengths> =
+    LazyLock::new(|| COUNTED.get().copied().unwrap_or_else(|| Lengths::read(RECORD)));
 
-/// The number of lines that a wake moves there and back: the word of the CPU's inbox, and the link
-/// of the thread that is put into it (`inbox` of `antiphon-metal`).
-const LINES: u32 = 2;
+/// Lengths that this process has counted.
+static COUNTED: OnceLock<Lengths> = OnceLock::new();
+
+/// Simulates with these figures of `paths`, of two CPUs in an exact run, in place of the record.
+/// Called before the first simulation.
+///
+/// # Panics
+///
+/// If a figure is missing.
+pub fn take(figure: impl Fn(&str) -> Option<u64>) {
+    let known = COUNTED.set(Lengths::of(figure));
+    assert!(known.is_ok(), "lengths are counted once");
+}
+
+/// The number of lines of the run queue that a wake moves there and back: none. The CPU is halted,
+/// and looks at the token of its last sleeper itself (TOKEN-3 of `antiphon-wakeup`); the token's
+/// line moves in the simulation.
+const LINES: u32 = 0;
 /// What that kernel tells waiters that a sleep costs (`sleep_cost_ns` of its platform).
 const SLEEP_COST_NS: u64 = 2_000;
 
@@ -30,6 +46,10 @@ pub struct Lengths {
     pub message: Ends,
     /// An action that all other CPUs run, by one command.
     pub broadcast: Ends,
+    /// An action with a vector of its own.
+    pub direct: Ends,
+    /// From an action, which unblocks a thread of its own CPU, until the thread runs.
+    pub unblock: Paths,
 }
 
 /// The two ends of a path.
@@ -44,9 +64,13 @@ pub struct Ends {
 impl Lengths {
     fn read(record: &str) -> Self {
         let record: Value = serde_json::from_str(record).expect("JSON");
+        Self::of(|name| record["figures"][name].as_u64())
+    }
+
+    fn of(figure: impl Fn(&str) -> Option<u64>) -> Self {
         let figure = |name: &str| {
-            let length = record["figures"][name].as_u64().and_then(|n| u32::try_from(n).ok());
-            length.unwrap_or_else(|| panic!("no figure {name} in the record of paths"))
+            let length = figure(name).and_then(|length| u32::try_from(length).ok());
+            length.unwrap_or_else(|| panic!("no figure {name} of the paths"))
         };
         let (sent, raw) = (figure("icr_write"), figure("raw_ipi"));
         let ends = |whole: &str, send: &str| {
@@ -54,6 +78,8 @@ impl Lengths {
             Ends { sender, destination: figure(whole) - raw - sender }
         };
         let wake = ends("condvar_running", "condvar_send");
+        let message = ends("message_body", "unicast_send");
+        let action = figure("message_body");
         Self {
             wake: Paths {
                 wake: wake.sender,
@@ -61,8 +87,18 @@ impl Lengths {
                 lines: LINES,
                 sleep_cost_ns: SLEEP_COST_NS,
             },
-            message: ends("message_body", "unicast_send"),
+            message,
             broadcast: ends("broadcast_last", "broadcast_send"),
+            // It is posted by the interrupt alone.
+            direct: Ends { sender: 0, destination: figure("direct_body") - raw },
+            // The waker is on the same CPU: no line moves, and all of it comes after the action's
+            // beginning.
+            unblock: Paths {
+                wake: 0,
+                run: figure("unblock_running") - action,
+                lines: 0,
+                sleep_cost_ns: SLEEP_COST_NS,
+            },
         }
     }
 }
@@ -75,12 +111,15 @@ mod tests {
     fn a_path_is_its_two_ends_and_the_interrupt() {
         let record = r#"{ "figures": {
             "icr_write": 20, "raw_ipi": 25, "condvar_running": 206, "condvar_send": 117,
-            "message_body": 105, "unicast_send": 60, "broadcast_last": 101, "broadcast_send": 23
+            "message_body": 105, "unicast_send": 60, "broadcast_last": 101, "broadcast_send": 23,
+            "direct_body": 55, "unblock_running": 245
         } }"#;
-        let Lengths { wake, message, broadcast } = Lengths::read(record);
+        let Lengths { wake, message, broadcast, direct, unblock } = Lengths::read(record);
         assert_eq!((wake.wake, wake.run), (97, 84));
         assert_eq!(message, Ends { sender: 40, destination: 40 });
         assert_eq!(broadcast, Ends { sender: 3, destination: 73 });
+        assert_eq!(direct, Ends { sender: 0, destination: 30 });
+        assert_eq!((unblock.wake, unblock.run), (0, 140));
     }
 
     #[test]

@@ -12,7 +12,7 @@
 
 use antiphon_report::failure::Failure;
 use antiphon_report::stats::{Below, distribution, median, quantile};
-use antiphon_sim::{Delivery, Machine};
+use antiphon_sim::{Delivery, Machine, Part};
 use serde_json::{Value, json};
 
 use super::cases::Case;
@@ -87,7 +87,22 @@ impl Row {
         case: Case,
         delivery: Delivery,
     ) -> Result<Self, Failure> {
-        let figures = subject.carry_out(setting, case, delivery);
+        Self::without(setting, subject, case, delivery, None)
+    }
+
+    /// The same on a machine without a part of the costs.
+    ///
+    /// # Errors
+    ///
+    /// If a waiter is not woken.
+    pub fn without(
+        setting: &Setting<'_>,
+        subject: &'static Subject,
+        case: Case,
+        delivery: Delivery,
+        part: Option<Part>,
+    ) -> Result<Self, Failure> {
+        let figures = subject.carry_out(setting, case, delivery, part);
         let figures = figures
             .map_err(|stuck| Failure::measured(format!("{}, {case}: {stuck}", subject.name)))?;
         Ok(Self {

@@ -82,7 +82,7 @@ fn every_subject_tells_each_waiter_in_each_round() {
     let setting = Setting { machine, seed: 1, rounds: 3, gap_ns: 50_000 };
     for subject in &SUBJECTS {
         for case in [Case::Unicast(5), Case::Broadcast(1), Case::Broadcast(9)] {
-            let figures = subject.carry_out(&setting, case, Delivery::Kernel);
+            let figures = subject.carry_out(&setting, case, Delivery::Kernel, None);
             let figures = figures.unwrap_or_else(|stuck| panic!("{}: {stuck}", subject.name));
             let cpus: Vec<_> = figures.targets.iter().map(|target| target.cpu).collect();
             assert!(cpus.iter().copied().eq(1..=case.waiters() as u32), "{}", subject.name);

@@ -1,12 +1,12 @@
 //! The mechanisms, and the machine that each needs.
 
 use antiphon_report::failure::Failure;
-use antiphon_sim::{Delivery, Machine, Model, OwnLine, Sim, Stuck, Wakes as Kicks};
+use antiphon_sim::{Delivery, Machine, Model, OwnLine, Part, Sim, Stuck, Wakes as Kicks};
 use antiphon_sync::lock::Standard;
 use antiphon_sync::policy::Distance;
 use antiphon_sync::wait::{Broadcast, Condvar, Event, Unpolled};
 
-use super::bare_metal::{Active, ActiveLoop, ActiveWake, Batched, Interrupt};
+use super::bare_metal::{Active, ActiveLoop, ActiveWake, Batched, Direct, Interrupt};
 use super::cases::Case;
 use super::experiment::{Figures, Setting, carry_out};
 use super::interrupts::{Handler, Ipi, IpiLoop, Messages};
@@ -25,6 +25,8 @@ pub enum System {
     Kernel(Kicks),
     /// Threads of this tree's bare-metal kernel, by the lengths of its paths; each wake is a kick.
     BareMetal,
+    /// Threads of the same, each woken by an action of its own CPU.
+    Unblocked,
     /// Interrupt handlers of the same.
     Actions,
 }
@@ -35,7 +37,7 @@ impl System {
         match self {
             Self::Linux => "linux",
             Self::Interrupts | Self::Kernel(_) => "kernel",
-            Self::BareMetal | Self::Actions => "bare metal",
+            Self::BareMetal | Self::Unblocked | Self::Actions => "bare metal",
         }
     }
 
@@ -52,13 +54,15 @@ impl System {
             Self::Interrupts => Some(machine.awake()),
             Self::Kernel(kicks) => machine.as_kernel(kicks),
             Self::BareMetal => machine.with_paths(&LENGTHS.wake)?.as_kernel(Kicks::All),
+            Self::Unblocked => machine.with_paths(&LENGTHS.unblock)?.as_kernel(Kicks::All),
             Self::Actions => machine.instructions_ns(1).map(|_| machine.awake()),
         }
     }
 
     /// The bare-metal kernel has no sleep on a word: its threads wait by their nodes.
     fn model(self) -> Model {
-        Model { fibers: self == Self::BareMetal, ..Model::default() }
+        let fibers = matches!(self, Self::BareMetal | Self::Unblocked);
+        Model { fibers, ..Model::default() }
     }
 }
 
@@ -85,10 +89,10 @@ const fn broadcast<W: Wakes>(name: &'static str, system: System, about: &'static
 
 type Events<F> = Vec<OwnLine<Event<Sim, Distance, F>>>;
 
-use System::{Actions, BareMetal, Interrupts, Kernel, Linux};
+use System::{Actions, BareMetal, Interrupts, Kernel, Linux, Unblocked};
 
 /// All subjects.
-pub static SUBJECTS: [Subject; 23] = [
+pub static SUBJECTS: [Subject; 24] = [
     subject::<WithMutex>("mutex-condvar", Linux, "condition variable, back with its mutex"),
     subject::<Condvar<Sim>>("condvar", Linux, "its list alone: the sender wakes all in a loop"),
     subject::<Counted>("event-count", Linux, "event count and a condition"),
@@ -105,7 +109,8 @@ pub static SUBJECTS: [Subject; 23] = [
     broadcast::<Batched>("metal-condvar-batched", BareMetal, "condvar, one kick for all"),
     subject::<WithMutex>("metal-mutex-condvar", BareMetal, "with its mutex, kicks"),
     subject::<Broadcast<Sim>>("metal-broadcast", BareMetal, "as broadcast, kicks"),
-    subject::<ActiveWake>("metal-message-wake", BareMetal, "a message that wakes a thread there"),
+    subject::<ActiveWake>("metal-message-wake", Unblocked, "a message that wakes a thread there"),
+    subject::<Direct>("metal-direct", Actions, "an action with a vector of its own"),
     subject::<Active>("metal-message", Actions, "active message; to many, one interrupt to all"),
     broadcast::<ActiveLoop>("metal-message-loop", Actions, "to one after the other"),
     subject::<Messages<Interrupt>>("metal-mailbox", Actions, "message with a payload"),
@@ -120,7 +125,7 @@ impl Subject {
         !self.broadcasts_only || matches!(case, Case::Broadcast(_))
     }
 
-    /// Runs rounds of the mechanism on its machine.
+    /// Runs rounds of the mechanism on its machine, or on the same without a part of the costs.
     ///
     /// # Errors
     ///
@@ -134,8 +139,10 @@ impl Subject {
         setting: &Setting<'_>,
         case: Case,
         delivery: Delivery,
+        without: Option<Part>,
     ) -> Result<Figures, Stuck> {
         let machine = self.system.on(setting.machine, delivery).expect("a subject of that machine");
+        let machine = without.map_or_else(|| machine.clone(), |part| machine.without(part));
         (self.carry_out)(setting, (machine, self.system.model()), case)
     }
 }

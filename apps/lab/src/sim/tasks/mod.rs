@@ -11,16 +11,16 @@
 //! | [`figures`] | the dissertation's measurements |
 //! | [`rows`], [`tables`], [`page`] | the results, for scripts and for people |
 
-mod cases;
-mod experiment;
-mod figures;
+pub mod cases;
+pub mod experiment;
+pub mod figures;
 mod page;
 mod published;
 mod ready;
-mod rows;
+pub mod rows;
 #[cfg(test)]
 mod shapes;
-mod subjects;
+pub mod subjects;
 mod tables;
 mod team;
 

@@ -76,6 +76,16 @@ impl Row {
         count(&self.figures) as f64 / self.tasks() as f64
     }
 
+    /// Returns how often a spawner found no room.
+    pub fn retries(&self) -> f64 {
+        self.figures.retries as f64
+    }
+
+    /// Returns the attempts to steal, per task.
+    pub fn attempts_per_task(&self) -> f64 {
+        self.per_task(|figures| figures.attempts)
+    }
+
     /// Returns the dissertation's figure, if there is one.
     pub fn published_ops_per_s(&self) -> Option<f64> {
         let known = figures::of(self.case.name, self.subject.name, self.subject.form);

@@ -4,11 +4,14 @@
 //! The actions are those of [`post`](super::post). Each post runs its action once: none is merged
 //! with another.
 
+use antiphon_wakeup::message::try_post;
+
 use super::{ACTION_TABLE, Action};
 use crate::kernel::cpu;
+use crate::metal::Metal;
 use crate::pending::ACTIONS;
 use crate::x86::apic;
-use crate::x86::cpu::{are_on, restore, without_interrupts};
+use crate::x86::cpu::are_on;
 use crate::x86::vectors::SLOT;
 
 /// Makes CPU `number` run the action; waits while an earlier message is in the CPU's slot. What the
@@ -22,18 +25,7 @@ use crate::x86::vectors::SLOT;
 pub fn post(number: u32, action: Action) {
     let target = cpu::get(number);
     assert!(are_on() && !cpu::this().in_interrupt.get(), "a sender may have to wait for the slot");
-    loop {
-        // Interrupts off: senders that wait for the slot rely on this interrupt, so no other code
-        // may delay it.
-        let were_on = without_interrupts();
-        let filled = target.slot.fill(action.0.into());
-        if filled {
-            apic::send_at_once(target.apic_id.get(), SLOT);
-        }
-        restore(were_on);
-        if filled {
-            return;
-        }
+    while !try_post(&Metal, target, &target.slot, action.0.index() as u32, SLOT) {
         target.slot.wait();
     }
 }

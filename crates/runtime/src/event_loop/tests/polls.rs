@@ -215,3 +215,42 @@ fn a_loop_inside_another_polls_as_often_however_short_its_turns_are() {
     }
     assert_eq!(asked.borrow().len(), 10);
 }
+
+/// A tier whose turns end at times that it moves while the loop runs.
+struct Moving(Rc<RefCell<(u64, Vec<u64>)>>);
+
+impl Cooperate for Moving {
+    fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
+        self.0.borrow_mut().1.push(NOW_NS.get());
+        wait(if ask.importance.is_some() { Some(0) } else { ask.release_ns });
+        self.present().unwrap_or_default()
+    }
+
+    fn present(&self) -> Option<Answer> {
+        Some(Answer { poll_at_ns: Some(self.0.borrow().0), ..Answer::default() })
+    }
+}
+
+#[test]
+fn it_polls_at_the_end_of_the_turn_that_it_has_and_of_the_one_in_which_it_has_polled() {
+    let mut events = events();
+    let seen = Rc::new(RefCell::new((1_000, Vec::new())));
+    events.cooperate_by(Box::new(Moving(seen.clone())));
+    let (turn, mut step) = (seen.clone(), 0);
+    events.submit(Event::best_effort_in_steps(7, move |context| {
+        step += 1;
+        match step {
+            // A new turn, which ends sooner; and one that ends later.
+            2 => {
+                turn.borrow_mut().0 = 250;
+                assert_eq!(context.until_ns(), 250);
+            }
+            3 => turn.borrow_mut().0 = 900,
+            _ => {}
+        }
+        pass(100);
+        if step == 10 { Step::Done } else { Step::More(7) }
+    }));
+    assert_eq!(events.run(), End::Done);
+    assert_eq!(seen.borrow().1, [0, 900]);
+}

@@ -129,6 +129,23 @@ impl Topology {
         self.changed(|tables| tables.pace_permille = pace_permille)
     }
 
+    /// The same topology, in which a line takes `ns` from any CPU to any other.
+    #[must_use]
+    pub fn with_transfers(self, ns: u64) -> Self {
+        self.changed(|tables| {
+            tables.transfer_ns.fill(ns);
+            tables.classes.iter_mut().for_each(|class| class.transfer_ns = ns);
+        })
+    }
+
+    /// The same topology, in which an interrupt takes `ns` from any CPU to any other.
+    #[must_use]
+    pub fn with_interrupts(self, ns: u64) -> Self {
+        self.changed(|tables| {
+            tables.classes.iter_mut().for_each(|class| class.interrupt_ns = Some(ns));
+        })
+    }
+
     fn changed(self, change: impl FnOnce(&mut Tables)) -> Self {
         let mut tables = Arc::try_unwrap(self.0).unwrap_or_else(|shared| (*shared).clone());
         change(&mut tables);

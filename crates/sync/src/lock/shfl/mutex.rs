@@ -43,6 +43,7 @@ use super::watch;
 use super::words::Words;
 use crate::arena;
 use crate::policy::{Chosen, Policy};
+use crate::section;
 
 pub(super) const LOCKED: u8 = 1;
 /// The head sleeps: unlock must wake it.
@@ -80,9 +81,23 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// Acquires the lock; blocks until the caller has it.
     #[inline]
     pub fn lock(&self) {
+        // Before the exchange, which hides the load.
+        if P::heeds_sections() {
+            return self.lock_told();
+        }
         if !self.lock_uncontended() {
             self.lock_contended(None);
         }
+    }
+
+    /// [`lock`](Self::lock), told to the platform.
+    #[cold]
+    #[inline(never)]
+    fn lock_told(&self) {
+        let wait = || {
+            self.lock_contended(None);
+        };
+        section::acquire::<P>(|| self.lock_uncontended(), wait);
     }
 
     /// The part of [`lock`](Self::lock) without contention: acquires the lock if it is free and no
@@ -104,17 +119,18 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// the lock. A free lock is acquired whatever the deadline.
     #[inline]
     pub fn lock_until(&self, deadline: Deadline) -> bool {
-        self.take() || self.lock_contended(Some(deadline)) == Wait::Acquired
+        let acquired = self.take() || self.lock_contended(Some(deadline)) == Wait::Acquired;
+        section::begin_if::<P>(acquired)
     }
 
     /// Acquires the lock if it is free, ahead of any waiters; never fails on a free lock.
     #[inline]
     pub fn try_lock(&self) -> bool {
         // Acquire: pairs with the release in `unlock`.
-        match self.locked.compare_exchange(0, LOCKED, Acquire, Relaxed) {
+        section::begin_if::<P>(match self.locked.compare_exchange(0, LOCKED, Acquire, Relaxed) {
             Ok(_) => true,
             Err(seen) => seen & LOCKED == 0 && self.take_free(),
-        }
+        })
     }
 
     /// Acquires the lock as [`lock`](Self::lock) does, for a caller that has just found it taken:
@@ -122,6 +138,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// owners do.
     pub fn lock_taken(&self) {
         self.lock_contended(None);
+        section::begin::<P>();
     }
 
     /// Returns the name of the last place in the queue, whichever process wrote it: the place of
@@ -145,7 +162,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     pub unsafe fn unlock(&self) {
         if !F::HEAD_SLEEPS {
             // Release: pairs with the acquire of the next owner.
-            return self.locked.store(0, Release);
+            self.locked.store(0, Release);
+            return section::is_over::<P>();
         }
         if P::light() {
             // SAFETY: we own the lock, so both words are valid until the store.
@@ -154,9 +172,10 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             }
         }
         // SAFETY: we own the lock, as the caller promises.
-        if !unsafe { self.unlock_uncontended() } {
-            self.unlock_contended();
+        if unsafe { self.unlock_uncontended() } {
+            return section::is_over::<P>();
         }
+        self.unlock_contended();
     }
 
     /// The part of [`unlock`](Self::unlock) without contention, by exchange: releases the lock if
@@ -213,6 +232,14 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self) {
+        if P::heeds_sections() {
+            // A wake is a system call: it is none of the section's.
+            return section::end::<P>(|| self.unlock_untold());
+        }
+        self.unlock_untold();
+    }
+
+    fn unlock_untold(&self) {
         // Relaxed: as in `unlock_uncontended`.
         if self.hands_over() && self.hand_over() {
             return;

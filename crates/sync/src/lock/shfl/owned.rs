@@ -36,6 +36,7 @@ use super::queue::{Place, TailId};
 use super::turn::{Ask, Wait};
 use super::words::Words;
 use crate::policy::{Chosen, Policy};
+use crate::section;
 
 /// The owner has a loan to give back.
 const LENT: u32 = 1 << 31;
@@ -60,6 +61,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflOwned<P, Q, F> {
         if !self.mutex.lock_uncontended() {
             self.lock_contended(None);
         }
+        section::begin::<P>();
         self.own();
     }
 
@@ -68,7 +70,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflOwned<P, Q, F> {
     #[inline]
     pub fn lock_until(&self, deadline: Deadline) -> bool {
         let had = self.mutex.take() || self.lock_contended(Some(deadline)) == Wait::Acquired;
-        if had {
+        if section::begin_if::<P>(had) {
             self.own();
         }
         had

@@ -31,6 +31,7 @@ use super::sort::Sorted;
 use super::status::Offer;
 use super::{Form, Standard, cohort, shuffle, status};
 use crate::policy::{Chosen, Policy};
+use crate::section;
 use core::marker::PhantomData;
 
 /// A NUMA-aware spinlock, 4 bytes.
@@ -57,14 +58,35 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
     /// Acquires the lock; spins until the caller has it.
     #[inline]
     pub fn lock(&self) {
-        if !self.tail.is_empty() || !self.try_lock() {
+        // Before the exchange, which hides the load.
+        if P::heeds_sections() {
+            return self.lock_told();
+        }
+        if !self.lock_uncontended() {
             self.lock_contended();
         }
+    }
+
+    #[inline(always)]
+    fn lock_uncontended(&self) -> bool {
+        self.tail.is_empty() && self.take()
+    }
+
+    /// [`lock`](Self::lock), told to the platform.
+    #[cold]
+    #[inline(never)]
+    fn lock_told(&self) {
+        section::acquire::<P>(|| self.lock_uncontended(), || self.lock_contended());
     }
 
     /// Acquires the lock if it is free, ahead of any waiters.
     #[inline]
     pub fn try_lock(&self) -> bool {
+        section::begin_if::<P>(self.take())
+    }
+
+    #[inline]
+    fn take(&self) -> bool {
         // Acquire: pairs with the release in `unlock`.
         self.locked.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
     }
@@ -95,6 +117,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
     pub unsafe fn unlock(&self) {
         // Release: pairs with the acquire of the next owner.
         self.locked.store(0, Release);
+        section::is_over::<P>();
     }
 
     #[cold]
@@ -130,7 +153,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
     }
 
     fn barge(&self, spinner: &mut Spinner<P>) {
-        while !self.try_lock() {
+        while !self.take() {
             spinner.wait_while(&self.locked, |locked| locked != 0);
         }
     }
@@ -155,7 +178,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
                 role = self.shuffle(me, || !self.is_locked());
             }
             spinner.wait_while(&self.locked, |locked| locked != 0);
-            if self.try_lock() {
+            if self.take() {
                 break;
             }
         }

@@ -55,6 +55,21 @@ pub fn run(
     )
 }
 
+/// Simulates what the figures show, and writes their page.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn draw(html: OutputFile) -> Result<(), Failure> {
+    let rows = Rows::simulated(Conditions { seed: 1, rounds: ROUNDS, gap_ns: GAP_NS })?;
+    let table = table(&rows).render(false);
+    html.write(&page::page(&rows, &table))
+}
+
+/// The number of rounds, and the time between them, of a page that other commands draw.
+const ROUNDS: u32 = 20;
+const GAP_NS: u64 = 400_000;
+
 const HEADING: &str =
     "Simulated (a model, not a measurement), beside what the text of the Nemo paper says";
 

@@ -1,0 +1,151 @@
+//! What the scheduler costs, on machines whose clocks count instructions: of a switch, and of the
+//! work that players get done.
+
+use std::hint::black_box;
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::scope;
+use std::time::Duration;
+
+use antiphon_hints::{Hints, now_ns};
+
+use crate::policy::{EXT, FAIR};
+use crate::scheduler::under;
+use crate::start::{Case, Failure};
+use crate::thread::{Policy, become_of, exact_timers, stop_after};
+
+/// The nanoseconds of an instruction, as the machine counts.
+const INSTRUCTION_NS: u64 = 8;
+/// Switches that are measured.
+const SWITCHES: u64 = 4_000;
+
+/// Two threads wake each other through pipes: a wake-up, a switch and two system calls each.
+pub fn switch() -> Result<String, Failure> {
+    let theirs = ping_pong(None, FAIR)?;
+    let plain = under(&[], |_| ping_pong(None, EXT))?;
+    let polls = under(&[], |scheduler| ping_pong(Some(&scheduler.connect()?), EXT))?;
+    let ratio = |one: u64| one as f64 / theirs as f64;
+    let told = format!(
+        "{theirs} instructions by EEVDF, {plain} by antiphon ({:.2}), {polls} of threads that poll \
+         ({:.2})",
+        ratio(plain),
+        ratio(polls)
+    );
+    if ratio(plain).max(ratio(polls)) <= 2.0 { Ok(told) } else { Err(told.into()) }
+}
+
+/// Returns the instructions of a switch.
+fn ping_pong(hints: Option<&Hints>, policy: Policy) -> Result<u64, Failure> {
+    let (first, second) = (io::pipe()?, io::pipe()?);
+    let spent_ns = scope(|threads| {
+        let one = threads.spawn(move || pass(hints, policy, first.0, second.1, false));
+        let other = threads.spawn(move || pass(hints, policy, second.0, first.1, true));
+        let panicked = "a thread panicked";
+        one.join().map_err(|_| panicked)??;
+        Ok::<_, Failure>(other.join().map_err(|_| panicked)??)
+    })?;
+    Ok(spent_ns / INSTRUCTION_NS / SWITCHES)
+}
+
+/// Passes a byte on as often as there are switches for two. Returns the time of that.
+fn pass(
+    hints: Option<&Hints>,
+    policy: Policy,
+    mut from: PipeReader,
+    mut to: PipeWriter,
+    begins: bool,
+) -> io::Result<u64> {
+    become_of(FAIR)?;
+    let thread = hints.map(Hints::register).transpose()?;
+    if thread.is_none() {
+        become_of(policy)?;
+    }
+    let mut byte = [0];
+    if begins {
+        to.write_all(&byte)?;
+    }
+    // Until both have their policies.
+    let mut begun_ns = 0;
+    for round in 0..SWITCHES / 2 + 100 {
+        if round == 100 {
+            begun_ns = now_ns();
+        }
+        if let Some(thread) = &thread {
+            thread.poll(Some(now_ns() + 10_000_000), None);
+        }
+        from.read_exact(&mut byte)?;
+        if let Err(error) = to.write_all(&byte) {
+            // The other has had its last byte.
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                return Err(error);
+            }
+        }
+    }
+    Ok(now_ns() - begun_ns)
+}
+
+pub const CASES: &[Case] = &[("work of 14 players", players)];
+
+/// How long the players play.
+const TIME: Duration = Duration::from_secs(1);
+/// A piece of their work.
+const TURNS: u64 = 20_000;
+
+/// Fourteen players that always have work: how much of it they get done (the document's section
+/// 5.6). Where an instruction takes 1 ns: what a switch costs beside a period is a matter of the
+/// CPU's speed.
+fn players() -> Result<String, Failure> {
+    let theirs = work_of(None, FAIR)?;
+    let ours = under(&[], |scheduler| work_of(Some(&scheduler.connect()?), EXT))?;
+    let overhead = 100.0 * (1.0 - ours as f64 / theirs as f64);
+    let told = format!("{overhead:.1} % less work than under EEVDF: {ours} pieces, not {theirs}");
+    if overhead <= 6.0 { Ok(told) } else { Err(told.into()) }
+}
+
+fn work_of(hints: Option<&Hints>, policy: Policy) -> Result<u64, Failure> {
+    let (stop, pieces) = (&AtomicBool::new(false), &AtomicU64::new(0));
+    scope(|threads| {
+        let play = |id: u64| play(hints, policy, 16_600_000 + 130_000 * id, stop, pieces);
+        let all: Vec<_> = (0..14).map(|id| threads.spawn(move || play(id))).collect();
+        stop_after(TIME, stop);
+        for one in all {
+            one.join().map_err(|_| "a thread panicked")??;
+        }
+        Ok(pieces.load(Ordering::Relaxed))
+    })
+}
+
+/// A frame each period, and other work between, in pieces of [`TURNS`] turns.
+fn play(
+    hints: Option<&Hints>,
+    policy: Policy,
+    period_ns: u64,
+    stop: &AtomicBool,
+    pieces: &AtomicU64,
+) -> io::Result<()> {
+    become_of(FAIR)?;
+    exact_timers();
+    let thread = hints.map(Hints::register).transpose()?;
+    if thread.is_none() {
+        become_of(policy)?;
+    }
+    let mut at = now_ns() + period_ns;
+    // Relaxed, both: a flag and a count that say nothing about other memory.
+    while !stop.load(Ordering::Relaxed) {
+        for turn in 0..TURNS {
+            black_box(turn);
+        }
+        pieces.fetch_add(1, Ordering::Relaxed);
+        if now_ns() >= at {
+            at += period_ns;
+        }
+        if let Some(thread) = &thread {
+            thread.poll(Some(at), None);
+            let (now, told) = (now_ns(), thread.answer());
+            if now >= told.until_ns || told.next_release_ns.is_some_and(|at| at <= now) {
+                std::thread::yield_now();
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! CPUs that come and go, threads that may not run on all of them, and weights that change.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::scope;
+use std::time::Duration;
+
+use antiphon_scx::loader::Failure;
+
+use crate::life::{part_under, wait_for};
+use crate::policy::EXT;
+use crate::scheduler::{await_state, under};
+use crate::thread::{Policy, become_of, hog, own_cpu_ns, stay_on, stop_after};
+
+const SWITCH: &str = "/sys/devices/system/cpu/cpu1/online";
+
+/// The second CPU goes, and comes back: the scheduler is loaded again each time, and all threads go
+/// on, also one that was kept on that CPU.
+pub fn hotplug() -> Result<String, Failure> {
+    under(&[], |scheduler| {
+        let stop = AtomicBool::new(false);
+        let counts: [AtomicU64; 4] = Default::default();
+        scope(|threads| {
+            let all: Vec<_> = (counts.iter().enumerate())
+                .map(|(id, count)| {
+                    let stop = &stop;
+                    threads.spawn(move || -> std::io::Result<()> {
+                        if id == 0 {
+                            stay_on(1)?;
+                        }
+                        become_of(EXT)?;
+                        // Relaxed, both: numbers that say nothing about other memory.
+                        while !stop.load(Ordering::Relaxed) {
+                            count.store(own_cpu_ns(), Ordering::Relaxed);
+                        }
+                        Ok(())
+                    })
+                })
+                .collect();
+            let done = (|| -> Result<(), Failure> {
+                for round in 0..3 {
+                    for state in ["0", "1"] {
+                        fs::write(SWITCH, state)?;
+                        // It ends at once, and is then loaded again.
+                        await_state(true)?;
+                        let before = counts.each_ref().map(|one| one.load(Ordering::Relaxed));
+                        let goes_on = || {
+                            let now = counts.each_ref().map(|one| one.load(Ordering::Relaxed));
+                            before.iter().zip(now).all(|(before, now)| *before != now)
+                        };
+                        let what = format!("a thread stopped in round {round}, CPU 1 is {state}");
+                        wait_for(goes_on, &what)?;
+                    }
+                }
+                Ok(())
+            })();
+            stop.store(true, Ordering::Relaxed);
+            for one in all {
+                one.join().map_err(|_| "a thread panicked")??;
+            }
+            // Other cases want it.
+            fs::write(SWITCH, "1")?;
+            await_state(true)?;
+            done
+        })?;
+        part_under("polite", scheduler)?;
+        Ok("3 times off and on: is loaded again, and 4 threads go on".to_owned())
+    })
+}
+
+/// Two threads that must share a CPU, and one that has the other for itself.
+pub fn affinity() -> Result<String, Failure> {
+    const TIME: Duration = Duration::from_secs(2);
+    let ran = under(&[], |_| {
+        let stop = AtomicBool::new(false);
+        scope(|threads| {
+            let all = [0, 0, 1].map(|cpu| {
+                let stop = &stop;
+                threads
+                    .spawn(move || stay_on(cpu).and_then(|()| become_of(EXT)).map(|()| hog(stop)))
+            });
+            stop_after(TIME, &stop);
+            let ran = all.map(|one| one.join().map_err(|_| "a thread panicked"));
+            ran.into_iter().map(|one| Ok(one??)).collect::<Result<Vec<_>, Failure>>()
+        })
+    })?;
+    let share = |one: u64| one as f64 / TIME.as_nanos() as f64;
+    let [first, second, alone] = [share(ran[0]), share(ran[1]), share(ran[2])];
+    let told = format!("{first:.3} and {second:.3} of one CPU, {alone:.3} of the other");
+    // The machine is emulated, and its host may take time away.
+    let is_even = (first - second).abs() < 0.1 && alone > 1.4 * first.max(second);
+    if is_even { Ok(told) } else { Err(told.into()) }
+}
+
+/// A thread that always wants the CPU changes its nice value: its share follows at once.
+pub fn renice() -> Result<String, Failure> {
+    const TIME: Duration = Duration::from_secs(2);
+    let ran = under(&[], |_| {
+        let stop = AtomicBool::new(false);
+        scope(|threads| {
+            let other = threads.spawn(|| become_of(EXT).map(|()| hog(&stop)));
+            let changed = threads.spawn(|| -> std::io::Result<[u64; 2]> {
+                let mut ran = [0; 2];
+                for (nice, ran) in [0, 5].into_iter().zip(&mut ran) {
+                    become_of(Policy::Ext { nice })?;
+                    let half = AtomicBool::new(false);
+                    *ran = scope(|threads| {
+                        threads.spawn(|| {
+                            crate::thread::become_conductor().map(|()| stop_after(TIME, &half))
+                        });
+                        hog(&half)
+                    });
+                }
+                Ok(ran)
+            });
+            let ran = changed.join().map_err(|_| "a thread panicked")??;
+            stop.store(true, Ordering::Relaxed);
+            other.join().map_err(|_| "a thread panicked")??;
+            Ok(ran)
+        })
+    })?;
+    let share = |one: u64| one as f64 / TIME.as_nanos() as f64;
+    let (before, after) = (share(ran[0]), share(ran[1]));
+    // 335 beside 1024.
+    let due = 335.0 / (335.0 + 1_024.0);
+    let told = format!("{before:.3} at nice 0, {after:.3} at nice 5, by weight 0.500 and {due:.3}");
+    if (before - 0.5).abs() < 0.02 && (after - due).abs() < 0.02 {
+        Ok(told)
+    } else {
+        Err(told.into())
+    }
+}
