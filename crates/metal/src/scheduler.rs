@@ -13,8 +13,8 @@
 //! runnable puts it into the [inbox](crate::inbox) ([`kick`](antiphon_wakeup::kick)).
 //!
 //! - RUN-1: a thread is in one place: running, in a run queue, in an inbox, or asleep; only the
-//!   code that moves its token away from `ASLEEP` puts a sleeping thread elsewhere, or, if the token
-//!   was `LAST`, its own CPU.
+//!   code that moves its token away from `ASLEEP` puts a sleeping thread elsewhere, or, if the
+//!   token was `LAST`, its own CPU.
 //! - RUN-2: a thread is run only after it has left: its registers are saved. A thread that is woken
 //!   on the way to its sleep is in the inbox of its own CPU, which reads it before it switches, and
 //!   then goes on with it or runs it later. A thread that moves is put into the inbox of another
