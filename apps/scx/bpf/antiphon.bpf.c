@@ -70,6 +70,8 @@ static __always_inline u64 begin(struct task_struct *p, struct task *t, struct c
 
 	t->has_slack = slack != 0;
 	t->turn = __sync_fetch_and_add(&turns, 1) + 1;
+	note(here->cpu.picks ? EVENT_TURN : EVENT_RESUME, t->pid, now, t->timely, 0);
+	here->cpu.picks = 0;
 	here->cpu.release_ns = t->timely ? t->release_ns : NEVER;
 	hold_for(p, here, now, whole > options.min_slice_ns ? whole : options.min_slice_ns);
 	return now + slice;
@@ -274,6 +276,8 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 
 	if (options.stall)
 		return;
+	if (here)
+		here->cpu.picks = 1;
 	if (grouped)
 		sort_members();
 	/* `prev` is not queued yet, and may be more urgent than all that are. */
@@ -474,6 +478,7 @@ void BPF_PROG(antiphon_enable, struct task_struct *p)
 	if (!t)
 		return;
 	t->virtual_time = least;
+	t->pid = p->pid;
 	weigh(t, p->scx.weight);
 }
 

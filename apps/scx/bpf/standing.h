@@ -21,6 +21,7 @@ static __always_inline void charge(struct task *t, u64 now)
 	else
 		t->virtual_time += (ran * (1024 * 1024) + weight - 1) / weight;
 	t->since_ns = now;
+	note(EVENT_CHARGE, t->pid, now, ran, 0);
 	struct thread *thread = t->slot ? thread_at(t->place) : NULL;
 	if (thread)
 		thread->ran_ns += ran;
@@ -63,6 +64,7 @@ static __always_inline void look(struct hints_slot *slot, struct task *t, u64 no
 		t->polls = polls;
 		if (t->standing != STANDING_SHARE)
 			t->standing = STANDING_COOPERATIVE;
+		note(EVENT_POLL, t->pid, now, hints->release_ns, hints->importance);
 	}
 	t->importance = hints->importance;
 	regroup(t, hints->group);

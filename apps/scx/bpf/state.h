@@ -25,6 +25,7 @@ char ending[192] SEC(".data.ending");
 struct cpu {
 	u64 release_ns; /* 0: none of our threads; NEVER: one that is not timely */
 	u64 until_ns;
+	u64 picks; /* a thread is being picked, and its turn has not begun */
 };
 
 struct task {
@@ -43,6 +44,7 @@ struct task {
 	u32 slot;	  /* 0: not registered */
 	u32 place;	  /* in `threads` */
 	u32 uid;
+	u32 pid;
 	u8 timely; /* picked by its release */
 	u8 graced;
 	u8 wants; /* it runs or is ready */
@@ -89,6 +91,14 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
+/* The first events, if they are kept. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_EVENTS);
+	__type(key, u32);
+	__type(value, struct event);
+} trace SEC(".maps");
+
 struct page_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -122,6 +132,30 @@ struct {
 
 /* The virtual time of the queue (COOP-3): it never goes back. */
 static u64 least;
+
+enum { EVENT_TURN = 1, EVENT_CHARGE = 2, EVENT_POLL = 3, EVENT_RESUME = 4 };
+
+/* Keeps an event. Not static: the verifier looks at it once. */
+__noinline int keep(u32 kind, u32 pid, u64 now, u64 value, u64 importance)
+{
+	u32 place = __sync_fetch_and_add(&counters.events, 1);
+	struct event *event = bpf_map_lookup_elem(&trace, &place);
+
+	if (!event)
+		return 0;
+	event->at_ns = now;
+	event->value = value;
+	event->importance = importance;
+	event->pid = pid;
+	event->kind = kind;
+	return 0;
+}
+
+static __always_inline void note(u32 kind, u32 pid, u64 now, u64 value, u64 importance)
+{
+	if (options.trace)
+		keep(kind, pid, now, value, importance);
+}
 
 static __always_inline struct task *task_of(struct task_struct *p)
 {

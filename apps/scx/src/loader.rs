@@ -11,7 +11,9 @@ use libbpf_rs::{
     Link, MapCore as _, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject,
 };
 
-use crate::shared::{Counters, MAX_THREADS, Parameters, Record, THREADS_PER_USER};
+use crate::shared::{
+    Counters, Event, MAX_EVENTS, MAX_THREADS, Parameters, Record, THREADS_PER_USER,
+};
 
 /// The compiled policy.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/antiphon.bpf.o"));
@@ -57,7 +59,7 @@ impl Default for Setup {
             police: 1,
             kick: 1,
             stall: 0,
-            unused: 0,
+            trace: 0,
         };
         Self { scope: Scope::Partial, parameters, watchdog_ms: 5_000 }
     }
@@ -120,6 +122,16 @@ impl Loaded {
         let mut all = all.collect::<Result<Vec<Record>, _>>()?;
         all.retain(|one| one.pid != 0);
         Ok(all)
+    }
+
+    /// Returns the events that were kept, in order.
+    ///
+    /// # Errors
+    ///
+    /// As the system call that reads them.
+    pub fn events(&self) -> Result<Vec<Event>, Failure> {
+        let count = self.counters()?.events.min(u64::from(MAX_EVENTS));
+        (0..u32::try_from(count)?).map(|place| self.read("trace", place)).collect()
     }
 
     /// Makes a page the one of a process.
@@ -185,6 +197,8 @@ unsafe trait Plain: Copy {}
 unsafe impl Plain for Counters {}
 // SAFETY: as above.
 unsafe impl Plain for Record {}
+// SAFETY: as above.
+unsafe impl Plain for Event {}
 // SAFETY: as above.
 unsafe impl Plain for Parameters {}
 

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::loader::{Failure, Loaded, Scope, Setup};
 use crate::service::Service;
-use crate::shared::{Counters, Record};
+use crate::shared::{Counters, Event, Record};
 
 /// How often the program looks whether the kernel's part is still there.
 const LOOK_MS: i32 = 100;
@@ -123,7 +123,13 @@ fn report(setup: &Setup, loaded: &Loaded, service: &Service) -> Result<Value, Fa
         "processes": service.processes(),
         "decisions": decisions(&loaded.counters()?),
         "threads": threads,
+        "events": loaded.events()?.iter().map(event).collect::<Vec<_>>(),
     }))
+}
+
+/// An event in few letters: there are thousands, when they are kept at all.
+fn event(one: &Event) -> Value {
+    json!([one.at_ns, one.kind, one.pid, one.value, one.importance])
 }
 
 fn decisions(counters: &Counters) -> Value {

@@ -34,6 +34,9 @@ pub const MAX_THREADS: u32 = 512;
 /// The most processes with registered threads.
 pub const MAX_PROCESSES: u32 = 1024;
 
+/// The events that are kept.
+pub const MAX_EVENTS: u32 = 8192;
+
 /// How many processes of one user may have a page. Root is not limited.
 pub const PROCESSES_PER_USER: usize = 64;
 /// How many processes may have one.
@@ -41,8 +44,12 @@ pub const PROCESSES: usize = 512;
 /// How many threads of one user may be registered.
 pub const THREADS_PER_USER: u64 = 128;
 
-const LIMITS: [(&str, u32); 3] =
-    [("MAX_CPUS", MAX_CPUS), ("MAX_THREADS", MAX_THREADS), ("MAX_PROCESSES", MAX_PROCESSES)];
+const LIMITS: [(&str, u32); 4] = [
+    ("MAX_CPUS", MAX_CPUS),
+    ("MAX_THREADS", MAX_THREADS),
+    ("MAX_PROCESSES", MAX_PROCESSES),
+    ("MAX_EVENTS", MAX_EVENTS),
+];
 
 records! {
     /// The scheduler's parameters; those in nanoseconds end in `_ns`.
@@ -71,8 +78,8 @@ records! {
         kick: u32,
         /// Not 0: no thread is run, so that the kernel unloads the scheduler. For tests.
         stall: u32,
-        /// Keeps the size a multiple of eight.
-        unused: u32,
+        /// Not 0: the first [`MAX_EVENTS`] events are kept, to be compared with another policy.
+        trace: u32,
     }
 
     /// What the scheduler has decided since it was started.
@@ -97,12 +104,29 @@ records! {
         registered: u64,
         /// Registrations that were refused.
         refused: u64,
+        /// Events that there were, if they are kept.
+        events: u64,
         /// Places of threads below this one are or were in use.
         high: u64,
         /// 1: the kernel has unloaded the scheduler because a CPU has come or gone.
         restarts: u64,
         /// Why the kernel has unloaded the scheduler; 0: it has not.
         ended: u64,
+    }
+
+    /// An event: what the policy was told, or has decided.
+    Event, "event" {
+        /// When, in nanoseconds of `CLOCK_MONOTONIC`.
+        at_ns: u64,
+        /// Of a turn: 1 if it is by the release. Of a charge: the CPU time. Of a poll: the release.
+        value: u64,
+        /// Of a poll: the importance of the thread's work.
+        importance: u64,
+        /// The thread's number.
+        pid: u32,
+        /// 1: a turn begins. 2: a thread is charged. 3: a poll is seen. 4: a thread goes on that
+        /// had the CPU before one of a higher class.
+        kind: u32,
     }
 
     /// A registered thread.
@@ -168,11 +192,12 @@ mod tests {
     #[test]
     fn the_records_are_the_same_in_c() {
         let header = c_header();
-        for name in ["parameters", "counters", "thread"] {
+        for name in ["parameters", "counters", "event", "thread"] {
             assert!(header.contains(&format!("struct {name} {{\n")), "{header}");
         }
         let fields = |kind| header.matches(&format!("\t__{kind} ")).count();
         let bytes = size_of::<Parameters>() + size_of::<Counters>() + size_of::<Record>();
+        let bytes = bytes + size_of::<Event>();
         assert_eq!(8 * fields("u64") + 4 * fields("u32"), bytes, "{header}");
     }
 }

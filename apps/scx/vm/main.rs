@@ -19,6 +19,7 @@ mod locks;
 mod loops;
 mod policy;
 mod pure;
+mod replay;
 mod scheduler;
 mod silent;
 mod start;
@@ -54,6 +55,7 @@ fn schedule(arguments: impl Iterator<Item = String>) -> ExitCode {
             "patient" => setup.parameters.slack_ns = 500_000_000,
             // Fewer than an emulated CPU wakes a thread up.
             "few-kicks" => setup.parameters.kick_ns = 20_000_000,
+            "trace" => setup.parameters.trace = 1,
             "group" => group = Some(client::USER),
             "stall" => (setup.parameters.stall, setup.watchdog_ms) = (1, 1_000),
             other => {

@@ -24,6 +24,7 @@ pub const CASES: &[Case] = &[
     ("group", crate::groups::importance),
     ("sections", sections),
     ("wake-up", wake_up),
+    ("replay", crate::replay::turns),
     ("players", players),
     ("loops", crate::loops::loops),
     ("switch", cost::switch),
@@ -405,7 +406,7 @@ fn overload(hints: Option<&Hints>, policy: Policy) -> Result<Overload, Failure> 
 
 /// A player: a frame of 0.1 ms each period, when it is due, and pieces of other work of 0.2 ms,
 /// more than there is time for. Returns how late its frames were, and its CPU time.
-fn play(
+pub fn play(
     hints: Option<&Hints>,
     policy: Policy,
     period_ns: u64,
