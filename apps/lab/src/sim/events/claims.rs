@@ -49,7 +49,11 @@ fn the_parts_of_a_wake_are_all_of_it() {
         let ns = |part: &str| parts[part].as_f64().expect("a number");
         assert!(ns("rest").abs() < 0.1 * row.latency.mean, "{subject}: {parts}");
         assert_eq!(ns("handling").round(), 347.0, "{subject}: what the file says");
-        assert_eq!(ns("lines").round() == 0.0, matches!(subject, "metal-direct" | "ipi"), "{parts}");
+        assert_eq!(
+            ns("lines").round() == 0.0,
+            matches!(subject, "metal-direct" | "ipi"),
+            "{parts}"
+        );
     }
 }
 
