@@ -24,8 +24,8 @@
 //! - CHANNEL-1: only the owner of a slot writes to it, and writes the state last.
 //! - CHANNEL-2: a side copies what the other has written, and reads only the copy. The host trusts
 //!   nothing in it: an image may break all of these rules.
-//! - CHANNEL-3: a slot has one call at a time, of the image: [`Taken`] gives it to the next call when
-//!   the answer to the last was copied.
+//! - CHANNEL-3: a slot has one call at a time, of the image: [`Taken`] gives it to the next call
+//!   when the answer to the last was copied.
 //!
 //! Both sides use this file. The memory is a slice of atomic words, so that no code here is unsafe;
 //! the states order the accesses to a slot, and its other words need no order.

@@ -13,14 +13,14 @@
 //! runnable puts it into the [inbox](crate::inbox) ([`kick`](antiphon_wakeup::kick)).
 //!
 //! - RUN-1: a thread is in one place: running, in a run queue, in an inbox, or asleep; only the
-//!   code that moves its token away from `ASLEEP` puts a sleeping thread elsewhere, or, if the token
-//!   was `LAST`, its own CPU.
+//!   code that moves its token away from `ASLEEP` puts a sleeping thread elsewhere, or, if the
+//!   token was `LAST`, its own CPU.
 //! - RUN-2: a thread is run only after it has left: its registers are saved. A thread that is woken
 //!   on the way to its sleep is in the inbox of its own CPU, which reads it before it switches, and
 //!   then goes on with it or runs it later. A thread that moves is put into the inbox of another
 //!   CPU by the thread that runs next.
-//! - RUN-3: a thread that has ended is kept for reuse by the thread that runs next, likewise, because
-//!   the thread is on its stack until then.
+//! - RUN-3: a thread that has ended is kept for reuse by the thread that runs next, likewise,
+//!   because the thread is on its stack until then.
 
 use core::mem;
 use core::ptr;
@@ -61,7 +61,8 @@ pub trait Kernel: Machine {
     ///
     /// # Safety
     ///
-    /// Interrupts are off; the caller runs as `from`; `to` is another thread, which has left (RUN-2).
+    /// Interrupts are off; the caller runs as `from`; `to` is another thread, which has left
+    /// (RUN-2).
     unsafe fn switch(&self, from: *const Self::Thread, to: *const Self::Thread);
     /// Keeps a thread that has ended and left its stack.
     fn reap(&self, thread: *const Self::Thread);
@@ -156,8 +157,8 @@ pub unsafe fn switch_away<K: Kernel>(kernel: &K, cpu: K::Cpu) {
         return;
     }
     kernel.set_running(cpu, next);
-    // SAFETY: the caller's promise. RUN-2: a thread in the queue has left, and so has an idle thread
-    // that does not run.
+    // SAFETY: the caller's promise. RUN-2: a thread in the queue has left, and so has an idle
+    // thread that does not run.
     unsafe {
         kernel.switch(running, next);
         arrive(kernel);

@@ -195,7 +195,10 @@ proptest! {
         nodes in prop::collection::vec((address(), address(), 0_u32..4), 0..5),
         bits in 32_u32..64,
     ) {
-        let range = |&(one, other): &(u64, u64)| Range { start: one.min(other), end: one.max(other) };
+        let range = |&(one, other): &(u64, u64)| {
+            let (start, end) = (one.min(other), one.max(other));
+            Range { start, end }
+        };
         let usable: Vec<_> = usable.iter().map(range).collect();
         let taken: Vec<_> = taken.iter().map(range).collect();
         let ram = machine(&[srat(&nodes)]);

@@ -6,8 +6,8 @@
 //! while it is in a handler.
 //!
 //! - DIRECT-1: after `unregister` no CPU runs the action. The vector's gate leads elsewhere before
-//!   the passes are sent, and each CPU has taken its pass: before that, it ended any handler that it
-//!   had entered by the old gate.
+//!   the passes are sent, and each CPU has taken its pass: before that, it ended any handler that
+//!   it had entered by the old gate.
 //! - DIRECT-2: a post to an earlier action of the same vector does not run a later one, if
 //!   interrupts arrive in the order in which they were sent, the last post before the call: the CPU
 //!   took it before the pass.
@@ -55,8 +55,8 @@ impl<A: Atomics, const N: usize> Vectors<A, N> {
 
     /// Unregisters an action: when this returns `true`, no CPU runs it. Returns `false` if that was
     /// begun before (DIRECT-4). `close` makes the vector's gate lead to code that does nothing;
-    /// `cpus` are all CPUs: the number of passes of each, and a function that sends it a pass, after
-    /// all earlier stores. Called with interrupts on, in no handler.
+    /// `cpus` are all CPUs: the number of passes of each, and a function that sends it a pass,
+    /// after all earlier stores. Called with interrupts on, in no handler.
     #[must_use]
     pub fn unregister<'a>(
         &self,

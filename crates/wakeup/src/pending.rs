@@ -3,7 +3,9 @@
 //! | word | meaning | sender | handler |
 //! |---|---|---|---|
 //! | `words` | a bit for each further action | first, sets one | then, takes words |
-//! | `summary` | a bit for each word, and one for each of the first actions; not 0: interrupted | then, sets one | first, takes it |
+//! | `summary` | a bit for each word and each first action | then, sets one | first, takes it |
+//!
+//! A summary that is not 0 says that an interrupt is on its way.
 //!
 //! The first [`FIRST`] actions have their bits in the summary only, and take one exchange at each
 //! end instead of two.
@@ -75,7 +77,8 @@ impl<A: Atomics> Pending<A> {
     /// interrupts off.
     #[inline]
     pub fn drain(&self, mut run: impl FnMut(usize)) {
-        // Acquire: PENDING-1, the bits, and the senders' past; pairs with the release in `announce`.
+        // Acquire: PENDING-1, the bits, and the senders' past; pairs with the release in
+        // `announce`.
         let mut summary = self.summary.swap(0, Acquire);
         while summary != 0 {
             let word = summary.trailing_zeros() as usize;

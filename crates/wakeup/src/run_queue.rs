@@ -38,8 +38,8 @@ impl<T: Linked> RunQueue<T> {
         if self.first.is_null() {
             self.first = thread;
         } else {
-            // SAFETY: the last thread is in the queue, so it exists. Relaxed: only this CPU accesses
-            // the link now.
+            // SAFETY: the last thread is in the queue, so it exists. Relaxed: only this CPU
+            // accesses the link now.
             unsafe { (*self.last).link().store(thread.expose_provenance() as u64, Relaxed) };
         }
         self.last = thread;

@@ -9,8 +9,8 @@
 //!   seen its code any more.
 //! - TABLE-3: a message to an earlier action of the same entry does not run a later one: it was
 //!   taken back before the entry was free.
-//! - TABLE-4: an action is unregistered once (NAME-2): a second call with a copy of its name changes
-//!   nothing.
+//! - TABLE-4: an action is unregistered once (NAME-2): a second call with a copy of its name
+//!   changes nothing.
 
 use core::mem;
 use core::ptr;

@@ -5,7 +5,7 @@
 //! | `EMPTY` | no sleeper, no pending wake | → `ASLEEP`, sleep | → `DUE` | |
 //! | `DUE` | a wake is pending | → `EMPTY`, return | → `DUE` | |
 //! | `ASLEEP` | the thread has left, or is about to | | → `DUE`, it runs | → `EMPTY`, it runs |
-//! | `LAST` | the same, and its CPU is halted, or about to halt | | → `DUE`, interrupt | → `EMPTY`, it runs |
+//! | `LAST` | the same, and its CPU halts | | → `DUE`, interrupt | → `EMPTY`, it runs |
 //!
 //! - TOKEN-1 (no lost wake): `wake` always leaves `DUE`, and only the sleeper removes `DUE`, and
 //!   then returns.

@@ -12,7 +12,7 @@
 //! | `fork-join`, `packets` | the runtime's pool, with a worker on each CPU |
 //! | `legion` | processors asleep until a task is published: condition variables and messages |
 //! | `exhaust` | threads are created until memory is used up: a failure takes nothing |
-//! | `fault`, `overflow`, `overflow-idle`, `panic` | end in a report and a status that is not zero |
+//! | `fault`, `overflow`, `overflow-idle`, `panic` | end in a report and a failure's status |
 
 mod blocks;
 mod broadcasts;

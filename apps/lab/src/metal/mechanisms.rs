@@ -7,7 +7,7 @@
 //! | `rest` | from there until the receiver knows |
 //! | `handling` | the part of `rest` that the receiver's CPU takes, as measured on the sender's |
 //! | `way` | the part of `rest` between the two CPUs |
-//! | `syscall` | an empty system call, if the mechanism has one: a part of `source`, and of `rest` again if the receiver returns from one |
+//! | `syscall` | an empty system call, if there is one in `source`, or in `rest` |
 //! | `all` | all others are told at once: until the last knows |
 //! | `sender`, `sigma` | the sender's part of that; the deviation of the times when they know |
 //! | `× base` | the ratio of medians, to the first mechanism of the same table |

@@ -100,6 +100,10 @@ impl Kernel for Metal {
         this()
     }
 
+    #[expect(
+        clippy::not_unsafe_ptr_arg_deref,
+        reason = "a thread is never freed: `Kernel::Thread`"
+    )]
     #[inline]
     fn cpu_of(&self, thread: *const Thread) -> &'static Cpu {
         // SAFETY: threads are never freed.

@@ -205,8 +205,8 @@ unsafe extern "C" {
     static boot_stack_top: u8;
 }
 
-/// Returns the boot stack of the first processor: its lowest address, and the one above it. Below it
-/// are [`GUARD`] bytes that are not mapped.
+/// Returns the boot stack of the first processor: its lowest address, and the one above it. Below
+/// it are [`GUARD`] bytes that are not mapped.
 pub(crate) fn stack() -> (usize, usize) {
     ((&raw const boot_stack).addr(), (&raw const boot_stack_top).addr())
 }

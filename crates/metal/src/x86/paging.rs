@@ -3,7 +3,8 @@
 //!
 //! | addresses | mapping |
 //! |---|---|
-//! | 0 to 4 GiB | the same physical addresses; uncached where the map has no memory; without the guard below the boot stack |
+//! | 0 to 4 GiB | the same physical addresses; uncached where the map has no memory |
+//! | below the boot stack | not mapped, as below other stacks |
 //! | 4 GiB to the end of memory | the same, by pages of 1 GiB where the processor has them |
 //! | above that | the same, only for memory of devices that is used |
 //! | from [`STACKS`] on | stacks: pages that are not mapped, then [`STACK_SIZE`] bytes |
@@ -61,7 +62,8 @@ pub(crate) fn memory_end() -> u64 {
 pub struct OutOfFrames;
 
 impl Tables {
-    /// Creates tables that map the memory of `map`, and all of the first 4 GiB but the small pages in
+    /// Creates tables that map the memory of `map`, and all of the first 4 GiB but the small pages
+    /// in
     /// `hole`, which is below that.
     ///
     /// # Safety

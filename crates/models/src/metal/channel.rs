@@ -121,7 +121,8 @@ fn buffer() -> Box<[u8; DATA]> {
     Box::new([0; DATA])
 }
 
-/// Callers make `calls` calls each, by one slot. Each side sees what the other did before. Must reach
+/// Callers make `calls` calls each, by one slot. Each side sees what the other did before. Must
+/// reach
 /// `waited`, if there are several.
 fn calling(callers: usize, calls: u64) -> Program {
     let count = callers as u64 * calls;

@@ -1,5 +1,5 @@
-//! Models of actions that have a vector of their own: when one is unregistered, it runs nowhere, and
-//! a post to it does not run the next action of its vector.
+//! Models of actions that have a vector of their own: when one is unregistered, it runs nowhere,
+//! and a post to it does not run the next action of its vector.
 //!
 //! A CPU has a word of requests, as an APIC has: a bit for each vector, of which it takes the
 //! highest. A gate is a word that it reads when it takes the interrupt.
@@ -191,8 +191,8 @@ fn unregistering_late() -> Program {
     })
 }
 
-/// One thread unregisters an action that the CPU may be about to run, and another registers a second
-/// as soon as there is a vector. Must reach `ran` and `took over`.
+/// One thread unregisters an action that the CPU may be about to run, and another registers a
+/// second as soon as there is a vector. Must reach `ran` and `took over`.
 fn taking_over() -> Program {
     Program::new(3, 3, |scope| {
         let machine = scope.share(Machine::new(1));

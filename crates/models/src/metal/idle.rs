@@ -190,13 +190,13 @@ fn passing_on() -> Program {
             // Nothing is claimed for the first: as if all CPUs had been busy.
             tasks.publish(0);
         });
-        for own in 0..2 {
+        for (own, &number) in NUMBERS.iter().enumerate() {
             scope.spawn(move || {
                 let caller = Caller::on(&tasks.lines[own], [].into_iter());
                 let mut claimed = false;
                 while !tasks.take() {
                     let ready = || tasks.ready.load(Relaxed) > 0;
-                    claimed |= tasks.idle.rest(&caller, NUMBERS[own], ready);
+                    claimed |= tasks.idle.rest(&caller, number, ready);
                 }
                 // IDLE-3.
                 if claimed && tasks.ready.load(Relaxed) > 0 && tasks.wake_one() {

@@ -1,9 +1,9 @@
 //! Models of the scheduler: each thread is in one place, and runs only after it has left its CPU.
 //!
 //! A thread of the kernel, and the idle thread of a CPU, is a thread of the checker. It waits for
-//! its turn, which the thread that runs before it on its CPU gives it. Its registers are plain data,
-//! which one thread writes when it leaves, and another reads when it goes on with it: a thread that
-//! is run before it has left is a data race.
+//! its turn, which the thread that runs before it on its CPU gives it. Its registers are plain
+//! data, which one thread writes when it leaves, and another reads when it goes on with it: a
+//! thread that is run before it has left is a data race.
 
 use std::cell::UnsafeCell;
 use std::ptr;

@@ -84,7 +84,7 @@ impl Machine {
                 machine.call_ns = 0;
             }
             Part::Scheduler => {
-                // What is left of a system call's own time is the part above.
+                // The time of a system call itself is the part above.
                 machine.park_ns = self.call_ns.min(self.park_ns);
                 machine.wake_ns = self.call_ns.min(self.wake_ns);
                 machine.wake_latency_ns = 0;

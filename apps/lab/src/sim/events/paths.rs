@@ -31,8 +31,8 @@ pub fn take(figure: impl Fn(&str) -> Option<u64>) {
 }
 
 /// The number of lines of the run queue that a wake moves there and back: none. The CPU is halted,
-/// and looks at the token of its last sleeper itself (TOKEN-3 of `antiphon-wakeup`); the token's line
-/// moves in the simulation.
+/// and looks at the token of its last sleeper itself (TOKEN-3 of `antiphon-wakeup`); the token's
+/// line moves in the simulation.
 const LINES: u32 = 0;
 /// What that kernel tells waiters that a sleep costs (`sleep_cost_ns` of its platform).
 const SLEEP_COST_NS: u64 = 2_000;

@@ -225,6 +225,8 @@ pub(super) fn hand_over<P: Platform>(node: &Waiter<P>) -> Offer {
         };
         // Acquire where the waiter sleeps or has left: we see the queue as it left it when it
         // shuffled, and its node as well; pairs with `park` and `leave`.
+        // mutant: no drawn execution hands over to a waiter that has shuffled and sleeps, and reads
+        // a link from before.
         match node.status.compare_exchange(seen, then, Release, Acquire) {
             Ok(_) => return offer,
             Err(now) => seen = now,
@@ -280,6 +282,8 @@ pub(super) fn unpark<P: Platform>(node: &Waiter<P>) -> Status {
 /// what we did to the node; pairs with [`load`], [`leave`] and the spin on the status: the node is
 /// its waiter's from then on. Acquire: of an abandoned node, pairs with [`leave`].
 pub(super) fn turn_out<P: Platform>(node: &Waiter<P>) -> Status {
+    // mutant: in the models a waiter that was set aside writes no more to its node before it
+    // leaves.
     Status(node.status.fetch_or(OUT, AcqRel))
 }
 
@@ -295,6 +299,7 @@ pub(super) fn leave<P: Platform>(node: &Waiter<P>) -> Leave {
         }
         // Release: our last look at the node happens before the head reclaims it; pairs with
         // `grant`. Relaxed where it fails: the loop loads it again.
+        // mutant: a waiter that leaves has slept, and `park` has released what it did before.
         let left = node.status.compare_exchange(seen, seen | ABANDONED, Release, Relaxed);
         if left.is_ok() {
             return Leave::Abandoned;

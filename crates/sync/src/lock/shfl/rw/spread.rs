@@ -272,6 +272,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         while misses < 2 {
             // Acquire: the name of the indicator; and that lines are even, pairs with the fence in
             // `drain_lines`.
+            // mutant: a name that is missed is looked up again, and lines that were not even are as
+            // in `end`.
             let seen = State(self.state.load(Acquire));
             if !seen.is_verifying() && !seen.may_be_sat_in() {
                 return false;

@@ -61,7 +61,7 @@
 //!
 //! [`Form::BACKSTOP_NS`]: crate::lock::Form::BACKSTOP_NS
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 use antiphon_platform::{
     Atomic, Budget, Clock, Deadline, IndicatorMutex, Platform, Probe, Traced, TracedKind, Waiter,
@@ -139,6 +139,8 @@ impl<P: Platform> Lines<P> {
             // AcqRel: an arriving writer finds the mutex as it was reset or given back, and finds
             // that its own lock no longer has an indicator that went to another lock (HEIR-1). Each
             // change pairs with the changes before it.
+            // mutant: no drawn execution reads or writes a word of the mutex as it was before the
+            // reset, or has another lock take the indicator in between.
             match comers.compare_exchange(seen, new, AcqRel, Relaxed) {
                 Ok(_) => return true,
                 Err(now) => seen = now,
@@ -246,8 +248,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// Acquires the lock for writing where readers are counted by socket: waits for other writers
     /// first. Returns `false` if the caller must wait in the queue.
     pub(super) fn write_in_turn(&self) -> bool {
-        // Acquire: the name of the indicator; pairs with the release in `spread`.
-        if !State(self.state.load(Acquire)).is_spread() || Self::is_urgent() {
+        // Relaxed: a writer that misses the name of the indicator waits in the queue, and one that
+        // finds it acquires in `has`.
+        if !self.peek().is_spread() || Self::is_urgent() {
             return false;
         }
         let name = self.lines.load(Relaxed);
@@ -281,8 +284,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
 
     /// HEIR-8: returns whether writers wait for each other and more are admitted.
     pub(super) fn takes_turns(&self) -> bool {
-        // Acquire: as in `write_in_turn`.
-        if !State(self.state.load(Acquire)).is_spread() {
+        // Relaxed: a hint; `write_in_turn` looks again.
+        if !self.peek().is_spread() {
             return false;
         }
         let admits = |lines: Lines<P>| {
