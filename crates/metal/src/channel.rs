@@ -242,6 +242,7 @@ impl<'a, W: Word> Channel<'a, W> {
     /// Announces that the host is ready.
     pub fn open(self) {
         // Release: the state of the slots; pairs with the acquire in `is_open`.
+        // mutant: the models begin when the host is ready.
         self.0[0].store(MAGIC, Release);
     }
 
@@ -249,6 +250,7 @@ impl<'a, W: Word> Channel<'a, W> {
     #[must_use]
     pub fn is_open(self) -> bool {
         // Acquire: pairs with the release in `open`.
+        // mutant: as in `open`.
         self.0[0].load(Acquire) == MAGIC
     }
 
