@@ -38,6 +38,8 @@ pub fn hotplug() -> Result<String, Failure> {
                 })
                 .collect();
             let done = (|| -> Result<(), Failure> {
+                let run = || counts.iter().all(|one| one.load(Ordering::Relaxed) != 0);
+                wait_for(run, "a thread has not begun")?;
                 for round in 0..3 {
                     for state in ["0", "1"] {
                         fs::write(SWITCH, state)?;
