@@ -122,7 +122,7 @@ fn parse(text: &str) -> Result<Vec<Step>, String> {
         let (row, after) = match after.strip_prefix('[') {
             Some(inside) => {
                 let (keys, after) = inside.split_once(']').ok_or("a `[` has no `]`")?;
-                (keys.split(',').map(pair).collect::<Result<_, _>>()?, after)
+                (pairs(keys).iter().map(|one| pair(one)).collect::<Result<_, _>>()?, after)
             }
             None => (Vec::new(), after),
         };
@@ -133,6 +133,21 @@ fn parse(text: &str) -> Result<Vec<Step>, String> {
             None => return Err(format!("`{after}` follows a `]`")),
         }
     }
+}
+
+/// Splits at commas, but not within a value: ", " without an `=` behind it goes on with the value.
+fn pairs(keys: &str) -> Vec<String> {
+    let mut pairs: Vec<String> = Vec::new();
+    for part in keys.split(',') {
+        match pairs.last_mut() {
+            Some(before) if part.starts_with(' ') && !part.contains('=') => {
+                before.push(',');
+                before.push_str(part);
+            }
+            _ => pairs.push(part.to_owned()),
+        }
+    }
+    pairs
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -157,6 +172,7 @@ mod tests {
                 { "subject": "ipi", "threads": 64, "p50_ns": 598.0, "model": true },
                 { "subject": "ipi", "threads": 16, "p50_ns": 550.0, "model": true },
                 { "subject": "event", "threads": 64, "p50_ns": 5739.0, "none": null },
+                { "subject": "one, then two", "threads": 1, "p50_ns": 7.0 },
                 "no row",
             ],
         });
@@ -172,6 +188,7 @@ mod tests {
             ("rows[subject=ipi,threads=16].p50_ns", 550.0),
             ("rows[threads = 64.0, subject = ipi].p50_ns", 598.0),
             ("rows[model=true,threads=16].threads", 16.0),
+            ("rows[subject=one, then two,threads=1].p50_ns", 7.0),
             ("rows[none=null].p50_ns", 5739.0),
         ] {
             assert_eq!(look(path), Ok(expected), "{path}");
@@ -186,8 +203,8 @@ mod tests {
             ("machine.cpu", "no number but text"),
             ("machine", "no number but an object"),
             ("rows", "no number but a list"),
-            ("rows[subject=ipi].p50_ns", "2 of the 4 rows of `rows` have subject=ipi"),
-            ("rows[subject=none].p50_ns", "0 of the 4 rows"),
+            ("rows[subject=ipi].p50_ns", "2 of the 5 rows of `rows` have subject=ipi"),
+            ("rows[subject=none].p50_ns", "0 of the 5 rows"),
             ("seed[a=b]", "`seed` is no list but a number"),
         ] {
             let error = look(path).unwrap_err();
