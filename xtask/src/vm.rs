@@ -95,7 +95,10 @@ impl Options {
     }
 
     fn wants(&self, machine: &Machine) -> bool {
-        self.suite.as_deref().is_none_or(|name| name == machine.name)
+        match self.suite.as_deref() {
+            Some(name) => name == machine.name,
+            None => machine.name != Machine::ON_REQUEST,
+        }
     }
 }
 

@@ -30,11 +30,13 @@ pub const CASES: &[Case] = &[
     ("kicks", kicks),
     ("killed", killed),
     ("loop", crate::loops::life),
-    ("hotplug", crate::cpus::hotplug),
     ("affinity", crate::cpus::affinity),
     ("stalled", stalled),
     ("whole machine", whole_machine),
 ];
+
+/// The suite that runs only if it is named.
+pub const HOTPLUG: &[Case] = &[("hotplug", crate::cpus::hotplug)];
 
 fn order() -> Result<String, Failure> {
     order_on(Some(1))

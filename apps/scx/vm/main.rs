@@ -6,6 +6,7 @@
 //! | `one` | one CPU, whose time counts instructions | `policy`, `groups`, `loops`, `locks`, … |
 //! | `fast` | the same, with eight times as many instructions in a second | `cost` |
 //! | `many` | several CPUs | `life`: deaths, unprivileged and hostile processes; `cpus` |
+//! | `hotplug` | the same | `cpus`: one of them goes and comes back |
 //!
 //! A line `case NAME pass: …` or `case NAME fail: …` for each, `figure …` lines for the docs, and
 //! `result pass` or `result fail` at the end.
@@ -79,6 +80,7 @@ fn suite(name: &str) -> Option<&'static [Case]> {
         "one" => Some(policy::CASES),
         "fast" => Some(cost::CASES),
         "many" => Some(life::CASES),
+        "hotplug" => Some(life::HOTPLUG),
         _ => None,
     }
 }
