@@ -13,7 +13,7 @@
 //! | [`initramfs`] | builds the program and the archive that the kernel starts it from |
 //! | [`source`] | builds a kernel with the time-slice extension |
 //! | [`glibc`] | the C libraries that are tried on it |
-//! | [`boot`] | starts the machine and reads what it says |
+//! | [`mod@boot`] | starts the machine and reads what it says |
 
 mod archive;
 mod boot;

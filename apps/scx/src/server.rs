@@ -35,6 +35,7 @@ extern "C" fn stop(_: libc::c_int) {
 ///
 /// If it can't be loaded, or the kernel has unloaded it.
 pub fn run(setup: &Setup, group: Option<u32>) -> Result<(), Failure> {
+    make_room()?;
     let mut loaded = Loaded::load(setup)?;
     let mut service = Service::new(listen(SOCKET, group)?, &loaded, setup.scope)?;
     let status = listen(STATUS, group)?;
@@ -52,7 +53,11 @@ pub fn run(setup: &Setup, group: Option<u32>) -> Result<(), Failure> {
             match status.accept() {
                 // A reader that goes away has what it wants.
                 Ok((mut stream, _)) => {
-                    let _ = writeln!(stream, "{}", report(setup, &loaded, &service)?);
+                    let report = format!("{}\n", report(setup, &loaded, &service)?);
+                    // The others do not wait for one that does not read.
+                    if stream.set_nonblocking(true).is_ok() {
+                        let _ = stream.write_all(report.as_bytes());
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error.into()),
@@ -73,6 +78,17 @@ pub fn run(setup: &Setup, group: Option<u32>) -> Result<(), Failure> {
         fs::remove_file(path)?;
     }
     Ok(())
+}
+
+/// Allows as many descriptors as there may be: two for each process that is served.
+fn make_room() -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the call writes to `limit`, which is alive.
+    let got = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: the call reads `limit`.
+    let done = got == 0 && unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } == 0;
+    if done { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Loads the scheduler when the kernel has done with the former one.

@@ -126,8 +126,19 @@ impl Hints {
     /// All slots of the process are taken, the user has too many registered threads, or the
     /// scheduler is gone.
     pub fn register(&self) -> io::Result<Thread<'_>> {
-        let number = self.enrol()?;
+        let thread = self.register_unmoved()?;
         become_of(SCHED_EXT)?;
+        Ok(thread)
+    }
+
+    /// Registers the calling thread, whose scheduling policy stays: under a scheduler of all
+    /// threads ([`is_whole`](Self::is_whole)) that is enough, and a real-time thread stays one.
+    ///
+    /// # Errors
+    ///
+    /// As [`register`](Self::register).
+    pub fn register_unmoved(&self) -> io::Result<Thread<'_>> {
+        let number = self.enrol()?;
         let slot = self.slot(number).ok_or_else(|| no_slot(number))?;
         Ok(Thread { slot, stays: PhantomData })
     }
@@ -310,6 +321,18 @@ pub(crate) fn receive(stream: &UnixStream) -> io::Result<[OwnedFd; 2]> {
             let both = unsafe { libc::CMSG_DATA(header).cast::<[i32; 2]>().read_unaligned() };
             // SAFETY: the kernel has opened both for this process; nothing else knows them.
             Ok(both.map(|one| unsafe { OwnedFd::from_raw_fd(one) }))
+        }
+        // There was room for one descriptor only.
+        Some(header)
+            if header.cmsg_type == libc::SCM_RIGHTS
+                // SAFETY: computes a length.
+                && header.cmsg_len == unsafe { libc::CMSG_LEN(size_of::<i32>() as u32) } as usize =>
+        {
+            // SAFETY: the header is within the buffer, and one descriptor follows it.
+            let one = unsafe { libc::CMSG_DATA(header).cast::<i32>().read_unaligned() };
+            // SAFETY: the kernel has opened it for this process; nothing else knows it.
+            drop(unsafe { OwnedFd::from_raw_fd(one) });
+            Err(io::Error::from_raw_os_error(libc::EMFILE))
         }
         _ => Err(io::Error::new(
             io::ErrorKind::ConnectionRefused,

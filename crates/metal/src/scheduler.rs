@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Only the CPU itself accesses its run queue, with interrupts off. Another CPU that makes a thread
-//! runnable puts it into the [inbox](crate::inbox) ([`kick`](antiphon_wakeup::kick)).
+//! runnable puts it into the [inbox](crate::inbox) ([`antiphon_wakeup::kick`]).
 //!
 //! - RUN-1: a thread is in one place: running, in a run queue, in an inbox, or asleep; only the
 //!   code that moves its token away from `ASLEEP` puts a sleeping thread elsewhere, or, if the

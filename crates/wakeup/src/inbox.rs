@@ -73,7 +73,11 @@ impl<A: Atomics> Inbox<A> {
     ///
     /// # Safety
     ///
-    /// The entry is in no inbox (INBOX-3), and neither moves nor is freed until it was taken out.
+    /// - The entry is in no inbox (INBOX-3), and neither moves nor is freed until it was taken out.
+    /// - All entries of an inbox are of one type, which [`take`](Self::take) names, too, and what
+    ///   it returns is taken to its end.
+    /// - The words keep what was stored, and nothing else writes the word that
+    ///   [`watch`](Self::watch) shows.
     #[inline]
     pub unsafe fn put<T: Linked<Words = A>>(&self, entry: *const T) -> Wake {
         let address = entry.expose_provenance() as u64;

@@ -104,7 +104,8 @@ where
 ///
 /// # Safety
 ///
-/// A thread that sleeps neither moves nor is freed until it runs.
+/// A thread that sleeps does not move until it runs, and is not freed until each call that may have
+/// found its sleep has returned. Only this crate writes the token.
 #[inline]
 pub unsafe fn wake<'a, M, T>(
     machine: &M,

@@ -42,7 +42,7 @@ const REFUSED_NS: u64 = 1_000_000_000;
 ///
 /// It looks for the scheduler from its first poll on. When the scheduler ends, the loop notices
 /// within a tenth of a second of CPU time, and goes on by the inner tier. When the scheduler is
-/// there again, the loop is under it again, a tenth of a second after that.
+/// there again, the loop registers again: it asks each second.
 ///
 /// Event loops do this by themselves with a scheduler that runs all threads (`antiphon sched
 /// --full`). One that runs only those that ask for it runs them when no other thread wants the

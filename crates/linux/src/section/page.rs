@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use antiphon_hints::{Hints, SOCKET, Slot};
 
 use crate::local::Thread;
-use crate::{futex, identity, sys};
+use crate::{filter, futex, identity, sys};
 
 /// The process's page. It stays mapped to the end of the process: slots are borrowed from it.
 static HINTS: OnceLock<Hints> = OnceLock::new();
@@ -38,7 +38,9 @@ pub(super) fn register(thread: &Thread) -> bool {
     if EPOCH.load(Relaxed) != epoch {
         return false;
     }
-    let Ok(registered) = sys::errno_kept(|| hints.register()) else { return false };
+    // A system call that a filter may not expect. The policy stays: the scheduler has all threads.
+    let registered = filter::optional(|| sys::errno_kept(|| hints.register_unmoved()));
+    let Some(Ok(registered)) = registered else { return false };
     thread.slot.store(std::ptr::from_ref(registered.slot()).cast_mut(), Relaxed);
     thread.slot_epoch.store(epoch, Relaxed);
     true

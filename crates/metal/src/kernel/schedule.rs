@@ -5,8 +5,8 @@
 //! queue and its deadlines, with interrupts off. Another CPU that makes a thread runnable puts it
 //! into the [inbox](crate::inbox), and interrupts the CPU only if it is halted.
 //!
-//! The protocol is that of [`scheduler`](crate::scheduler) and [`kick`](antiphon_wakeup::kick);
-//! here are the sleeps, the timer and the idle CPUs, and what the protocol needs of this machine.
+//! The protocol is that of [`crate::scheduler`] and [`antiphon_wakeup::kick`]; here are the sleeps,
+//! the timer and the idle CPUs, and what the protocol needs of this machine.
 
 use core::ptr;
 use core::sync::atomic::AtomicU64;

@@ -263,7 +263,8 @@ pub(super) trait Cohorts<P: Platform>: Sized {
         // Acquire, here and below: pairs with `link`.
         let mut behind = me.node.wants.load(Acquire);
         if behind == LAST {
-            // Relaxed: an arriving waiter that finds no name touches no node.
+            // Relaxed: an arriving waiter that finds no name touches no node. An exchange, so that
+            // it continues the release sequence of the word; a store would not.
             let is_last = self.word(me).is_some_and(|(word, name)| {
                 word.compare_exchange(name, 0, Relaxed, Relaxed).is_ok()
             });

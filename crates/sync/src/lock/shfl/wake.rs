@@ -49,7 +49,7 @@ pub(super) fn wake<P: Platform>(name: u16) {
 /// Does what [`wake`] does; `unpark` wakes the named waiter, and its result is returned.
 fn wake_by<P: Platform>(name: u16, unpark: impl FnOnce(WaiterRef) -> bool) -> bool {
     // Acquire: the sleeper's node, whose name the release has read; pairs with the release by which
-    // the name was written.
+    // the name was written; a name on a line is ordered by the fences of LINE-3.
     P::fence(Acquire);
     let arena = arena::<P>();
     let name = u32::from(name);

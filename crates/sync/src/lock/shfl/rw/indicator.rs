@@ -426,9 +426,10 @@ impl<P: Platform> Line<P> {
         let named = name.map_or(0, |name| WAKE | u64::from(name) << NAME_SHIFT);
         // Relaxed: the exchange checks it.
         let mut seen = self.0.left.load(Relaxed);
-        // Relaxed: LINE-3. A reader that finds the name looks behind a fence, and the caller does
-        // so behind its own: if the reader does not see our node's generation, the caller sees that
-        // the reader has left.
+        // Relaxed: LINE-3. A reader that finds the name looks behind a fence, and the caller sums
+        // behind its own. Of the readers that found the name, take the last whose fence is after
+        // ours: it sees our node's generation and that all have left, and wakes us. If there is
+        // none, we see that all have left, and do not sleep.
         while let Err(now) =
             self.0.left.compare_exchange(seen, seen & !(WAKE | NAME) | named, Relaxed, Relaxed)
         {

@@ -237,9 +237,10 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[inline(never)]
     pub(super) fn end_abandoned(&self) {
         let epoch = P::epoch();
-        // Relaxed: the state is from before the fork, and so is the name of the indicator. Threads
-        // that check again find the wait ended.
-        if self.peek().is_abandoned(epoch)
+        // Acquire: the name of the indicator, whose gate we tell; pairs with the release in
+        // `spread`. Threads that check again find the wait ended.
+        // mutant: only a thread that forks between its mark and its exchange sets it after a fork.
+        if State(self.state.load(Acquire)).is_abandoned(epoch)
             && let Some(lines) = self.lines()
         {
             let _ = self.end(lines, |seen| seen.is_abandoned(epoch));
