@@ -22,7 +22,7 @@ const PLAIN: Bounds = Bounds::PLAIN;
 pub fn entries() -> Vec<Entry> {
     vec![
         Entry::new("metal-idle/runs-1+1", running(1, 1, 1), PLAIN).reaches(&["halted", "ran on"]),
-        Entry::new("metal-idle/runs-1x2+1", running(1, 2, 1), PLAIN).reaches(&["claimed"]),
+        Entry::new("metal-idle/runs-two-1+1", running(1, 2, 1), PLAIN).reaches(&["claimed"]),
         Entry::new("metal-idle/runs-1+2", running(1, 1, 2), PLAIN).reaches(&["claimed"]),
         Entry::new("metal-idle/runs-2+1", running(2, 1, 1), PLAIN).reaches(&["claimed"]),
         Entry::new("metal-idle/claims-2+1", claiming(), PLAIN).reaches(&["one", "other", "none"]),
