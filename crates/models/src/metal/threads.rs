@@ -61,15 +61,15 @@ pub fn entries() -> Vec<Entry> {
     let reuses: Steps = &[(0, &[]), (1, &[Reuse(FIRST, 1)])];
     let asleep = &["slept", "woken first"];
     vec![
-        Entry::new("metal-threads/moves-1", running(moves), PLAIN).reaches(&["moved"]),
-        Entry::new("metal-threads/moves-back-1", running(returns), PLAIN).reaches(&["moved"]),
-        Entry::new("metal-threads/moves-across-2", running(cross), PLAIN).reaches(&["moved"]),
-        Entry::new("metal-threads/sleeps-1+1", running(sleeps), PLAIN).reaches(asleep),
-        Entry::new("metal-threads/sleeps-beside-2", running(both), PLAIN).reaches(&["slept"]),
-        Entry::new("metal-threads/sleeps-moved-2", running(moves_and_sleeps), PLAIN)
+        Entry::new("metal-threads/moves-2+1", running(moves), PLAIN).reaches(&["moved"]),
+        Entry::new("metal-threads/moves-back-2+1", running(returns), PLAIN).reaches(&["moved"]),
+        Entry::new("metal-threads/moves-across-2+2", running(cross), PLAIN).reaches(&["moved"]),
+        Entry::new("metal-threads/sleeps-2+2", running(sleeps), PLAIN).reaches(asleep),
+        Entry::new("metal-threads/sleeps-beside-2+2", running(both), PLAIN).reaches(&["slept"]),
+        Entry::new("metal-threads/sleeps-moved-2+2", running(moves_and_sleeps), PLAIN)
             .reaches(asleep),
-        Entry::new("metal-threads/yields-2", running(yields), PLAIN).reaches(&["yielded"]),
-        Entry::new("metal-threads/reuses-1+1", running(reuses), PLAIN)
+        Entry::new("metal-threads/yields-2+2", running(yields), PLAIN).reaches(&["yielded"]),
+        Entry::new("metal-threads/reuses-2+2", running(reuses), PLAIN)
             .reaches(&["reused", "not ended"]),
     ]
 }
@@ -397,7 +397,7 @@ impl<'a> View<'a> {
 /// Threads take their steps on two CPUs, and all of them end.
 fn running(steps: Steps) -> Program {
     let count = FIRST + steps.len();
-    let operations = steps.iter().map(|(_, steps)| 1 + steps.len() as u32).sum();
+    let operations = CPUS as u32 + steps.iter().map(|(_, own)| 1 + own.len() as u32).sum::<u32>();
     Program::new(count as u32, operations, move |scope| {
         let machine = scope.share(Anywhere(Machine::new(steps)));
         machine.0.expected.store(steps.len() as u32, Relaxed);
