@@ -53,42 +53,37 @@ pub struct Case {
     pub seen: String,
 }
 
+/// One CPU, whose clock counts instructions of 8 ns.
+const EIGHT_NS: &[&str] =
+    &["-smp", "1", "-accel", "tcg,thread=single", "-icount", "shift=3,sleep=off"];
+/// One CPU, whose clock counts instructions of 1 ns.
+const ONE_NS: &[&str] =
+    &["-smp", "1", "-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"];
+/// Two CPUs, which one thread of the host emulates in turn.
+const TWO_CPUS: &[&str] = &["-smp", "2", "-accel", "tcg,thread=single"];
+
 impl Machine {
     /// All machines.
     pub const ALL: [Self; 4] = [
         Self {
             name: "one",
             what: "one CPU, its time by instructions (8 ns each): simulated",
-            arguments: &[
-                "-smp",
-                "1",
-                "-accel",
-                "tcg,thread=single",
-                "-icount",
-                "shift=3,sleep=off",
-            ],
+            arguments: EIGHT_NS,
         },
         Self {
             name: "fast",
             what: "one CPU, its time by instructions (1 ns each): simulated",
-            arguments: &[
-                "-smp",
-                "1",
-                "-accel",
-                "tcg,thread=single",
-                "-icount",
-                "shift=0,sleep=off",
-            ],
+            arguments: ONE_NS,
         },
         Self {
             name: "many",
             what: "two CPUs, emulated in turn at the host's speed",
-            arguments: &["-smp", "2", "-accel", "tcg,thread=single"],
+            arguments: TWO_CPUS,
         },
         Self {
             name: Self::ON_REQUEST,
             what: "two CPUs, emulated in turn, of which one goes and comes back",
-            arguments: &["-smp", "2", "-accel", "tcg,thread=single"],
+            arguments: TWO_CPUS,
         },
     ];
 
@@ -101,14 +96,7 @@ impl Machine {
             Self {
                 name: "slice",
                 what: "the extension, one CPU, its time by instructions (1 ns each): simulated",
-                arguments: &[
-                    "-smp",
-                    "1",
-                    "-accel",
-                    "tcg,thread=single",
-                    "-icount",
-                    "shift=0,sleep=off",
-                ],
+                arguments: ONE_NS,
             },
             true,
         ),
@@ -116,7 +104,7 @@ impl Machine {
             Self {
                 name: "slice-many",
                 what: "the extension, two CPUs, emulated in turn at the host's speed",
-                arguments: &["-smp", "2", "-accel", "tcg,thread=single"],
+                arguments: TWO_CPUS,
             },
             true,
         ),
@@ -124,7 +112,7 @@ impl Machine {
             Self {
                 name: "without",
                 what: "Debian's kernel, without the extension, two CPUs",
-                arguments: &["-smp", "2", "-accel", "tcg,thread=single"],
+                arguments: TWO_CPUS,
             },
             false,
         ),

@@ -43,7 +43,7 @@ impl Played {
         page.write_all_at(&head, 0).expect("memory");
         let listener = UnixListener::bind(socket).expect("a socket");
         listener.set_nonblocking(true).expect("a socket");
-        let (stop, ended, written) = (Arc::<AtomicBool>::default(), page.clone(), page.clone());
+        let (stop, written) = (Arc::<AtomicBool>::default(), page.clone());
         let flag = stop.clone();
         let thread = spawn(move || {
             // Relaxed: the flag says nothing about other memory.
@@ -56,7 +56,6 @@ impl Played {
                 sleep(Duration::from_millis(1));
             }
         });
-        drop(ended);
         Self { page, socket, stop, thread: Some(thread) }
     }
 

@@ -10,12 +10,12 @@
 //! | [`Listener::Scheduler`] | `antiphon sched --full` | a count in its slot | 0.1 ms a turn |
 //! | [`Listener::SliceExtension`] | the option, glibc 2.41 | a byte of its rseq area | 5 µs |
 //!
-//! The option of the kernel is `CONFIG_RSEQ_SLICE_EXTENSION`, since Linux 7.0; an administrator may
-//! allow more than 5 µs. Without either a thread tells nothing. What a thread tells is a hint: a
-//! wrong one costs time, and never correctness.
+//! The kernel has the option `CONFIG_RSEQ_SLICE_EXTENSION` since version 7.0. Its limit of 5 µs can
+//! be raised. A thread without a listener tells nothing. What a thread tells is a hint: a wrong one
+//! costs time, and never correctness.
 //!
 //! - SECTION-1: only the outermost section is told: one store when it begins, and one when it ends.
-//!   The depth is the thread's own business, as a grant of the kernel's wipes the byte.
+//!   The thread counts the depth itself, because the kernel clears the byte when it grants time.
 //! - SECTION-2: an end at depth 0 does nothing. So a lock may be released by another thread than
 //!   the one that acquired it, and sections may begin before they are told.
 //! - SECTION-3: a wait ends all sections of its thread, or of the thread under the fiber: a system
