@@ -3,12 +3,13 @@
 //! | lane | programs | how |
 //! |---|---|---|
 //! | foreground | those that measure time, fork, or count threads | one at a time, as cargo does |
-//! | background | models and simulations ([`built::Program::is_timeless`]), and what compiles or computes ([`built::Program::is_patient`]) | in the idle time |
+//! | background | models, simulations, and what compiles or computes | in the idle time |
 //!
-//! A test of the foreground often sleeps or waits, and half of the CPUs are then idle. Models and
-//! simulations do not depend on real time: delays don't change their result. Each of their tests
-//! runs in its own process with the scheduling class `SCHED_IDLE`, which the kernel takes off the
-//! CPU at once when another thread wants it; the longest tests begin first.
+//! [`built::Program::is_timeless`] and [`built::Program::is_patient`] name the programs of the
+//! background. A test of the foreground often sleeps or waits, and half of the CPUs are then idle.
+//! Models and simulations do not depend on real time: delays don't change their result. Each of
+//! their tests runs in its own process with the scheduling class `SCHED_IDLE`, which the kernel
+//! takes off the CPU at once when another thread wants it; the longest tests begin first.
 //!
 //! | module | does |
 //! |---|---|

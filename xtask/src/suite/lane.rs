@@ -78,8 +78,8 @@ fn start(command: &mut Command) -> io::Result<(io::PipeReader, Child)> {
     Ok((reader, child?))
 }
 
-/// Tests that run in the time that the foreground leaves, each in its own process, and programs that
-/// run as a whole.
+/// Tests that run in the time that the foreground leaves, each in its own process, and programs
+/// that run as a whole.
 pub struct Background<'a> {
     left: Mutex<VecDeque<Case<'a>>>,
     /// The processes that are running.
@@ -111,7 +111,8 @@ impl Case<'_> {
 }
 
 impl<'a> Background<'a> {
-    /// The tests of the `timeless` programs, the longest first, after the `patient` ones as a whole.
+    /// The tests of the `timeless` programs, the longest first, after the `patient` ones as a
+    /// whole.
     ///
     /// # Errors
     ///
