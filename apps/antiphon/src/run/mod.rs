@@ -13,9 +13,11 @@
 //! | [`room`] | whether a thread of ours would be one too many |
 //! | [`coop`] | configures CMD's event loops for `--coop`, and reports on them |
 //! | [`sampler`] | samples its threads from outside, a hundred times a second at most |
+//! | [`places`] | functions in which threads sleep, as the sampler sees them |
 //! | [`ends`] | determines the ends of waits that threads were in when they ended |
 //! | [`waits`] | the kind of waiting of a system call |
 //! | [`facts`] | facts that need no recording |
+//! | [`others`] | the CPU time of other programs |
 //! | [`names`] | names of processes and call sites of a recording |
 //! | [`summary`] | combines the recording and the samples |
 //! | [`callers`] | the callers of the functions that wait |
@@ -43,6 +45,8 @@ pub mod inherited;
 pub mod names;
 mod notes;
 pub mod order;
+mod others;
+pub mod places;
 mod room;
 mod rows;
 mod sampler;

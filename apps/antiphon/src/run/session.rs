@@ -24,7 +24,7 @@ use super::facts::{KeptOut, Run};
 use super::sampler::{Sampled, Sampler};
 use super::signals::Signals;
 use super::summary::Report;
-use super::{ends, notes, room, size};
+use super::{ends, notes, others, room, size};
 use crate::memory;
 use crate::preload::{self, Under};
 use crate::program::{self, Refusal};
@@ -133,6 +133,7 @@ impl<'a> Session<'a> {
         let recording = tape.as_ref().map(|tape| &tape.recording);
         let watcher = watch(recording)?;
         let (begun, used_s) = (Instant::now(), cpu_time::of_children());
+        let busy_s = others::busy_s();
         let child = match self.coop {
             Some(coop) => coop.start(&mut command, &program),
             None => child::start(&mut command, &program),
@@ -145,6 +146,8 @@ impl<'a> Session<'a> {
         let ended = wait(child, tape.as_ref())
             .map_err(|error| Failure::wrapper(format!("waiting: {error}")))?;
         let (wall, end_ns) = (begun.elapsed(), Linux::now(Clock::Monotonic));
+        let busy_s = busy_s.and_then(|before_s| Some(others::busy_s()? - before_s));
+        let cpu_s = cpu_time::of_children() - used_s;
         let (sampled, unsampled) = match sampler.and_then(Sampler::stop) {
             Ok(sampled) => (sampled, None),
             Err(error) => (Sampled::default(), Some(error.to_string())),
@@ -155,7 +158,8 @@ impl<'a> Session<'a> {
             lock: self.lock.to_owned(),
             profile: self.scope.is_full(),
             wall,
-            cpu_s: cpu_time::of_children() - used_s,
+            cpu_s,
+            others_s: busy_s.map(|busy_s| (busy_s - cpu_s).max(0.0)),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             ended: ended.to_string(),
             kept_out,

@@ -6,7 +6,8 @@
 //!
 //! **Reason**: a thread that looks at a variable between two sleeps reacts half a sleep too late on
 //! average, and uses its CPU when there is nothing to do. A notification has neither fault. From
-//! outside it can't be told from a thread that keeps to a rate, so the advice names both.
+//! outside it can't be told from a thread that keeps to a rate, so the advice names both; but a
+//! thread that sleeps up to a time on the clock keeps to a rate, and does not count.
 
 use std::collections::BTreeMap;
 
@@ -55,8 +56,8 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
         duration(ratio(slept_s, times) * 1e9),
         si(ratio(times, seen_s) * all.len() as f64),
     );
-    let advice = "If they look whether another thread has done something, they find out late and \
-                  for nothing in between: a condition variable or an event wakes them at once. If \
-                  they keep to a rate, this is as it should be.";
+    let advice = "If they look after each sleep whether another thread has done something, that is \
+                  polling: they find out late, and look in vain in between; a condition variable \
+                  wakes them at once. If the sleeps pace the program, all is well.";
     vec![Finding { rule: "polling", says, advice: advice.to_owned(), weight: WEIGHT }]
 }

@@ -22,9 +22,9 @@ const LEAST: u64 = 10_000;
 const LEAST_RATE: f64 = 1000.0;
 /// With a profile: the least number of them for each acquisition.
 const LEAST_RATIO: f64 = 5.0;
-/// The time of these calls is not known; it is working time, and more than a tenth if they come as
-/// fast as a CPU can make them.
-const WEIGHT: f64 = 0.15;
+/// The time of these calls is not known. They come before [`crowding`](super::crowding), which such
+/// loops cause: threads that wait in them want to run.
+const WEIGHT: f64 = 0.6;
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut sites: BTreeMap<(u32, u64), Vec<&LockRow>> = BTreeMap::new();
