@@ -176,6 +176,24 @@ fn locks_of_the_c_library_are_named() {
 }
 
 #[test]
+fn waits_that_cost_as_much_as_the_work_are_counted() {
+    let said = says("short_waits", "short-waits");
+    assert!(said.contains("at play short_waits.c:") && said.contains("of CPU time"), "{said}");
+}
+
+#[test]
+fn time_in_the_kernel_is_told_from_work() {
+    let said = says("system_time", "system-time");
+    assert!(said.contains("of the CPU time was in the kernel"), "{said}");
+}
+
+#[test]
+fn a_thread_for_each_small_task_is_one_too_many() {
+    let said = says("short_lives", "short-lives");
+    assert!(said.contains("1.60 k threads were started in"), "{said}");
+}
+
+#[test]
 fn many_threads_woken_for_one_item_are_a_herd() {
     let said = says("herd", "herd");
     assert!(said.contains("notifications at main herd.c:") && said.contains("for each"), "{said}");

@@ -17,7 +17,6 @@
 //! | [`ends`] | determines the ends of waits that threads were in when they ended |
 //! | [`waits`] | the kind of waiting of a system call |
 //! | [`facts`] | facts that need no recording |
-//! | [`others`] | the CPU time of other programs |
 //! | [`names`] | names of processes and call sites of a recording |
 //! | [`summary`] | combines the recording and the samples |
 //! | [`callers`] | the callers of the functions that wait |
@@ -45,7 +44,6 @@ pub mod inherited;
 pub mod names;
 mod notes;
 pub mod order;
-mod others;
 pub mod places;
 mod room;
 mod rows;

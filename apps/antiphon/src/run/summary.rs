@@ -259,6 +259,7 @@ impl Report {
             "processes": self.processes,
             "wall_s": self.run.wall.as_secs_f64(),
             "cpu_s": self.run.cpu_s,
+            "system_s": self.run.system_s,
             "others_cpu_s": self.run.others_s,
             "blocked_s": self.blocked.kinds().into_iter().map(|(name, _, seconds, _)| {
                 (name.to_owned(), json!(seconds))

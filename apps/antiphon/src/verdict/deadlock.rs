@@ -75,7 +75,7 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     );
     let advice = if evidence.report.run.profile {
         "Look for a return or an exception without an unlock, or an owner that waits for something \
-         else."
+         else, such as a condition or the end of a thread."
     } else {
         "Look for a return or an exception without an unlock, or for a deadlock; --profile names \
          the owners."

@@ -1,11 +1,11 @@
 //! A wait for a condition that lasted to the end of a run that was ended from outside.
 //!
-//! **Threshold**: a signal ended the program (also by `timeout`, which then returns 124), a thread
-//! had waited for a condition variable for a fifth of the run, and no wait for it was ever ended by
-//! a notification: each found no waiter (only a profile knows, and only of Antiphon's private
-//! condition variables), or there was none. In the latter case the program must have used less than
-//! a tenth of a CPU: one that does something else has not hung. In the former case the finding
-//! counts as a defect only then.
+//! **Threshold**: a signal ended the program (also by `timeout`, which then returns 124), and a
+//! thread waited for a condition variable to the end, which threads had waited for a fifth of the
+//! run at a time. It is a defect if no wait was ever ended by a notification, and each notification
+//! found no waiter (only a profile knows, and only of Antiphon's private condition variables). Else
+//! it is a hint, if the program used less than a tenth of a CPU: one that does something else has
+//! not hung.
 //!
 //! **Reason**: a notification wakes threads that wait, and is lost otherwise. A thread that comes
 //! later, and does not look at the condition first, waits for ever. There is no deadlock in such a
@@ -45,21 +45,31 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let rests = ratio(run.cpu_s, evidence.wall_s) < MOST_BUSY;
     let conditions = condition::all(evidence).into_iter();
     let lost = conditions.filter(|condition| {
-        let (all, vain) = (condition.notified(), condition.in_vain());
-        is_endless(condition, evidence.wall_s) && (all == vain && all > 0 || all == 0 && rests)
+        let is_known = is_lost(condition) && condition.in_vain() > 0;
+        is_long(condition, evidence.wall_s) && (rests || is_known)
     });
-    let Some(lost) = lost.max_by_key(|condition| (condition.in_vain() > 0, condition.wait_ns()))
-    else {
-        return Vec::new();
-    };
+    let most = lost.max_by_key(|condition| {
+        let lost = is_lost(condition);
+        (lost && condition.in_vain() > 0, lost, condition.wait_ns())
+    });
+    let Some(lost) = most else { return Vec::new() };
     let vain = lost.in_vain();
+    // If earlier waits ended, it is not known which of them was the longest.
+    let length = if is_lost(&lost) {
+        format!(", for {}", duration(longest_ns(&lost) as f64))
+    } else {
+        String::new()
+    };
     let mut says = format!(
-        "When the program was ended from outside, {} still waited for a condition, at {}, for {}.",
+        "When the program was ended from outside, {} still waited for a condition, at {}{length}.",
         several(lost.still_waiting(), "thread"),
         lost.waited_at(),
-        duration(longest_ns(&lost) as f64),
     );
-    let (advice, weight) = if vain > 0 {
+    let (advice, weight) = if !is_lost(&lost) {
+        let advice = "If it hung there, a notification is missing, perhaps that of the end; idle \
+                      workers wait so, too.";
+        (advice, WEIGHT)
+    } else if vain > 0 {
         let which = format!("{}, at {},", several(vain, "notification"), lost.notified_at());
         says += &format!(" Its {which} found no waiter.");
         let advice = "If it hung there, the notification came before the wait and was lost: look \
@@ -77,12 +87,16 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     vec![Finding { rule: "lost-wake-up", says, advice: advice.to_owned(), weight }]
 }
 
-/// Returns whether threads wait to the end, and no wait was ended by a notification.
-fn is_endless(condition: &Condition<'_>, wall_s: f64) -> bool {
-    let ended = condition.waited() - condition.expired() - condition.still_waiting();
-    condition.still_waiting() > 0
-        && ended == 0
-        && ratio(longest_ns(condition) as f64 / 1e9, wall_s) >= LEAST_PART
+/// Returns whether threads wait to the end, and a wait was long.
+fn is_long(condition: &Condition<'_>, wall_s: f64) -> bool {
+    condition.still_waiting() > 0 && ratio(longest_ns(condition) as f64 / 1e9, wall_s) >= LEAST_PART
+}
+
+/// Returns whether no wait was ended by a notification, and each notification, if there were any,
+/// found no waiter.
+fn is_lost(condition: &Condition<'_>) -> bool {
+    condition.waited() == condition.expired() + condition.still_waiting()
+        && condition.in_vain() == condition.notified()
 }
 
 fn longest_ns(condition: &Condition<'_>) -> u64 {

@@ -20,12 +20,15 @@
 //! | [`barrier`] | threads that wait for the slowest at a barrier |
 //! | [`c_library`] | waits for locks of the C library itself |
 //! | [`herd`] | notifications that wake many threads for one |
+//! | [`short_waits`] | waits for a condition that cost as much as the work |
 //! | [`vain`] | notifications that find no waiter |
 //! | [`tries`] | threads that try a lock until they get it |
 //! | [`polling`] | threads that sleep for short times, again and again |
 //! | [`timed`] | threads that wait for a condition with short deadlines, again and again |
 //! | [`crowding`] | more threads that want to run than CPUs |
 //! | [`elsewhere`] | CPUs that other programs had, while threads of this one were ready |
+//! | [`short_lives`] | threads that live for a short time, one after the other |
+//! | [`system_time`] | CPU time that the kernel uses for the program's calls |
 //! | [`gil`] | threads that wait for CPython's global interpreter lock |
 //! | [`idle`] | threads that wait for work, which is no contention |
 //! | [`unreached`] | waits that a preloaded library can't do anything about |
@@ -53,7 +56,10 @@ mod order;
 mod polling;
 mod preempted;
 pub mod replay;
+mod short_lives;
+mod short_waits;
 mod starved;
+mod system_time;
 mod timed;
 mod tries;
 mod unreached;
@@ -86,7 +92,7 @@ pub struct Finding {
 /// A rule: returns its findings in the evidence.
 type Rule = fn(&Evidence<'_>) -> Vec<Finding>;
 
-const RULES: [Rule; 23] = [
+const RULES: [Rule; 26] = [
     deadlock::find,
     kept::find,
     starved::find,
@@ -101,12 +107,15 @@ const RULES: [Rule; 23] = [
     barrier::find,
     c_library::find,
     herd::find,
+    short_waits::find,
     vain::find,
     tries::find,
     polling::find,
     timed::find,
     crowding::find,
     elsewhere::find,
+    short_lives::find,
+    system_time::find,
     gil::find,
     idle::find,
     unreached::find,

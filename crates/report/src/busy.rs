@@ -1,5 +1,5 @@
-//! The CPU time of other programs, from the kernel's counts for each CPU (`/proc/stat`), in ticks of
-//! a hundredth of a second.
+//! Time for which CPUs were busy, from the kernel's counts for each CPU (`/proc/stat`), in
+//! hundredths of a second. It includes the time of all programs, and that which a hypervisor took.
 
 use std::fs;
 
@@ -10,13 +10,24 @@ const TICKS_PER_S: f64 = 100.0;
 const IDLE: [usize; 2] = [3, 4];
 const FIELDS: usize = 8;
 
-/// The time for which the CPUs that this process may use were busy since the machine has started, in
-/// seconds of all of them, with the time that a hypervisor took. `None` if the kernel does not tell.
-pub fn busy_s() -> Option<f64> {
+/// Busy time of all CPUs together since the machine has started, in seconds. `None` if the kernel
+/// does not tell.
+#[must_use]
+pub fn of_all_cpus_s() -> Option<f64> {
+    busy_s(&[(0, usize::MAX)])
+}
+
+/// The same for the CPUs that this process may use.
+#[must_use]
+pub fn of_allowed_cpus_s() -> Option<f64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    busy_s(&cpus(list)?)
+}
+
+fn busy_s(cpus: &[(usize, usize)]) -> Option<f64> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
-    Some(ticks(&stat, &cpus(list)?)? as f64 / TICKS_PER_S)
+    Some(ticks(&stat, cpus)? as f64 / TICKS_PER_S)
 }
 
 /// The CPUs of a list such as `0-3,6`, as ranges with both ends.
@@ -68,6 +79,7 @@ mod tests {
 
     #[test]
     fn this_machine_tells() {
-        assert!(busy_s().is_some_and(|time| time > 0.0));
+        let (allowed, all) = (of_allowed_cpus_s(), of_all_cpus_s());
+        assert!(allowed.is_some_and(|time| time > 0.0) && allowed <= all, "{allowed:?} {all:?}");
     }
 }
