@@ -194,6 +194,14 @@ fn a_thread_for_each_small_task_is_one_too_many() {
 }
 
 #[test]
+fn a_section_that_is_long_each_time_is_named() {
+    let said = says("long_sections", "long-sections");
+    assert!(said.contains("renew long_sections.c:") && said.contains("30 times"), "{said}");
+    let (report, _) = report("long_sections", true);
+    assert!(!rules(&report).contains(&"preempted-owner"), "{:#}", report["verdict"]);
+}
+
+#[test]
 fn many_threads_woken_for_one_item_are_a_herd() {
     let said = says("herd", "herd");
     assert!(said.contains("notifications at main herd.c:") && said.contains("for each"), "{said}");

@@ -19,8 +19,8 @@ pub struct Run {
     pub cpu_s: f64,
     /// The part of that in the kernel.
     pub system_s: f64,
-    /// CPU time of other programs meanwhile, on the CPUs that CMD may use, in seconds; with the time
-    /// that a hypervisor took. `None` if the kernel does not tell.
+    /// CPU time of other programs meanwhile, on the CPUs that CMD may use, in seconds, and that
+    /// which a hypervisor took. `None` if the kernel does not tell.
     pub others_s: Option<f64>,
     /// Number of CPUs that CMD may use.
     pub cpus: usize,

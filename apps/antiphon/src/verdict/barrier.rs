@@ -5,9 +5,9 @@
 //! as much as they had on average, or more. Their sleeps are seen from outside, so this needs no
 //! profile.
 //!
-//! **Reason**: a barrier lets no thread go on before the last one comes. What one thread has more to
-//! do than the others, all others wait. If all have the same to do, the waits are for threads that
-//! had no CPU, or for the barrier itself, and no work can be shared out better.
+//! **Reason**: a barrier lets no thread go on before the last one comes. If one thread has more to
+//! do, all others wait for it. If all have the same to do, the waits are for threads that had no
+//! CPU, or for the barrier itself, and no work can be shared out better.
 
 use std::collections::BTreeMap;
 

@@ -12,7 +12,7 @@ use super::{Evidence, Finding, crowding, percent};
 /// Findings of less weight are not about the working time.
 const LEAST_WEIGHT: f64 = 0.1;
 /// The least number of threads that wanted to run, on average, where some may spin for another one.
-const SPINNING: f64 = 1.5;
+const SPINNING: f64 = 0.9;
 
 pub fn find(evidence: &Evidence<'_>, findings: &[Finding]) -> Option<Finding> {
     let report = evidence.report;

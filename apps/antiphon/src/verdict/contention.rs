@@ -3,6 +3,7 @@
 //! **Threshold**: a tenth of the working time is spent waiting for the lock, and it is held for two
 //! fifths of the run or more, or its sections take a third of the program's CPU time or more: where
 //! other programs have the CPUs, a lock is held for less of the run than it would be without them.
+//! If its waits are rare and long, for one place, [`long_sections`](super::long_sections) has it.
 //! Without a profile the time held is not known, and the rule reports the wait alone.
 //!
 //! **Reason**: a lock that is held most of the time is the program's limit. Its sections run one
@@ -10,16 +11,16 @@
 
 use antiphon_report::table::duration;
 
-use super::evidence::{Class, likewise};
+use super::evidence::{Class, LEAST_SECTIONS, likewise};
 use super::{Evidence, Finding, kept, percent, starved};
 
 /// The least share of the working time that is spent waiting for the lock.
 pub const LEAST_SHARE: f64 = 0.1;
 /// The least share of the run in which the lock is held.
 const LEAST_HELD: f64 = 0.4;
-/// The least share of the CPU time that its sections take: no more than three CPUs can be busy.
-pub const LEAST_SECTIONS: f64 = 1.0 / 3.0;
 
+/// The least time of the sections, for the program's CPU time, if owners sleep in them.
+const OWNERS_SLEEP: f64 = 1.5;
 /// A single section with more than this share of all sections' time is named.
 const LONG_PART: f64 = 0.5;
 
@@ -45,8 +46,11 @@ pub fn is_limit(evidence: &Evidence<'_>, class: &Class<'_>) -> bool {
 }
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let long =
-        |class: &Class<'_>| is_limit(evidence, class) && evidence.rare_long_waits(class).is_none();
+    let long = |class: &Class<'_>| {
+        is_limit(evidence, class)
+            && evidence.rare_long_waits(class).is_none()
+            && evidence.long_section(class).is_none()
+    };
     let found = evidence.waited_for(LEAST_SHARE).filter(|(_, class)| long(class));
     let found = found.filter(|(_, class)| !kept::is_kept(evidence, class));
     let found: Vec<_> =
@@ -66,10 +70,12 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
                 percent(held.min(1.0)),
                 longest_by(class),
             );
-            // If owners sleep, their sections are no CPU time.
+            // Sections in which owners sleep are no CPU time.
             if (LEAST_SECTIONS..=1.0).contains(&sections) {
                 let share = percent(sections);
                 says += &format!(" Its sections take {share} of the program's CPU time.");
+            } else if sections > OWNERS_SLEEP {
+                says += " Owners sleep in its sections, or wait there for a device.";
             }
             if class.longest_hold() > LONG_PART {
                 says += " One section makes up most of that.";

@@ -26,7 +26,9 @@ fn often(evidence: &Evidence<'_>, class: &Class<'_>) -> String {
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let short = |class: &Class<'_>| {
-        !contention::is_limit(evidence, class) && evidence.rare_long_waits(class).is_none()
+        !contention::is_limit(evidence, class)
+            && evidence.rare_long_waits(class).is_none()
+            && evidence.long_section(class).is_none()
     };
     let found: Vec<_> =
         evidence.waited_for(LEAST_SHARE).filter(|(_, class)| short(class)).collect();

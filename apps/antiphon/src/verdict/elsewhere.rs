@@ -32,8 +32,8 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let says = format!(
-        "Other programs used {:.1} of {}: this one had {had:.1}, and its threads were ready without \
-         one for {} of their working time.",
+        "Other programs used {:.1} of {}: this one had {had:.1}, and its threads were ready \
+         without one for {} of their working time.",
         taken(evidence),
         several(evidence.report.run.cpus as u64, "CPU"),
         percent(share),

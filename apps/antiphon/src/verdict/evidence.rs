@@ -10,11 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use antiphon_record::Histogram;
 use antiphon_report::words::noun as noun_of;
 
-use super::contention::LEAST_SECTIONS;
 use super::percent;
 use crate::run::home::Home;
 use crate::run::summary::{LockRow, READ, Report};
 use crate::symbols::{CallSite, short};
+
+/// The least share of the CPU time that the sections of a lock take if they are the program's
+/// limit: no more than three CPUs can be busy.
+pub const LEAST_SECTIONS: f64 = 1.0 / 3.0;
 
 /// The facts about a run.
 pub struct Evidence<'a> {
@@ -119,6 +122,23 @@ impl Evidence<'_> {
         let each = class.acquisitions as f64 / class.locks.max(1) as f64;
         (self.report.run.profile && class.acquisitions > 0)
             .then(|| ratio(self.report.run.cpu_s, each))
+    }
+
+    /// The call site at which such a lock is held for long each time, if waits for it are rare and
+    /// long: they are for that section, whose owner did not just lose its CPU.
+    pub fn long_section<'a>(&self, class: &Class<'a>) -> Option<&'a LockRow> {
+        /// The least number of holds, and their least median in nanoseconds.
+        const LEAST: u64 = 3;
+        const LEAST_NS: u64 = 1_000_000;
+        /// The time of these holds is at least one of this many parts of the long waits.
+        const PARTS: u64 = 10;
+        let (_, waits_ns) = class.rare_long_waits().filter(|_| self.report.run.profile)?;
+        let long = class.rows.iter().copied().filter(|row| {
+            row.hold.count() >= LEAST
+                && row.hold.p50().is_some_and(|ns| ns >= LEAST_NS)
+                && row.hold.sum_ns >= waits_ns / PARTS
+        });
+        long.max_by_key(|row| row.hold.sum_ns)
     }
 
     /// The number of rare and long waits of the class and their time, if they are most of its

@@ -14,6 +14,7 @@
 //! | [`order`] | locks that were taken in both orders |
 //! | [`contention`] | a lock that is held for so long that others wait for it |
 //! | [`convoy`] | a lock that is waited for much longer than it is held |
+//! | [`long_sections`] | a lock that one place keeps for long each time |
 //! | [`preempted`] | a lock whose owner does not run while others wait |
 //! | [`unrelated`] | a lock that many functions take, which may guard unrelated data |
 //! | [`writers_only`] | a readers-writer lock that no thread reads |
@@ -50,6 +51,7 @@ mod gil;
 mod herd;
 mod idle;
 mod kept;
+mod long_sections;
 mod lost;
 mod missed;
 mod order;
@@ -92,7 +94,7 @@ pub struct Finding {
 /// A rule: returns its findings in the evidence.
 type Rule = fn(&Evidence<'_>) -> Vec<Finding>;
 
-const RULES: [Rule; 26] = [
+const RULES: [Rule; 27] = [
     deadlock::find,
     kept::find,
     starved::find,
@@ -101,6 +103,7 @@ const RULES: [Rule; 26] = [
     order::find,
     contention::find,
     convoy::find,
+    long_sections::find,
     preempted::find,
     unrelated::find,
     writers_only::find,

@@ -17,7 +17,9 @@ use super::{Evidence, Finding, percent, starved};
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let is_rare = |class: &Class<'_>| {
-        evidence.rare_long_waits(class).is_some() && !starved::is_starved(evidence, &class.rows)
+        evidence.rare_long_waits(class).is_some()
+            && evidence.long_section(class).is_none()
+            && !starved::is_starved(evidence, &class.rows)
     };
     let found: Vec<_> =
         evidence.waited_for(LEAST_SHARE).filter(|(_, class)| is_rare(class)).collect();

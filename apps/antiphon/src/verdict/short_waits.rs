@@ -1,4 +1,4 @@
-//! Waits for a condition that are so many that they cost as much as the work.
+//! Waits for a condition that cost as much as the work, by their number.
 //!
 //! **Threshold**: a thousand waits or more for a condition variable, twenty thousand or more for
 //! each second of the program's CPU time, most of them ended by a notification. Where each

@@ -36,7 +36,8 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
         some => format!(" It was notified {} times, most at {}.", count(some), timed.notified_at()),
     };
     let says = format!(
-        "{} of {} waits for a condition at {} ended at their deadline, after {} on average.{notified}",
+        "{} of {} waits for a condition at {} ended at their deadline, after {} on average.\
+         {notified}",
         count(timed.expired()),
         count(timed.waited()),
         timed.waited_at(),

@@ -1,5 +1,5 @@
-// A signal ends both. yes: a thread waits for what was notified before. no: an idle worker, which
-// has been notified once, waits for more.
+// A signal ends both. yes: a thread waits for what was notified before. no: a worker is notified
+// again and again.
 #include "common.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -24,12 +24,14 @@ int main(int argc, char **argv)
 {
 	pthread_t thread;
 	bool too_early = asked(argc, argv);
-	alarm(1);
+	alarm(2);
 	if (too_early)
 		tell();
 	start(&thread, worker, NULL);
 	usleep(200000);
-	if (!too_early)
+	while (!too_early) {
 		tell();
+		usleep(20000);
+	}
 	pthread_join(thread, NULL);
 }
