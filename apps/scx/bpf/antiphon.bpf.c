@@ -85,7 +85,7 @@ static __always_inline void answer(struct hints_slot *slot, struct task *t, u64 
 	slot->seen_ns = now;
 	slot->until_ns = until;
 	slot->next_release_ns = next_release(t->place, now);
-	slot->others_importance = t->group ? others_importance(t->group) : 0;
+	slot->others_importance = t->group ? others_importance(t->group, time_of(t)) : 0;
 	slot->wanted = 0;
 }
 
@@ -155,7 +155,7 @@ static int releases_came(void *map, u32 *key, struct due *due)
 		if (!t || !t->slot)
 			continue;
 		struct hints_slot *slot = slot_of(p, t);
-		look(slot, t, now);
+		look_from_outside(slot, t, now);
 		police(slot, t);
 		if (is_due(t, now)) {
 			scx_bpf_dsq_move_set_vtime(THE_ITERATOR, t->release_ns);

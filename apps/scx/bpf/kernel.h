@@ -41,6 +41,10 @@ typedef _Bool bool;
 #define ENOSPC 28
 #define EDQUOT 122
 
+struct bpf_spin_lock {
+	__u32 val;
+};
+
 struct bpf_timer {
 	__u64 opaque[2];
 } __attribute__((aligned(8)));

@@ -36,6 +36,7 @@ struct task {
 	u64 group;	  /* its key; 0: none */
 	u64 importance;	  /* as last told; 0: none */
 	u64 turn;	  /* the number of its latest turn */
+	u32 entry;	  /* that of its group, in `groups` */
 	u32 counted;	  /* of its weight, in that of its group */
 	u32 weight;
 	u32 standing;

@@ -56,6 +56,7 @@ impl Default for Setup {
             kick_ns: 100_000,
             tick_ns: 10_000_000,
             per_user: THREADS_PER_USER,
+            hesitation: 0,
             police: 1,
             kick: 1,
             stall: 0,

@@ -158,6 +158,7 @@ fn decisions(counters: &Counters) -> Value {
         "demoted_overrun": counters.overrun,
         "demoted_slept": counters.slept,
         "demoted_share": counters.share,
+        "strays": counters.strays,
         "registered": counters.registered,
         "refused": counters.refused,
     })

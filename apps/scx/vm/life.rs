@@ -28,6 +28,7 @@ pub const CASES: &[Case] = &[
     ("too many processes", processes),
     ("forged page", forger),
     ("kicks", kicks),
+    ("changes of groups", crate::groups::changes),
     ("killed", killed),
     ("loop", crate::loops::life),
     ("affinity", crate::cpus::affinity),

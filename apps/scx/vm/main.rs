@@ -56,6 +56,7 @@ fn schedule(arguments: impl Iterator<Item = String>) -> ExitCode {
             "patient" => setup.parameters.slack_ns = 500_000_000,
             // Fewer than an emulated CPU wakes a thread up.
             "few-kicks" => setup.parameters.kick_ns = 20_000_000,
+            "hesitant" => setup.parameters.hesitation = 20_000,
             "trace" => setup.parameters.trace = 1,
             "group" => group = Some(client::USER),
             "stall" => (setup.parameters.stall, setup.watchdog_ms) = (1, 1_000),

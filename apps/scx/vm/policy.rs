@@ -28,6 +28,7 @@ pub const CASES: &[Case] = &[
     ("players", players),
     ("loops", crate::loops::loops),
     ("switch", cost::switch),
+    ("crowd", cost::crowd),
     ("renice", cpus::renice),
     ("silent poll", crate::silent::poll),
     ("preempted holders, spinlock", locks::spinlock),
