@@ -27,6 +27,7 @@ pub const CASES: &[Case] = &[
     ("replay", crate::replay::turns),
     ("players", players),
     ("loops", crate::loops::loops),
+    ("loops of a group", crate::loops::group),
     ("switch", cost::switch),
     ("crowd", cost::crowd),
     ("renice", cpus::renice),
