@@ -173,9 +173,9 @@ static __always_inline struct thread *thread_at(u32 place)
 	return bpf_map_lookup_elem(&threads, &place);
 }
 
-static __always_inline struct hints_slot *slot_of(struct task_struct *p, struct task *t)
+static __always_inline struct hints_slot *slot_at(struct task_struct *p, u32 slot)
 {
-	u32 key = p->tgid, zero = 0, slot = t->slot;
+	u32 key = p->tgid, zero = 0;
 	struct hints_page *page;
 	void *map;
 
@@ -186,6 +186,11 @@ static __always_inline struct hints_slot *slot_of(struct task_struct *p, struct 
 		return NULL;
 	page = bpf_map_lookup_elem(map, &zero);
 	return page ? &page->slots[slot] : NULL;
+}
+
+static __always_inline struct hints_slot *slot_of(struct task_struct *p, struct task *t)
+{
+	return slot_at(p, t->slot);
 }
 
 static __always_inline u64 later(u64 a, u64 b)

@@ -8,14 +8,16 @@
 //! | `shared` | records that both sides share |
 //! | `loader` | puts the policy into the kernel, and reads what it decides |
 //! | `service` | connections of processes: a page for each |
+//! | `intake` | takes connections, a bounded number at a time |
 //! | `groups` | groups of users, by name |
 //! | `server` | the program: loads, serves, and ends with the kernel's part |
 //! | `vm/` | the init program of `cargo xtask vm`, with its cases |
 //!
-//! All but `shared` and `groups` needs the feature `program`, which takes clang: see
+//! All but `shared`, `groups` and `intake` needs the feature `program`, which takes clang: see
 //! `docs/sched.md`.
 
 pub mod groups;
+pub mod intake;
 #[cfg(feature = "program")]
 pub mod loader;
 #[cfg(feature = "program")]

@@ -22,6 +22,7 @@ mod policy;
 mod pure;
 mod replay;
 mod scheduler;
+mod seats;
 mod silent;
 mod start;
 mod thread;

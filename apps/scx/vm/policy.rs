@@ -15,7 +15,7 @@ use crate::thread::{
     Policy, become_of, exact_timers, hog, own_cpu_ns, sleep_until, spin_until, stay_on, stop_after,
     work,
 };
-use crate::{cost, cpus, locks, pure};
+use crate::{cost, cpus, locks, pure, seats};
 
 pub const CASES: &[Case] = &[
     ("order", order),
@@ -28,6 +28,8 @@ pub const CASES: &[Case] = &[
     ("players", players),
     ("loops", crate::loops::loops),
     ("loops of a group", crate::loops::group),
+    ("slot of another thread", seats::slot),
+    ("policy of a thread that leaves", seats::policy),
     ("switch", cost::switch),
     ("crowd", cost::crowd),
     ("renice", cpus::renice),
