@@ -27,7 +27,7 @@
  */
 #pragma once
 
-#include "state.h"
+#include "weights.h"
 
 /* How many waiting threads a choice among members looks at, at most. */
 #define LOOKS 64
@@ -40,7 +40,7 @@ struct group {
 	u32 members;
 	u64 key;
 	u64 virtual_time;
-	u64 weight; /* of the members that want the CPU */
+	u64 weight; /* of the members that want the CPU, in 1024ths */
 	u64 closing;
 };
 
@@ -99,11 +99,11 @@ static __always_inline u64 time_of(struct task *t)
 	return t->group ? group_time(t) : t->virtual_time;
 }
 
-/* How far a virtual time advances in `ran` nanoseconds. */
+/* How far a virtual time advances in `ran` nanoseconds, by a weight in 1024ths. */
 static __always_inline u64 advance_of(u64 ran, u64 weight)
 {
 	weight = weight ?: 1;
-	return (ran * (1024 * 1024) + weight - 1) / weight;
+	return ((ran << 30) + weight - 1) / weight;
 }
 
 /* Charges a group for what a member has run (GROUP-1). */
@@ -124,7 +124,7 @@ __noinline int charge_group(struct task *t __arg_nonnull, u64 ran)
 	}
 	if (!is_member) {
 		__sync_fetch_and_add(&counters.strays, 1);
-		time = t->virtual_time + advance_of(ran, t->weight);
+		time = t->virtual_time + advance_of(ran, weight_of(t));
 	}
 	t->virtual_time = time;
 	return 0;
@@ -134,7 +134,7 @@ __noinline int charge_group(struct task *t __arg_nonnull, u64 ran)
 __noinline int admit_member(struct task *t __arg_nonnull, bool slept)
 {
 	struct group *group = group_at(t->entry);
-	u32 weight = t->weight;
+	u32 weight = weight_of(t);
 
 	if (!group)
 		return 0;
@@ -193,11 +193,10 @@ __noinline int leave_group(struct task *t __arg_nonnull)
 }
 
 /* Makes a thread a member of an entry, if that is open and of the key. */
-static __always_inline bool enter_group(struct task *t, u64 key, u32 entry)
+static __always_inline bool enter_group(struct task *t, u64 key, u32 entry, u32 weight)
 {
 	struct group *group = group_at(entry);
 	u64 time = t->virtual_time;
-	u32 weight = t->wants ? t->weight : 0;
 	bool is_open;
 
 	if (!group)
@@ -215,10 +214,10 @@ static __always_inline bool enter_group(struct task *t, u64 key, u32 entry)
 }
 
 /* Claims a free entry for a thread, which is then its member; MAX_THREADS: there is none. */
-static __always_inline u32 claim_group(struct task *t, u64 key)
+static __always_inline u32 claim_group(struct task *t, u64 key, u32 weight)
 {
 	u64 time = t->virtual_time;
-	u32 weight = t->wants ? t->weight : 0, place = t->place, entry, i;
+	u32 place = t->place, entry, i;
 
 	bpf_for(i, 0, MAX_THREADS)
 	{
@@ -248,13 +247,14 @@ static __always_inline u32 claim_group(struct task *t, u64 key)
 __noinline int join_group(struct task *t __arg_nonnull, u64 key)
 {
 	u32 *told = bpf_map_lookup_elem(&numbers, &key), entry;
+	u32 weight = t->wants ? weight_of(t) : 0;
 
 	if (told) {
 		entry = *told;
-		if (!enter_group(t, key, entry))
+		if (!enter_group(t, key, entry, weight))
 			return 0;
 	} else {
-		entry = claim_group(t, key);
+		entry = claim_group(t, key, weight);
 		if (entry >= MAX_THREADS)
 			return 0;
 		if (bpf_map_update_elem(&numbers, &key, &entry, BPF_NOEXIST)) {
@@ -269,7 +269,7 @@ __noinline int join_group(struct task *t __arg_nonnull, u64 key)
 			return 0;
 		}
 	}
-	t->counted = t->wants ? t->weight : 0;
+	t->counted = weight;
 	t->entry = entry;
 	t->group = key;
 	__sync_fetch_and_add(&grouped, 1);

@@ -15,7 +15,10 @@ void BPF_PROG(antiphon_exit_task, struct task_struct *p, struct scx_exit_task_ar
 	u32 key = p->tgid, uid;
 	u64 *word;
 
-	if (!t || !t->slot)
+	if (!t)
+		return;
+	discount_thread(t);
+	if (!t->slot)
 		return;
 	word = bpf_map_lookup_elem(&taken, &key);
 	if (word)

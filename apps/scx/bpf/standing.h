@@ -13,12 +13,13 @@ static __always_inline void charge(struct task *t, u64 now)
 
 	if ((s64)ran <= 0)
 		return;
-	if (ran > 1ULL << 40)
-		ran = 1ULL << 40;
+	/* 8 s, which no thread runs between two ticks. */
+	if (ran > 1ULL << 33)
+		ran = 1ULL << 33;
 	if (t->group)
 		charge_group(t, ran);
 	else
-		t->virtual_time += advance_of(ran, t->weight);
+		t->virtual_time += advance_of(ran, weight_of(t));
 	t->since_ns = now;
 	note(EVENT_CHARGE, t->pid, now, ran, 0);
 	struct thread *thread = t->slot ? thread_at(t->place) : NULL;

@@ -38,7 +38,9 @@ struct task {
 	u64 turn;	  /* the number of its latest turn */
 	u32 entry;	  /* that of its group, in `groups` */
 	u32 counted;	  /* of its weight, in that of its group */
-	u32 weight;
+	u32 weight;	  /* its own */
+	u32 share;	  /* the place of its control group; 0: the root */
+	u32 shared;	  /* of its weight, in that of its control group */
 	u32 standing;
 	u32 polls;	  /* as last read */
 	u32 polls_before; /* as read when it last woke */

@@ -5,6 +5,8 @@
 //! |---|---|
 //! | `bpf/antiphon.bpf.c` | the policy, in the kernel |
 //! | `bpf/state.h`, `bpf/registration.h` | what it remembers; how threads get slots |
+//! | `bpf/standing.h`, `bpf/groups.h` | what a thread has had, and tells; groups of threads |
+//! | `bpf/weights.h` | weights of control groups |
 //! | `shared` | records that both sides share |
 //! | `loader` | puts the policy into the kernel, and reads what it decides |
 //! | `service` | connections of processes: a page for each |

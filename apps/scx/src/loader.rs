@@ -241,7 +241,7 @@ fn open(setup: &Setup) -> Result<OpenObject, Failure> {
 /// The fields at the end of the structure of operations, as `bpf/kernel.h` has it: the flags and
 /// the time of the watchdog, behind as many pointers as there are operations.
 fn settle(setup: &Setup, value: &mut [u8]) -> Result<(), Failure> {
-    const POINTERS: usize = 15 * 8;
+    const POINTERS: usize = 19 * 8;
     let short = "the structure of operations is too short";
     let flags = value.get_mut(POINTERS..POINTERS + 8).ok_or(short)?;
     let now = u64::from_ne_bytes(flags.try_into()?);

@@ -109,7 +109,7 @@ pub fn crowd() -> Result<String, Failure> {
     if ratio <= 1.5 { Ok(told) } else { Err(told.into()) }
 }
 
-/// Returns the instructions of a member's `sched_yield`, while so many threads outside its group
+/// Returns the instructions of a member's `sched_yield`, while `crowd` threads outside its group
 /// want the CPU.
 fn yields(hints: &Hints, crowd: usize) -> Result<u64, Failure> {
     const FIRST: Policy = Policy::Ext { nice: -20 };

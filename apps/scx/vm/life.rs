@@ -29,6 +29,7 @@ pub const CASES: &[Case] = &[
     ("forged page", forger),
     ("kicks", kicks),
     ("changes of groups", crate::groups::changes),
+    ("many control groups", crate::weights::crowd),
     ("killed", killed),
     ("loop", crate::loops::life),
     ("affinity", crate::cpus::affinity),

@@ -26,6 +26,7 @@ mod seats;
 mod silent;
 mod start;
 mod thread;
+mod weights;
 
 use std::process::ExitCode;
 

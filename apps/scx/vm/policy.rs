@@ -15,7 +15,7 @@ use crate::thread::{
     Policy, become_of, exact_timers, hog, own_cpu_ns, sleep_until, spin_until, stay_on, stop_after,
     work,
 };
-use crate::{cost, cpus, locks, pure, seats};
+use crate::{cost, cpus, locks, pure, seats, weights};
 
 pub const CASES: &[Case] = &[
     ("order", order),
@@ -30,6 +30,7 @@ pub const CASES: &[Case] = &[
     ("loops of a group", crate::loops::group),
     ("slot of another thread", seats::slot),
     ("policy of a thread that leaves", seats::policy),
+    ("control groups", weights::control_groups),
     ("switch", cost::switch),
     ("crowd", cost::crowd),
     ("renice", cpus::renice),

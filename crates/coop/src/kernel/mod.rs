@@ -48,8 +48,12 @@ const REFUSED_NS: u64 = 1_000_000_000;
 /// --full`). One that runs only those that ask for it runs them when no other thread wants the
 /// CPU: a program asks for that by this type.
 ///
+/// The child of a fork leaves page and connection to its parent, and looks for the scheduler
+/// itself.
+///
 /// A thread that it starts from a callback inherits the policy `SCHED_EXT`. A loop's own former
-/// policy returns when this is dropped. The thread of a loop of a real-time policy keeps that.
+/// policy returns when this is dropped, unless the thread was given another one. The thread of a
+/// loop of a real-time policy keeps that.
 pub struct Scheduled<C> {
     inner: C,
     state: State,
@@ -74,7 +78,7 @@ impl Served {
         self.0.load(Relaxed)
     }
 
-    /// Has `tier` report here, if it looks for the scheduler itself. Returns whether it does.
+    /// Tells `tier` to report here, if it looks for the scheduler itself. Returns whether it does.
     pub(crate) fn is_told_by(&self, tier: &mut dyn Cooperate) -> bool {
         tier.reports_to(&self.0)
     }

@@ -55,8 +55,8 @@ pub trait Cooperate {
     fn rest(&mut self) {}
 
     /// Reports through `flag` from now on whether a scheduler in the kernel runs the caller when it
-    /// is due, if the tier looks for one by itself. Returns whether it does: an event loop then puts
-    /// no other tier of that kind before this one.
+    /// is due, if the tier looks for one by itself. Returns whether it does: an event loop then
+    /// puts no other tier of that kind before this one.
     fn reports_to(&mut self, _flag: &Arc<AtomicBool>) -> bool {
         false
     }
