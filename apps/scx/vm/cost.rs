@@ -14,6 +14,7 @@ use crate::policy::{EXT, FAIR};
 use crate::scheduler::under;
 use crate::start::{Case, Failure};
 use crate::thread::{Policy, become_of, exact_timers, hog, own_cpu_ns, stop_after};
+use crate::weights::{enter, within};
 
 /// The nanoseconds of an instruction, as the machine counts.
 const INSTRUCTION_NS: u64 = 8;
@@ -22,9 +23,18 @@ const SWITCHES: u64 = 4_000;
 
 /// Two threads wake each other through pipes: a wake-up, a switch and two system calls each.
 pub fn switch() -> Result<String, Failure> {
-    let theirs = ping_pong(None, FAIR)?;
-    let plain = under(&[], |_| ping_pong(None, EXT))?;
-    let polls = under(&[], |scheduler| ping_pong(Some(&scheduler.connect()?), EXT))?;
+    switch_in("")
+}
+
+/// The same in a control group of a control group, where both schedulers have more to count.
+pub fn switch_in_group() -> Result<String, Failure> {
+    within(&["a", "a/x"], || switch_in("a/x"))
+}
+
+fn switch_in(group: &str) -> Result<String, Failure> {
+    let theirs = ping_pong(None, FAIR, group)?;
+    let plain = under(&[], |_| ping_pong(None, EXT, group))?;
+    let polls = under(&[], |scheduler| ping_pong(Some(&scheduler.connect()?), EXT, group))?;
     let ratio = |one: u64| one as f64 / theirs as f64;
     let told = format!(
         "{theirs} instructions by EEVDF, {plain} by antiphon ({:.2}), {polls} of threads that poll \
@@ -36,11 +46,13 @@ pub fn switch() -> Result<String, Failure> {
 }
 
 /// Returns the instructions of a switch.
-fn ping_pong(hints: Option<&Hints>, policy: Policy) -> Result<u64, Failure> {
-    let (first, second) = (io::pipe()?, io::pipe()?);
+fn ping_pong(hints: Option<&Hints>, policy: Policy, group: &str) -> Result<u64, Failure> {
+    let (first, mut second) = (io::pipe()?, io::pipe()?);
+    // The first to read has its byte already.
+    second.1.write_all(&[0])?;
     let spent_ns = scope(|threads| {
-        let one = threads.spawn(move || pass(hints, policy, first.0, second.1, false));
-        let other = threads.spawn(move || pass(hints, policy, second.0, first.1, true));
+        let one = threads.spawn(move || pass(hints, policy, group, first.0, second.1));
+        let other = threads.spawn(move || pass(hints, policy, group, second.0, first.1));
         let panicked = "a thread panicked";
         one.join().map_err(|_| panicked)??;
         Ok::<_, Failure>(other.join().map_err(|_| panicked)??)
@@ -52,19 +64,17 @@ fn ping_pong(hints: Option<&Hints>, policy: Policy) -> Result<u64, Failure> {
 fn pass(
     hints: Option<&Hints>,
     policy: Policy,
+    group: &str,
     mut from: PipeReader,
     mut to: PipeWriter,
-    begins: bool,
 ) -> io::Result<u64> {
+    enter(group)?;
     become_of(FAIR)?;
     let thread = hints.map(Hints::register).transpose()?;
     if thread.is_none() {
         become_of(policy)?;
     }
     let mut byte = [0];
-    if begins {
-        to.write_all(&byte)?;
-    }
     // Until both have their policies.
     let mut begun_ns = 0;
     for round in 0..SWITCHES / 2 + 100 {

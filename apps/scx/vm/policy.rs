@@ -32,6 +32,7 @@ pub const CASES: &[Case] = &[
     ("policy of a thread that leaves", seats::policy),
     ("control groups", weights::control_groups),
     ("switch", cost::switch),
+    ("switch in a control group", cost::switch_in_group),
     ("crowd", cost::crowd),
     ("renice", cpus::renice),
     ("silent poll", crate::silent::poll),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use antiphon_scx::loader::Failure;
 
+use crate::life::wait_for;
 use crate::policy::EXT;
 use crate::scheduler::under;
 use crate::start::mount;
@@ -85,8 +86,12 @@ pub fn crowd() -> Result<String, Failure> {
     if (0.4..0.6).contains(&share) { Ok(told) } else { Err(told.into()) }
 }
 
-fn remove(groups: &[&str]) -> std::io::Result<()> {
-    groups.iter().try_for_each(|group| fs::remove_dir(Path::new(ROOT).join(group)))
+/// Removes control groups. A thread that has been waited for may still be in one for a moment.
+fn remove(groups: &[&str]) -> Result<(), Failure> {
+    groups.iter().try_for_each(|group| {
+        let path = Path::new(ROOT).join(group);
+        wait_for(|| fs::remove_dir(&path).is_ok(), &format!("{group} is still in use"))
+    })
 }
 
 fn in_groups() -> Result<String, Failure> {
@@ -159,12 +164,32 @@ fn wants(
 ) -> std::io::Result<()> {
     // SAFETY: returns a number.
     thread.store(unsafe { libc::gettid() } as u64, Ordering::Relaxed);
-    if !group.is_empty() {
-        fs::write(Path::new(ROOT).join(group).join("cgroup.threads"), "0")?;
-    }
+    enter(group)?;
     become_of(EXT)?;
     hog_and_tell(ran, stop);
     Ok(())
+}
+
+/// Puts the calling thread into a control group; none is the root.
+pub fn enter(group: &str) -> std::io::Result<()> {
+    if group.is_empty() {
+        return Ok(());
+    }
+    fs::write(Path::new(ROOT).join(group).join("cgroup.threads"), "0")
+}
+
+/// Runs a case with a chain of control groups, from the first one down.
+pub fn within<R>(groups: &[&str], case: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
+    mount("cgroup2", ROOT)?;
+    let mut above = String::new();
+    for group in groups {
+        make(group)?;
+        write(&format!("{above}cgroup.subtree_control"), "+cpu")?;
+        above = format!("{group}/");
+    }
+    let done = case();
+    groups.iter().rev().try_for_each(|group| remove(&[group]))?;
+    done
 }
 
 /// Makes a control group for threads of this process.
