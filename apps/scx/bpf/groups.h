@@ -180,7 +180,8 @@ __noinline int leave_group(struct task *t __arg_nonnull)
 	bpf_spin_unlock(&group->lock);
 	if (is_last) {
 		hesitate();
-		bpf_map_delete_elem(&numbers, &key);
+		if (bpf_map_delete_elem(&numbers, &key))
+			__sync_fetch_and_add(&counters.strays, 1);
 		bpf_spin_lock(&group->lock);
 		group->closing = 0;
 		bpf_spin_unlock(&group->lock);

@@ -63,7 +63,7 @@ fn member(hints: &Hints, factor: u64, stop: &AtomicBool) -> std::io::Result<u64>
 }
 
 /// Two threads join and leave one group, each on a CPU of its own, and stop for a while in between:
-/// no run of a member is charged to a group that is gone.
+/// no run of a member is charged to a group that is gone, and no key is told twice.
 pub fn changes() -> Result<String, Failure> {
     let (changes, strays) = under(&["hesitant"], |scheduler| {
         let hints = scheduler.connect()?;
@@ -77,7 +77,7 @@ pub fn changes() -> Result<String, Failure> {
         })?;
         Ok((changes, scheduler.count("strays")?))
     })?;
-    let told = format!("{changes} changes of groups on two CPUs; {strays} charges without a group");
+    let told = format!("{changes} changes of groups on two CPUs; {strays} strays");
     if changes > 100 && strays == 0 { Ok(told) } else { Err(told.into()) }
 }
 
