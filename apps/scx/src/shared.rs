@@ -102,8 +102,8 @@ records! {
         slept: u64,
         /// Demotions of threads that had more than their share.
         share: u64,
-        /// Charges of members whose group was gone, and groups whose key was. There are none, unless
-        /// a lock is missing.
+        /// Charges of members whose group was gone, and groups whose key was. There are none,
+        /// unless a lock is missing.
         strays: u64,
         /// Threads that are registered.
         registered: u64,
