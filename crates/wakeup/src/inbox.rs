@@ -86,7 +86,15 @@ pub unsafe trait Linked: Sync {
     fn link(&self) -> &Link<Self::Words>;
 }
 
-/// The inbox of a CPU, for entries of one type.
+/// The inbox of a CPU, for entries of one type. What is taken out has that type too:
+///
+/// ```compile_fail,E0308
+/// use antiphon_wakeup::inbox::{Inbox, Linked, Taken};
+///
+/// fn take<Thread: Linked, Timer: Linked>(inbox: &Inbox<Thread>) -> Taken<Timer> {
+///     inbox.take()
+/// }
+/// ```
 pub struct Inbox<T: Linked> {
     word: <T::Words as Atomics>::U64,
     /// The inbox gives out the entries that were put in. It owns none, and so may be used from all

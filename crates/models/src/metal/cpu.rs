@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_check::{Check, probe};
+use antiphon_check::{Check, choose, probe};
 use antiphon_platform::{Atomic, Atomics, Budget};
 use antiphon_wakeup::inbox::{Inbox, Link, Linked};
 use antiphon_wakeup::kick::{self, Home};
@@ -96,7 +96,8 @@ impl Cpu {
     }
 
     /// The thread of this CPU sleeps until the token is woken or, if it is `timed`, until a
-    /// deadline, as in `schedule::sleep`. Returns whether it was woken.
+    /// deadline, as in `schedule::sleep`. Returns whether it was woken. A `timed` sleep may not be
+    /// the last that has begun on its CPU: then the CPU does not look at its token.
     pub fn sleep(&self, token: &U32, timed: bool) -> bool {
         if !token::fall_asleep(token) {
             return true;
@@ -112,7 +113,7 @@ impl Cpu {
             }
             let (mut rested, mut expired) = (false, false);
             let halt = || {
-                rested = token::rest(token);
+                rested = (!timed || choose(2) == 0) && token::rest(token);
                 match timed {
                     true => expired = !self.line.wait_for_long() && token::expire(token),
                     false => self.line.wait(),
