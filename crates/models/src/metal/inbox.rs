@@ -230,8 +230,8 @@ fn again() -> Program {
     })
 }
 
-/// The CPU drops a part of what it has taken; a thread that was dropped is put in again, alone. Must
-/// reach `halted` and `ran on`.
+/// The CPU drops a part of its list; a thread that was dropped is put in again, alone. Must reach
+/// `halted` and `ran on`.
 fn dropping() -> Program {
     Program::new(2, 5, |scope| {
         let threads = scope.share(Threads::new(3, 1));
