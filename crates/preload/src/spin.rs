@@ -91,6 +91,9 @@ pub(crate) unsafe extern "C" fn trylock(spin: *mut AtomicI32, site: usize) -> c_
     }
     // Acquire: pairs with the release in `unlock`.
     if word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_err() {
+        if let Some(visit) = recorder::visit(Kind::Spin, word.as_ptr().addr(), site) {
+            visit.refused();
+        }
         return libc::EBUSY;
     }
     if mode::records_all()
