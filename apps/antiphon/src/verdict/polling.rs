@@ -1,6 +1,6 @@
 //! Threads that sleep for short times, again and again.
 //!
-//! **Threshold**: a thread sleeps for a third of its time or more, for at most twenty milliseconds
+//! **Threshold**: a thread sleeps for a third of its time or more, for at most fifteen milliseconds
 //! a time on average, fifty times or more; such threads were asleep for a quarter of the run
 //! together, or more. Their sleeps are seen from outside, so this needs no profile.
 //!
@@ -19,7 +19,7 @@ use super::{Evidence, Finding, percent};
 use crate::run::sleepers::Sleeper;
 
 /// The longest mean sleep, in seconds.
-const LONGEST_S: f64 = 0.02;
+const LONGEST_S: f64 = 0.015;
 /// The least share of a thread's time in sleeps.
 const LEAST_SHARE: f64 = 0.33;
 /// The least number of sleeps of a thread.

@@ -1,6 +1,7 @@
 //! CPU time that the kernel uses for the program's calls.
 //!
-//! **Threshold**: half of the program's CPU time or more, and a twentieth of a second.
+//! **Threshold**: half of the program's CPU time or more, a twentieth of a second, and a tenth of a
+//! CPU on average: what a program that mostly rests does in the kernel is no matter.
 //!
 //! **Reason**: a thread that waits in a loop around `sched_yield` looks busy, and so does one that
 //! makes many short calls. Neither waits for a lock, and their time is no work of the program. From
@@ -11,15 +12,17 @@ use super::{Evidence, Finding, percent};
 
 /// The least share of the CPU time.
 const LEAST_SHARE: f64 = 0.5;
-/// The least time in the kernel, in seconds.
+/// The least time in the kernel, in seconds, and the least number of CPUs that it takes on average.
 const LEAST_S: f64 = 0.05;
+const LEAST_CPUS: f64 = 0.1;
 /// Less than a finding about time that locks take: those cause system calls, too.
 const WEIGHT: f64 = 0.095;
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let run = &evidence.report.run;
     let share = ratio(run.system_s, run.cpu_s);
-    if share < LEAST_SHARE || run.system_s < LEAST_S {
+    let cpus = ratio(run.system_s, evidence.wall_s);
+    if share < LEAST_SHARE || run.system_s < LEAST_S || cpus < LEAST_CPUS {
         return Vec::new();
     }
     let says = format!(
