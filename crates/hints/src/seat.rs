@@ -18,7 +18,7 @@ use crate::client::{Hints, SCHED_EXT, Thread, become_of, receive};
 pub struct Connecting(UnixStream);
 
 impl Connecting {
-    /// Connects to the scheduler that listens at `socket`. Never blocks.
+    /// Connects to the scheduler that listens at `socket`. Never blocks, and allocates nothing.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl Connecting {
     }
 
     /// Returns the process's page if the scheduler has answered; `None` if it has not. Never
-    /// blocks.
+    /// blocks, and allocates nothing: a lock may ask.
     ///
     /// # Errors
     ///
