@@ -172,36 +172,36 @@ fn writers_of_each_call() {
 fn readers_and_what_they_become() {
     tell();
     let lock = Rw::NEW;
-    // SAFETY, here and below: by the right owners, as the calls before say.
+    // SAFETY: called by readers.
     let unlock_read = || unsafe { lock.unlock_read() };
     assert_eq!(lock.read(), Ok(()));
     is_deep(0);
     unlock_read();
     lock.write();
     is_deep(1);
-    // SAFETY: as above.
+    // SAFETY: acquired so by the call before.
     unsafe { lock.downgrade() };
     is_deep(0);
     unlock_read();
     lock.upgradable();
     is_deep(0);
-    // SAFETY: as above.
+    // SAFETY: acquired so by the call before.
     unsafe { lock.upgrade() };
     is_deep(1);
-    // SAFETY: as above.
+    // SAFETY: acquired so by the call before.
     unsafe { lock.downgrade_to_upgradable() };
     is_deep(0);
-    // SAFETY: as above.
+    // SAFETY: acquired so by the call before.
     assert!(unsafe { lock.try_upgrade() });
     is_deep(1);
-    // SAFETY: as above.
+    // SAFETY: acquired so by the call before.
     unsafe { lock.unlock_write() };
     is_deep(0);
     lock.upgradable();
-    // SAFETY: as above.
+    // SAFETY: acquired so by the call before.
     assert!(unsafe { lock.upgrade_until(in_ms(0)) });
     is_deep(1);
-    // SAFETY: as above.
+    // SAFETY: acquired so by the call before.
     unsafe { lock.unlock_write() };
     is_deep(0);
 }

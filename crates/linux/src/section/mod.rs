@@ -66,10 +66,10 @@ pub enum Listener {
     Pretended,
 }
 
-/// Makes the mutexes, spinlocks and readers-writer locks of this process tell their critical sections, for good. Returns
-/// what heeds those of the calling thread; other threads ask for themselves. The locks then unlock
-/// by exchange, even in [light mode](crate::light). May allocate, and must not be called in
-/// signal handlers.
+/// Makes the mutexes, spinlocks and readers-writer locks of this process tell their critical
+/// sections, for good. Returns what heeds those of the calling thread; other threads ask for
+/// themselves. The locks then unlock by exchange, even in [light mode](crate::light). May allocate,
+/// and must not be called in signal handlers.
 ///
 /// # Errors
 ///

@@ -8,12 +8,12 @@
 //! nothing reads. Where the thread waits anyway, it compares the time that the scheduler last wrote
 //! to its slot with the present one:
 //!
-//! - PAGE-1: a thread that runs and finds a time older than [`FRESH_NS`] is not served any more. It
-//!   gives its slot up, and asks again. A thread of a real-time policy is never run by the
+//! - SERVED-1: a thread that runs and finds a time older than [`FRESH_NS`] is not served any more.
+//!   It gives its slot up, and asks again. A thread of a real-time policy is never run by the
 //!   scheduler, and keeps its slot.
-//! - PAGE-2: no thread registers with a scheduler that was found to have ended; the process looks
+//! - SERVED-2: no thread registers with a scheduler that was found to have ended; the process looks
 //!   for another one (`connections.rs`). When there is one, all threads ask again.
-//! - PAGE-3: a slot is left without a section: if its scheduler has not ended, another thread may
+//! - SERVED-3: a slot is left without a section: if its scheduler has not ended, another thread may
 //!   have the slot next.
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ impl Door {
         // SECTION-5: 0 in a child of the process that has connected.
         let number = self.connections.number();
         thread.slot_asked.store(number, Relaxed);
-        // PAGE-2.
+        // SERVED-2.
         let Some(hints) = self.connections.get(number) else { return false };
         // A system call that a filter may not expect.
         let registered = filter::optional(|| sys::errno_kept(|| (self.register)(hints)));
@@ -88,7 +88,7 @@ impl Door {
         let now_ns = clock::now(Clock::Monotonic);
         if is_served {
             let Some(slot) = slot(thread) else { return false };
-            // PAGE-1.
+            // SERVED-1.
             if is_fresh(thread, slot, now_ns) {
                 return false;
             }
@@ -96,7 +96,7 @@ impl Door {
                 thread.slot_since_ns.store(now_ns, Relaxed);
                 return false;
             }
-            // PAGE-3.
+            // SERVED-3.
             slot.section.store(0, Relaxed);
             thread.slot.store(null_mut(), Relaxed);
             self.connections.lose(thread.slot_asked.load(Relaxed));

@@ -131,11 +131,11 @@ fn a_thread_whose_scheduler_has_ended_comes_to_the_next_one() {
         is_late(&first, thread);
         let own = slot(thread).expect("it has not noticed");
         assert!(!is_wanted(thread, own), "a wish from before the end");
-        assert!(door.must_ask(thread, true), "PAGE-1");
-        assert_eq!(first.word(SECTION), 0, "PAGE-3");
+        assert!(door.must_ask(thread, true), "SERVED-1");
+        assert_eq!(first.word(SECTION), 0, "SERVED-3");
         begin(thread);
         assert_eq!(first.word(SECTION), 0, "it has no slot");
-        assert!(!door.register(thread), "PAGE-2");
+        assert!(!door.register(thread), "SERVED-2");
         let page = first.page.try_clone().expect("a descriptor");
         drop(first);
         assert!(!door.must_ask(thread, false), "there is none");

@@ -96,11 +96,23 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// The caller owns the lock for writing.
     #[inline]
     pub unsafe fn unlock_write(&self) {
-        // Release: pairs with the acquires of the next owners.
-        if self.state.compare_exchange(WRITER, 0, Release, Relaxed).is_ok() {
+        // SAFETY: the caller's promise.
+        if unsafe { self.unlock_write_uncontended() } {
             return section::is_over::<P>();
         }
         self.unlock_contended();
+    }
+
+    /// The part of [`unlock_write`](Self::unlock_write) without contention: releases the lock if no
+    /// other thread has asked for anything. Returns whether it did. Tells no section.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock for writing.
+    #[inline]
+    pub unsafe fn unlock_write_uncontended(&self) -> bool {
+        // Release: pairs with the acquires of the next owners.
+        self.state.compare_exchange(WRITER, 0, Release, Relaxed).is_ok()
     }
 
     #[cold]
