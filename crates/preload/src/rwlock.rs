@@ -171,7 +171,7 @@ pub(crate) unsafe extern "C" fn unlock(rwlock: *mut RwLock) -> c_int {
     let rwlock = unsafe { &*rwlock };
     if thread::ready() != 0 && !rwlock.is_shared() {
         // SAFETY: a thread that unlocks a lock holds it; the C library doesn't check this either.
-        return unsafe { rwlock.release(true) };
+        return unsafe { rwlock.release::<true>() };
     }
     unlock_slowly(rwlock)
 }
@@ -190,7 +190,7 @@ fn unlock_slowly(rwlock: &RwLock) -> c_int {
         }
     }
     // SAFETY: as in `unlock`.
-    unsafe { rwlock.release(false) }
+    unsafe { rwlock.release::<false>() }
 }
 
 /// `pthread_rwlock_init`.

@@ -222,19 +222,19 @@ impl RwLock {
         self.lock.is_locked_by_writer()
     }
 
-    /// Releases the lock, read or write; returns `EPERM` if no thread holds it. `ready`: the caller
+    /// Releases the lock, read or write; returns `EPERM` if no thread holds it. `READY`: the caller
     /// is a thread that is ready, and so tells no section.
     ///
     /// # Safety
     ///
     /// The caller holds the lock, or no thread does. Its memory may be gone afterwards.
     #[inline]
-    pub(crate) unsafe fn release(&self, ready: bool) -> c_int {
+    pub(crate) unsafe fn release<const READY: bool>(&self) -> c_int {
         if self.is_written() {
             self.writer.store(0, Relaxed);
             // SAFETY: a writer excludes all other threads, so the caller is the writer.
             unsafe {
-                if !(ready && self.lock.unlock_write_uncontended()) {
+                if !(READY && self.lock.unlock_write_uncontended()) {
                     self.lock.unlock_write();
                 }
             }
