@@ -30,6 +30,7 @@ pub const CASES: &[Case] = &[
     ("kicks", kicks),
     ("killed", killed),
     ("loop", crate::loops::life),
+    ("locks that tell", crate::locks::life),
     ("affinity", crate::cpus::affinity),
     ("stalled", stalled),
     ("whole machine", whole_machine),
