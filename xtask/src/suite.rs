@@ -3,12 +3,13 @@
 //! | lane | programs | how |
 //! |---|---|---|
 //! | foreground | those that measure time, fork, or count threads | one at a time, as cargo does |
-//! | background | models and simulations ([`built::Program::is_timeless`]) | in the idle time |
+//! | background | models, simulations, and what compiles or computes | in the idle time |
 //!
-//! A test of the foreground often sleeps or waits, and half of the CPUs are then idle. Models and
-//! simulations do not depend on real time: delays don't change their result. Each of their tests
-//! runs in its own process with the scheduling class `SCHED_IDLE`, which the kernel takes off the
-//! CPU at once when another thread wants it; the longest tests begin first.
+//! [`built::Program::is_timeless`] and [`built::Program::is_patient`] name the programs of the
+//! background. A test of the foreground often sleeps or waits, and half of the CPUs are then idle.
+//! Models and simulations do not depend on real time: delays don't change their result. Each of
+//! their tests runs in its own process with the scheduling class `SCHED_IDLE`, which the kernel
+//! takes off the CPU at once when another thread wants it; the longest tests begin first.
 //!
 //! | module | does |
 //! |---|---|
@@ -76,7 +77,8 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
 /// Runs the programs of both lanes, and the tests of the documentation in the foreground.
 fn run_all(root: &Path, programs: &[Program], summary: &Mutex<Summary>) -> Result<(), Failure> {
     let (timeless, others): (Vec<_>, Vec<_>) = programs.iter().partition(|one| one.is_timeless());
-    let background = Background::of(&timeless)?;
+    let (patient, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|one| one.is_patient());
+    let background = Background::of(&timeless, &patient)?;
     thread::scope(|scope| {
         let workers: Vec<_> = (0..lane::cpus())
             .map(|_| scope.spawn(|| background.work(summary).map_err(|error| error.to_string())))

@@ -112,6 +112,21 @@ fn notifications_that_find_no_waiter_are_counted() {
 }
 
 #[test]
+fn a_lock_that_is_tried_until_it_is_had_is_named() {
+    let said = says("tries", "tries");
+    assert!(said.contains("A trylock at take tries.c:") && said.contains("each success"), "{said}");
+}
+
+#[test]
+fn a_thread_that_sleeps_until_a_flag_is_set_polls() {
+    let said = says("polling", "polling");
+    assert!(
+        said.contains("1 thread (program) slept for") && said.contains("s on average"),
+        "{said}"
+    );
+}
+
+#[test]
 fn many_threads_woken_for_one_item_are_a_herd() {
     let said = says("herd", "herd");
     assert!(said.contains("notifications at main herd.c:") && said.contains("for each"), "{said}");

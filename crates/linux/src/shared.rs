@@ -8,7 +8,7 @@ impl SharedWait for Linux {
     fn wait_shared(word: &U32, expected: u32, deadline: Option<Deadline>) -> Parked {
         // SECTION-3.
         section::interrupt();
-        futex::wait(word.as_atomic(), futex::SHARED, expected, deadline).parked()
+        futex::wait(word.get(), futex::SHARED, expected, deadline).parked()
     }
 
     fn ended(thread: ThreadId) -> bool {

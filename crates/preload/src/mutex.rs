@@ -121,7 +121,7 @@ pub(crate) unsafe extern "C" fn trylock(mutex: *mut Mutex, site: usize) -> c_int
     let me = thread::ready();
     if me != 0 && mutex.kind() == 0 {
         if !mutex.lock.try_lock() {
-            return libc::EBUSY;
+            return refused(mutex, Type::Normal, site);
         }
         mutex.owner.store(me, Relaxed);
         return 0;
@@ -293,7 +293,7 @@ fn take(mutex: &Mutex, kind: Type, patience: Patience<'_>, site: usize) -> c_int
 /// Locks a mutex of ours that was just found taken by another thread.
 fn take_taken(mutex: &Mutex, kind: Type, patience: Patience<'_>, site: usize) -> c_int {
     let deadline = match patience {
-        Patience::None => return libc::EBUSY,
+        Patience::None => return refused(mutex, kind, site),
         Patience::Endless => None,
         Patience::Until(clock, until, by) => match clocks::deadline(clock, until, by) {
             // The C library checks the seconds first here.
@@ -311,6 +311,15 @@ fn take_taken(mutex: &Mutex, kind: Type, patience: Patience<'_>, site: usize) ->
         visit.acquired_alone(mutex.recorded(), site);
     }
     0
+}
+
+/// Records that `trylock` has found the mutex taken; returns what it returns.
+#[cold]
+#[inline(never)]
+fn refused(mutex: &Mutex, kind: Type, site: usize) -> c_int {
+    let visit = recorder::visit_noted(kind.recorded(), mutex.recorded(), site);
+    visit.into_iter().for_each(Visit::refused);
+    libc::EBUSY
 }
 
 /// Returns whether the mutex is recursive or error-checking and the caller holds it.

@@ -267,6 +267,11 @@ impl Visit {
         stack
     }
 
+    /// Records that the visitor did not wait, and found the lock taken.
+    pub(crate) fn refused(self) {
+        self.writer.refused(self.row);
+    }
+
     /// Records that the visitor has acquired a lock whose holds are not recorded.
     pub(crate) fn acquired_unheld(self) {
         let way = if self.row.is_shared() { SHARED } else { 0 };

@@ -284,7 +284,10 @@ fn lock(rwlock: &RwLock, way: Way, call: Call<'_>, site: usize) -> c_int {
             false => return refused_to_write(rwlock, deadline, site),
         },
     };
-    if code == 0 && mode::mode() == mode::FULL {
+    if code == libc::EBUSY {
+        let visit = recorder::visit_noted(way.recorded(), rwlock.recorded(), site);
+        visit.into_iter().for_each(Visit::refused);
+    } else if mode::mode() == mode::FULL {
         acquired_at_once(rwlock, way, site, tried);
     }
     code

@@ -112,9 +112,19 @@ pub(crate) unsafe extern "C" fn trylock(spin: *mut AtomicI32, site: usize) -> c_
     // SAFETY: as in `lock`.
     let word = unsafe { &*spin };
     if mode::mode() == mode::OURS {
-        return if take(word) { 0 } else { libc::EBUSY };
+        return if take(word) { 0 } else { refused(word, site) };
     }
     trylock_slowly(word, site)
+}
+
+/// Records a try that was refused.
+#[cold]
+#[inline(never)]
+fn refused(word: &AtomicI32, site: usize) -> c_int {
+    if let Some(visit) = recorder::visit(Kind::Spin, word.as_ptr().addr(), site) {
+        visit.refused();
+    }
+    libc::EBUSY
 }
 
 #[cold]
@@ -124,7 +134,7 @@ fn trylock_slowly(word: &AtomicI32, site: usize) -> c_int {
         return theirs::try_spin(word, site);
     }
     if !take_told(word) {
-        return libc::EBUSY;
+        return refused(word, site);
     }
     if mode::records_all()
         && let Some(visit) = recorder::visit(Kind::Spin, word.as_ptr().addr(), site)

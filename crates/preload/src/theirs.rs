@@ -82,12 +82,15 @@ fn lock_plain(mutex: &Mutex, kind: Type, call: Call<'_>, site: usize) -> c_int {
     if first == 0 {
         holds::alone_at_once(mutex.recorded(), kind, site, matches!(call, Call::Try));
     }
-    if first != libc::EBUSY || !call.waits() {
+    if first != libc::EBUSY {
         return first;
     }
-    let Some(visit) = recorder::visit_noted(kind, mutex.recorded(), site) else {
-        return call.make(mutex);
-    };
+    let visit = recorder::visit_noted(kind, mutex.recorded(), site);
+    if !call.waits() {
+        visit.into_iter().for_each(Visit::refused);
+        return first;
+    }
+    let Some(visit) = visit else { return call.make(mutex) };
     let wait = visit.wait(site);
     let code = call.make(mutex);
     wait.ends(code == 0);
@@ -165,11 +168,11 @@ pub(crate) fn lock_spin(spin: &AtomicI32, site: usize) -> c_int {
 /// The C library's `pthread_spin_trylock`, recorded.
 pub(crate) fn try_spin(spin: &AtomicI32, site: usize) -> c_int {
     let code = forward!(SPIN_TRYLOCK(spin.as_ptr()));
-    if code == 0
-        && mode::records_all()
-        && let Some(visit) = visit_spin(spin, site)
-    {
-        visit.acquired_unheld();
+    let visit = if mode::records_all() { visit_spin(spin, site) } else { None };
+    match (code, visit) {
+        (0, Some(visit)) => visit.acquired_unheld(),
+        (libc::EBUSY, Some(visit)) => visit.refused(),
+        _ => {}
     }
     code
 }

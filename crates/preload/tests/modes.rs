@@ -297,7 +297,11 @@ fn readers_and_writers_are_counted_whoever_keeps_their_lock() {
         assert_eq!(snapshot.locks.len(), 4, "a lock is one, however it is taken");
         assert!(snapshot.locks.iter().all(|lock| lock.kind == Kind::RwLock));
         for kind in [Kind::Read, Kind::Write] {
-            let rows = || snapshot.rows.iter().filter(|row| row.kind == kind);
+            let all = || snapshot.rows.iter().filter(|row| row.kind == kind);
+            let rows = || all().filter(|row| row.refused == 0);
+            // At each lock, a reader is there and a writer only tries.
+            let refused = if kind == Kind::Write { 4 } else { 0 };
+            assert_eq!(all().map(|row| row.refused).sum::<u64>(), refused, "{lock}: {kind:?}");
             let sum = |of: fn(&Row) -> u64| rows().map(of).sum::<u64>();
             let name = format!("{kind:?}");
             // Sites in the program: seven per mode for all locks, and some more.

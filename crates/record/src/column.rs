@@ -82,17 +82,23 @@ impl<T: 'static> Column<T> {
     }
 
     /// The record at `index`; `None` if it does not exist, or its memory can't be mapped.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, index: usize) -> Option<&'static T> {
         let (piece, at) = self.place(index);
         // Acquire: the mapping; pairs with the release in `begins_at` and `extend`.
         let base = self.pieces.get(piece)?.load(Acquire);
         if base.is_null() {
-            return self.piece(piece)?.get(at);
+            return self.get_first(piece, at);
         }
         // SAFETY: never unmapped, with room for the records of the piece, of which `at` is one; a
         // record is atomic, and any bits are valid for it.
         Some(unsafe { &*base.add(at) })
+    }
+
+    /// The first record that is needed of a piece.
+    #[cold]
+    fn get_first(&self, piece: usize, at: usize) -> Option<&'static T> {
+        self.piece(piece)?.get(at)
     }
 
     /// The piece of a record, and its position in the piece.

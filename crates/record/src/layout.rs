@@ -24,7 +24,7 @@ use crate::histogram::BUCKETS;
 /// The first bytes of the file: "ANTIPHON" and the version of this layout.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"ANTIPHON");
 /// Must change with every change of this file.
-pub const VERSION: u64 = 10;
+pub const VERSION: u64 = 11;
 
 /// Bytes of a module's path; of a longer path the end is kept.
 pub const PATH_BYTES: usize = 248;
@@ -289,7 +289,9 @@ pub(crate) struct RowBody {
     pub(crate) key: AtomicU64,
     pub(crate) holds: [AtomicU64; BUCKETS],
     pub(crate) waits: [AtomicU64; BUCKETS],
-    pub(crate) _padding: [u64; 8],
+    /// Number of calls that did not wait, and found the lock taken.
+    pub(crate) refused: AtomicU64,
+    pub(crate) _padding: [u64; 7],
 }
 
 /// The fields of a histogram other than its counts.

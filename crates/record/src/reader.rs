@@ -459,6 +459,7 @@ fn row(lock: usize, kind: Kind, site: Option<usize>, body: &[u64]) -> Row {
         acquisitions: body[field!(acquisitions)],
         contended: body[field!(contended)],
         gave_up: body[field!(gave_up)],
+        refused: body[field!(refused)],
         still_waiting: 0,
         wait: histogram(field!(wait), field!(waits)),
         hold: histogram(field!(hold), field!(holds)),

@@ -176,6 +176,9 @@ pub struct Row {
     /// Number of those waits that ended without the lock. Where a condition variable is notified,
     /// number of notifications without a waiter, as far as known.
     pub gave_up: u64,
+    /// Number of calls here that did not wait, such as `pthread_mutex_trylock`, and found the lock
+    /// taken.
+    pub refused: u64,
     /// Number of those waits that never ended: those that [`Snapshot::close_waits`] has closed.
     pub still_waiting: u64,
     /// Lengths of the waits.

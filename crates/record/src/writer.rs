@@ -366,6 +366,11 @@ impl Writer {
         }
     }
 
+    /// Counts a call that did not wait for the lock of `row`, and found it taken.
+    pub fn refused(self, row: RowWriter) {
+        self.body(row).refused.fetch_add(1, Relaxed);
+    }
+
     /// Counts a hold of `held_ns` of the lock that was taken at `row`. The caller is about to
     /// release it.
     pub fn held(self, row: RowWriter, held_ns: u64) {
@@ -375,17 +380,20 @@ impl Writer {
         raise(&body.hold.max_ns, held_ns);
     }
 
-    /// Counts that the lock of `taken` was taken by a thread that held `holding` others. It still
-    /// holds the lock.
-    pub fn nested(self, holding: usize, taken: RowWriter) {
-        let depths = &self.body(taken).depths;
-        add_as_holder(taken, &depths[holding.min(DEPTHS - 1)], 1);
-    }
-
-    /// Counts that `thread` has taken a lock that it must release: number `count` since it held
-    /// none.
-    pub fn took(self, thread: ThreadWriter, count: u64) {
+    /// Counts that `thread` has taken the lock of `row`, which it must release, while it held
+    /// `holding` others. It is the lock with the number `count` since the thread held none.
+    pub fn acquired_to_hold(
+        self,
+        thread: ThreadWriter,
+        row: RowWriter,
+        holding: usize,
+        count: u64,
+    ) {
+        let body = self.body(row);
+        add_as_holder(row, &body.acquisitions, 1);
+        add_as_holder(row, &body.depths[holding.min(DEPTHS - 1)], 1);
         let Some(record) = self.record(thread) else { return };
+        add_alone(&record.acquisitions, 1);
         if count == 1 {
             add_alone(&record.nests, 1);
         }
@@ -428,6 +436,7 @@ impl Writer {
         self.map.locks.get(index).map(|lock| &lock.lives)
     }
 
+    #[inline]
     pub(crate) fn record(
         self,
         thread: ThreadWriter,

@@ -52,14 +52,13 @@ fn reads_back_what_was_written() -> io::Result<()> {
     // The common row names no lock.
     assert_eq!(waiting, Some((Kind::Mutex, 7_000_000, [None, Some(0), None])));
     writer.wait_ends(thread, row, Kind::Mutex, 3_000, true);
-    writer.acquired(thread, row);
     writer.held(row, 500);
+    writer.refused(row);
     for (held, taken) in [(other, row), (row, other)] {
-        writer.nested(1, taken);
         writer.ordered(held, taken, [held].into_iter());
     }
-    for count in [1, 2, 3, 1] {
-        writer.took(thread, count);
+    for (taken, count) in [(row, 1), (other, 2), (other, 3), (other, 1)] {
+        writer.acquired_to_hold(thread, taken, 1, count);
     }
 
     let snapshot = recording.read()?;
@@ -72,8 +71,8 @@ fn reads_back_what_was_written() -> io::Result<()> {
         return Err(io::Error::other("no row"));
     };
     assert_eq!(
-        (row.contended, row.gave_up, row.wait.sum_ns, row.wait.max_ns),
-        (1, 0, 3_000, 3_000)
+        (row.contended, row.gave_up, row.refused, row.wait.sum_ns, row.wait.max_ns),
+        (1, 0, 1, 3_000, 3_000)
     );
     assert_eq!((row.hold.count(), row.hold.sum_ns), (1, 500));
     let lock = &snapshot.locks[row.lock];
@@ -84,7 +83,7 @@ fn reads_back_what_was_written() -> io::Result<()> {
     assert_eq!(place, Some((Some(&module), 0x123)));
     let thread = &snapshot.threads[0];
     assert_eq!((thread.tid, thread.blocked.mutex_ns, thread.waits), (79, 3_000, 1));
-    assert_eq!((thread.waiting, thread.acquisitions), (None, 1));
+    assert_eq!((thread.waiting, thread.acquisitions), (None, 4));
     assert_eq!(snapshot.inversions().len(), 1);
     assert!(snapshot.edges.iter().all(|edge| edge.count == 1 && edge.guards.is_empty()));
     let places: Vec<_> = snapshot.edges.iter().flat_map(|edge| edge.rows).collect();

@@ -4,9 +4,15 @@
 //! An entry's bounds must hold whatever its status: those of a refuted entry keep the figure away
 //! from the claim. For an entry without bounds, a test or a model must succeed; other commands are
 //! skipped, because no output is specified.
+//!
+//! Commands that compute their figures run at once, one on each CPU. Those that measure, and those
+//! that run tests, follow one by one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, available_parallelism};
 use std::time::{Duration, Instant};
 
 use super::entries::{By, Claim, Status};
@@ -127,8 +133,9 @@ pub fn run(root: &Path, claims: &[Claim], options: &Options) -> Result<Outcome, 
     let runner =
         Runner { root, target_directory: &metadata.target_directory, limit: options.limit };
     // All programs are checked before the first one runs.
-    let mut jobs = Vec::new();
+    let (mut timeless, mut alone) = (Vec::new(), Vec::new());
     for (command, json) in commands(&claims, options.tested) {
+        let jobs = if is_timeless(&claims, command) { &mut timeless } else { &mut alone };
         jobs.push((command, runner.prepare(command, json)?));
     }
 
@@ -139,14 +146,18 @@ pub fn run(root: &Path, claims: &[Claim], options: &Options) -> Result<Outcome, 
             results.insert(&claim.id, show(claim, Checked::skipped(why)));
         }
     }
-    for (command, prepared) in jobs {
-        let ended = runner.run(prepared)?;
+    let results = Mutex::new(results);
+    let note = |command: &str, ended: Option<&Ended>| {
+        let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
         for claim in claims.iter().filter(|claim| claim.command.as_deref() == Some(command)) {
             if !results.contains_key(claim.id.as_str()) {
-                results.insert(&claim.id, show(claim, compare(claim, ended.as_ref())));
+                results.insert(&claim.id, show(claim, compare(claim, ended)));
             }
         }
-    }
+    };
+    run_all(&runner, timeless, available_parallelism().map_or(1, usize::from), &note)?;
+    run_all(&runner, alone, 1, &note)?;
+    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     let count = |is: fn(&Verdict) -> bool| results.values().filter(|r| is(&r.verdict)).count();
     let contradicted = count(|verdict| *verdict == Verdict::Contradicted);
     let summary = format!(
@@ -161,6 +172,30 @@ pub fn run(root: &Path, claims: &[Claim], options: &Options) -> Result<Outcome, 
         std::fs::write(file, record::page(&claims, &results, &summary)?)?;
     }
     Ok(if contradicted == 0 { Outcome::Clean } else { Outcome::Found })
+}
+
+/// Runs the commands, `workers` at a time; `note` receives the end of each.
+fn run_all<'a>(
+    runner: &Runner<'_>,
+    jobs: Vec<(&'a str, Command)>,
+    workers: usize,
+    note: &(impl Fn(&'a str, Option<&Ended>) + Sync),
+) -> Result<(), Failure> {
+    let jobs = Mutex::new(jobs.into_iter());
+    let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || -> Result<(), String> {
+        while let Some((command, prepared)) = next() {
+            let ended = runner.run(prepared).map_err(|error| format!("{command}: {error}"))?;
+            note(command, ended.as_ref());
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| {
+            worker.join().map_err(|_| Failure::from("a worker has panicked"))?.map_err(Into::into)
+        })
+    })
 }
 
 fn selected<'a>(
@@ -194,6 +229,14 @@ fn commands<'a>(claims: &[&'a Claim], tested: bool) -> Vec<(&'a str, bool)> {
         }
     }
     commands
+}
+
+/// Whether the command computes its figures, so that it does not matter what runs beside it.
+fn is_timeless(claims: &[&Claim], command: &str) -> bool {
+    let mut users = claims.iter().filter(|claim| claim.command.as_deref() == Some(command));
+    !is_test(command)
+        && users
+            .all(|claim| matches!(claim.by, Some(By::Simulated | By::Modelled | By::VirtualTime)))
 }
 
 /// Whether the command runs tests, or models, which are tests, too.
@@ -312,6 +355,26 @@ mod tests {
         assert!(is_run(&silent, false).is_err() && is_run(&open, false).is_err());
         let found = commands(&[&ratio, &silent, &model, &open, &model, &ratio], false);
         assert_eq!(found, [("antiphon sim locks", true), ("antiphon lab check crew", false)]);
+    }
+
+    #[test]
+    fn what_measures_or_tests_runs_alone() {
+        let judged = |by, command| {
+            claim(&format!(
+                "status = \"reproduced\"\nresult = \"r\"\nby = \"{by}\"\ncommand = \"{command}\""
+            ))
+        };
+        let simulated = judged("simulated", "antiphon sim locks");
+        let measured = judged("measured", "antiphon bench locks");
+        let checked = judged("model-checker", "antiphon lab check crew");
+        // One command that gives a figure of either kind.
+        let (model, figure) = (judged("modelled", "antiphon x"), judged("measured", "antiphon x"));
+        let claims = [&simulated, &measured, &checked, &model, &figure];
+        let timeless = |command| is_timeless(&claims, command);
+        assert!(timeless("antiphon sim locks"));
+        for command in ["antiphon bench locks", "antiphon lab check crew", "antiphon x"] {
+            assert!(!timeless(command), "{command}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -93,10 +94,12 @@ impl Runner<'_> {
     ///
     /// If it can't be started.
     pub fn run(&self, mut command: Command) -> Result<Option<Ended>, Failure> {
-        let [stdout, stderr] = ["stdout", "stderr"].map(|name| {
-            Ok::<_, Failure>(self.scratch()?.join(format!("{name}-{}", std::process::id())))
-        });
-        let (stdout, stderr) = (stdout?, stderr?);
+        // Several threads may run commands at once.
+        static RUNS: AtomicUsize = AtomicUsize::new(0);
+        let run = format!("{}-{}", std::process::id(), RUNS.fetch_add(1, Relaxed));
+        let scratch = self.scratch()?;
+        let [stdout, stderr] =
+            ["stdout", "stderr"].map(|name| scratch.join(format!("{name}-{run}")));
         command.stdin(Stdio::null()).stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
         let mut child = command.process_group(0).spawn()?;
         let status = wait(&mut child, self.limit)?;

@@ -78,7 +78,8 @@ fn start(command: &mut Command) -> io::Result<(io::PipeReader, Child)> {
     Ok((reader, child?))
 }
 
-/// Tests that run in the time that the foreground leaves, each in its own process.
+/// Tests that run in the time that the foreground leaves, each in its own process, and programs
+/// that run as a whole.
 pub struct Background<'a> {
     left: Mutex<VecDeque<Case<'a>>>,
     /// The processes that are running.
@@ -87,37 +88,49 @@ pub struct Background<'a> {
     hurries: AtomicBool,
 }
 
-/// One test of one program.
+/// One test of one program, or all of them.
 struct Case<'a> {
     program: &'a Program,
-    test: String,
+    test: Option<String>,
 }
 
 impl Case<'_> {
     fn name(&self) -> String {
-        format!("{}::{}", self.program.name, self.test)
+        format!("{}::{}", self.program.name, self.test.as_deref().unwrap_or_default())
+    }
+
+    /// The place of the case in the order: whole programs, then those in [`LONGEST`], then all
+    /// others.
+    fn rank(&self) -> usize {
+        if self.test.is_none() {
+            return 0;
+        }
+        let name = self.name();
+        1 + LONGEST.iter().position(|long| *long == name).unwrap_or(LONGEST.len())
     }
 }
 
 impl<'a> Background<'a> {
-    /// The tests of these programs, the longest first.
+    /// The tests of the `timeless` programs, the longest first, after the `patient` ones as a
+    /// whole.
     ///
     /// # Errors
     ///
     /// If a program does not list its tests.
-    pub fn of(programs: &[&'a Program]) -> Result<Self, Failure> {
+    pub fn of(timeless: &[&'a Program], patient: &[&'a Program]) -> Result<Self, Failure> {
         let mut cases = Vec::new();
-        for &program in programs {
+        for &program in timeless {
             let output = program.command().args(["--list", "--format=terse"]).output()?;
             if !output.status.success() {
                 return Err(format!("{} does not list its tests", program.title()).into());
             }
             let listed = String::from_utf8_lossy(&output.stdout);
             cases.extend(
-                libtest::listed(&listed).map(|test| Case { program, test: test.to_owned() }),
+                libtest::listed(&listed).map(|test| Case { program, test: Some(test.to_owned()) }),
             );
         }
-        cases.sort_by_key(|case| rank(&case.name()));
+        cases.extend(patient.iter().map(|&program| Case { program, test: None }));
+        cases.sort_by_key(Case::rank);
         Ok(Self {
             left: Mutex::new(cases.into()),
             running: Mutex::default(),
@@ -136,17 +149,18 @@ impl<'a> Background<'a> {
             let (output, status, took) = self.run(&case)?;
             let (title, mut summary) = (case.program.title(), locked(summary));
             summary.add_output(&title, &output, status.success());
-            summary.add_time(&title, &case.test, took);
-            if status.success() {
-                summary.add_model(&case.test, took);
+            let shown = case.test.as_deref().unwrap_or("all tests");
+            summary.add_time(&title, shown, took);
+            if let Some(test) = case.test.as_ref().filter(|_| status.success()) {
+                summary.add_model(test, took);
             }
             for line in output.lines().filter(|line| line.starts_with("skipped: ")) {
                 println!("{line}");
             }
             let verdict = if status.success() { "ok" } else { "FAILED" };
-            println!("background: {title}: {} ... {verdict} ({took:.1?})", case.test);
+            println!("background: {title}: {shown} ... {verdict} ({took:.1?})");
             if !status.success() {
-                println!("{output}\nfailed: {title}: {}: {status}", case.test);
+                println!("{output}\nfailed: {title}: {shown}: {status}");
             }
         }
     }
@@ -166,10 +180,13 @@ impl<'a> Background<'a> {
         }
     }
 
-    /// Runs one test; returns its output, its status, and the CPU time that it took.
+    /// Runs a case; returns its output, its status, and the CPU time that it took.
     fn run(&self, case: &Case<'_>) -> Result<(String, ExitStatus, Duration), Failure> {
         let mut command = case.program.command();
-        command.arg(&case.test).arg("--exact").stdin(Stdio::null());
+        command.stdin(Stdio::null());
+        if let Some(test) = &case.test {
+            command.arg(test).arg("--exact");
+        }
         // SAFETY: the closure makes two system calls, and touches only its own memory.
         unsafe {
             command.pre_exec(|| {
@@ -197,11 +214,6 @@ impl<'a> Background<'a> {
         let (status, took) = wait(process)?;
         Ok((String::from_utf8_lossy(&output).into_owned(), status, took))
     }
-}
-
-/// The place of a test in the order: its place in [`LONGEST`], or after all of these.
-fn rank(name: &str) -> usize {
-    LONGEST.iter().position(|long| *long == name).unwrap_or(LONGEST.len())
 }
 
 /// Puts a process into a scheduling class without priorities.

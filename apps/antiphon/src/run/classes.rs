@@ -115,6 +115,7 @@ mod tests {
             acquisitions: 2,
             contended: 1,
             gave_up: 0,
+            refused: 0,
             still_waiting: 0,
             wait,
             hold: Histogram::default(),

@@ -49,6 +49,7 @@ mod sampler;
 mod session;
 mod signals;
 mod size;
+pub mod sleepers;
 pub mod summary;
 mod text;
 mod unseen;

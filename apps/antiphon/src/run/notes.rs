@@ -175,6 +175,7 @@ mod tests {
             acquisitions: 1,
             contended: 0,
             gave_up: 0,
+            refused: 0,
             still_waiting: 0,
             wait: Histogram::default(),
             hold: Histogram::default(),

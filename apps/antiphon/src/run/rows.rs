@@ -28,6 +28,8 @@ pub struct LockRow {
     /// Number of waits that ended without the lock. Where a condition variable is notified, number
     /// of notifications that found no waiter.
     pub gave_up: u64,
+    /// Number of calls that did not wait, and found the lock taken.
+    pub refused: u64,
     /// Number of waits that had not ended at the end of the run; they are counted up to there.
     pub still_waiting: u64,
     /// Histogram of the waits.

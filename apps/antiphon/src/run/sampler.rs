@@ -22,6 +22,7 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Clocks as _};
 use antiphon_record::{Lookout, Recording, State};
 
+use super::sleepers::{Sleeper, Sleeps};
 use super::waits::{Wait, classify};
 
 /// The observations of the sampler.
@@ -37,6 +38,8 @@ pub struct Sampled {
     pub rounds: u64,
     /// Number of samples of a thread that the kernel refused.
     pub refused: u64,
+    /// Threads that were seen sleeping for a time.
+    pub sleepers: Vec<Sleeper>,
     /// Threads that were in a recorded wait when last seen, by process and thread id.
     pub waiting: HashMap<(u32, u32), LastSeen>,
 }
@@ -117,13 +120,21 @@ struct Watch {
 }
 
 /// The state of a thread when it was last seen.
-#[derive(Clone, Copy)]
 struct Known {
+    /// When it was seen first, and last.
+    first: Instant,
     seen: Instant,
     /// Its time in a run queue so far, in nanoseconds.
     run_queue_ns: u64,
     /// Whether the thread was in a recorded wait.
     waiting: bool,
+    sleeps: Option<Sleeps>,
+}
+
+impl Known {
+    fn sleeper(self, id: (u32, u32)) -> Option<Sleeper> {
+        self.sleeps.map(|sleeps| sleeps.ended(id, self.first, self.seen))
+    }
 }
 
 impl Watch {
@@ -146,13 +157,13 @@ impl Watch {
                 processes.extend(children.split_ascii_whitespace().flat_map(str::parse::<u32>));
             }
         }
-        for (&id, thread) in self.threads.iter().filter(|(_, thread)| thread.seen != now) {
+        for (id, thread) in self.threads.extract_if(|_, thread| thread.seen != now) {
             self.run_queue_ns += thread.run_queue_ns;
             if thread.waiting {
                 self.seen.waiting.insert(id, LastSeen::new(thread.seen, true));
             }
+            self.seen.sleepers.extend(thread.sleeper(id));
         }
-        self.threads.retain(|_, thread| thread.seen == now);
         Ok(())
     }
 
@@ -167,11 +178,20 @@ impl Watch {
         let waited = fs::read_to_string(format!("{path}/schedstat"));
         let waited = waited.ok().and_then(|line| run_delay(&line)).unwrap_or(0);
         let earlier = state()?;
-        let known = Known { seen: now, run_queue_ns: waited, waiting: earlier.waits };
-        let Some(before) = self.threads.insert(id, known) else {
+        let Some(known) = self.threads.get_mut(&id) else {
+            let known = Known {
+                first: now,
+                seen: now,
+                run_queue_ns: waited,
+                waiting: earlier.waits,
+                sleeps: None,
+            };
+            self.threads.insert(id, known);
             self.seen.threads += 1;
             return Ok(());
         };
+        let since = now - known.seen;
+        (known.seen, known.run_queue_ns, known.waiting) = (now, waited, earlier.waits);
         // The recording already shows what blocks the thread.
         if earlier.waits {
             return Ok(());
@@ -190,7 +210,10 @@ impl Watch {
         if let Some(wait) = wait
             && !state()?.waited_since(earlier)
         {
-            *self.seen.blocked_s.entry(wait).or_default() += (now - before.seen).as_secs_f64();
+            *self.seen.blocked_s.entry(wait).or_default() += since.as_secs_f64();
+            if wait == Wait::Sleep {
+                Sleeps::add(&mut known.sleeps, path, since);
+            }
         }
         Ok(())
     }
@@ -200,6 +223,8 @@ impl Watch {
         let waiting = self.threads.iter().filter(|(_, thread)| thread.waiting);
         let last_seen = waiting.map(|(&id, thread)| (id, LastSeen::new(thread.seen, false)));
         self.seen.waiting.extend(last_seen);
+        let sleepers = self.threads.drain().filter_map(|(id, thread)| thread.sleeper(id));
+        self.seen.sleepers.extend(sleepers);
         self.seen.run_queue_s = (self.run_queue_ns + alive) as f64 / 1e9;
         self.seen
     }

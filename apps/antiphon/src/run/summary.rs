@@ -28,6 +28,7 @@ use super::names::{self, Variables, pid, site};
 use super::notes;
 use super::order::Order;
 use super::sampler::Sampled;
+use super::sleepers::Sleeper;
 use super::unseen;
 use super::waits::Wait;
 use crate::preload;
@@ -140,6 +141,8 @@ pub struct Report {
     pub order: Order,
     /// The blocked time of all threads.
     pub blocked: Blocked,
+    /// Threads that were seen sleeping for a time.
+    pub sleepers: Vec<Sleeper>,
     /// Number of sampling rounds; 0 if the run was too short.
     pub rounds: u64,
     /// Counts of the events that are missing.
@@ -190,6 +193,7 @@ impl Report {
             stuck,
             order,
             blocked: blocked(snapshot, sampled),
+            sleepers: sampled.sleepers.clone(),
             rounds: sampled.rounds,
             dropped: snapshot.dropped,
             light_processes: notes::light_processes(snapshot),
@@ -253,6 +257,7 @@ impl Report {
             "reachable_share": self.reachable_share(),
             "trace": self.trace.as_ref().map(Written::json),
             "coop": self.coop.as_ref().map(CoopReport::json),
+            "sleepers": self.sleepers.iter().map(Sleeper::json).collect::<Vec<_>>(),
             "sampling_rounds": self.rounds,
             "dropped": {
                 "processes": self.dropped.processes, "modules": self.dropped.modules,
@@ -301,7 +306,8 @@ pub fn lock_rows(
     symbols: &mut Symbols,
 ) -> Vec<LockRow> {
     let rows = snapshot.rows.iter().enumerate();
-    let used = rows.filter(|(_, row)| row.acquisitions != 0 || row.contended != 0);
+    let used =
+        rows.filter(|(_, row)| row.acquisitions != 0 || row.contended != 0 || row.refused != 0);
     let mut homes = HashMap::new();
     let row = |(at, row): (usize, &Row)| {
         let home = homes
@@ -332,6 +338,7 @@ pub fn by_site(locks: &[LockRow]) -> Vec<LockRow> {
                 all.acquisitions += row.acquisitions;
                 all.contended += row.contended;
                 all.gave_up += row.gave_up;
+                all.refused += row.refused;
                 all.still_waiting += row.still_waiting;
                 all.wait.add(&row.wait);
                 all.hold.add(&row.hold);
@@ -381,6 +388,7 @@ fn lock_row(snapshot: &Snapshot, row: &Row, home: Home, symbols: &mut Symbols) -
         acquisitions: row.acquisitions,
         contended: row.contended,
         gave_up: row.gave_up,
+        refused: row.refused,
         still_waiting: row.still_waiting,
         wait: row.wait.clone(),
         hold: row.hold.clone(),
@@ -489,7 +497,7 @@ pub fn lock_object(row: &LockRow, profile: bool) -> Value {
         "kind": row.kind, "variable": row.home.variable(), "home": row.home.json(),
         "address": format!("{:#x}", row.address),
         "pid": row.pid, "acquisitions": profile.then_some(row.acquisitions),
-        "contended": row.contended, "gave_up": row.gave_up,
+        "contended": row.contended, "gave_up": row.gave_up, "refused": row.refused,
         "still_waiting": row.still_waiting,
         "wait_ns": times(&row.wait), "hold_ns": profile.then(|| times(&row.hold)),
     });

@@ -18,6 +18,8 @@
 //! | [`writers_only`] | a readers-writer lock that no thread reads |
 //! | [`herd`] | notifications that wake many threads for one |
 //! | [`vain`] | notifications that find no waiter |
+//! | [`tries`] | threads that try a lock until they get it |
+//! | [`polling`] | threads that sleep for short times, again and again |
 //! | [`crowding`] | more threads that want to run than CPUs |
 //! | [`gil`] | threads that wait for CPython's global interpreter lock |
 //! | [`idle`] | threads that wait for work, which is no contention |
@@ -38,9 +40,11 @@ mod idle;
 mod kept;
 mod missed;
 mod order;
+mod polling;
 mod preempted;
 pub mod replay;
 mod starved;
+mod tries;
 mod unreached;
 mod unrelated;
 mod vain;
@@ -71,7 +75,7 @@ pub struct Finding {
 /// A rule: returns its findings in the evidence.
 type Rule = fn(&Evidence<'_>) -> Vec<Finding>;
 
-const RULES: [Rule; 16] = [
+const RULES: [Rule; 18] = [
     deadlock::find,
     kept::find,
     starved::find,
@@ -84,6 +88,8 @@ const RULES: [Rule; 16] = [
     writers_only::find,
     herd::find,
     vain::find,
+    tries::find,
+    polling::find,
     crowding::find,
     gil::find,
     idle::find,

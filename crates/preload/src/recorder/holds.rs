@@ -34,19 +34,19 @@ impl Visit {
     /// Records that the visitor has the lock exclusively, after a wait. In the full mode the hold
     /// begins.
     pub(crate) fn acquired_alone(self, lock: Noted<'_>, site: usize) {
-        self.acquired();
-        if mode::records_all() {
-            self.note(lock, tag(process(self.writer), site));
-            self.begin_alone(lock, false);
+        if !mode::records_all() {
+            return self.acquired();
         }
+        self.note(lock, tag(process(self.writer), site));
+        self.begin_alone(lock, false);
     }
 
     /// [`acquired_alone`](Self::acquired_alone) for a lock that the visitor holds to read.
     pub(crate) fn acquired_shared(self, lock: Noted<'_>, site: usize) {
-        self.acquired();
-        if mode::records_all() {
-            self.begin_shared(lock, tag(process(self.writer), site), false);
+        if !mode::records_all() {
+            return self.acquired();
         }
+        self.begin_shared(lock, tag(process(self.writer), site), false);
     }
 
     /// Stores the row in a lock that the visitor holds exclusively.
@@ -79,7 +79,8 @@ impl Visit {
         }
     }
 
-    /// Begins the hold of the lock; `tried` if the visitor would not have waited for it.
+    /// Counts the acquisition, and begins the hold of the lock; `tried` if the visitor would not
+    /// have waited for it.
     fn begin_alone(self, lock: Noted<'_>, tried: bool) {
         let _ = self.push(lock.address, 0, tried);
         lock.note.since.store(ticks::now(), Relaxed);
@@ -92,17 +93,17 @@ impl Visit {
         }
     }
 
-    /// Remembers that the thread holds the lock, and records after which others it was taken.
+    /// Counts the acquisition, remembers that the thread holds the lock, and records after which
+    /// others it was taken.
     /// `None` if the thread holds more locks than it has slots.
     fn push(self, address: usize, tag: u32, tried: bool) -> Option<&'static Slot> {
         let thread = thread::current();
         let holding = thread.holding.load(Relaxed) as usize;
         let way = if self.row.is_shared() { SHARED } else { 0 };
         events::at_row(Code::Takes, way | if tried { TRIED_TO } else { 0 }, self.row);
-        self.writer.nested(holding, self.row);
         let nested = if holding == 0 { 1 } else { thread.nested.load(Relaxed).saturating_add(1) };
         thread.nested.store(nested, Relaxed);
-        self.writer.took(self.thread, u64::from(nested));
+        self.writer.acquired_to_hold(self.thread, self.row, holding, u64::from(nested));
         if holding != 0 && !tried {
             self.order_after(&thread.held[..holding.min(HELD)]);
         }
@@ -150,7 +151,6 @@ pub(crate) fn alone_at_once(lock: Noted<'_>, kind: Kind, site: usize, tried: boo
             visit
         }
     };
-    visit.acquired();
     visit.begin_alone(lock, tried);
     stint.ends(Code::Takes);
 }
@@ -172,7 +172,6 @@ pub(crate) fn shared_at_once(lock: Noted<'_>, site: usize, tried: bool) {
         Some(row) => Visit { writer, thread: thread_record(writer, process), row, kind },
         None => visit_of(writer, kind, (lock.address, lock.note.made_at()), site),
     };
-    visit.acquired();
     visit.begin_shared(lock, tag, tried);
     stint.ends(Code::Takes);
 }
