@@ -23,7 +23,7 @@
 //!   the one that acquired it, and sections may begin before they are told.
 //! - SECTION-3: a wait ends all sections of its thread, or of the thread under the fiber: a system
 //!   call gives a grant back, and a fiber may go on elsewhere. So a section whose end was not told
-//!   ends with the next wait. This holds for each sleep of this crate: [`park`](crate::park), its
+//!   ends with the next wait. This holds for each sleep of this crate: `park`, its
 //!   two halves, waits on words and in shared memory. A caller that sleeps by a system call of its
 //!   own calls [`interrupt`] before.
 //! - SECTION-4: a section ends before a system call of the release, such as a wake-up. Where the
