@@ -42,7 +42,9 @@ mod costs;
 mod distance;
 mod events;
 mod fair;
+mod guests;
 mod handler;
+mod host;
 mod interrupt;
 mod kicks;
 mod line;
@@ -77,6 +79,7 @@ mod world;
 pub use aside::{Aside, aside, call_back, step_aside};
 pub use atomic::{SimU8, SimU16, SimU32, SimU64};
 pub use contention::{Contention, Pace, Use, contend};
+pub use guests::{Guests, Steals};
 pub use handler::{await_interrupt, interrupt, interrupt_others};
 pub use kicks::kick_once;
 pub use machine::{

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::Steals;
+
 /// The machine's counts, over the whole simulation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -66,6 +68,8 @@ pub struct Outcome {
     /// The usage at the [requested](crate::Simulation::account_at) times, the earliest first; times
     /// that were not reached are missing.
     pub accounts: Vec<Account>,
+    /// The counts of the host of virtual machines; all zero if there are none.
+    pub steals: Steals,
 }
 
 /// The usage up to a time.

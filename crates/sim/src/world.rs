@@ -21,6 +21,7 @@ use crate::buffer::Fence;
 use crate::clocks::Clocks;
 use crate::distance::Distances;
 use crate::events::{Event, Events};
+use crate::guests::Hosting;
 use crate::line::{Kind, Line, LineId};
 use crate::lines::{AddressHasher, Lines};
 use crate::links::Links;
@@ -82,6 +83,8 @@ pub(crate) struct World {
     /// The times at which usage must be recorded, the latest first; the next field has the records.
     pub(crate) accounts_ns: Vec<u64>,
     pub(crate) accounts: Vec<Account>,
+    /// The host of virtual machines, if the threads run in such.
+    pub(crate) hosting: Option<Hosting>,
 }
 
 impl World {
@@ -126,6 +129,7 @@ impl World {
             trace: 0,
             accounts_ns: Vec::new(),
             accounts: Vec::new(),
+            hosting: None,
         }
     }
 

@@ -1,0 +1,176 @@
+//! Virtual machines that share the CPUs, and the hints between them and their host.
+//!
+//! Two schedulers, one above the other. Each guest has a virtual CPU for each CPU of the machine,
+//! and schedules its threads on these as a machine without guests does ([`os`](crate::os)). The
+//! [host](crate::host) schedules the virtual CPUs. One that has lost its CPU makes no progress,
+//! and its guest does not notice: the thread keeps its virtual CPU, its slice goes on, others of
+//! its guest wait for a lock that it owns.
+//!
+//! ```text
+//!   guest 0:   thread ─ queue of virtual CPU 0.j ─┐
+//!                                                 ├─ host's queue of CPU j ─► CPU j
+//!   guest 1:   thread ─ queue of virtual CPU 1.j ─┘
+//! ```
+//!
+//! # State
+//!
+//! [`World::cores`] has, for each CPU, the virtual CPU that is on it; [`Hosting`] keeps the others
+//! as they were when they lost it. So all that the model says of a core holds for a virtual CPU
+//! while it runs, and nothing happens to it while it does not.
+//!
+//! # Invariants
+//!
+//! - GUEST-1: a virtual CPU is on its CPU, or kept by `Hosting`, and never both.
+//! - GUEST-2: the host's queue of a CPU has each kept virtual CPU that has a thread, once, and no
+//!   other. The CPU is idle only if that queue is empty.
+//! - GUEST-3: a virtual CPU does not lose its CPU between the begin of an access and its effect,
+//!   as no thread loses its core there.
+//! - GUEST-4: a preemption is put off once, for [`Guests::grace_ns`] at most; what a virtual CPU
+//!   had beyond its slice is taken from its next.
+//!
+//! A simulation without guests has no `Hosting`: no event, no random number and no comparison of
+//! times comes from here, so it is the same run as before, step by step.
+//!
+//! # Hints
+//!
+//! From guest to host ([`sections`](Guests::sections)): locks tell their sections as on Linux
+//! ([`Hint::SectionBegin`](antiphon_platform::Hint::SectionBegin)), for the price of a store. The
+//! host puts a preemption off while the thread that runs is in one, and takes the CPU when the
+//! thread has released.
+//!
+//! From host to guest ([`preempted`](Guests::preempted)): the guest sees when its virtual CPU will
+//! lose the CPU, and which of its virtual CPUs have none. So a waiter that would spin sleeps where
+//! another virtual CPU wants the CPU, as it does where another thread wants it; a lock is then not
+//! handed to it, because it is asleep. A spinner that can't sleep gives the virtual CPU away, once
+//! it has spun for [`Budget::PATIENCE`] without any thread in a section of its guest being on a
+//! CPU.
+
+use std::collections::VecDeque;
+
+use antiphon_platform::{Atomic, Budget};
+
+use crate::os::Core;
+use crate::random::Random;
+use crate::{OwnLine, Owns, SimU32};
+
+/// Virtual machines, each with a virtual CPU for each CPU of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guests {
+    /// The number of virtual machines.
+    pub count: u32,
+    /// The time that a virtual CPU keeps its CPU while another wants it.
+    pub slice_ns: u64,
+    /// The cost of a switch from one virtual CPU to another.
+    pub switch_ns: u64,
+    /// The longest time for which a preemption is put off.
+    pub grace_ns: u64,
+    /// Whether guests tell the host their critical sections.
+    pub sections: bool,
+    /// Whether the host tells guests of preemptions, those to come and those that have been.
+    pub preempted: bool,
+}
+
+/// The counts of a host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Steals {
+    /// Times that a virtual CPU lost its CPU because its slice was over.
+    pub preemptions: u64,
+    /// Those while its thread owned a lock: all waiters wait for the host.
+    pub of_owners: u64,
+    /// Times that a thread got a lock for which it had spun, only after its virtual CPU had been
+    /// without a CPU since the last release.
+    pub of_next: u64,
+    /// Times that a thread was woken whose virtual CPU did not have its CPU.
+    pub of_woken: u64,
+    /// The total time for which these waited for their CPU, in nanoseconds.
+    pub woken_ns: u64,
+    /// Times that a spinner gave its virtual CPU away.
+    pub yields: u64,
+    /// Preemptions that were put off.
+    pub put_off: u64,
+    /// Those of them that came in a section nevertheless.
+    pub overrun: u64,
+}
+
+/// The host, and what it knows.
+pub(crate) struct Hosting {
+    pub(crate) guests: Guests,
+    pub(crate) cpus: Vec<Cpu>,
+    pub(crate) seen: Vec<Seen>,
+    pub(crate) counts: Steals,
+}
+
+/// A CPU, as the host sees it.
+pub(crate) struct Cpu {
+    /// The guest whose virtual CPU is on it.
+    pub(crate) guest: u32,
+    /// The virtual CPUs of the guests, except of the one that is on it.
+    pub(crate) off: Vec<Core>,
+    /// The guests whose virtual CPUs wait for it.
+    pub(crate) queue: VecDeque<u32>,
+    /// Counts switches; voids the ends of earlier slices.
+    pub(crate) slice: u32,
+    pub(crate) ends_ns: u64,
+    pub(crate) foreseen: bool,
+    /// Whether the slice is over, but the current thread has a step in flight.
+    pub(crate) due: bool,
+    /// Whether the end of the slice was put off.
+    pub(crate) put_off: bool,
+    /// The time that each guest has had beyond its slices.
+    pub(crate) debts_ns: Vec<u64>,
+}
+
+/// What the threads of one guest share.
+pub(crate) struct Seen {
+    /// Number of threads that have announced that they spin.
+    pub(crate) spinners: &'static OwnLine<SimU32>,
+    /// The time of the last beginning or end of a section.
+    pub(crate) moved_ns: u64,
+    /// The time of the last release of a lock.
+    pub(crate) released_ns: u64,
+}
+
+impl Hosting {
+    pub(crate) fn new(guests: Guests, cpus: u32, seed: u64) -> Self {
+        // A stream that no thread has. The slices of CPUs must not end together.
+        let mut random = Random::new(seed, u64::MAX);
+        let cpu = |_| Cpu {
+            guest: 0,
+            off: (0..guests.count).map(|_| Core::default()).collect(),
+            queue: VecDeque::new(),
+            slice: 0,
+            ends_ns: random.up_to(guests.slice_ns),
+            foreseen: false,
+            due: false,
+            put_off: false,
+            debts_ns: vec![0; guests.count as usize],
+        };
+        let seen = |_| Seen {
+            // Leaked, as the state of a process is.
+            spinners: Box::leak(Box::new(OwnLine(SimU32::ZERO))),
+            moved_ns: 0,
+            released_ns: 0,
+        };
+        Self {
+            guests,
+            cpus: (0..cpus).map(cpu).collect(),
+            seen: (0..guests.count).map(seen).collect(),
+            counts: Steals::default(),
+        }
+    }
+}
+
+impl Seen {
+    /// Notes that a thread of the guest, which runs, begins or ends a section.
+    pub(crate) fn moves(&mut self, owns: Owns, now_ns: u64) {
+        self.moved_ns = now_ns;
+        if owns == Owns::GivesBack {
+            self.released_ns = now_ns;
+        }
+    }
+
+    /// Returns whether no section has begun or ended for as long as a spinner is patient.
+    pub(crate) fn stalls(&self, now_ns: u64) -> bool {
+        now_ns >= self.moved_ns + u64::from(Budget::PATIENCE.ns)
+    }
+}
