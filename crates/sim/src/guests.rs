@@ -27,6 +27,8 @@
 //!   as no thread loses its core there.
 //! - GUEST-4: a preemption is put off once, for [`Guests::grace_ns`] at most; what a virtual CPU
 //!   had beyond its slice is taken from its next.
+//! - GUEST-5: a release that was told takes the CPU only from a virtual CPU that has had as much of
+//!   it. So no guest gains by what it tells.
 //!
 //! A simulation without guests has no `Hosting`: no event, no random number and no comparison of
 //! times comes from here, so it is the same run as before, step by step.
@@ -36,7 +38,9 @@
 //! From guest to host ([`sections`](Guests::sections)): locks tell their sections as on Linux
 //! ([`Hint::SectionBegin`](antiphon_platform::Hint::SectionBegin)), for the price of a store. The
 //! host puts a preemption off while the thread that runs is in one, and takes the CPU when the
-//! thread has released.
+//! thread has released. They also tell when a thread that sleeps wants to run again
+//! ([`releases`](Guests::releases)): its virtual CPU then gets the CPU at once, as programs that
+//! poll cooperatively give it to each other.
 //!
 //! From host to guest ([`preempted`](Guests::preempted)): the guest sees when its virtual CPU will
 //! lose the CPU, and which of its virtual CPUs have none. So a waiter that would spin sleeps where
@@ -66,6 +70,8 @@ pub struct Guests {
     pub grace_ns: u64,
     /// Whether guests tell the host their critical sections.
     pub sections: bool,
+    /// Whether guests tell the host when their sleeping threads want to run again.
+    pub releases: bool,
     /// Whether the host tells guests of preemptions, those to come and those that have been.
     pub preempted: bool,
 }
@@ -84,6 +90,8 @@ pub struct Steals {
     pub of_woken: u64,
     /// The total time for which these waited for their CPU, in nanoseconds.
     pub woken_ns: u64,
+    /// Times that a virtual CPU got its CPU at once for a thread that slept until then.
+    pub released: u64,
     /// Times that a spinner gave its virtual CPU away.
     pub yields: u64,
     /// Preemptions that were put off.
@@ -118,6 +126,8 @@ pub(crate) struct Cpu {
     pub(crate) put_off: bool,
     /// The time that each guest has had beyond its slices.
     pub(crate) debts_ns: Vec<u64>,
+    /// The time that each guest has had, without the present turn.
+    pub(crate) had_ns: Vec<u64>,
 }
 
 /// What the threads of one guest share.
@@ -144,6 +154,7 @@ impl Hosting {
             due: false,
             put_off: false,
             debts_ns: vec![0; guests.count as usize],
+            had_ns: vec![0; guests.count as usize],
         };
         let seen = |_| Seen {
             // Leaked, as the state of a process is.

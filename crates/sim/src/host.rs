@@ -79,6 +79,7 @@ impl World {
     pub(crate) fn arrives_off(&mut self, thread: usize) -> bool {
         let (number, guest) = (self.threads[thread].core, self.threads[thread].guest);
         let begins = self.threads[thread].turn == 0;
+        let due = take(&mut self.threads[thread].due);
         let Some(host) = &mut self.hosting else { return false };
         let cpu = &mut host.cpus[number as usize];
         if cpu.guest == guest {
@@ -92,15 +93,44 @@ impl World {
         let halted = core.current.is_none() && core.queue.is_empty();
         core.queue.push_back(thread);
         if halted {
-            cpu.queue.push_back(guest);
-            if self.cores[number as usize].current.is_none() {
-                self.switch_guest(number);
-            } else {
-                self.foresee_host(number);
-                self.foresee_yield(number);
-            }
+            self.wants_cpu(number, guest, due);
         }
         true
+    }
+
+    /// Queues a virtual CPU that has a thread again; one that `due` says slept until now may get
+    /// the CPU at once, or after the section of the thread that is on it.
+    fn wants_cpu(&mut self, number: u32, guest: u32, due: bool) {
+        let here = &self.cores[number as usize];
+        let (is_idle, turn_ns) = (here.current.is_none(), self.now_ns.saturating_sub(here.back_ns));
+        let Some(host) = &mut self.hosting else { return };
+        let cpu = &mut host.cpus[number as usize];
+        // GUEST-5.
+        let had_ns = cpu.had_ns[cpu.guest as usize] + turn_ns;
+        if due && host.guests.releases && cpu.had_ns[guest as usize] <= had_ns {
+            host.counts.released += 1;
+            cpu.queue.push_front(guest);
+            if !cpu.put_off {
+                cpu.ends_ns = self.now_ns;
+                // Voids the foreseen end of the slice.
+                cpu.slice = cpu.slice.wrapping_add(1);
+                cpu.foreseen = false;
+            }
+        } else {
+            cpu.queue.push_back(guest);
+        }
+        if is_idle {
+            self.switch_guest(number);
+        } else {
+            self.foresee_host(number);
+            self.foresee_yield(number);
+        }
+    }
+
+    /// The cost to a thread of telling the host when its sleep ends.
+    pub(crate) fn tell_release_ns(&self, deadline_ns: Option<u64>) -> u64 {
+        let told = self.hosting.as_ref().is_some_and(|host| host.guests.releases);
+        if told && deadline_ns.is_some() { self.machine.hit_ns } else { 0 }
     }
 
     /// Called when a thread that was woken gets its core.
@@ -249,6 +279,8 @@ impl World {
         let Some(next) = cpu.queue.pop_front() else { return };
         let back_ns = now_ns + guests.switch_ns;
         let left = replace(&mut cpu.guest, next);
+        let turn_ns = now_ns.saturating_sub(self.cores[number as usize].back_ns);
+        cpu.had_ns[left as usize] += turn_ns;
         let mut core = take(&mut cpu.off[next as usize]);
         core.comes_back(&self.cores[number as usize], now_ns, back_ns);
         let core = replace(&mut self.cores[number as usize], core);

@@ -99,12 +99,7 @@ impl Simulation {
     /// # Panics
     ///
     /// If there is no such core. [`run`](Self::run) panics if there is no such guest.
-    pub fn guest_thread_on(
-        mut self,
-        guest: u32,
-        core: u32,
-        body: impl FnOnce() + 'static,
-    ) -> Self {
+    pub fn guest_thread_on(mut self, guest: u32, core: u32, body: impl FnOnce() + 'static) -> Self {
         assert!(core < self.machine.cores(), "no core {core}");
         self.bodies.push(Body { core, pinned: true, guest, run: Box::new(body) });
         self

@@ -101,6 +101,8 @@ pub(crate) struct Thread {
     pub(crate) held: Option<Vec<usize>>,
     /// Number of its open critical sections, as it has told the host.
     pub(crate) sections: u32,
+    /// Whether the end of its sleep was its deadline, and it has not arrived since.
+    pub(crate) due: bool,
     /// Whether it was woken while its virtual CPU had no CPU, and has not run since.
     pub(crate) woken_off: bool,
     /// The time at which its virtual CPU last lost its CPU, if it spun then.
@@ -144,6 +146,7 @@ impl Thread {
             interrupts: false,
             held: None,
             sections: 0,
+            due: false,
             woken_off: false,
             spun_off_ns: None,
         }

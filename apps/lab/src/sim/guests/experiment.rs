@@ -51,10 +51,10 @@ pub struct Setting {
 
 /// The cost of a switch from one virtual CPU to another. Estimated: an exit and an entry of some
 /// 1,200 cycles together on Broadwell, and the host's switch between them.
-const SWITCH_NS: u64 = 2_000;
+pub const SWITCH_NS: u64 = 2_000;
 /// The longest time for which the host puts a preemption off. The longest section of the cases that
 /// are simulated here by default is a tenth of it.
-const GRACE_NS: u64 = 50_000;
+pub const GRACE_NS: u64 = 50_000;
 /// Time for which threads may go on after the limit.
 const LATE_NS: u64 = 100_000_000_000;
 
@@ -129,6 +129,7 @@ fn run<L: Sections + ?Sized + 'static>(
         slice_ns: machine.slice_ns,
         switch_ns: SWITCH_NS,
         grace_ns: GRACE_NS,
+        releases: false,
         sections: matches!(hints, Hints::Sections | Hints::Both),
         preempted: matches!(hints, Hints::Preempted | Hints::Both),
     };

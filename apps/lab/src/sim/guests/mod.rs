@@ -3,9 +3,11 @@
 //! | module | has |
 //! |---|---|
 //! | [`experiment`] | a lock in virtual machines |
+//! | [`releases`] | programs that sleep until a time, beside others that compute |
 //! | [`told`] | a lock whose program tells its sections |
 
 mod experiment;
+mod releases;
 #[cfg(test)]
 mod shapes;
 mod told;
@@ -41,7 +43,8 @@ guest that has the machine for itself.
 
 Example:
   antiphon sim guests
-  antiphon sim guests --subject shfl-rwlock --case mixed --guests 3 --json")]
+  antiphon sim guests --subject shfl-rwlock --case mixed --guests 3 --json
+  antiphon sim guests --releases")]
 pub struct Arguments {
     /// Simulated machine: a name from `antiphon sim machines`, host (this machine), or the path of
     /// a file
@@ -64,6 +67,10 @@ pub struct Arguments {
     /// Hints to simulate, or all
     #[arg(long, value_name = "LIST", default_value = "all")]
     hints: String,
+    /// Simulate no locks, but guests whose threads sleep until a time, beside guests whose threads
+    /// compute: without hints, and with a host that is told the times
+    #[arg(long, conflicts_with_all = ["subject", "case", "hints"])]
+    releases: bool,
     /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -83,6 +90,9 @@ pub struct Arguments {
 /// Bad arguments; a lock that can't make progress; if stdout can't be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let described = machine::named(&arguments.machine)?.described;
+    if arguments.releases {
+        return releases::run(arguments, &described);
+    }
     let hints = chosen("hints", &arguments.hints, &Hints::ALL, (Hints::name, true))?;
     let taken: Vec<&SimLock> = LOCKS.iter().filter(|lock| !lock.delegates()).collect();
     let locks = chosen("subject", &arguments.subject, &taken, (|lock| lock.name, false))?;
@@ -207,10 +217,27 @@ fn woken_ns(outcome: &Outcome) -> Option<u64> {
 }
 
 fn text(setting: &Setting, rows: &[Row]) -> String {
-    let mut work = Table::new(&["operations/s", ">alone", "hints", ">together", ">of alone",
-        ">times none", ">won back"]);
-    let mut counts = Table::new(&["", "hints", ">preempted", ">owners", ">next", ">woken",
-        ">wait", ">put off", ">overrun", ">yields"]);
+    let mut work = Table::new(&[
+        "operations/s",
+        ">alone",
+        "hints",
+        ">together",
+        ">of alone",
+        ">times none",
+        ">won back",
+    ]);
+    let mut counts = Table::new(&[
+        "",
+        "hints",
+        ">preempted",
+        ">owners",
+        ">next",
+        ">woken",
+        ">wait",
+        ">put off",
+        ">overrun",
+        ">yields",
+    ]);
     for Row { lock, measured } in rows {
         for (hints, outcome) in &measured.with {
             let two = |figure: Option<f64>| {
