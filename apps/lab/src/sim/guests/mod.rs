@@ -44,7 +44,7 @@ guest that has the machine for itself.
 Example:
   antiphon sim guests
   antiphon sim guests --subject shfl-rwlock --case mixed --guests 3 --json
-  antiphon sim guests --releases")]
+  antiphon sim guests --releases --guests 3 --ms 100")]
 pub struct Arguments {
     /// Simulated machine: a name from `antiphon sim machines`, host (this machine), or the path of
     /// a file

@@ -19,8 +19,8 @@ use super::Arguments;
 use super::experiment::{GRACE_NS, SWITCH_NS};
 use crate::sim::report::{body, heading, print, row};
 
-/// The time from frame to frame, and the time that one takes. Chosen: 200 frames a second.
-const PERIOD_NS: u64 = 5_000_000;
+/// The time from frame to frame, and the time that one takes. Chosen: 100 frames a second.
+const PERIOD_NS: u64 = 10_000_000;
 const FRAME_NS: u64 = 500_000;
 /// The others compute in pieces of this time.
 const PIECE_NS: u64 = 100_000;
@@ -108,6 +108,7 @@ pub fn measured(setting: &Setting, told: bool) -> Result<Measured, Stuck> {
         releases: told,
         preempted: false,
     };
+    let begin_ns = (shared.slice_ns + SWITCH_NS) * u64::from(guests);
     let late = Rc::new(RefCell::new(Histogram::default()));
     let frames = Rc::new(Cell::new(0));
     let mut simulation = Simulation::new(machine, seed).guests(shared);
@@ -115,8 +116,9 @@ pub fn measured(setting: &Setting, told: bool) -> Result<Measured, Stuck> {
         let place = topology.place(number % cpus);
         let (late, frames) = (Rc::clone(&late), Rc::clone(&frames));
         simulation = simulation.guest_thread_on(0, place, move || {
-            // Frames of different threads are not due together.
-            let mut due_ns = PERIOD_NS * (number as u64 + 1) / threads as u64;
+            // Frames of different threads are not due together; the first ones come when each
+            // virtual CPU has had a slice.
+            let mut due_ns = begin_ns + PERIOD_NS * number as u64 / threads as u64;
             while !finished() {
                 nap::<Sim>(due_ns.saturating_sub(now()));
                 late.borrow_mut().count_one(now().saturating_sub(due_ns));
@@ -174,7 +176,7 @@ fn text(both: &[(&str, Measured)]) -> String {
 
 const RULE: &str = "\
 late      from the time at which a thread of the first guest wants to run until it runs
-frames    of the first guest, each 0.5 ms of work, every 5 ms for each thread
+frames    of the first guest, each 0.5 ms of work, every 10 ms for each thread
 pieces    of 0.1 ms, of the other guests
 released  times that a virtual CPU got its CPU at once
 ";

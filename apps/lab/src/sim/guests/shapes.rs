@@ -112,15 +112,15 @@ fn hints_take_nothing_from_a_lock_that_needs_none() {
 }
 
 /// `003_…`, section 7: cooperative polling as a hypercall. The host is told when threads want to
-/// run, and they do, without taking work from the other guest.
+/// run, and they do, without taking work from the other guests.
 #[test]
 fn a_host_that_is_told_release_times_is_on_time() {
     let setting = releases::Setting {
         machine: Machine::eight_sockets(),
         seed: 1,
-        limit_ns: 50_000_000,
+        limit_ns: 100_000_000,
         threads: 192,
-        guests: 2,
+        guests: 3,
     };
     let [none, told] = [false, true].map(|told| {
         let measured = releases::measured(&setting, told).expect("it ends");
