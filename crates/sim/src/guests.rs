@@ -14,7 +14,7 @@
 //!
 //! # State
 //!
-//! [`World::cores`] has, for each CPU, the virtual CPU that is on it; [`Hosting`] keeps the others
+//! `World::cores` has, for each CPU, the virtual CPU that is on it; `Hosting` keeps the others
 //! as they were when they lost it. So all that the model says of a core holds for a virtual CPU
 //! while it runs, and nothing happens to it while it does not.
 //!
@@ -51,11 +51,10 @@
 
 use std::collections::VecDeque;
 
-use antiphon_platform::{Atomic, Budget};
+use antiphon_platform::Budget;
 
-use crate::os::Core;
+use crate::outcome::Steals;
 use crate::random::Random;
-use crate::{OwnLine, Owns, SimU32};
 
 /// Virtual machines, each with a virtual CPU for each CPU of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,44 +75,20 @@ pub struct Guests {
     pub preempted: bool,
 }
 
-/// The counts of a host.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Steals {
-    /// Times that a virtual CPU lost its CPU because its slice was over.
-    pub preemptions: u64,
-    /// Those while its thread owned a lock: all waiters wait for the host.
-    pub of_owners: u64,
-    /// Times that a thread got a lock for which it had spun, only after its virtual CPU had been
-    /// without a CPU since the last release.
-    pub of_next: u64,
-    /// Times that a thread was woken whose virtual CPU did not have its CPU.
-    pub of_woken: u64,
-    /// The total time for which these waited for their CPU, in nanoseconds.
-    pub woken_ns: u64,
-    /// Times that a virtual CPU got its CPU at once for a thread that slept until then.
-    pub released: u64,
-    /// Times that a spinner gave its virtual CPU away.
-    pub yields: u64,
-    /// Preemptions that were put off.
-    pub put_off: u64,
-    /// Those of them that came in a section nevertheless.
-    pub overrun: u64,
-}
-
-/// The host, and what it knows.
-pub(crate) struct Hosting {
+/// The host, and what it knows; `V` is a virtual CPU.
+pub(crate) struct Hosting<V> {
     pub(crate) guests: Guests,
-    pub(crate) cpus: Vec<Cpu>,
+    pub(crate) cpus: Vec<Cpu<V>>,
     pub(crate) seen: Vec<Seen>,
     pub(crate) counts: Steals,
 }
 
 /// A CPU, as the host sees it.
-pub(crate) struct Cpu {
+pub(crate) struct Cpu<V> {
     /// The guest whose virtual CPU is on it.
     pub(crate) guest: u32,
     /// The virtual CPUs of the guests, except of the one that is on it.
-    pub(crate) off: Vec<Core>,
+    pub(crate) off: Vec<V>,
     /// The guests whose virtual CPUs wait for it.
     pub(crate) queue: VecDeque<u32>,
     /// Counts switches; voids the ends of earlier slices.
@@ -130,23 +105,22 @@ pub(crate) struct Cpu {
     pub(crate) had_ns: Vec<u64>,
 }
 
-/// What the threads of one guest share.
+/// The progress of a guest.
+#[derive(Default)]
 pub(crate) struct Seen {
-    /// Number of threads that have announced that they spin.
-    pub(crate) spinners: &'static OwnLine<SimU32>,
     /// The time of the last beginning or end of a section.
     pub(crate) moved_ns: u64,
     /// The time of the last release of a lock.
     pub(crate) released_ns: u64,
 }
 
-impl Hosting {
+impl<V: Default> Hosting<V> {
     pub(crate) fn new(guests: Guests, cpus: u32, seed: u64) -> Self {
         // A stream that no thread has. The slices of CPUs must not end together.
         let mut random = Random::new(seed, u64::MAX);
         let cpu = |_| Cpu {
             guest: 0,
-            off: (0..guests.count).map(|_| Core::default()).collect(),
+            off: (0..guests.count).map(|_| V::default()).collect(),
             queue: VecDeque::new(),
             slice: 0,
             ends_ns: random.up_to(guests.slice_ns),
@@ -156,26 +130,21 @@ impl Hosting {
             debts_ns: vec![0; guests.count as usize],
             had_ns: vec![0; guests.count as usize],
         };
-        let seen = |_| Seen {
-            // Leaked, as the state of a process is.
-            spinners: Box::leak(Box::new(OwnLine(SimU32::ZERO))),
-            moved_ns: 0,
-            released_ns: 0,
-        };
         Self {
             guests,
             cpus: (0..cpus).map(cpu).collect(),
-            seen: (0..guests.count).map(seen).collect(),
+            seen: (0..guests.count).map(|_| Seen::default()).collect(),
             counts: Steals::default(),
         }
     }
 }
 
 impl Seen {
-    /// Notes that a thread of the guest, which runs, begins or ends a section.
-    pub(crate) fn moves(&mut self, owns: Owns, now_ns: u64) {
+    /// Notes that a thread of the guest, which runs, begins or ends a section, or `releases` a
+    /// lock.
+    pub(crate) fn moves(&mut self, releases: bool, now_ns: u64) {
         self.moved_ns = now_ns;
-        if owns == Owns::GivesBack {
+        if releases {
             self.released_ns = now_ns;
         }
     }

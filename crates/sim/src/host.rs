@@ -13,15 +13,16 @@
 use std::mem::{replace, take};
 
 use crate::events::Event;
-use crate::guests::{Cpu, Hosting, Steals};
+use crate::guests::{Cpu, Hosting};
 use crate::os::Core;
+use crate::outcome::Steals;
 use crate::thread::State;
 use crate::world::World;
 use crate::{Owns, SimU32};
 
 impl World {
     /// The host, and the CPU and guest of a thread; `None` without guests.
-    fn host_of(&self, thread: usize) -> Option<(&Hosting, u32, u32)> {
+    fn host_of(&self, thread: usize) -> Option<(&Hosting<Core>, u32, u32)> {
         let host = self.hosting.as_ref()?;
         Some((host, self.threads[thread].core, self.threads[thread].guest))
     }
@@ -50,7 +51,7 @@ impl World {
     /// The number of announced spinners of the running thread's system.
     pub(crate) fn spinners(&self) -> &'static SimU32 {
         match self.host_of(self.me()) {
-            Some((host, _, guest)) => &host.seen[guest as usize].spinners.0,
+            Some((_, _, guest)) => &self.spinners[guest as usize].0,
             None => &self.process.spinners.0,
         }
     }
@@ -164,7 +165,7 @@ impl World {
     /// threads wait for ever.
     #[must_use]
     pub(crate) fn host_slice_over(&mut self, number: u32, slice: u32) -> bool {
-        let is_this = |host: &Hosting| host.cpus[number as usize].slice == slice;
+        let is_this = |host: &Hosting<Core>| host.cpus[number as usize].slice == slice;
         if !self.hosting.as_ref().is_some_and(is_this) {
             return true;
         }
@@ -209,7 +210,7 @@ impl World {
     /// back that it has only because of the section.
     pub(crate) fn gives_back(&mut self) {
         let number = self.my_core();
-        let put_off = |host: &Hosting| host.cpus[number as usize].put_off;
+        let put_off = |host: &Hosting<Core>| host.cpus[number as usize].put_off;
         if self.hosting.as_ref().is_some_and(put_off) && self.threads[self.me()].sections == 0 {
             self.evict(number);
         }
@@ -258,7 +259,7 @@ impl World {
     fn spins_for_none(&self, thread: usize) -> bool {
         let State::Watching(watch) = self.threads[thread].state else { return false };
         let Some((host, _, guest)) = self.host_of(thread) else { return false };
-        let owner = |(cpu, core): (&Cpu, &Core)| {
+        let owner = |(cpu, core): (&Cpu<Core>, &Core)| {
             let current = core.current.filter(|_| cpu.guest == guest);
             current.is_some_and(|current| self.threads[current].owns != Owns::No)
         };
@@ -267,7 +268,8 @@ impl World {
             && !host.cpus.iter().zip(&self.cores).any(owner)
     }
 
-    /// Gives a CPU to the next virtual CPU in its queue. The thread that has it, if any, is stopped.
+    /// Gives a CPU to the next virtual CPU in its queue. The thread that has it, if any, is
+    /// stopped.
     fn switch_guest(&mut self, number: u32) {
         self.charge(number);
         if let Some(thread) = self.cores[number as usize].current {
@@ -327,7 +329,7 @@ impl World {
         {
             host.counts.of_next += 1;
         }
-        seen.moves(owns, now_ns);
+        seen.moves(owns == Owns::GivesBack, now_ns);
     }
 
     /// Returns whether the locks are to tell their sections.

@@ -8,6 +8,7 @@ use corosensei::{Coroutine, CoroutineResult};
 use crate::buffer::drain;
 use crate::events::Event;
 use crate::guests::Hosting;
+use crate::nodes::no_spinners;
 use crate::outcome::{Outcome, Stuck, Wait, WaitsOn, Why};
 use crate::random::Random;
 use crate::schedule::Schedule;
@@ -179,7 +180,8 @@ impl Simulation {
         assert!(plain || self.guests.is_none(), "guests schedule their threads by queues alone");
         world.hosting =
             self.guests.map(|guests| Hosting::new(guests, world.machine.cores(), self.seed));
-        let guests = self.guests.map_or(1, |guests| guests.count);
+        let guests = self.guests.map_or(0, |guests| guests.count);
+        world.spinners = (0..guests).map(|_| no_spinners()).collect();
         let mut coroutines = Coroutines(Vec::new());
         for (core, schedule) in self.schedules {
             world.cores[core as usize].schedule = Some(schedule);
@@ -187,7 +189,7 @@ impl Simulation {
         world.accounts_ns = self.accounts_ns;
         world.accounts_ns.sort_unstable_by_key(|&at_ns| Reverse(at_ns));
         for (number, Body { core, pinned, guest, run }) in self.bodies.into_iter().enumerate() {
-            assert!(guest < guests, "no guest {guest}");
+            assert!(guest == 0 || guest < guests, "no guest {guest}");
             let random = Random::new(self.seed, 1 + number as u64);
             world.add(Thread::new(core, pinned, guest, random));
             coroutines.0.push(Some(coroutine(number, self.stack_bytes, run)));

@@ -33,7 +33,7 @@ use crate::random::{Random, mix};
 use crate::simulation::LAST_NS;
 use crate::thread::Thread;
 use crate::words::Words;
-use crate::{Machine, Model, OwnLine, Owns, Sim};
+use crate::{Machine, Model, OwnLine, Owns, Sim, SimU32};
 
 thread_local! {
     static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
@@ -84,7 +84,9 @@ pub(crate) struct World {
     pub(crate) accounts_ns: Vec<u64>,
     pub(crate) accounts: Vec<Account>,
     /// The host of virtual machines, if the threads run in such.
-    pub(crate) hosting: Option<Hosting>,
+    pub(crate) hosting: Option<Hosting<Core>>,
+    /// The number of announced spinners of each virtual machine.
+    pub(crate) spinners: Vec<&'static OwnLine<SimU32>>,
 }
 
 impl World {
@@ -130,6 +132,7 @@ impl World {
             accounts_ns: Vec::new(),
             accounts: Vec::new(),
             hosting: None,
+            spinners: Vec::new(),
         }
     }
 

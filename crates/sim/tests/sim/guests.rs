@@ -54,7 +54,8 @@ fn contend(simulation: Simulation) -> Outcome {
 /// Sleeps for 3 µs.
 fn nap() {
     let ns = Sim::now(Clock::Monotonic) + 3_000;
-    let _ = Sim::park(&Waiter::<Sim>::NEW, Some(Deadline { clock: Clock::Monotonic, ns }));
+    let waiter = Waiter::<Sim>::NEW;
+    let _ = Sim::park(&waiter, Some(Deadline { clock: Clock::Monotonic, ns }));
 }
 
 #[test]
@@ -88,7 +89,7 @@ fn a_virtual_cpu_without_its_cpu_makes_no_progress() {
     assert_eq!(outcome.counts.preemptions, 0, "no guest preempts");
 }
 
-/// Two guests spin on one CPU for what nobody writes.
+/// Two guests spin on one CPU for what no thread writes.
 #[test]
 fn spinners_of_two_guests_that_wait_for_ever_are_found() {
     for preempted in [false, true] {

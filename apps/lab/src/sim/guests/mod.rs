@@ -32,9 +32,9 @@ use experiment::{Hints, Measured, Setting, carry_out};
 /// between guests and host
 #[derive(Args)]
 #[command(after_help = "\
-Every figure is simulated: a prediction of the model, not a measurement. Each guest has a virtual CPU
-for each CPU, and a lock of its own. The work is that of all guests together; alone is that of one
-guest that has the machine for itself.
+Every figure is simulated: a prediction of the model, not a measurement. Each guest has a virtual
+CPU for each CPU, and a lock of its own. The work is that of all guests together; alone is that of
+one guest that has the machine for itself.
 
   none       the host and its guests know nothing of each other
   sections   locks tell the host their sections, which it does not interrupt for a while

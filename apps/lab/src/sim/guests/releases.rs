@@ -25,7 +25,7 @@ const FRAME_NS: u64 = 500_000;
 /// The others compute in pieces of this time.
 const PIECE_NS: u64 = 100_000;
 
-/// What is simulated.
+/// The settings of a simulation.
 pub struct Setting {
     pub machine: Machine,
     pub seed: u64,

@@ -1,7 +1,8 @@
 //! What double scheduling costs, and what hints win back, on the machine of eight sockets with 24
-//! CPUs each, with two guests. `000_…`, "Thesis contributions": double scheduling introduces various
-//! preemption problems, and semantic information minimizes it. The documents have no figures; the
-//! bounds are what the words say: hints lose nothing, and win most back. All figures are simulated.
+//! CPUs each, with two guests. `000_…`, "Thesis contributions": double scheduling introduces
+//! various preemption problems, and semantic information minimizes it. The documents have no
+//! figures; the bounds are what the words say: hints lose nothing, and win most back. All figures
+//! are simulated.
 
 use antiphon_replay::locks::SimLock;
 use antiphon_sim::{Machine, Outcome};
