@@ -85,7 +85,7 @@ static __always_inline void answer(struct hints_slot *slot, struct task *t, u64 
 	slot->seen_ns = now;
 	slot->until_ns = until;
 	slot->next_release_ns = next_release(t->place, now);
-	slot->others_importance = t->group ? others_importance(t->group) : 0;
+	slot->others_importance = t->group ? others_importance(t->group, time_of(t)) : 0;
 	slot->wanted = 0;
 }
 
@@ -155,7 +155,7 @@ static int releases_came(void *map, u32 *key, struct due *due)
 		if (!t || !t->slot)
 			continue;
 		struct hints_slot *slot = slot_of(p, t);
-		look(slot, t, now);
+		look_from_outside(slot, t, now);
 		police(slot, t);
 		if (is_due(t, now)) {
 			scx_bpf_dsq_move_set_vtime(THE_ITERATOR, t->release_ns);
@@ -198,6 +198,7 @@ void BPF_PROG(antiphon_runnable, struct task_struct *p, u64 enq_flags)
 	if (!t)
 		return;
 	t->wants = 1;
+	count_thread(t);
 	if (t->group)
 		admit_member(t, wakes);
 	else if (wakes)
@@ -417,6 +418,7 @@ void BPF_PROG(antiphon_quiescent, struct task_struct *p, u64 deq_flags)
 	if (t->group)
 		dismiss_member(t);
 	t->wants = 0;
+	discount_thread(t);
 	if (!(deq_flags & FLAG(scx_deq_flags, SCX_DEQ_SLEEP)))
 		return;
 	slot = slot_of(p, t);
@@ -451,10 +453,11 @@ void BPF_PROG(antiphon_tick, struct task_struct *p)
 
 static __always_inline void weigh(struct task *t, u32 weight)
 {
-	/* The kernel's weights are in hundredths of that of nice 0, which is 1024 here. */
-	t->weight = weight * 1024 / 100;
-	if (!t->weight)
-		t->weight = 1;
+	t->weight = scaled(weight);
+	if (t->shared) {
+		discount_thread(t);
+		count_thread(t);
+	}
 	if (t->wants && t->group) {
 		dismiss_member(t);
 		admit_member(t, false);
@@ -485,8 +488,12 @@ void BPF_PROG(antiphon_enable, struct task_struct *p)
 SEC("struct_ops.s/antiphon_init_task")
 s32 BPF_PROG(antiphon_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	if (!bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE))
+	struct task *t = bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!t)
 		return -ENOMEM;
+	if (bpf_core_field_exists(args->cgroup) && args->cgroup)
+		t->share = place_of(args->cgroup);
 	return 0;
 }
 
@@ -548,6 +555,10 @@ struct sched_ext_ops antiphon = {
 	.init_task = (void *)antiphon_init_task,
 	.exit_task = (void *)antiphon_exit_task,
 	.enable = (void *)antiphon_enable,
+	.cgroup_init = (void *)antiphon_cgroup_init,
+	.cgroup_exit = (void *)antiphon_cgroup_exit,
+	.cgroup_move = (void *)antiphon_cgroup_move,
+	.cgroup_set_weight = (void *)antiphon_cgroup_set_weight,
 	.init = (void *)antiphon_init,
 	.exit = (void *)antiphon_exit,
 	.flags = OPS_SWITCH_PARTIAL | OPS_ENQ_EXITING,

@@ -41,6 +41,10 @@ typedef _Bool bool;
 #define ENOSPC 28
 #define EDQUOT 122
 
+struct bpf_spin_lock {
+	__u32 val;
+};
+
 struct bpf_timer {
 	__u64 opaque[2];
 } __attribute__((aligned(8)));
@@ -67,6 +71,23 @@ struct task_struct {
 	struct sched_ext_entity scx;
 };
 
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	int level;
+	struct kernfs_node *kn;
+};
+
+struct scx_init_task_args {
+	struct cgroup *cgroup;
+};
+
+struct scx_cgroup_init_args {
+	u32 weight;
+};
+
 enum scx_exit_kind { SCX_EXIT_NONE };
 
 struct scx_exit_info {
@@ -78,7 +99,6 @@ struct scx_exit_info {
 
 #pragma clang attribute pop
 
-struct scx_init_task_args;
 struct scx_exit_task_args;
 
 /* An argument: its layout is the kernel's. */
@@ -125,6 +145,11 @@ struct sched_ext_ops {
 	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
 	void (*enable)(struct task_struct *p);
 	void (*disable)(struct task_struct *p);
+	/* Not in a kernel without CONFIG_EXT_GROUP_SCHED: libbpf leaves them out then. */
+	s32 (*cgroup_init)(struct cgroup *group, struct scx_cgroup_init_args *args);
+	void (*cgroup_exit)(struct cgroup *group);
+	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
+	void (*cgroup_set_weight)(struct cgroup *group, u32 weight);
 	s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *info);
 	u64 flags;
@@ -165,3 +190,6 @@ bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym;
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *cpumask) __ksym;
 struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 void bpf_task_release(struct task_struct *p) __ksym;
+/* Only where there are operations of control groups. */
+struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym __weak;
+void bpf_cgroup_release(struct cgroup *cgrp) __ksym __weak;

@@ -15,7 +15,10 @@ void BPF_PROG(antiphon_exit_task, struct task_struct *p, struct scx_exit_task_ar
 	u32 key = p->tgid, uid;
 	u64 *word;
 
-	if (!t || !t->slot)
+	if (!t)
+		return;
+	discount_thread(t);
+	if (!t->slot)
 		return;
 	word = bpf_map_lookup_elem(&taken, &key);
 	if (word)
@@ -66,6 +69,7 @@ int antiphon_register(void *context)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
 	struct task *t = task_of(p);
+	struct hints_slot *hints;
 	u32 key = p->tgid, uid = bpf_get_current_uid_gid(), slot, place, found = 0;
 	u64 none = 0, *word;
 	s32 error = -ENOSPC;
@@ -112,6 +116,10 @@ int antiphon_register(void *context)
 			t->uid = uid;
 			t->polls = t->polls_before = 0;
 			t->standing = STANDING_PLAIN;
+			/* What a thread has left there that had the slot before. */
+			hints = slot_at(p, found);
+			if (hints)
+				__builtin_memset(hints, 0, sizeof(*hints));
 			t->slot = found;
 			__sync_fetch_and_add(&counters.registered, 1);
 			return found;

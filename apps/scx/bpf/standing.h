@@ -10,16 +10,16 @@
 static __always_inline void charge(struct task *t, u64 now)
 {
 	u64 ran = now - t->since_ns;
-	u64 weight = t->weight ?: 1;
 
 	if ((s64)ran <= 0)
 		return;
-	if (ran > 1ULL << 40)
-		ran = 1ULL << 40;
+	/* 8 s, which no thread runs between two ticks. */
+	if (ran > 1ULL << 33)
+		ran = 1ULL << 33;
 	if (t->group)
 		charge_group(t, ran);
 	else
-		t->virtual_time += (ran * (1024 * 1024) + weight - 1) / weight;
+		t->virtual_time += advance_of(ran, weight_of(t));
 	t->since_ns = now;
 	note(EVENT_CHARGE, t->pid, now, ran, 0);
 	struct thread *thread = t->slot ? thread_at(t->place) : NULL;
@@ -50,8 +50,8 @@ static __always_inline void demote(struct task *t, u32 standing)
 	}
 }
 
-/* Reads the hints of a thread (TRUST-1). */
-static __always_inline void look(struct hints_slot *slot, struct task *t, u64 now)
+/* Reads the hints of a thread (TRUST-1) but that of its group: of one that waits, too. */
+static __always_inline void look_from_outside(struct hints_slot *slot, struct task *t, u64 now)
 {
 	volatile struct hints_slot *hints = slot;
 	u64 release, horizon = options.horizon_ns;
@@ -67,13 +67,21 @@ static __always_inline void look(struct hints_slot *slot, struct task *t, u64 no
 		note(EVENT_POLL, t->pid, now, hints->release_ns, hints->importance);
 	}
 	t->importance = hints->importance;
-	regroup(t, hints->group);
 	release = hints->release_ns;
 	if (release && release < now && now - release > horizon)
 		release = now - horizon;
 	if (release > now && release - now > horizon)
 		release = 0;
 	t->release_ns = release;
+}
+
+/* Reads the hints of a thread whose run queue is locked (GROUP-3). */
+static __always_inline void look(struct hints_slot *slot, struct task *t, u64 now)
+{
+	if (!slot)
+		return;
+	look_from_outside(slot, t, now);
+	regroup(t, ((volatile struct hints_slot *)slot)->group);
 }
 
 /* Demotes a thread that is too far ahead, and re-admits one that no longer is (COOP-5). */

@@ -36,8 +36,11 @@ struct task {
 	u64 group;	  /* its key; 0: none */
 	u64 importance;	  /* as last told; 0: none */
 	u64 turn;	  /* the number of its latest turn */
+	u32 entry;	  /* that of its group, in `groups` */
 	u32 counted;	  /* of its weight, in that of its group */
-	u32 weight;
+	u32 weight;	  /* its own */
+	u32 share;	  /* the place of its control group; 0: the root */
+	u32 shared;	  /* of its weight, in that of its control group */
 	u32 standing;
 	u32 polls;	  /* as last read */
 	u32 polls_before; /* as read when it last woke */
@@ -172,9 +175,9 @@ static __always_inline struct thread *thread_at(u32 place)
 	return bpf_map_lookup_elem(&threads, &place);
 }
 
-static __always_inline struct hints_slot *slot_of(struct task_struct *p, struct task *t)
+static __always_inline struct hints_slot *slot_at(struct task_struct *p, u32 slot)
 {
-	u32 key = p->tgid, zero = 0, slot = t->slot;
+	u32 key = p->tgid, zero = 0;
 	struct hints_page *page;
 	void *map;
 
@@ -185,6 +188,11 @@ static __always_inline struct hints_slot *slot_of(struct task_struct *p, struct 
 		return NULL;
 	page = bpf_map_lookup_elem(map, &zero);
 	return page ? &page->slots[slot] : NULL;
+}
+
+static __always_inline struct hints_slot *slot_of(struct task_struct *p, struct task *t)
+{
+	return slot_at(p, t->slot);
 }
 
 static __always_inline u64 later(u64 a, u64 b)

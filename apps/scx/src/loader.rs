@@ -56,6 +56,7 @@ impl Default for Setup {
             kick_ns: 100_000,
             tick_ns: 10_000_000,
             per_user: THREADS_PER_USER,
+            hesitation: 0,
             police: 1,
             kick: 1,
             stall: 0,
@@ -240,7 +241,7 @@ fn open(setup: &Setup) -> Result<OpenObject, Failure> {
 /// The fields at the end of the structure of operations, as `bpf/kernel.h` has it: the flags and
 /// the time of the watchdog, behind as many pointers as there are operations.
 fn settle(setup: &Setup, value: &mut [u8]) -> Result<(), Failure> {
-    const POINTERS: usize = 15 * 8;
+    const POINTERS: usize = 19 * 8;
     let short = "the structure of operations is too short";
     let flags = value.get_mut(POINTERS..POINTERS + 8).ok_or(short)?;
     let now = u64::from_ne_bytes(flags.try_into()?);

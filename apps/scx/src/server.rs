@@ -13,6 +13,7 @@ use std::time::Duration;
 use antiphon_hints::{SOCKET, STATUS, Standing};
 use serde_json::{Value, json};
 
+use crate::intake;
 use crate::loader::{Failure, Loaded, Scope, Setup};
 use crate::service::Service;
 use crate::shared::{Counters, Event, Record};
@@ -49,18 +50,15 @@ pub fn run(setup: &Setup, group: Option<u32>) -> Result<(), Failure> {
         let descriptors = service.descriptors().chain([status.as_raw_fd()]);
         wait(descriptors.collect());
         service.turn(&loaded)?;
-        loop {
-            match status.accept() {
-                // A reader that goes away has what it wants.
-                Ok((mut stream, _)) => {
-                    let report = format!("{}\n", report(setup, &loaded, &service)?);
-                    // The others do not wait for one that does not read.
-                    if stream.set_nonblocking(true).is_ok() {
-                        let _ = stream.write_all(report.as_bytes());
-                    }
+        let asking = intake::take(&status)?;
+        if !asking.is_empty() {
+            let report = format!("{}\n", report(setup, &loaded, &service)?);
+            for mut stream in asking {
+                // The others do not wait for one that does not read.
+                if stream.set_nonblocking(true).is_ok() {
+                    // A reader that goes away has what it wants.
+                    let _ = stream.write_all(report.as_bytes());
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error.into()),
             }
         }
         let counters = loaded.counters()?;
@@ -158,6 +156,7 @@ fn decisions(counters: &Counters) -> Value {
         "demoted_overrun": counters.overrun,
         "demoted_slept": counters.slept,
         "demoted_share": counters.share,
+        "strays": counters.strays,
         "registered": counters.registered,
         "refused": counters.refused,
     })

@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::ptr;
 
+use crate::intake;
 use crate::loader::{Failure, Loaded, Scope, new_page};
 use crate::shared::{PROCESSES, PROCESSES_PER_USER};
 
@@ -65,7 +66,8 @@ impl Service {
         self.clients.len()
     }
 
-    /// Takes pages of processes back that have ended, and serves those that have connected.
+    /// Takes pages of processes back that have ended, and serves those that have connected, at most
+    /// [`intake::AT_ONCE`] of them.
     ///
     /// # Errors
     ///
@@ -78,15 +80,7 @@ impl Service {
             self.clients.remove(&id);
             loaded.take_back(id)?;
         }
-        loop {
-            match self.listener.accept() {
-                Ok((stream, _)) => self.serve(&stream, loaded)?,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // The connection has ended before it was taken.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+        intake::take(&self.listener)?.iter().try_for_each(|stream| self.serve(stream, loaded))
     }
 
     fn serve(&mut self, stream: &UnixStream, loaded: &Loaded) -> Result<(), Failure> {

@@ -72,6 +72,8 @@ records! {
         tick_ns: u64,
         /// How many threads a user may register.
         per_user: u64,
+        /// For how many steps a thread stops while it joins or leaves a group. For tests.
+        hesitation: u64,
         /// 0: no thread is demoted for its share. For measurements.
         police: u32,
         /// 0: no CPU is kicked for a thread that is due. For measurements.
@@ -100,6 +102,9 @@ records! {
         slept: u64,
         /// Demotions of threads that had more than their share.
         share: u64,
+        /// Charges of members whose group was gone, and groups whose key was. There are none,
+        /// unless a lock is missing.
+        strays: u64,
         /// Threads that are registered.
         registered: u64,
         /// Registrations that were refused.

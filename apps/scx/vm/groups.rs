@@ -10,7 +10,7 @@ use crate::policy::{EXT, FAIR};
 use crate::pure;
 use crate::scheduler::under;
 use crate::start::Failure;
-use crate::thread::{become_of, hog, own_cpu_ns, stop_after, work};
+use crate::thread::{become_of, hog, own_cpu_ns, stay_on, stop_after, work};
 
 /// A piece of a member's work.
 const PIECE_NS: u64 = 300_000;
@@ -60,4 +60,39 @@ fn member(hints: &Hints, factor: u64, stop: &AtomicBool) -> std::io::Result<u64>
         work(PIECE_NS);
     }
     Ok(own_cpu_ns() - before)
+}
+
+/// Two threads join and leave one group, each on a CPU of its own, and stop for a while in between:
+/// no run of a member is charged to a group that is gone, and no key is told twice.
+pub fn changes() -> Result<String, Failure> {
+    let (changes, strays) = under(&["hesitant"], |scheduler| {
+        let hints = scheduler.connect()?;
+        let stop = AtomicBool::new(false);
+        let changes = scope(|threads| {
+            let (hints, stop) = (&hints, &stop);
+            let all = [0, 1].map(|cpu| threads.spawn(move || change(hints, cpu, stop)));
+            stop_after(TIME, stop);
+            let changes = all.into_iter().map(|one| Ok(one.join().map_err(|_| "a panic")??));
+            changes.sum::<Result<u64, Failure>>()
+        })?;
+        Ok((changes, scheduler.count("strays")?))
+    })?;
+    let told = format!("{changes} changes of groups on two CPUs; {strays} strays");
+    if changes > 100 && strays == 0 { Ok(told) } else { Err(told.into()) }
+}
+
+/// Is in the group and outside in turn. Returns how often.
+fn change(hints: &Hints, cpu: usize, stop: &AtomicBool) -> std::io::Result<u64> {
+    become_of(FAIR)?;
+    stay_on(cpu)?;
+    let thread = hints.register()?;
+    let mut changes = 0;
+    // Relaxed: the flag says nothing about other memory.
+    while !stop.load(Ordering::Relaxed) {
+        thread.share(1 - changes as u32 % 2);
+        // The scheduler looks.
+        std::thread::yield_now();
+        changes += 1;
+    }
+    Ok(changes)
 }

@@ -28,6 +28,8 @@ pub const CASES: &[Case] = &[
     ("too many processes", processes),
     ("forged page", forger),
     ("kicks", kicks),
+    ("changes of groups", crate::groups::changes),
+    ("many control groups", crate::weights::crowd),
     ("killed", killed),
     ("loop", crate::loops::life),
     ("affinity", crate::cpus::affinity),

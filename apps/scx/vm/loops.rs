@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::start::Failure;
 use antiphon_coop::event_loop::{Event, Histogram, Loop, Step};
-use antiphon_coop::{Scope, Served, Tier, available};
+use antiphon_coop::{Alone, Group, Scheduled, Scope, Served, Tier, available};
 use antiphon_hints::now_ns;
 
 use crate::client;
@@ -121,6 +121,45 @@ fn play(period_ns: u64, is_served: bool) -> std::io::Result<(Histogram, u64)> {
         Some(frame) if is == is_served => Ok((frame.tardiness.clone(), ran_ns)),
         _ => Err(std::io::Error::other(format!("a loop is under the scheduler: {is}"))),
     }
+}
+
+/// Two loops that share a group's part of the CPU, and a thread that always wants it: the part goes
+/// to the loop whose work is more important.
+pub fn group() -> Result<String, Failure> {
+    const IMPORTANCE: [u64; 2] = [1, 1_000_000];
+    let ran = under(&["full"], |_| {
+        let stop = Arc::<AtomicBool>::default();
+        scope(|threads| {
+            let loops = IMPORTANCE.map(|importance| {
+                let stop = stop.clone();
+                threads.spawn(move || member(importance, stop))
+            });
+            let hog = threads.spawn(|| become_of(FAIR).map(|()| hog(&stop)));
+            stop_after(TIME, &stop);
+            let all = loops.into_iter().chain([hog]);
+            all.map(|one| Ok(one.join().map_err(|_| "a thread panicked")??)).collect()
+        })
+    });
+    let ran: Vec<u64> = ran?;
+    let all: u64 = ran.iter().sum();
+    let [first, second, other] = [0, 1, 2].map(|one| ran[one] as f64 / all as f64);
+    let told = format!("loops {first:.3} and {second:.3}, the other thread {other:.3}");
+    if first > 0.6 && other > 0.3 { Ok(told) } else { Err(told.into()) }
+}
+
+/// A loop of a group, with work of this importance and without an end. Returns its CPU time.
+fn member(importance: u64, stop: Arc<AtomicBool>) -> std::io::Result<u64> {
+    become_of(FAIR)?;
+    let mut events = Loop::new()?;
+    events.cooperate_by(Box::new(Scheduled::over(Alone).sharing(Group::Number(7))));
+    events.submit(Event::best_effort_in_steps(importance, move |_| {
+        work(300_000);
+        // Relaxed: the flag says nothing about other memory.
+        if stop.load(Ordering::Relaxed) { Step::Done } else { Step::More(importance) }
+    }));
+    let before = own_cpu_ns();
+    let _ = events.run();
+    Ok(own_cpu_ns() - before)
 }
 
 /// A process of a user: what there is, and a loop that is under the scheduler at once.

@@ -22,9 +22,11 @@ mod policy;
 mod pure;
 mod replay;
 mod scheduler;
+mod seats;
 mod silent;
 mod start;
 mod thread;
+mod weights;
 
 use std::process::ExitCode;
 
@@ -56,6 +58,7 @@ fn schedule(arguments: impl Iterator<Item = String>) -> ExitCode {
             "patient" => setup.parameters.slack_ns = 500_000_000,
             // Fewer than an emulated CPU wakes a thread up.
             "few-kicks" => setup.parameters.kick_ns = 20_000_000,
+            "hesitant" => setup.parameters.hesitation = 20_000,
             "trace" => setup.parameters.trace = 1,
             "group" => group = Some(client::USER),
             "stall" => (setup.parameters.stall, setup.watchdog_ms) = (1, 1_000),

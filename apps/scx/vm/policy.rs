@@ -15,7 +15,7 @@ use crate::thread::{
     Policy, become_of, exact_timers, hog, own_cpu_ns, sleep_until, spin_until, stay_on, stop_after,
     work,
 };
-use crate::{cost, cpus, locks, pure};
+use crate::{cost, cpus, locks, pure, seats, weights};
 
 pub const CASES: &[Case] = &[
     ("order", order),
@@ -27,7 +27,13 @@ pub const CASES: &[Case] = &[
     ("replay", crate::replay::turns),
     ("players", players),
     ("loops", crate::loops::loops),
+    ("loops of a group", crate::loops::group),
+    ("slot of another thread", seats::slot),
+    ("policy of a thread that leaves", seats::policy),
+    ("control groups", weights::control_groups),
     ("switch", cost::switch),
+    ("switch in a control group", cost::switch_in_group),
+    ("crowd", cost::crowd),
     ("renice", cpus::renice),
     ("silent poll", crate::silent::poll),
     ("preempted holders, spinlock", locks::spinlock),

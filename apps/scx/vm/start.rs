@@ -93,7 +93,8 @@ fn settle() -> Result<(), Failure> {
     Ok(())
 }
 
-fn mount(kind: &str, at: &str) -> Result<(), Failure> {
+/// Mounts a file system.
+pub fn mount(kind: &str, at: &str) -> Result<(), Failure> {
     let (kind, at) = (CString::new(kind)?, CString::new(at)?);
     // SAFETY: both are texts with an end; no options.
     let done = unsafe { libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), 0, ptr::null()) };

@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use antiphon_hints::now_ns;
@@ -131,6 +131,17 @@ pub fn hog(stop: &AtomicBool) -> u64 {
         }
     }
     own_cpu_ns() - before
+}
+
+/// The same, and tells the CPU time meanwhile.
+pub fn hog_and_tell(ran: &AtomicU64, stop: &AtomicBool) {
+    // Relaxed, both: they say nothing about other memory.
+    while !stop.load(Ordering::Relaxed) {
+        for turn in 0..10_000 {
+            black_box(turn);
+        }
+        ran.store(own_cpu_ns(), Ordering::Relaxed);
+    }
 }
 
 /// Lets the other threads run for so long, then sets the flag. The caller is of real time.

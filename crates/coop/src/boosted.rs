@@ -1,6 +1,8 @@
 //! A loop that is boosted when it is late, and pays the borrowed CPU time back later.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_linux::Linux;
@@ -68,6 +70,10 @@ impl<C: Cooperate> Cooperate for Boosted<C> {
     fn rest(&mut self) {
         self.seat.leave();
         self.inner.rest();
+    }
+
+    fn reports_to(&mut self, flag: &Arc<AtomicBool>) -> bool {
+        self.inner.reports_to(flag)
     }
 }
 

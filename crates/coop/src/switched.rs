@@ -1,8 +1,8 @@
 //! A loop whose tier can be changed while it runs.
 
 use std::fmt;
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_linux::schedule::Refused;
@@ -79,6 +79,10 @@ impl<C: Cooperate> Cooperate for Switched<C> {
             seat.leave();
         }
         self.inner.rest();
+    }
+
+    fn reports_to(&mut self, flag: &Arc<AtomicBool>) -> bool {
+        self.inner.reports_to(flag)
     }
 }
 

@@ -14,7 +14,9 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::dial::Limit;
 use crate::layout::{Answer, FRESH_NS, MAGIC, PAGE_BYTES, Page, SLOTS, Slot, VERSION};
+use crate::mark::Mark;
 
 /// Where the scheduler listens.
 pub const SOCKET: &str = "/run/antiphon/sched.sock";
@@ -22,7 +24,7 @@ pub const SOCKET: &str = "/run/antiphon/sched.sock";
 /// Where it tells what it decides: an object of JSON for each connection.
 pub const STATUS: &str = "/run/antiphon/status.sock";
 
-/// How long a connection waits for the scheduler's answer.
+/// How long a connection waits for the scheduler, until its answer is there.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The policy number of sched_ext.
@@ -35,8 +37,8 @@ const BPF_PROG_RUN: libc::c_long = 10;
 pub struct Hints {
     page: NonNull<Page>,
     program: OwnedFd,
-    /// The process that has mapped the page. Its children have not.
-    process: u32,
+    /// That of the process that has mapped the page. Its children have not.
+    mark: Mark,
 }
 
 // SAFETY: the page is plain atomics, and stays mapped until `Hints` is dropped.
@@ -75,20 +77,25 @@ struct Run {
 
 impl Hints {
     /// Connects to the scheduler that listens at `socket`, and maps this process's page. Blocks
-    /// until the scheduler answers, for [`PATIENCE`] at most.
+    /// until the scheduler takes the connection and answers, for [`PATIENCE`] at most.
     ///
     /// # Errors
     ///
     /// There is no scheduler, it does not answer, it refuses this process (it has too many), or its
     /// page has another version.
     pub fn connect(socket: impl AsRef<Path>) -> io::Result<Self> {
-        let stream = UnixStream::connect(socket)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        Self::of(receive(&stream)?)
+        let limit = Limit::of(PATIENCE);
+        let mark = Mark::new()?;
+        let stream = limit.dial(socket.as_ref())?;
+        let both = limit.retry(|left| {
+            stream.set_read_timeout(Some(left))?;
+            receive(&stream)
+        })?;
+        Self::of(both, mark)
     }
 
     /// Maps the page that the scheduler has sent.
-    pub(crate) fn of([page, program]: [OwnedFd; 2]) -> io::Result<Self> {
+    pub(crate) fn of([page, program]: [OwnedFd; 2], mark: Mark) -> io::Result<Self> {
         // SAFETY: maps a new range, whose address the kernel chooses.
         let at = unsafe {
             libc::mmap(
@@ -108,7 +115,7 @@ impl Hints {
             return Err(io::Error::last_os_error());
         }
         let page = NonNull::new(at.cast::<Page>()).ok_or_else(io::Error::last_os_error)?;
-        let hints = Self { page, program, process: std::process::id() };
+        let hints = Self { page, program, mark };
         let header = &hints.page().header;
         let found = (header.magic.load(Ordering::Relaxed), header.version.load(Ordering::Relaxed));
         if found != (MAGIC, VERSION) {
@@ -172,10 +179,11 @@ impl Hints {
         self.page().slots.get(number.checked_sub(1)?)
     }
 
-    /// Returns whether this process has mapped the page: it is not a child of the one that has.
+    /// Returns whether this process has mapped the page: it is not a child of the one that has. No
+    /// system call.
     #[must_use]
     pub fn is_own(&self) -> bool {
-        self.process == std::process::id()
+        self.mark.is_own()
     }
 
     /// Returns whether the scheduler runs all threads of the machine, and not only those that ask

@@ -36,7 +36,8 @@ pub struct Header {
     pub whole: AtomicU32,
 }
 
-/// What one thread says, and what it is told. All zero: nothing.
+/// What one thread says, and what it is told. All zero: nothing. A slot is that when a thread gets
+/// it, whatever the thread has left that had it before.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 pub struct Slot {

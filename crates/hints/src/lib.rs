@@ -9,6 +9,8 @@
 //! | `layout` | the page, its version, and the same as a header for C |
 //! | `section` | beginning and ending a critical section in a slot |
 //! | `client` | connecting to the scheduler, registering a thread |
+//! | `dial` | connections that don't wait, or for a bounded time |
+//! | `mark` | tells a process from its children |
 //! | `seat` | the same for an event loop: without waiting, and with an owner |
 //!
 //! # Trust
@@ -36,7 +38,9 @@
 //! ```
 
 mod client;
+mod dial;
 mod layout;
+mod mark;
 mod seat;
 mod section;
 

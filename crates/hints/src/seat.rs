@@ -3,19 +3,20 @@
 
 use std::io;
 use std::marker::PhantomData;
-use std::mem::{size_of, zeroed};
-use std::os::fd::{FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::ptr;
 use std::sync::Arc;
 
 use crate::client::{Hints, SCHED_EXT, Thread, become_of, receive};
+use crate::dial;
+use crate::mark::Mark;
 
 /// A connection to a scheduler that has not answered yet.
 #[derive(Debug)]
-pub struct Connecting(UnixStream);
+pub struct Connecting {
+    stream: UnixStream,
+    mark: Mark,
+}
 
 impl Connecting {
     /// Connects to the scheduler that listens at `socket`. Never blocks.
@@ -24,29 +25,15 @@ impl Connecting {
     ///
     /// There is no scheduler, or too many connections wait for it.
     pub fn begin(socket: &Path) -> io::Result<Self> {
-        let path = socket.as_os_str().as_bytes();
-        // SAFETY: all zero is an address.
-        let mut address: libc::sockaddr_un = unsafe { zeroed() };
-        address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-        // The last byte ends the path.
-        if path.len() >= address.sun_path.len() || path.contains(&0) {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        for (to, from) in address.sun_path.iter_mut().zip(path) {
-            *to = *from as libc::c_char;
-        }
-        let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: makes a descriptor, which nothing else knows.
-        let file = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
-        if file < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: as above.
-        let stream = UnixStream::from(unsafe { OwnedFd::from_raw_fd(file) });
-        let bytes = size_of::<libc::sockaddr_un>() as libc::socklen_t;
-        // SAFETY: reads an address of that size.
-        let done = unsafe { libc::connect(file, ptr::from_ref(&address).cast(), bytes) };
-        if done == 0 { Ok(Self(stream)) } else { Err(io::Error::last_os_error()) }
+        let stream = dial::at_once(socket)?;
+        Ok(Self { stream, mark: Mark::new()? })
+    }
+
+    /// Returns whether this process has connected: it is not a child of the one that has, which
+    /// the answer is for. No system call.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.mark.is_own()
     }
 
     /// Returns the process's page if the scheduler has answered; `None` if it has not. Never
@@ -54,23 +41,28 @@ impl Connecting {
     ///
     /// # Errors
     ///
-    /// The scheduler refuses this process, or its page has another version.
+    /// The scheduler refuses this process, or its page has another version; or the caller is a
+    /// child of the process that has connected (`NotConnected`).
     pub fn answer(&self) -> io::Result<Option<Hints>> {
-        match receive(&self.0) {
-            Ok(both) => Hints::of(both).map(Some),
+        if !self.is_own() {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        match receive(&self.stream) {
+            Ok(both) => Hints::of(both, Mark::new()?).map(Some),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
         }
     }
 }
 
-/// A thread's registration. It stays on its thread, and puts the thread back under its former
-/// policy when it is dropped.
+/// A thread's registration. It stays on its thread. When it is dropped, it puts the thread back
+/// under its former policy, if the thread still has the policy that this value has given it.
 #[derive(Debug)]
 pub struct Registered {
     hints: Arc<Hints>,
     number: usize,
-    former: i32,
+    /// The policy that this value has changed.
+    former: Option<i32>,
     stays: PhantomData<*const ()>,
 }
 
@@ -81,15 +73,18 @@ impl Registered {
     ///
     /// As [`Hints::register`]; the thread is of a real-time policy, which it keeps.
     pub fn new(hints: Arc<Hints>) -> io::Result<Self> {
-        // SAFETY: returns a number of the calling thread.
-        let former = unsafe { libc::sched_getscheduler(0) };
-        if ![libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE, SCHED_EXT].contains(&former) {
+        let former = policy()?;
+        let (kind, flag) = (former & !RESET_ON_FORK, former & RESET_ON_FORK);
+        if ![libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE, SCHED_EXT].contains(&kind) {
             let what = "the thread is of a real-time policy";
             return Err(io::Error::new(io::ErrorKind::Unsupported, what));
         }
         let number = hints.enrol()?;
-        let registered = Self { hints, number, former, stays: PhantomData };
-        become_of(SCHED_EXT)?;
+        let mut registered = Self { hints, number, former: None, stays: PhantomData };
+        if kind != SCHED_EXT {
+            become_of(SCHED_EXT | flag)?;
+            registered.former = Some(former);
+        }
         Ok(registered)
     }
 
@@ -98,7 +93,14 @@ impl Registered {
     #[must_use]
     pub fn without_scheduler(hints: Arc<Hints>, number: usize) -> Option<Self> {
         hints.slot(number)?;
-        Some(Self { hints, number, former: SCHED_EXT, stays: PhantomData })
+        Some(Self { hints, number, former: None, stays: PhantomData })
+    }
+
+    /// Returns whether this process has registered the thread: it is not a child of the one that
+    /// has. No system call.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.hints.is_own()
     }
 
     /// Returns the thread's slot. A child of a fork has no page, and must not use it.
@@ -115,9 +117,22 @@ impl Registered {
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        if self.former != SCHED_EXT && self.hints.is_own() {
+        let Some(former) = self.former.filter(|_| self.is_own()) else { return };
+        // A policy that the thread was given meanwhile is not this value's, a real-time one for
+        // example.
+        if policy().is_ok_and(|now| now & !RESET_ON_FORK == SCHED_EXT) {
             // It can't be refused: each thread may be of the policy that it had.
-            let _ = become_of(self.former);
+            let _ = become_of(former);
         }
     }
+}
+
+/// The flag beside a policy: threads that this one starts are ordinary.
+const RESET_ON_FORK: i32 = libc::SCHED_RESET_ON_FORK;
+
+/// Returns the policy of the calling thread, with that flag.
+fn policy() -> io::Result<i32> {
+    // SAFETY: returns a number of the calling thread.
+    let policy = unsafe { libc::sched_getscheduler(0) };
+    if policy < 0 { Err(io::Error::last_os_error()) } else { Ok(policy) }
 }

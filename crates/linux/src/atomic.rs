@@ -6,141 +6,76 @@
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use antiphon_platform::{Atomic, AtomicInteger, Budget};
+use antiphon_platform::{Atomic, Budget, CoreWord, Spins, Word};
 
 use crate::fiber;
 use crate::spin::{Patience, Spin};
 
-macro_rules! words {
-    ($($(#[$doc:meta])* $name:ident($atomic:ident): $word:ty;)*) => {$(
-        $(#[$doc])*
-        #[derive(Debug)]
-        #[repr(transparent)]
-        pub struct $name($atomic);
+/// An atomic byte.
+pub type U8 = CoreWord<AtomicU8, Spinning>;
+/// An atomic half word.
+pub type U16 = CoreWord<AtomicU16, Spinning>;
+/// An atomic word.
+pub type U32 = CoreWord<AtomicU32, Spinning>;
+/// An atomic double word.
+pub type U64 = CoreWord<AtomicU64, Spinning>;
 
-        impl Atomic<$word> for $name {
-            const ZERO: Self = Self($atomic::new(0));
+/// How a thread of Linux spins.
+#[derive(Debug)]
+pub struct Spinning;
 
-            #[inline]
-            fn load(&self, order: Ordering) -> $word {
-                self.0.load(order)
-            }
-
-            #[inline]
-            fn store(&self, value: $word, order: Ordering) {
-                self.0.store(value, order);
-            }
-
-            #[inline]
-            fn swap(&self, value: $word, order: Ordering) -> $word {
-                self.0.swap(value, order)
-            }
-
-            #[inline]
-            fn compare_exchange(
-                &self,
-                current: $word,
-                new: $word,
-                success: Ordering,
-                failure: Ordering,
-            ) -> Result<$word, $word> {
-                self.0.compare_exchange(current, new, success, failure)
-            }
-
-            #[inline]
-            fn wait_while(&self, order: Ordering, keep: impl Fn($word) -> bool) -> $word {
-                let first = self.0.load(order);
-                if !keep(first) {
-                    return first;
-                }
-                let mut patience = Patience::new();
-                loop {
-                    patience.watch(&self.0);
-                    let now = self.0.load(order);
-                    if !keep(now) {
-                        return now;
-                    }
-                    patience.pause();
-                }
-            }
-
-            #[inline]
-            fn spin_while(
-                &self,
-                order: Ordering,
-                budget: Budget,
-                keep: impl Fn($word) -> bool,
-            ) -> Result<$word, $word> {
-                let first = self.0.load(order);
-                if !keep(first) {
-                    return Ok(first);
-                }
-                // A fiber that spins keeps other fibers from its thread, perhaps the one that it
-                // waits for.
-                if budget.ns == 0 || fiber::current().is_some() {
-                    return Err(first);
-                }
-                let (mut spin, mut more) = (Spin::new(budget), true);
-                loop {
-                    spin.watch(&self.0);
-                    let now = self.0.load(order);
-                    if !keep(now) {
-                        return Ok(now);
-                    }
-                    if !more {
-                        return Err(now);
-                    }
-                    more = spin.pause();
-                }
-            }
-        }
-
-        impl AtomicInteger<$word> for $name {
-            #[inline]
-            fn fetch_add(&self, value: $word, order: Ordering) -> $word {
-                self.0.fetch_add(value, order)
-            }
-
-            #[inline]
-            fn fetch_sub(&self, value: $word, order: Ordering) -> $word {
-                self.0.fetch_sub(value, order)
-            }
-
-            #[inline]
-            fn fetch_or(&self, value: $word, order: Ordering) -> $word {
-                self.0.fetch_or(value, order)
-            }
-
-            #[inline]
-            fn fetch_and(&self, value: $word, order: Ordering) -> $word {
-                self.0.fetch_and(value, order)
-            }
-        }
-    )*};
-}
-
-words! {
-    /// An atomic byte.
-    U8(AtomicU8): u8;
-    /// An atomic half word.
-    U16(AtomicU16): u16;
-    /// An atomic word.
-    U32(AtomicU32): u32;
-    /// An atomic double word.
-    U64(AtomicU64): u64;
-}
-
-impl U32 {
-    /// The word as a `core` atomic, for the kernel.
+impl Spins for Spinning {
     #[inline]
-    pub(crate) fn as_atomic(&self) -> &AtomicU32 {
-        &self.0
+    fn wait_while<W: Word>(word: &impl Atomic<W>, order: Ordering, keep: impl Fn(W) -> bool) -> W {
+        let first = word.load(order);
+        if !keep(first) {
+            return first;
+        }
+        let mut patience = Patience::new();
+        loop {
+            patience.watch(word);
+            let now = word.load(order);
+            if !keep(now) {
+                return now;
+            }
+            patience.pause();
+        }
+    }
+
+    #[inline]
+    fn spin_while<W: Word>(
+        word: &impl Atomic<W>,
+        order: Ordering,
+        budget: Budget,
+        keep: impl Fn(W) -> bool,
+    ) -> Result<W, W> {
+        let first = word.load(order);
+        if !keep(first) {
+            return Ok(first);
+        }
+        // A fiber that spins keeps other fibers from its thread, perhaps the one that it waits for.
+        if budget.ns == 0 || fiber::current().is_some() {
+            return Err(first);
+        }
+        let (mut spin, mut more) = (Spin::new(budget), true);
+        loop {
+            spin.watch(word);
+            let now = word.load(order);
+            if !keep(now) {
+                return Ok(now);
+            }
+            if !more {
+                return Err(now);
+            }
+            more = spin.pause();
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use antiphon_platform::AtomicInteger as _;
     use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
     #[test]

@@ -117,7 +117,7 @@ fn since(then: u32) -> u64 {
 }
 
 fn word(waiter: &Waiter<Linux>) -> &AtomicU32 {
-    waiter.token.as_atomic()
+    waiter.token.get()
 }
 
 /// The operations of a fiber scheduler, through [`crate::fiber`].

@@ -6,7 +6,7 @@ use crate::{Linux, U32, futex, thread};
 
 impl SharedWait for Linux {
     fn wait_shared(word: &U32, expected: u32, deadline: Option<Deadline>) -> Parked {
-        futex::wait(word.as_atomic(), futex::SHARED, expected, deadline).parked()
+        futex::wait(word.get(), futex::SHARED, expected, deadline).parked()
     }
 
     fn ended(thread: ThreadId) -> bool {

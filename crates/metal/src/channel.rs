@@ -25,7 +25,7 @@
 //! - CHANNEL-2: a side copies what the other has written, and reads only the copy. The host trusts
 //!   nothing in it: an image may break all of these rules.
 //! - CHANNEL-3: a slot has one call at a time, of the image: [`Taken`] gives it to the next call
-//!   when the answer to the last was copied.
+//!   when the last one has dropped what it [held](Held), because its answer was copied.
 //!
 //! Both sides use this file. The memory is a slice of atomic words, so that no code here is unsafe;
 //! the states order the accesses to a slot, and its other words need no order.
@@ -146,6 +146,13 @@ pub struct Slot<'a, W = AtomicU64>(&'a [W]);
 /// The slots that calls of the image use, a bit for each: at most 32.
 pub struct Taken<A: Atomics>(A::U32);
 
+/// A slot that one call uses. Dropping it, when the answer was copied, gives the slot back.
+#[must_use = "the slot is given back when this is dropped"]
+pub struct Held<'a, A: Atomics> {
+    taken: &'a Taken<A>,
+    index: usize,
+}
+
 impl<W> Clone for Channel<'_, W> {
     fn clone(&self) -> Self {
         *self
@@ -168,27 +175,38 @@ impl<A: Atomics> Taken<A> {
 
     /// Gives a free slot, of `COUNT`, to the caller. Returns `None` if all are used.
     #[inline]
-    pub fn take<const COUNT: usize>(&self) -> Option<usize> {
+    pub fn take<const COUNT: usize>(&self) -> Option<Held<'_, A>> {
+        const { assert!(COUNT <= u32::BITS as usize, "a bit for each slot") };
         // Relaxed: the exchange checks it again.
         let mut seen = self.0.load(Relaxed);
         loop {
-            let slot = seen.trailing_ones() as usize;
-            if slot >= COUNT {
+            let index = seen.trailing_ones() as usize;
+            if index >= COUNT {
                 return None;
             }
-            // Acquire: CHANNEL-3, the uses of the last call; pairs with the release in `give_back`.
-            match self.0.compare_exchange(seen, seen | 1 << slot, Acquire, Relaxed) {
-                Ok(_) => return Some(slot),
+            // Acquire: CHANNEL-3, the uses of the last call; pairs with the release in `drop`.
+            match self.0.compare_exchange(seen, seen | 1 << index, Acquire, Relaxed) {
+                Ok(_) => return Some(Held { taken: self, index }),
                 Err(now) => seen = now,
             }
         }
     }
+}
 
-    /// Gives a slot back, whose answer was copied.
+impl<A: Atomics> Held<'_, A> {
+    /// Returns the number of the slot.
     #[inline]
-    pub fn give_back(&self, slot: usize) {
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+}
+
+impl<A: Atomics> Drop for Held<'_, A> {
+    #[inline]
+    fn drop(&mut self) {
         // Release: CHANNEL-3, the uses of the slot by this call; pairs with the acquire in `take`.
-        self.0.fetch_and(!(1 << slot), Release);
+        self.taken.0.fetch_and(!(1 << self.index), Release);
     }
 }
 

@@ -41,7 +41,7 @@ pub trait Kernel: Machine {
     /// Returns the CPU that a thread is bound to.
     fn cpu_of(&self, thread: *const Self::Thread) -> Self::Cpu;
     /// Returns the inbox of a CPU.
-    fn inbox(&self, cpu: Self::Cpu) -> &Inbox<Self::Words>;
+    fn inbox(&self, cpu: Self::Cpu) -> &Inbox<Self::Thread>;
 
     /// Returns the thread that a CPU runs, the caller's own.
     fn running(&self, cpu: Self::Cpu) -> *const Self::Thread;
@@ -70,7 +70,7 @@ pub trait Kernel: Machine {
 
 /// Returns the place of a thread that is woken.
 #[inline]
-pub fn home<K: Kernel>(kernel: &K, thread: *const K::Thread) -> Home<'_, K> {
+pub fn home<K: Kernel>(kernel: &K, thread: *const K::Thread) -> Home<'_, K, K::Thread> {
     let cpu = kernel.cpu_of(thread);
     Home { cpu, inbox: kernel.inbox(cpu) }
 }
@@ -111,7 +111,7 @@ impl<T: Linked> Turns<T> {
 
     /// Returns whether a thread other than the running one can run.
     #[inline]
-    pub fn has_others(&self, inbox: &Inbox<T::Words>) -> bool {
+    pub fn has_others(&self, inbox: &Inbox<T>) -> bool {
         !self.queue.is_empty() || !inbox.is_empty()
     }
 
@@ -128,7 +128,7 @@ impl<T: Linked> Turns<T> {
 
     /// Moves the threads of the inbox to the run queue.
     #[inline]
-    fn collect(&mut self, inbox: &Inbox<T::Words>) {
+    fn collect(&mut self, inbox: &Inbox<T>) {
         // SAFETY: RUN-1: they were in the inbox, and now they are in the queue. Threads are never
         // freed.
         unsafe { self.queue.push_all(inbox.take()) };

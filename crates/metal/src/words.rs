@@ -3,7 +3,7 @@
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use antiphon_platform::{Atomic, AtomicInteger, Budget};
+use antiphon_platform::{Atomic, Budget, CoreWord, Spins, Word};
 
 use crate::kernel::schedule;
 use crate::x86::clock;
@@ -35,88 +35,43 @@ fn spin<T>(budget: Budget, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     }
 }
 
-macro_rules! atomics {
-    ($($name:ident, $core:ident, $word:ty;)*) => {$(
-        /// An atomic word.
-        #[derive(Debug)]
-        #[repr(transparent)]
-        pub struct $name(pub(crate) $core);
+/// An atomic byte.
+pub type U8 = CoreWord<AtomicU8, Spinning>;
+/// An atomic half word.
+pub type U16 = CoreWord<AtomicU16, Spinning>;
+/// An atomic word.
+pub type U32 = CoreWord<AtomicU32, Spinning>;
+/// An atomic double word.
+pub type U64 = CoreWord<AtomicU64, Spinning>;
 
-        impl Atomic<$word> for $name {
-            const ZERO: Self = Self($core::new(0));
+/// How a thread on bare metal spins.
+#[derive(Debug)]
+pub struct Spinning;
 
-            #[inline]
-            fn load(&self, order: Ordering) -> $word {
-                self.0.load(order)
+impl Spins for Spinning {
+    #[inline]
+    fn wait_while<W: Word>(word: &impl Atomic<W>, order: Ordering, keep: impl Fn(W) -> bool) -> W {
+        let look = || Some(word.load(order)).filter(|&value| !keep(value));
+        loop {
+            if let Some(value) = spin(Budget::PATIENCE, look) {
+                return value;
             }
-            #[inline]
-            fn store(&self, value: $word, order: Ordering) {
-                self.0.store(value, order);
-            }
-            #[inline]
-            fn swap(&self, value: $word, order: Ordering) -> $word {
-                self.0.swap(value, order)
-            }
-            #[inline]
-            fn compare_exchange(
-                &self,
-                current: $word,
-                new: $word,
-                success: Ordering,
-                failure: Ordering,
-            ) -> Result<$word, $word> {
-                self.0.compare_exchange(current, new, success, failure)
-            }
-            #[inline]
-            fn wait_while(&self, order: Ordering, keep: impl Fn($word) -> bool) -> $word {
-                let look = || Some(self.0.load(order)).filter(|&value| !keep(value));
-                loop {
-                    if let Some(value) = spin(Budget::PATIENCE, look) {
-                        return value;
-                    }
-                    schedule::yield_now();
-                }
-            }
-            #[inline]
-            fn spin_while(
-                &self,
-                order: Ordering,
-                budget: Budget,
-                keep: impl Fn($word) -> bool,
-            ) -> Result<$word, $word> {
-                let mut last = self.0.load(order);
-                let found = spin(budget, || {
-                    last = self.0.load(order);
-                    (!keep(last)).then_some(last)
-                });
-                found.ok_or(last)
-            }
+            schedule::yield_now();
         }
+    }
 
-        impl AtomicInteger<$word> for $name {
-            #[inline]
-            fn fetch_add(&self, value: $word, order: Ordering) -> $word {
-                self.0.fetch_add(value, order)
-            }
-            #[inline]
-            fn fetch_sub(&self, value: $word, order: Ordering) -> $word {
-                self.0.fetch_sub(value, order)
-            }
-            #[inline]
-            fn fetch_or(&self, value: $word, order: Ordering) -> $word {
-                self.0.fetch_or(value, order)
-            }
-            #[inline]
-            fn fetch_and(&self, value: $word, order: Ordering) -> $word {
-                self.0.fetch_and(value, order)
-            }
-        }
-    )*};
-}
-
-atomics! {
-    U8, AtomicU8, u8;
-    U16, AtomicU16, u16;
-    U32, AtomicU32, u32;
-    U64, AtomicU64, u64;
+    #[inline]
+    fn spin_while<W: Word>(
+        word: &impl Atomic<W>,
+        order: Ordering,
+        budget: Budget,
+        keep: impl Fn(W) -> bool,
+    ) -> Result<W, W> {
+        let mut last = word.load(order);
+        let found = spin(budget, || {
+            last = word.load(order);
+            (!keep(last)).then_some(last)
+        });
+        found.ok_or(last)
+    }
 }

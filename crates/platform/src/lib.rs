@@ -21,6 +21,7 @@
 mod arena;
 mod atomic;
 mod clocks;
+mod core_word;
 mod hints;
 mod ids;
 mod indicator;
@@ -38,6 +39,7 @@ mod word_waits;
 pub use arena::{Apart, Arena};
 pub use atomic::{Atomic, AtomicInteger, Atomics, Word};
 pub use clocks::Clocks;
+pub use core_word::{CoreWord, Spins};
 pub use hints::{Hint, Hints, Probe, Traced, TracedKind};
 pub use ids::{CpuId, SocketId, ThreadId};
 pub use indicator::{

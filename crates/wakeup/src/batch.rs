@@ -7,6 +7,10 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use antiphon_platform::{Atomic, Atomics};
 
+/// Shows that its holder runs in a batch, as [`Table::run`](crate::table::Table::run) needs.
+#[derive(Debug)]
+pub struct Running(());
+
 /// The number of batches that a CPU has begun, plus the number that it has ended: odd while it runs
 /// one.
 pub struct Batch<A: Atomics>(A::U64);
@@ -17,7 +21,7 @@ impl<A: Atomics> Batch<A> {
 
     /// Runs a batch. Called by the CPU itself, with interrupts off.
     #[inline]
-    pub fn run(&self, actions: impl FnOnce()) {
+    pub fn run(&self, actions: impl FnOnce(&Running)) {
         // Relaxed: only this CPU writes it.
         let begun = self.0.load(Relaxed).wrapping_add(1);
         // Release: what the last batch did, for a CPU that waits for its end and finds this value
@@ -25,7 +29,7 @@ impl<A: Atomics> Batch<A> {
         self.0.store(begun, Release);
         // BATCH-1: pairs with the fence before `wait`.
         A::fence(SeqCst);
-        actions();
+        actions(&Running(()));
         // Release: what the actions did; pairs with the acquires in `wait`.
         self.0.store(begun.wrapping_add(1), Release);
     }

@@ -12,15 +12,17 @@
 //! | 3 | halts if they are empty: [`rest`](IdleCpus::rest) | interrupts that CPU |
 //! | 4 | takes its bit back: [`leave`](IdleCpus::leave) | |
 //!
-//! - IDLE-1 (no lost task): a producer that finds no bit of a CPU has published the task before
-//!   that CPU looks at the queues. Both cross a sequentially consistent fence between their two
-//!   steps.
-//! - IDLE-2 (no herd): a bit is taken once, so a claim wakes one CPU, and no two producers wake the
-//!   same one.
+//! - IDLE-1 (no lost task): a CPU whose bit a producer does not find sees the task when it looks
+//!   before its next halt; or, if another producer has taken the bit, before the halt after that,
+//!   and the other's interrupt ends the first. Both sides cross a sequentially consistent fence
+//!   between their two steps.
+//! - IDLE-2 (no herd): a bit that a CPU has set is taken once, by one producer or by the CPU. So a
+//!   claim wakes one CPU, and two claims wake two, or one that has gone idle again in between.
 //! - IDLE-3 (no task waits for another): a CPU that was claimed, but has found a task by itself,
-//!   may have been claimed for another task. It claims another CPU if tasks are left.
+//!   may have been claimed for another task. It sees that task too, unless a CPU has taken it, and
+//!   claims another CPU if tasks are left. That is the caller's step.
 
-use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 
@@ -53,12 +55,13 @@ impl<A: Atomics, const WORDS: usize> IdleCpus<A, WORDS> {
     }
 
     /// Announces that the caller's CPU is not idle any more. Returns whether a producer had claimed
-    /// it, whose interrupt then comes, or has come.
+    /// it, whose interrupt then comes, or has come. If so, what the producer did before happens
+    /// before this returns.
     #[must_use]
     pub fn leave(&self, own: usize) -> bool {
         let bit = 1 << (own % BITS);
-        // Relaxed: the queues order what is in them.
-        self.0[own / BITS].0.fetch_and(!bit, Relaxed) & bit == 0
+        // Acquire: IDLE-3, the task; pairs with the fence in `claim`.
+        self.0[own / BITS].0.fetch_and(!bit, Acquire) & bit == 0
     }
 
     /// Waits until the caller's CPU is claimed or another interrupt comes, unless `ready` returns
@@ -79,7 +82,7 @@ impl<A: Atomics, const WORDS: usize> IdleCpus<A, WORDS> {
     /// Takes an idle CPU, which the caller then interrupts: one in the word of `near` if there is
     /// one. `None` if no CPU is idle: each one looks at the queues before it halts.
     pub fn claim(&self, near: usize) -> Option<usize> {
-        // IDLE-1: pairs with the fence in `enter`.
+        // IDLE-1: pairs with the fence in `enter`. IDLE-3: pairs with the acquire in `leave`.
         A::fence(SeqCst);
         let words = 0..WORDS;
         words.map(|turn| (near / BITS + turn) % WORDS).find_map(|word| self.claim_in(word))

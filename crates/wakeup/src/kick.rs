@@ -21,14 +21,14 @@ use crate::token::{self, Woken};
 pub const MOST: usize = 256;
 
 /// The place of a thread that is woken.
-pub struct Home<'a, M: Machine> {
+pub struct Home<'a, M: Machine, T: Linked<Words = M::Words>> {
     /// Its CPU.
     pub cpu: M::Cpu,
     /// The inbox of that CPU.
-    pub inbox: &'a Inbox<M::Words>,
+    pub inbox: &'a Inbox<T>,
 }
 
-impl<M: Machine> Home<'_, M> {
+impl<M: Machine, T: Linked<Words = M::Words>> Home<'_, M, T> {
     /// Puts a thread in. Returns its CPU if it must be interrupted; interrupts stay off until that
     /// is done.
     ///
@@ -36,10 +36,7 @@ impl<M: Machine> Home<'_, M> {
     ///
     /// See [`Inbox::put`].
     #[inline]
-    unsafe fn put<T>(self, machine: &M, thread: *const T) -> Option<M::Cpu>
-    where
-        T: Linked<Words = M::Words>,
-    {
+    unsafe fn put(self, machine: &M, thread: *const T) -> Option<M::Cpu> {
         // SAFETY: the caller's promise.
         let wake = unsafe { self.inbox.put(thread) };
         if wake == Wake::Interrupt { self.unless_own(machine) } else { None }
@@ -56,10 +53,9 @@ impl<M: Machine> Home<'_, M> {
 ///
 /// # Safety
 ///
-/// The caller alone may put the thread anywhere, and the thread neither moves nor is freed until it
-/// runs.
+/// The thread is asleep on no token, and the rest is as for [`Inbox::put`].
 #[inline]
-pub unsafe fn make_runnable<M, T>(machine: &M, home: Home<'_, M>, thread: *const T)
+pub unsafe fn make_runnable<M, T>(machine: &M, home: Home<'_, M, T>, thread: *const T)
 where
     M: Machine,
     T: Linked<Words = M::Words>,
@@ -82,11 +78,11 @@ where
 unsafe fn end_sleep<'a, M, T>(
     machine: &M,
     token: &<M::Words as Atomics>::U32,
-    sleeper: impl FnOnce() -> (Home<'a, M>, *const T),
+    sleeper: impl FnOnce() -> (Home<'a, M, T>, *const T),
 ) -> Option<M::Cpu>
 where
     M: Machine + 'a,
-    T: Linked<Words = M::Words>,
+    T: Linked<Words = M::Words> + 'a,
 {
     match token::wake(token) {
         Woken::No => None,
@@ -104,16 +100,21 @@ where
 ///
 /// # Safety
 ///
-/// A thread that sleeps does not move until it runs, and is not freed until each call that may have
-/// found its sleep has returned. Only this crate writes the token.
+/// - The token says that its sleeper sleeps only while the thread that `sleeper` returns is in no
+///   inbox, no list that was taken out, and no run queue: only this crate writes the token, the
+///   functions of [`token`] are called as each of them says, and only the code to which they give a
+///   sleeper makes it runnable.
+/// - A thread that sleeps is neither moved nor borrowed exclusively until it runs, and is not freed
+///   until each call that may have found its sleep has returned.
+/// - The words keep what was stored.
 #[inline]
 pub unsafe fn wake<'a, M, T>(
     machine: &M,
     token: &<M::Words as Atomics>::U32,
-    sleeper: impl FnOnce() -> (Home<'a, M>, *const T),
+    sleeper: impl FnOnce() -> (Home<'a, M, T>, *const T),
 ) where
     M: Machine + 'a,
-    T: Linked<Words = M::Words>,
+    T: Linked<Words = M::Words> + 'a,
 {
     // KICK-1.
     machine.without_interrupts(|| {
@@ -137,8 +138,8 @@ pub unsafe fn wake_all<'a, M, T, F, const N: usize>(
     sleepers: impl Iterator<Item = (&'a <M::Words as Atomics>::U32, F)>,
 ) where
     M: Machine + 'a,
-    T: Linked<Words = M::Words>,
-    F: FnOnce() -> (Home<'a, M>, *const T),
+    T: Linked<Words = M::Words> + 'a,
+    F: FnOnce() -> (Home<'a, M, T>, *const T),
 {
     // KICK-1.
     machine.without_interrupts(|| {

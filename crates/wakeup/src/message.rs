@@ -36,7 +36,7 @@ pub fn try_post<M: Machine>(
     machine: &M,
     cpu: M::Cpu,
     slot: &Slot<M::Words>,
-    action: u32,
+    action: u16,
     signal: M::Signal,
 ) -> bool {
     machine.without_interrupts(|| {

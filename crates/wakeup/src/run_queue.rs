@@ -2,11 +2,8 @@
 //! interrupts off; other CPUs put threads into its [inbox](crate::inbox).
 
 use core::ptr;
-use core::sync::atomic::Ordering::Relaxed;
 
-use antiphon_platform::Atomic;
-
-use crate::inbox::{Linked, Taken, unlink};
+use crate::inbox::{Linked, Taken};
 
 /// Runnable threads, in the order in which they came. They are linked by the same word as in an
 /// inbox: a thread is in one of the two.
@@ -30,17 +27,17 @@ impl<T: Linked> RunQueue<T> {
     ///
     /// # Safety
     ///
-    /// The thread is in no queue and no inbox, and neither moves nor is freed until it was taken
-    /// out.
+    /// The thread is in no queue, no inbox and no list that was taken out of one. Until
+    /// [`pop`](Self::pop) has returned it, it neither moves nor is freed, nor is it borrowed
+    /// exclusively.
     #[inline]
     pub unsafe fn push(&mut self, thread: *const T) {
         // The link is 0: INBOX-4.
         if self.first.is_null() {
             self.first = thread;
         } else {
-            // SAFETY: the last thread is in the queue, so it exists. Relaxed: only this CPU
-            // accesses the link now.
-            unsafe { (*self.last).link().store(thread.expose_provenance() as u64, Relaxed) };
+            // SAFETY: the last thread is in the queue, so it exists.
+            unsafe { (*self.last).link().set(thread.expose_provenance() as u64) };
         }
         self.last = thread;
     }
@@ -50,7 +47,7 @@ impl<T: Linked> RunQueue<T> {
     ///
     /// # Safety
     ///
-    /// See [`push`](Self::push).
+    /// See [`push`](Self::push), for each of them.
     #[inline]
     pub unsafe fn push_all(&mut self, taken: Taken<T>) {
         // The iterator returns the latest first: each thread goes before those that came after it.
@@ -61,7 +58,7 @@ impl<T: Linked> RunQueue<T> {
                 last = thread;
             } else {
                 // SAFETY: the caller's promise; the iterator has read the link already.
-                unsafe { (*thread).link().store(first.expose_provenance() as u64, Relaxed) };
+                unsafe { (*thread).link().set(first.expose_provenance() as u64) };
             }
             first = thread;
         }
@@ -72,7 +69,7 @@ impl<T: Linked> RunQueue<T> {
             self.first = first;
         } else {
             // SAFETY: as in `push`.
-            unsafe { (*self.last).link().store(first.expose_provenance() as u64, Relaxed) };
+            unsafe { (*self.last).link().set(first.expose_provenance() as u64) };
         }
         self.last = last;
     }
@@ -84,11 +81,10 @@ impl<T: Linked> RunQueue<T> {
             return None;
         }
         let thread = self.first;
-        // SAFETY: the thread is in the queue, so it exists. Relaxed: only this CPU accesses the
-        // link now.
+        // SAFETY: the thread is in the queue, so it exists.
         let link = unsafe { (*thread).link() };
-        let next = link.load(Relaxed);
-        unlink(link, next);
+        let next = link.get();
+        link.unlink(next);
         self.first = ptr::with_exposed_provenance(next as usize);
         Some(thread)
     }

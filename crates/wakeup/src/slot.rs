@@ -5,6 +5,9 @@
 //! | 0 | free: a sender may fill it |
 //! | action + 1 | filled: an interrupt is on its way, and its handler empties the slot |
 //!
+//! An action has sixteen bits, as the number of a [name](crate::names) has, and so one more than
+//! the last of them is not 0.
+//!
 //! - SLOT-1: a sender fills a free slot only, and sends one interrupt for it. So nothing is
 //!   overwritten: in Nemo a second sender replaces the action of the first.
 //! - SLOT-2: the handler empties the slot before it runs the action, so an interrupt that is sent
@@ -29,9 +32,9 @@ impl<A: Atomics> Slot<A> {
     /// interrupt.
     #[inline]
     #[must_use]
-    pub fn fill(&self, action: u32) -> bool {
+    pub fn fill(&self, action: u16) -> bool {
         // Release: the sender's past; pairs with the acquire in `empty`.
-        self.0.compare_exchange(FREE, action + 1, Release, Relaxed).is_ok()
+        self.0.compare_exchange(FREE, filled(action), Release, Relaxed).is_ok()
     }
 
     /// Waits until the slot is free. Another sender may fill it first.
@@ -42,14 +45,20 @@ impl<A: Atomics> Slot<A> {
 
     /// Empties the slot; returns the action that was in it. Called by the handler of its CPU.
     #[inline]
-    pub fn empty(&self) -> Option<u32> {
+    pub fn empty(&self) -> Option<u16> {
         // Acquire: the sender's past; pairs with the release in `fill`.
-        self.0.swap(FREE, Acquire).checked_sub(1)
+        self.0.swap(FREE, Acquire).checked_sub(1).map(|action| action as u16)
     }
 
     /// Takes an action back, if it is there (SLOT-3).
-    pub fn retract(&self, action: u32) {
+    pub fn retract(&self, action: u16) {
         // Relaxed: it fails only if the handler, or another, has taken the action.
-        let _ = self.0.compare_exchange(action + 1, FREE, Relaxed, Relaxed);
+        let _ = self.0.compare_exchange(filled(action), FREE, Relaxed, Relaxed);
     }
+}
+
+/// The word of a slot with this action.
+#[inline]
+fn filled(action: u16) -> u32 {
+    u32::from(action) + 1
 }

@@ -18,10 +18,12 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use antiphon_platform::{Atomic, Atomics};
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Running};
 use crate::names::{Name, Names};
 
-/// The function of an action. Its argument is the word that was registered with it.
+/// The function of an action. Its argument is the word that was registered with it. To this crate
+/// the word is a number; a function that makes an address of it relies on TABLE-1 and TABLE-2, and
+/// so on the batches that [`Table::unregister`] is given: they must be those of all CPUs.
 pub type Code = fn(usize);
 
 struct Entry<A: Atomics> {
@@ -58,9 +60,9 @@ impl<A: Atomics, const N: usize> Table<A, N> {
         Some(name)
     }
 
-    /// Runs an action, if it is registered. Called in a batch.
+    /// Runs an action, if it is registered.
     #[inline]
-    pub fn run(&self, index: usize) {
+    pub fn run(&self, _: &Running, index: usize) {
         let entry = &self.entries[index];
         // Acquire: the word; pairs with the release in `register`.
         let code = entry.code.load(Acquire);

@@ -63,7 +63,7 @@ pub fn wake_up(token: &impl Atomic<u32>) -> bool {
 #[inline]
 pub fn wake(token: &impl Atomic<u32>) -> Woken {
     // Release: the waker's past; pairs with `fall_asleep` and `wake_up`. Acquire: the sleeper's
-    // name; pairs with `fall_asleep` and `rest`.
+    // name; pairs with the release in `fall_asleep`, also if `rest` or `rise` came after it.
     match token.swap(DUE, AcqRel) {
         ASLEEP => Woken::Asleep,
         LAST => Woken::Last,
@@ -88,8 +88,8 @@ pub fn expire(token: &impl Atomic<u32>) -> bool {
 #[inline]
 #[must_use]
 pub fn rest(token: &impl Atomic<u32>) -> bool {
-    // Release: the name of the sleeper, as in `fall_asleep`.
-    token.compare_exchange(ASLEEP, LAST, Release, Relaxed).is_ok()
+    // Relaxed: an exchange continues what the release in `fall_asleep` has begun.
+    token.compare_exchange(ASLEEP, LAST, Relaxed, Relaxed).is_ok()
 }
 
 /// Announces that the sleeper's CPU is awake again. If it returns `true`, the sleeper was woken,
@@ -97,6 +97,6 @@ pub fn rest(token: &impl Atomic<u32>) -> bool {
 #[inline]
 #[must_use]
 pub fn rise(token: &impl Atomic<u32>) -> bool {
-    // Release: as in `rest`. Relaxed: the sleeper acquires the waker's past in `wake_up`.
-    token.compare_exchange(LAST, ASLEEP, Release, Relaxed).is_err()
+    // Relaxed: as in `rest`; and the sleeper acquires the waker's past in `wake_up`.
+    token.compare_exchange(LAST, ASLEEP, Relaxed, Relaxed).is_err()
 }

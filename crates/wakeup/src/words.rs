@@ -3,7 +3,7 @@
 use core::hint::spin_loop;
 use core::sync::atomic::{self, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use antiphon_platform::{Atomic, AtomicInteger, Atomics, Budget};
+use antiphon_platform::{Atomic, Atomics, Budget, CoreWord, Spins, Word};
 
 /// The words of `core`. A wait of theirs spins: this crate waits only for handlers of other CPUs.
 #[derive(Clone, Copy, Debug)]
@@ -13,10 +13,10 @@ pub struct Words;
 const TURN_NS: u32 = 10;
 
 impl Atomics for Words {
-    type U8 = Native<AtomicU8>;
-    type U16 = Native<AtomicU16>;
-    type U32 = Native<AtomicU32>;
-    type U64 = Native<AtomicU64>;
+    type U8 = CoreWord<AtomicU8, Turns>;
+    type U16 = CoreWord<AtomicU16, Turns>;
+    type U32 = CoreWord<AtomicU32, Turns>;
+    type U64 = CoreWord<AtomicU64, Turns>;
 
     #[inline]
     fn fence(order: Ordering) {
@@ -25,91 +25,36 @@ impl Atomics for Words {
     }
 }
 
-/// An atomic word of `core`.
-#[derive(Debug, Default)]
-#[repr(transparent)]
-pub struct Native<T>(T);
+/// How CPUs spin without a clock: a turn counts for ten nanoseconds.
+#[derive(Debug)]
+pub struct Turns;
 
-macro_rules! native {
-    ($($core:ident, $word:ty;)*) => {$(
-        impl Atomic<$word> for Native<$core> {
-            const ZERO: Self = Self($core::new(0));
-
-            #[inline]
-            fn load(&self, order: Ordering) -> $word {
-                self.0.load(order)
+impl Spins for Turns {
+    #[inline]
+    fn wait_while<W: Word>(word: &impl Atomic<W>, order: Ordering, keep: impl Fn(W) -> bool) -> W {
+        loop {
+            let value = word.load(order);
+            if !keep(value) {
+                return value;
             }
-            #[inline]
-            fn store(&self, value: $word, order: Ordering) {
-                self.0.store(value, order);
-            }
-            #[inline]
-            fn swap(&self, value: $word, order: Ordering) -> $word {
-                self.0.swap(value, order)
-            }
-            #[inline]
-            fn compare_exchange(
-                &self,
-                current: $word,
-                new: $word,
-                success: Ordering,
-                failure: Ordering,
-            ) -> Result<$word, $word> {
-                self.0.compare_exchange(current, new, success, failure)
-            }
-            #[inline]
-            fn wait_while(&self, order: Ordering, keep: impl Fn($word) -> bool) -> $word {
-                loop {
-                    let value = self.0.load(order);
-                    if !keep(value) {
-                        return value;
-                    }
-                    spin_loop();
-                }
-            }
-            /// There is no clock here: a turn counts for ten nanoseconds.
-            fn spin_while(
-                &self,
-                order: Ordering,
-                budget: Budget,
-                keep: impl Fn($word) -> bool,
-            ) -> Result<$word, $word> {
-                for _ in 0..budget.ns / TURN_NS {
-                    let value = self.0.load(order);
-                    if !keep(value) {
-                        return Ok(value);
-                    }
-                    spin_loop();
-                }
-                let value = self.0.load(order);
-                if keep(value) { Err(value) } else { Ok(value) }
-            }
+            spin_loop();
         }
+    }
 
-        impl AtomicInteger<$word> for Native<$core> {
-            #[inline]
-            fn fetch_add(&self, value: $word, order: Ordering) -> $word {
-                self.0.fetch_add(value, order)
+    fn spin_while<W: Word>(
+        word: &impl Atomic<W>,
+        order: Ordering,
+        budget: Budget,
+        keep: impl Fn(W) -> bool,
+    ) -> Result<W, W> {
+        for _ in 0..budget.ns / TURN_NS {
+            let value = word.load(order);
+            if !keep(value) {
+                return Ok(value);
             }
-            #[inline]
-            fn fetch_sub(&self, value: $word, order: Ordering) -> $word {
-                self.0.fetch_sub(value, order)
-            }
-            #[inline]
-            fn fetch_or(&self, value: $word, order: Ordering) -> $word {
-                self.0.fetch_or(value, order)
-            }
-            #[inline]
-            fn fetch_and(&self, value: $word, order: Ordering) -> $word {
-                self.0.fetch_and(value, order)
-            }
+            spin_loop();
         }
-    )*};
-}
-
-native! {
-    AtomicU8, u8;
-    AtomicU16, u16;
-    AtomicU32, u32;
-    AtomicU64, u64;
+        let value = word.load(order);
+        if keep(value) { Err(value) } else { Ok(value) }
+    }
 }

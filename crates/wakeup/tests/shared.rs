@@ -12,22 +12,22 @@ use antiphon_platform::{Atomic, Atomics};
 use antiphon_wakeup::inbox::{self, Linked, Wake};
 use antiphon_wakeup::pending::{self, ACTIONS};
 use antiphon_wakeup::run_queue::RunQueue;
+use antiphon_wakeup::slot;
 use antiphon_wakeup::token::{self, Woken};
 use antiphon_wakeup::words::Words;
 
-type Inbox = inbox::Inbox<Words>;
+type Inbox = inbox::Inbox<Entry>;
 type Pending = pending::Pending<Words>;
 type Token = <Words as Atomics>::U32;
-type Link = <Words as Atomics>::U64;
+type Link = inbox::Link<Words>;
 
-#[repr(align(8))]
 struct Entry {
     link: Link,
     number: u64,
     taken: AtomicU64,
 }
 
-// SAFETY: the link is always the same word, and the entry is aligned.
+// SAFETY: the link is always the same, and of this entry alone.
 unsafe impl Linked for Entry {
     type Words = Words;
 
@@ -38,7 +38,7 @@ unsafe impl Linked for Entry {
 
 impl Entry {
     fn leak(number: u64) -> &'static Self {
-        Box::leak(Box::new(Self { link: Link::ZERO, number, taken: AtomicU64::new(0) }))
+        Box::leak(Box::new(Self { link: Link::NEW, number, taken: AtomicU64::new(0) }))
     }
 }
 
@@ -69,7 +69,7 @@ fn an_inbox_gives_each_entry_once_and_wakes_a_halted_receiver() {
     while left > 0 {
         let mut taken: Vec<&Entry> = Vec::new();
         // SAFETY: entries are never freed.
-        taken.extend(inbox.take::<Entry>().map(|entry| unsafe { &*entry }));
+        taken.extend(inbox.take().map(|entry| unsafe { &*entry }));
         for entry in taken.iter().rev() {
             assert_eq!(entry.taken.fetch_add(1, Relaxed), 0, "an entry was taken twice");
             let before = last.insert(entry.number / ROUNDS, entry.number);
@@ -206,4 +206,53 @@ fn a_run_queue_serves_in_the_order_of_arrival() {
         std::iter::from_fn(|| queue.pop()).map(|entry| unsafe { (*entry).number }).collect();
     assert_eq!(order, [0, 1, 2, 3, 4]);
     assert!(queue.is_empty());
+}
+
+#[test]
+fn an_entry_that_was_dropped_with_its_list_is_put_in_alone() {
+    let inbox = Inbox::NEW;
+    let entries: [&Entry; 3] = [0, 1, 2].map(Entry::leak);
+    let put = |entry: &'static Entry| {
+        // SAFETY: the entry is in no inbox: it is new, or was dropped; and it is never freed.
+        assert_eq!(unsafe { inbox.put(entry) }, Wake::No);
+    };
+    entries.into_iter().for_each(put);
+    let mut taken = inbox.take();
+    assert_eq!(taken.next(), Some(&raw const *entries[2]));
+    drop(taken);
+    assert!(inbox.is_empty());
+    put(entries[1]);
+    assert_eq!(inbox.take().collect::<Vec<_>>(), [&raw const *entries[1]]);
+}
+
+#[test]
+fn a_watch_sees_what_is_put_in() {
+    let inbox = Inbox::NEW;
+    let mut watched = 0;
+    inbox.watch(|word| {
+        assert!(word.is_empty());
+        // SAFETY: a new entry, which is never freed.
+        assert_eq!(unsafe { inbox.put(Entry::leak(0)) }, Wake::No, "it is watched");
+        assert!(!word.is_empty());
+        word.wait();
+        watched += 1;
+    });
+    inbox.watch(|_| watched += 1);
+    assert_eq!(watched, 1, "there is an entry");
+    assert_eq!(inbox.take().count(), 1);
+}
+
+#[test]
+fn a_slot_is_filled_with_any_action() {
+    let slot = slot::Slot::<Words>::NEW;
+    for action in [0, u16::MAX] {
+        assert!(slot.fill(action));
+        assert!(!slot.fill(1), "it is not free");
+        slot.retract(action ^ 1);
+        assert_eq!(slot.empty(), Some(action));
+        assert_eq!(slot.empty(), None);
+        assert!(slot.fill(action));
+        slot.retract(action);
+        assert_eq!(slot.empty(), None, "it was taken back");
+    }
 }

@@ -11,7 +11,7 @@ use antiphon_platform::{Atomic, Atomics};
 use antiphon_wakeup::batch::Batch;
 use antiphon_wakeup::broadcast::{Broadcasts, Seen};
 use antiphon_wakeup::idle::IdleCpus;
-use antiphon_wakeup::inbox::{Inbox, Linked};
+use antiphon_wakeup::inbox::{self, Inbox, Linked};
 use antiphon_wakeup::kick::{Home, wake, wake_all};
 use antiphon_wakeup::machine::Machine;
 use antiphon_wakeup::message;
@@ -23,7 +23,7 @@ use antiphon_wakeup::words::Words;
 const CPUS: usize = 4;
 const ROUNDS: usize = if cfg!(miri) { 20 } else { 2_000 };
 
-type Link = <Words as Atomics>::U64;
+type Link = inbox::Link<Words>;
 type Token = <Words as Atomics>::U32;
 
 thread_local! {
@@ -38,7 +38,7 @@ struct Task {
     runs: AtomicUsize,
 }
 
-// SAFETY: the link is always the same word, and words of 64 bits are aligned to eight bytes.
+// SAFETY: the link is always the same, and of this entry alone.
 unsafe impl Linked for Task {
     type Words = Words;
 
@@ -55,7 +55,7 @@ struct Cpu {
     interrupts: AtomicUsize,
 }
 
-struct Inboxed(Inbox<Words>);
+struct Inboxed(Inbox<Task>);
 
 impl Default for Inboxed {
     fn default() -> Self {
@@ -127,7 +127,7 @@ impl Kernel {
         });
     }
 
-    fn home(&self, cpu: usize) -> Home<'_, Self> {
+    fn home(&self, cpu: usize) -> Home<'_, Self, Task> {
         Home { cpu, inbox: &self.0[cpu].inbox.0 }
     }
 
@@ -142,7 +142,7 @@ impl Kernel {
 fn tasks_run_once_for_each_wake() {
     let kernel = Kernel::default();
     let tasks: Vec<_> = (0..CPUS)
-        .map(|cpu| Task { link: Link::ZERO, token: Token::ZERO, cpu, runs: AtomicUsize::new(0) })
+        .map(|cpu| Task { link: Link::NEW, token: Token::ZERO, cpu, runs: AtomicUsize::new(0) })
         .collect();
     tasks[1..].iter().for_each(|task| assert!(token::fall_asleep(&task.token)));
     kernel.run(|own| {
@@ -208,7 +208,7 @@ fn each_message_is_seen() {
         let mut heard = 0;
         let mut posted = 0;
         let mut handle = |sent: bool| {
-            batches[own].run(|| {
+            batches[own].run(|_| {
                 pending[own].drain(|action| {
                     assert_eq!(action, own);
                     posted += 1;

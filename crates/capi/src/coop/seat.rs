@@ -4,6 +4,8 @@ use core::cell::RefCell;
 use core::ffi::{CStr, c_char, c_int};
 use std::io::{self, ErrorKind::PermissionDenied};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use antiphon_coop::{
     Alone, Answer, Ask, BoostOptions, Boosted, Booster, Cooperate, Demotion, Domain, DomainOptions,
@@ -278,6 +280,14 @@ impl Cooperate for Seated {
             Seat::Baton(member) => member.rest(),
             Seat::Boost(boosted, _) => boosted.rest(),
             Seat::Kernel(scheduled) => scheduled.rest(),
+        }
+    }
+
+    fn reports_to(&mut self, flag: &Arc<AtomicBool>) -> bool {
+        match &mut *self.0.borrow_mut() {
+            Seat::Alone | Seat::Baton(_) => false,
+            Seat::Boost(boosted, _) => boosted.reports_to(flag),
+            Seat::Kernel(scheduled) => scheduled.reports_to(flag),
         }
     }
 }

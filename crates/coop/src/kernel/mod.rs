@@ -14,7 +14,9 @@
 //!   is looked for at later ones.
 //! - KERNEL-2: the inner tier is polled when the thread is not under the scheduler, and only then.
 //!   Before the first poll under the scheduler, its members are told that the thread rests.
-//! - KERNEL-3: a child of a fork has no page, and does not touch that of its parent.
+//! - KERNEL-3: a child of a fork touches neither the page of its parent nor its connection. It
+//!   leaves both alone, goes on by the inner tier, and looks for the scheduler itself. A mark that
+//!   the kernel empties at a fork tells it from its parent, however deep it is among children.
 
 #[cfg(test)]
 mod tests;
@@ -26,8 +28,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_hints::{Connecting, FRESH_NS, Hints, Registered, SOCKET, Thread};
-use antiphon_linux::Linux;
-use antiphon_platform::Platform as _;
 
 use super::event_loop::now_ns;
 use super::{Answer, Ask, Cooperate, Group};
@@ -48,8 +48,12 @@ const REFUSED_NS: u64 = 1_000_000_000;
 /// --full`). One that runs only those that ask for it runs them when no other thread wants the
 /// CPU: a program asks for that by this type.
 ///
+/// The child of a fork leaves page and connection to its parent, and looks for the scheduler
+/// itself.
+///
 /// A thread that it starts from a callback inherits the policy `SCHED_EXT`. A loop's own former
-/// policy returns when this is dropped. The thread of a loop of a real-time policy keeps that.
+/// policy returns when this is dropped, unless the thread was given another one. The thread of a
+/// loop of a real-time policy keeps that.
 pub struct Scheduled<C> {
     inner: C,
     state: State,
@@ -57,9 +61,9 @@ pub struct Scheduled<C> {
     /// Whether the scheduler has to run all threads.
     only_whole: bool,
     group: Group,
-    /// The process that created this value.
-    epoch: u32,
     served: Served,
+    /// Where its event loop reports the same.
+    reported: Option<Served>,
 }
 
 /// Tells whether a loop is under the scheduler in the kernel. A clone tells the same.
@@ -72,6 +76,11 @@ impl Served {
     pub fn is_served(&self) -> bool {
         // Relaxed: a report.
         self.0.load(Relaxed)
+    }
+
+    /// Tells `tier` to report here, if it looks for the scheduler itself. Returns whether it does.
+    pub(crate) fn is_told_by(&self, tier: &mut dyn Cooperate) -> bool {
+        tier.reports_to(&self.0)
     }
 
     fn set(&self, is_served: bool) {
@@ -95,15 +104,27 @@ enum State {
     Under(Registered),
 }
 
+impl State {
+    /// Returns whether it is of this process (KERNEL-3).
+    fn is_own(&self) -> bool {
+        match self {
+            Self::Away { .. } => true,
+            Self::Asked(connecting) => connecting.is_own(),
+            Self::Under(seat) => seat.is_own(),
+        }
+    }
+}
+
 /// Returns whether a scheduler may be there: whether its socket exists.
 pub(crate) fn may_be_there() -> bool {
     Path::new(SOCKET).exists()
 }
 
-/// Returns `tier` under the scheduler, if there is one that runs all threads.
-pub(crate) fn before(tier: Box<dyn Cooperate>, served: &Served) -> Box<dyn Cooperate> {
+/// Returns `tier` under the scheduler, if there is one that runs all threads. A tier that looks for
+/// the scheduler itself stays as it is: it knows its group.
+pub(crate) fn before(mut tier: Box<dyn Cooperate>, served: &Served) -> Box<dyn Cooperate> {
     served.set(false);
-    if !may_be_there() {
+    if served.is_told_by(&mut tier) || !may_be_there() {
         return tier;
     }
     let served = served.clone();
@@ -119,8 +140,8 @@ impl<C: Cooperate> Scheduled<C> {
             door: DOOR,
             only_whole: false,
             group: Group::Own,
-            epoch: Linux::epoch(),
             served: Served::default(),
+            reported: None,
         }
     }
 
@@ -176,7 +197,7 @@ impl<C: Cooperate> Scheduled<C> {
                     Group::Number(number) => number,
                 });
                 self.state = State::Under(registered);
-                self.served.set(true);
+                self.report(true);
             }
             Err(_) => self.away(REFUSED_NS),
         }
@@ -184,7 +205,13 @@ impl<C: Cooperate> Scheduled<C> {
 
     fn away(&mut self, for_ns: u64) {
         self.state = State::Away { look_ns: now_ns() + for_ns };
-        self.served.set(false);
+        self.report(false);
+    }
+
+    fn report(&self, is_served: bool) {
+        [Some(&self.served), self.reported.as_ref()].into_iter().flatten().for_each(|to| {
+            to.set(is_served);
+        });
     }
 }
 
@@ -204,8 +231,8 @@ fn poll_under(seat: &Registered, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) ->
             std::thread::yield_now();
         }
     }
-    let now_ns = now_ns();
-    if !thread.is_served(now_ns) {
+    // KERNEL-3: the wait may have forked.
+    if !seat.is_own() || !thread.is_served(now_ns()) {
         return None;
     }
     Some(told_by(thread))
@@ -227,8 +254,8 @@ fn told_by(thread: Thread<'_>) -> Answer {
 impl<C: Cooperate> Cooperate for Scheduled<C> {
     fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
         // KERNEL-3.
-        if self.epoch != Linux::epoch() {
-            return self.inner.poll(ask, wait);
+        if !self.state.is_own() {
+            self.away(0);
         }
         self.look();
         if let State::Under(seat) = &self.state {
@@ -243,23 +270,27 @@ impl<C: Cooperate> Cooperate for Scheduled<C> {
 
     fn tell(&mut self, release_ns: Option<u64>) {
         match &self.state {
-            State::Under(seat) if self.epoch == Linux::epoch() => seat.thread().tell(release_ns),
+            State::Under(seat) if seat.is_own() => seat.thread().tell(release_ns),
             _ => self.inner.tell(release_ns),
         }
     }
 
     fn present(&self) -> Option<Answer> {
         match &self.state {
-            State::Under(seat) if self.epoch == Linux::epoch() => Some(told_by(seat.thread())),
+            State::Under(seat) if seat.is_own() => Some(told_by(seat.thread())),
             _ => self.inner.present(),
         }
     }
 
     fn rest(&mut self) {
-        if self.epoch == Linux::epoch() {
-            self.away(0);
-        }
+        self.away(0);
         self.inner.rest();
+    }
+
+    fn reports_to(&mut self, flag: &Arc<AtomicBool>) -> bool {
+        self.reported = Some(Served(flag.clone()));
+        self.report(self.served.is_served());
+        true
     }
 }
 

@@ -25,6 +25,7 @@ const UNTIL: usize = SLOT + 64 + 8;
 const SEEN: usize = SLOT + 64;
 const RELEASE: usize = SLOT;
 const POLLS: usize = SLOT + 12;
+const GROUP: usize = SLOT + 24;
 
 /// A scheduler that gives a page to those that connect, and writes the time there.
 struct Played {
@@ -299,4 +300,119 @@ fn members_of_a_domain_do_not_wait_for_one_that_is_under_the_scheduler() {
     // A member that is waited for, and does not poll, is demoted.
     let mine = tier.inner().status().expect("it is a member");
     assert_eq!(mine.demotions, [0; 3]);
+}
+
+/// Forks, and returns whether all of `child` is so in the child.
+fn is_so_in_a_child(child: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child polls tiers, which start no thread and take no lock, and ends.
+    let process = unsafe { libc::fork() };
+    if process == 0 {
+        // SAFETY: ends the child, without the parent's handlers.
+        unsafe { libc::_exit(i32::from(!child())) };
+    }
+    assert!(process > 0, "{}", io::Error::last_os_error());
+    let mut status = 0;
+    // SAFETY: waits for the child, and writes a number.
+    assert_eq!(unsafe { libc::waitpid(process, &mut status, 0) }, process);
+    status == 0
+}
+
+/// Moves the socket away, so that a child finds no scheduler of its own.
+fn without_socket(path: &str, is_so: impl FnOnce() -> bool) -> bool {
+    let elsewhere = format!("{path}-away");
+    fs::rename(path, &elsewhere).expect("the socket is there");
+    let is_so = is_so();
+    fs::rename(&elsewhere, path).expect("the socket is there");
+    is_so
+}
+
+const ASK: Ask = Ask { release_ns: Some(9), importance: Some(3) };
+
+#[test]
+fn a_child_does_not_touch_its_parents_page_and_goes_on_by_the_inner_tier() {
+    let path = socket("forks");
+    let inner = Counted::default();
+    let mut tier = scheduled(path, false, inner.clone());
+    let played = Played::start(path, false);
+    until(&mut tier, |tier| tier.served.is_served());
+    let (before, polls) = (word(&played.page, POLLS) as u32, inner.polls());
+    let is_so = without_socket(path, || {
+        is_so_in_a_child(|| {
+            tier.tell(Some(5));
+            let told = tier.present();
+            tier.poll(ASK, &mut |_| ());
+            told.is_none() && inner.polls() == polls + 1 && !tier.served.is_served()
+        })
+    });
+    assert!(is_so, "the child has touched the page, or takes itself for served");
+    assert_eq!((word(&played.page, POLLS) as u32, word(&played.page, RELEASE)), (before, 7));
+    until(&mut tier, |tier| tier.served.is_served());
+}
+
+#[test]
+fn a_child_does_not_take_the_answer_that_is_for_its_parent() {
+    let path = socket("answers");
+    let inner = Counted::default();
+    let mut tier = scheduled(path, false, inner.clone());
+    let played = Played::start(path, false);
+    tier.poll(ASK, &mut |_| ());
+    let State::Asked(connecting) = &tier.state else { panic!("it has not asked") };
+    assert!(connecting.is_own());
+    let is_so = without_socket(path, || {
+        is_so_in_a_child(|| {
+            // By then the answer is there.
+            sleep(Duration::from_millis(20));
+            tier.poll(ASK, &mut |_| ());
+            matches!(tier.state, State::Away { .. }) && inner.polls() == 2
+        })
+    });
+    assert!(is_so, "the child is still connected");
+    until(&mut tier, |tier| tier.served.is_served());
+    drop(played);
+}
+
+#[test]
+fn a_wait_that_forks_does_not_touch_the_page_in_the_child() {
+    let path = socket("waits");
+    let mut tier = scheduled(path, false, Counted::default());
+    let played = Played::start(path, false);
+    until(&mut tier, |tier| tier.served.is_served());
+    let parent = std::process::id();
+    let idle = Ask { importance: None, ..ASK };
+    let mut child = 0;
+    // SAFETY: the child goes on to the end of the poll, and ends.
+    tier.poll(idle, &mut |_| child = unsafe { libc::fork() });
+    if std::process::id() != parent {
+        // SAFETY: ends the child, without the parent's handlers.
+        unsafe { libc::_exit(i32::from(tier.served.is_served())) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child, and writes a number.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0, "the child has touched the page, or takes itself for served");
+    until(&mut tier, |tier| tier.served.is_served());
+    drop(played);
+}
+
+#[test]
+fn a_loop_keeps_the_group_of_its_tier_and_tells_that_it_is_served() {
+    let path = socket("group");
+    let played = Played::start(path, true);
+    let mut events = Loop::new().expect("files");
+    let served = events.waits().served();
+    let tier = scheduled(path, false, Counted::default()).sharing(Group::Number(7));
+    let (mut tier, switch) = crate::Switched::new(tier);
+    // A tier over it passes the question on.
+    assert!(tier.reports_to(&Arc::default()));
+    drop(switch);
+    events.cooperate_by(Box::new(tier));
+    let begun_ns = now_ns();
+    events.submit(Event::best_effort_in_steps(1, move |_| {
+        assert!(now_ns() < begun_ns + 20_000_000_000, "it does not tell that it is served");
+        if served.is_served() { Step::Done } else { Step::More(1) }
+    }));
+    let _ = events.run();
+    assert_eq!(word(&played.page, GROUP) as u32, 7);
+    // Others don't look for the scheduler.
+    assert!(!crate::Alone.reports_to(&Arc::default()));
 }

@@ -14,7 +14,7 @@ use core::{ptr, slice};
 
 use super::{schedule, thread};
 pub use crate::channel::Error;
-use crate::channel::{self as shared, Channel, DATA, Operation, Request, SLOTS, Slot, Taken};
+use crate::channel::{self as shared, Channel, DATA, Held, Operation, Request, SLOTS, Slot, Taken};
 use crate::metal::Metal;
 
 /// The first and the longest sleep between two checks, in nanoseconds.
@@ -24,8 +24,6 @@ const LONGEST_NS: u64 = 1_000_000;
 /// The shared memory; null if there is none.
 static MEMORY: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
 static TAKEN: Taken<Metal> = Taken::NEW;
-
-const _: () = assert!(SLOTS < 32, "a bit for each slot");
 
 /// Looks for the device, and for a host that serves it.
 ///
@@ -71,11 +69,11 @@ fn channel() -> Result<Channel<'static>, Error> {
 }
 
 /// A call whose request was sent to the host. Dropping it waits for the answer.
-#[derive(Debug)]
 #[must_use = "a call holds a slot until it is waited for"]
 pub struct Call {
     slot: Slot<'static>,
-    index: usize,
+    /// `None` when the answer was taken.
+    held: Option<Held<'static, Metal>>,
 }
 
 impl Call {
@@ -90,15 +88,15 @@ impl Call {
         if data.len() > DATA {
             return Err(Error::TooMuch);
         }
-        let index = take_slot();
-        let slot = channel.slot(index);
+        let held = hold_slot();
+        let slot = channel.slot(held.index());
         slot.ask(request, data);
-        Ok(Self { slot, index })
+        Ok(Self { slot, held: Some(held) })
     }
 
     /// Waits until the host has answered.
     pub fn wait(&self) {
-        wait_until(|| self.slot.is_answered());
+        wait_for(|| self.slot.is_answered().then_some(()));
     }
 
     /// Waits for the answer and takes it, with as much of its data as `into` has room for.
@@ -107,41 +105,38 @@ impl Call {
     ///
     /// The error that the host has answered.
     #[inline]
-    pub fn answer(self, into: &mut [u8]) -> Result<u64, Error> {
+    pub fn answer(mut self, into: &mut [u8]) -> Result<u64, Error> {
         self.wait();
         let answer = self.slot.take(into);
-        self.give_back();
-        core::mem::forget(self);
+        self.held = None;
         answer
-    }
-
-    fn give_back(&self) {
-        TAKEN.give_back(self.index);
     }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        self.wait();
-        self.give_back();
+        if self.held.is_some() {
+            self.wait();
+        }
     }
 }
 
 /// Takes a free slot; waits for one.
-fn take_slot() -> usize {
-    let mut found = 0;
-    wait_until(|| TAKEN.take::<SLOTS>().map(|slot| found = slot).is_some());
-    found
+fn hold_slot() -> Held<'static, Metal> {
+    wait_for(|| TAKEN.take::<SLOTS>())
 }
 
-/// Waits until `is_so` returns `true`; meanwhile other threads run, or the CPU halts.
-fn wait_until(mut is_so: impl FnMut() -> bool) {
-    if is_so() {
-        return;
+/// Waits until `find` returns a value; meanwhile other threads run, or the CPU halts.
+fn wait_for<T>(mut find: impl FnMut() -> Option<T>) -> T {
+    if let Some(found) = find() {
+        return found;
     }
     schedule::yield_now();
     let mut ns = SHORTEST_NS;
-    while !is_so() {
+    loop {
+        if let Some(found) = find() {
+            return found;
+        }
         thread::sleep_ns(ns);
         ns = (2 * ns).min(LONGEST_NS);
     }

@@ -41,7 +41,7 @@ pub struct Cpu {
     /// The id of the CPU's APIC. Senders read it, so it is apart from what the CPU writes.
     pub(crate) apic_id: Apart<Cell<u32>>,
     /// Threads that other CPUs have made runnable here.
-    pub(crate) inbox: Apart<Inbox<Metal>>,
+    pub(crate) inbox: Apart<Inbox<Thread>>,
     /// Actions that other CPUs have posted.
     pub(crate) pending: Apart<Pending<Metal>>,
     /// The action that another CPU has posted, in the form with one slot.

@@ -96,7 +96,7 @@ pub fn unregister(action: Action) -> Result<(), NotRegistered> {
     let retract = || {
         all().for_each(|cpu| {
             cpu.pending.retract(index);
-            cpu.slot.retract(index as u32);
+            cpu.slot.retract(index as u16);
         })
     };
     let batches = all().map(|cpu| &*cpu.batch);
@@ -174,9 +174,9 @@ pub(crate) extern "C" fn interrupt() {
 fn batch(cpu: &Cpu) {
     apic::end_of_interrupt();
     cpu.in_interrupt.set(true);
-    cpu.batch.run(|| {
-        cpu.pending.drain(|action| ACTION_TABLE.run(action % ACTIONS));
-        BROADCASTS.take(&cpu.seen, |action| BROADCAST_TABLE.run(action));
+    cpu.batch.run(|batch| {
+        cpu.pending.drain(|action| ACTION_TABLE.run(batch, action % ACTIONS));
+        BROADCASTS.take(&cpu.seen, |action| BROADCAST_TABLE.run(batch, action));
     });
     cpu.in_interrupt.set(false);
 }

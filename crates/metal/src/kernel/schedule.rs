@@ -111,7 +111,7 @@ impl Kernel for Metal {
     }
 
     #[inline]
-    fn inbox(&self, cpu: &'static Cpu) -> &Inbox<Metal> {
+    fn inbox(&self, cpu: &'static Cpu) -> &Inbox<Thread> {
         &cpu.inbox
     }
 
@@ -194,7 +194,7 @@ pub(crate) fn wake_all<F: FnOnce() -> *const Thread>(
 }
 
 #[inline]
-fn at_home(thread: *const Thread) -> (Home<'static, Metal>, *const Thread) {
+fn at_home(thread: *const Thread) -> (Home<'static, Metal, Thread>, *const Thread) {
     (scheduler::home(&Metal, thread), thread)
 }
 
@@ -316,9 +316,9 @@ pub(super) fn idle() -> ! {
         unsafe { scheduler::switch_away(&Metal, cpu) };
         if IDLE.load(Relaxed) == Idle::Watch as usize {
             // SAFETY: `set_idle` has checked that the processor has the instructions. A store
-            // between the check and the watch ends the watch at once.
+            // between the check and the watch ends the watch at once. The word is the inbox's.
             cpu.inbox.watch(|word| unsafe {
-                watch_with_interrupts(word, || !cpu.inbox.is_empty());
+                watch_with_interrupts(word.address(), || !word.is_empty());
             });
         } else if let Some(tick_ns) = wake::tick_ns() {
             // The inbox does not say that this CPU is halted, so no sender interrupts it.

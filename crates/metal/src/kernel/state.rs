@@ -2,13 +2,13 @@
 
 use alloc::boxed::Box;
 use core::cell::{Cell, UnsafeCell};
-use core::sync::atomic::AtomicBool;
+use core::sync::atomic::{AtomicBool, AtomicPtr};
 
 use antiphon_platform::{Atomics, Local};
 
 use super::cpu::{Apart, Cpu};
 use crate::deadlines::{Alarm, Deadlines};
-use crate::inbox::Linked;
+use crate::inbox::{self, Linked};
 use crate::metal::Metal;
 use crate::scheduler::Turns;
 use crate::x86::context::StackPointer;
@@ -18,13 +18,15 @@ pub const BROADCAST_ACTIONS: usize = 16;
 
 /// The type of the tokens of sleeps.
 pub(crate) type Token = <Metal as Atomics>::U32;
-/// The type of the words that link threads in inboxes and run queues.
-pub(crate) type Link = <Metal as Atomics>::U64;
+/// What links threads in inboxes and run queues.
+pub(crate) type Link = inbox::Link<Metal>;
 
 /// A kernel thread.
 pub struct Thread {
     pub(super) stack_pointer: UnsafeCell<StackPointer>,
     pub(super) link: Link,
+    /// The next thread that has ended, while this one is among them.
+    pub(super) free: AtomicPtr<Self>,
     /// The CPU that the thread runs on. Only the thread itself changes it, when it moves. Wakers
     /// read it, so it is apart from what the thread writes.
     pub(super) cpu: Apart<Cell<&'static Cpu>>,
@@ -49,8 +51,7 @@ unsafe impl Sync for Thread {}
 // SAFETY: as for `Sync`; a thread is not tied to the CPU that has created it.
 unsafe impl Send for Thread {}
 
-// SAFETY: the word is only used for links, and a thread is aligned to eight bytes, as its words
-// are.
+// SAFETY: a thread always returns the one link that it has.
 unsafe impl Linked for Thread {
     type Words = Metal;
 

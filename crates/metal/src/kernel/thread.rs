@@ -76,7 +76,7 @@ impl Thread {
         // SAFETY: threads are never freed.
         if let Some(thread) = unsafe { free.0.as_ref() } {
             // Relaxed: under the lock.
-            free.0 = ptr::with_exposed_provenance(thread.link.swap(0, Relaxed) as usize);
+            free.0 = thread.free.load(Relaxed);
             thread.cpu.set(cpu);
             return Ok(thread);
         }
@@ -119,7 +119,8 @@ impl Memory {
         let thread = unsafe {
             thread.write(Thread {
                 stack_pointer: UnsafeCell::new(0),
-                link: Link::ZERO,
+                link: Link::NEW,
+                free: AtomicPtr::new(ptr::null_mut()),
                 cpu: Apart(Cell::new(cpu)),
                 number: index as u32 + 1,
                 stack,
@@ -242,7 +243,7 @@ pub(super) fn recycle(thread: *const Thread) {
     // The thread may have moved from the node that its stack is on.
     let mut free = FREE[usize::from(thread.home)].lock();
     // Relaxed: under the lock.
-    thread.link.store(free.0.expose_provenance() as u64, Relaxed);
+    thread.free.store(free.0.cast_mut(), Relaxed);
     free.0 = thread;
 }
 

@@ -2,7 +2,6 @@
 
 use core::arch::asm;
 use core::arch::x86_64::{__cpuid_count, CpuidResult};
-use core::ptr;
 
 /// Reads a byte from a port.
 ///
@@ -187,12 +186,12 @@ pub fn halt_with_interrupts() {
 ///
 /// # Safety
 ///
-/// The processor has MONITOR and MWAIT.
+/// The processor has MONITOR and MWAIT, and the word can be read.
 #[inline]
-pub unsafe fn watch_with_interrupts<T>(word: &T, changed: impl Fn() -> bool) {
+pub unsafe fn watch_with_interrupts<T>(word: *const T, changed: impl Fn() -> bool) {
     // SAFETY: the caller promises the instruction, which only reads.
     unsafe {
-        asm!("monitor", in("rax") ptr::from_ref(word), in("ecx") 0, in("edx") 0,
+        asm!("monitor", in("rax") word, in("ecx") 0, in("edx") 0,
             options(nostack, preserves_flags));
     }
     if !changed() {

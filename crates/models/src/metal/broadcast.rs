@@ -168,7 +168,9 @@ impl Machine {
     fn handle(&self) {
         let cpu = &self.cpus[1];
         cpu.line.wait();
-        cpu.batch.run(|| self.broadcasts.take(&cpu.seen, |action| self.table.run(action)));
+        cpu.batch.run(|batch| {
+            self.broadcasts.take(&cpu.seen, |action| self.table.run(batch, action));
+        });
     }
 }
 

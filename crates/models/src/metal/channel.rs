@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 
 use antiphon_check::{Check, Data, probe};
-use antiphon_metal::channel::{DATA, Operation, Request, Slot, Taken, Word};
+use antiphon_metal::channel::{DATA, Held, Operation, Request, Slot, Taken, Word};
 use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 
 use crate::bounds::Bounds;
@@ -74,13 +74,13 @@ impl Memory {
     }
 
     /// Takes the slot; waits while another call uses it.
-    fn take(&self) {
+    fn take(&self) -> Held<'_, Check> {
         loop {
             // Acquire, here and below: so `take` sees that the slot is free; pairs with `call`.
             let returns = self.returns.load(Acquire);
-            if let Some(slot) = self.taken.take::<1>() {
-                assert_eq!(slot, 0, "there is one slot");
-                return;
+            if let Some(held) = self.taken.take::<1>() {
+                assert_eq!(held.index(), 0, "there is one slot");
+                return held;
             }
             probe("waited");
             self.returns.wait_while(Acquire, |now| now == returns);
@@ -89,7 +89,7 @@ impl Memory {
 
     /// As a `Call` of the kernel: asks for the double of `number`.
     fn call(&self, number: u64) {
-        self.take();
+        let held = self.take();
         self.uses.with_mut(|uses| *uses += 1);
         let (operation, file) = (Operation::Write as u64, number);
         let request = Request { operation, file, offset: 7, count: 8 };
@@ -101,7 +101,7 @@ impl Memory {
         assert_eq!(u64::from_le_bytes(data), 3 * number, "the data of another answer");
         self.uses.with_mut(|uses| *uses += 1);
         // CHANNEL-3.
-        self.taken.give_back(0);
+        drop(held);
         // Release: pairs with the acquires in `take`.
         self.returns.fetch_add(1, Release);
     }
@@ -179,12 +179,12 @@ fn taking() -> Program {
         let uses = scope.share([const { Data::new(0) }; 2]);
         for _ in 0..2 {
             scope.spawn(move || {
-                let slot = taken.take::<2>().expect("there are two");
-                uses[slot].with_mut(|uses| *uses += 1);
-                if slot == 1 {
+                let held = taken.take::<2>().expect("there are two");
+                uses[held.index()].with_mut(|uses| *uses += 1);
+                if held.index() == 1 {
                     probe("both");
                 }
-                taken.give_back(slot);
+                drop(held);
             });
         }
         scope.finally(|| assert_eq!(uses[0].get() + uses[1].get(), 2));

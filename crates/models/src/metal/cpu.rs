@@ -3,9 +3,9 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_check::{Check, probe};
+use antiphon_check::{Check, choose, probe};
 use antiphon_platform::{Atomic, Atomics, Budget};
-use antiphon_wakeup::inbox::{self, Linked};
+use antiphon_wakeup::inbox::{Inbox, Link, Linked};
 use antiphon_wakeup::kick::{self, Home};
 use antiphon_wakeup::run_queue::RunQueue;
 use antiphon_wakeup::token;
@@ -13,8 +13,6 @@ use antiphon_wakeup::token;
 use super::caller::Caller;
 
 type U32 = <Check as Atomics>::U32;
-type U64 = <Check as Atomics>::U64;
-pub type Inbox = inbox::Inbox<Check>;
 
 /// The interrupt line of a CPU: an interrupt that comes while the CPU does not look is kept, and
 /// several such are one.
@@ -59,7 +57,7 @@ pub enum Idle {
 
 /// Waits as an idle CPU whose inbox may be empty: halted, for `halt`, or watching the word. Returns
 /// whether it has halted.
-pub fn rest(inbox: &Inbox, idle: Idle, halt: impl FnOnce()) -> bool {
+pub fn rest<T: Linked>(inbox: &Inbox<T>, idle: Idle, halt: impl FnOnce()) -> bool {
     let mut halted = false;
     match idle {
         Idle::Halt => inbox.halt(|| {
@@ -68,9 +66,8 @@ pub fn rest(inbox: &Inbox, idle: Idle, halt: impl FnOnce()) -> bool {
         }),
         // MONITOR, a look, MWAIT.
         Idle::Watch => inbox.watch(|word| {
-            let armed = word.load(Relaxed);
-            if inbox.is_empty() {
-                word.wait_while(Relaxed, |now| now == armed);
+            if word.is_empty() {
+                word.wait();
             }
         }),
     }
@@ -79,27 +76,28 @@ pub fn rest(inbox: &Inbox, idle: Idle, halt: impl FnOnce()) -> bool {
 
 /// A CPU with one thread, which is the only entry of its inbox.
 pub struct Cpu {
-    inbox: Inbox,
+    inbox: Inbox<Self>,
     line: Line,
-    link: U64,
+    link: Link<Check>,
 }
 
-// SAFETY: the link is always the same word, and words of 64 bits are aligned to eight bytes.
+// SAFETY: the link is always the same, and of this entry alone.
 unsafe impl Linked for Cpu {
     type Words = Check;
 
-    fn link(&self) -> &U64 {
+    fn link(&self) -> &Link<Check> {
         &self.link
     }
 }
 
 impl Cpu {
     pub const fn new() -> Self {
-        Self { inbox: Inbox::NEW, line: Line::new(), link: U64::ZERO }
+        Self { inbox: Inbox::NEW, line: Line::new(), link: Link::NEW }
     }
 
     /// The thread of this CPU sleeps until the token is woken or, if it is `timed`, until a
-    /// deadline, as in `schedule::sleep`. Returns whether it was woken.
+    /// deadline, as in `schedule::sleep`. Returns whether it was woken. A `timed` sleep may not be
+    /// the last that has begun on its CPU: then the CPU does not look at its token.
     pub fn sleep(&self, token: &U32, timed: bool) -> bool {
         if !token::fall_asleep(token) {
             return true;
@@ -115,7 +113,7 @@ impl Cpu {
             }
             let (mut rested, mut expired) = (false, false);
             let halt = || {
-                rested = token::rest(token);
+                rested = (!timed || choose(2) == 0) && token::rest(token);
                 match timed {
                     true => expired = !self.line.wait_for_long() && token::expire(token),
                     false => self.line.wait(),
@@ -143,7 +141,7 @@ impl Cpu {
     }
 
     /// The place of the thread.
-    pub fn home(&self) -> Home<'_, Caller<'_>> {
+    pub fn home(&self) -> Home<'_, Caller<'_>, Self> {
         Home { cpu: &self.line, inbox: &self.inbox }
     }
 
@@ -159,7 +157,7 @@ impl Cpu {
 }
 
 /// A sleeper and its place.
-pub fn at_home<'a>(sleeper: *const Cpu) -> (Home<'a, Caller<'a>>, *const Cpu) {
+pub fn at_home<'a>(sleeper: *const Cpu) -> (Home<'a, Caller<'a>, Cpu>, *const Cpu) {
     // SAFETY: CPUs of a model live as long as it does.
     (unsafe { &*sleeper }.home(), sleeper)
 }

@@ -26,6 +26,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("metal-idle/runs-1+2", running(1, 1, 2), PLAIN).reaches(&["claimed"]),
         Entry::new("metal-idle/runs-2+1", running(2, 1, 1), PLAIN).reaches(&["claimed"]),
         Entry::new("metal-idle/claims-2+1", claiming(), PLAIN).reaches(&["one", "other", "none"]),
+        Entry::new("metal-idle/sees-1+1", seeing(), PLAIN).reaches(&["claimed", "left"]),
         Entry::new("metal-idle/passes-on-1+2", passing_on(), PLAIN).reaches(&["passed on"]),
     ]
 }
@@ -128,7 +129,7 @@ fn running(producers: usize, each: usize, cpus: usize) -> Program {
                 });
             }
             scope.finally(move || {
-                assert_eq!(tasks.ready.load(Relaxed), 0, "IDLE-1: a task is left");
+                assert_eq!(tasks.ready.load(Relaxed), 0, "IDLE-1: a task is lost");
                 let sent: u32 = tasks.sent.iter().map(Data::get).sum();
                 assert!(sent <= count as u32, "IDLE-2: more CPUs were woken than there are tasks");
             });
@@ -177,6 +178,28 @@ fn claiming() -> Program {
             assert_eq!(count, claimed.get(), "IDLE-2: a CPU is claimed once, and knows of it");
             if count == 0 {
                 probe("none");
+            }
+        });
+    })
+}
+
+/// A CPU that was claimed knows what its producer did before. Must reach `claimed` and `left`.
+fn seeing() -> Program {
+    Program::new(2, 2, |scope| {
+        let idle = scope.share(IdleCpus::NEW);
+        let work = scope.share(Data::new(false));
+        scope.spawn(|| {
+            work.set(true);
+            let _ = idle.claim(0);
+        });
+        scope.spawn(|| {
+            idle.enter(NUMBERS[1]);
+            if idle.leave(NUMBERS[1]) {
+                // IDLE-3: without the acquire this is a data race.
+                assert!(work.get(), "what came before the claim");
+                probe("claimed");
+            } else {
+                probe("left");
             }
         });
     })

@@ -4,12 +4,12 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, Atomics};
-use antiphon_wakeup::inbox::{Linked, Wake};
+use antiphon_wakeup::inbox::{Inbox, Link, Linked, Wake};
 use antiphon_wakeup::kick::{self, Home};
 use antiphon_wakeup::run_queue::RunQueue;
 
 use super::caller::Caller;
-use super::cpu::{Idle, Inbox, Line, rest};
+use super::cpu::{Idle, Line, rest};
 use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::ledger::Ledger;
@@ -26,28 +26,29 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("metal-inbox/watches-2+1", delivering(&[2, 1], Idle::Watch), PLAIN),
         Entry::new("metal-inbox/interrupted-1+1+1", interrupted(), PLAIN).reaches(both),
         Entry::new("metal-inbox/again-2+1", again(), PLAIN),
+        Entry::new("metal-inbox/drops-1+1", dropping(), PLAIN).reaches(both),
         Entry::new("metal-inbox/by-its-handler-1+1+1", by_its_handler(), PLAIN).reaches(both),
     ]
 }
 
 /// A thread that is put into the inbox.
 struct Thread {
-    link: <Check as Atomics>::U64,
+    link: Link<Check>,
     number: usize,
 }
 
-// SAFETY: the link is always the same word, and words of 64 bits are aligned to eight bytes.
+// SAFETY: the link is always the same, and of this entry alone.
 unsafe impl Linked for Thread {
     type Words = Check;
 
-    fn link(&self) -> &<Check as Atomics>::U64 {
+    fn link(&self) -> &Link<Check> {
         &self.link
     }
 }
 
 /// A CPU, and the threads that are put into its inbox.
 struct Threads {
-    inbox: Inbox,
+    inbox: Inbox<Thread>,
     line: Line,
     threads: Vec<Thread>,
     ledger: Ledger,
@@ -58,7 +59,7 @@ struct Threads {
 
 impl Threads {
     fn new(count: usize, senders: usize) -> Self {
-        let thread = |number| Thread { link: Atomic::ZERO, number };
+        let thread = |number| Thread { link: Link::NEW, number };
         Self {
             inbox: Inbox::NEW,
             line: Line::new(),
@@ -226,5 +227,32 @@ fn again() -> Program {
             assert_eq!(work.get(), 2);
             threads.assert_one_interrupt_a_halt();
         });
+    })
+}
+
+/// The CPU drops a part of its list; a thread that was dropped is put in again, alone. Must reach
+/// `halted` and `ran on`.
+fn dropping() -> Program {
+    Program::new(2, 5, |scope| {
+        let threads = scope.share(Threads::new(3, 1));
+        let told = scope.share([const { <<Check as Atomics>::U32 as Atomic<u32>>::ZERO }; 2]);
+        let [put, dropped] = told;
+        scope.spawn(|| {
+            (0..3).for_each(|number| threads.put(0, number));
+            // Release: the inbox is full; pairs with the acquire below.
+            put.store(1, Release);
+            // Acquire: the threads are in no inbox; pairs with the release below.
+            dropped.wait_while(Acquire, |dropped| dropped == 0);
+            threads.put(0, 1);
+        });
+        scope.spawn(|| {
+            put.wait_while(Acquire, |put| put == 0);
+            let mut taken = threads.inbox.take();
+            assert_eq!(taken.next(), Some(&raw const threads.threads[2]), "the latest first");
+            drop(taken);
+            dropped.store(1, Release);
+            threads.run(1, Idle::Halt, |number| assert_eq!(number, 1, "INBOX-4: it was dropped"));
+        });
+        scope.finally(|| threads.assert_one_interrupt_a_halt());
     })
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, Atomics};
-use antiphon_wakeup::inbox::{Inbox, Linked};
+use antiphon_wakeup::inbox::{Inbox, Link, Linked};
 use antiphon_wakeup::kick::{self, Home};
 use antiphon_wakeup::machine::Machine as Hardware;
 use antiphon_wakeup::token;
@@ -19,7 +19,6 @@ use crate::entry::Entry;
 use crate::program::Program;
 
 type U32 = <Check as Atomics>::U32;
-type U64 = <Check as Atomics>::U64;
 
 const PLAIN: Bounds = Bounds::PLAIN;
 /// Number of CPUs. The first is the sender's.
@@ -39,7 +38,7 @@ pub fn entries() -> Vec<Entry> {
 
 /// A thread, which runs for no time.
 struct Thread {
-    link: U64,
+    link: Link<Check>,
     /// It is asleep.
     token: U32,
     cpu: usize,
@@ -47,23 +46,23 @@ struct Thread {
     ran: U32,
 }
 
-// SAFETY: the link is always the same word, and words of 64 bits are aligned to eight bytes.
+// SAFETY: the link is always the same, and of this entry alone.
 unsafe impl Linked for Thread {
     type Words = Check;
 
-    fn link(&self) -> &U64 {
+    fn link(&self) -> &Link<Check> {
         &self.link
     }
 }
 
 impl Thread {
     const fn new(cpu: usize) -> Self {
-        Self { link: U64::ZERO, token: U32::ZERO, cpu, ran: U32::ZERO }
+        Self { link: Link::NEW, token: U32::ZERO, cpu, ran: U32::ZERO }
     }
 }
 
 struct Cpu {
-    inbox: Inbox<Check>,
+    inbox: Inbox<Thread>,
     line: Line,
 }
 
@@ -90,7 +89,7 @@ impl Machine {
         let cpu = &self.cpus[cpu];
         let mut left = count;
         loop {
-            for thread in cpu.inbox.take::<Thread>() {
+            for thread in cpu.inbox.take() {
                 // Relaxed: it says only that the thread has run.
                 // SAFETY: threads live as long as the model.
                 unsafe { (*thread).ran.store(1, Relaxed) };
@@ -119,7 +118,7 @@ impl<'a> Sender<'a> {
     }
 
     /// The place of a thread, which is about to be made runnable.
-    fn home(&self, thread: *const Thread) -> (Home<'_, Self>, *const Thread) {
+    fn home(&self, thread: *const Thread) -> (Home<'_, Self, Thread>, *const Thread) {
         self.put.with_mut(|put| put.push(thread));
         // SAFETY: threads live as long as the model.
         let cpu = unsafe { (*thread).cpu };

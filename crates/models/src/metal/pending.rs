@@ -20,6 +20,8 @@ pub fn entries() -> Vec<Entry> {
     let same = || posting(&[&[99], &[99]]);
     vec![
         Entry::new("metal-pending/runs-1+1", posting(&[&[3, 700]]), PLAIN).reaches(merged),
+        Entry::new("metal-pending/runs-early-1+1+1", interrupted(), PLAIN)
+            .reaches(&["ran", "stray"]),
         Entry::new("metal-pending/runs-word-2+1", posting(&[&[99], &[100]]), PLAIN).reaches(merged),
         Entry::new("metal-pending/runs-words-2+1", posting(&[&[99], &[700]]), PLAIN)
             .reaches(merged),
@@ -122,6 +124,34 @@ fn posting(each: &'static [&'static [usize]]) -> Program {
             let mut late = 0;
             receiver.pending.drain(|_| late += 1);
             assert!(runs.get() + late <= count, "run more often than posted");
+        });
+    })
+}
+
+/// The handler is also interrupted for another reason, as by a broadcast. So it may run an action
+/// before the interrupt of its post has been sent. Must reach `ran` and `stray`.
+fn interrupted() -> Program {
+    Program::new(3, 3, |scope| {
+        let receiver = scope.share(Receiver::new());
+        let work = scope.share(Data::new(false));
+        scope.spawn(|| {
+            work.set(true);
+            let (line, pending) = (&receiver.line, &receiver.pending);
+            message::post(&Caller::elsewhere(), line, pending, 3, Signal::Any);
+        });
+        scope.spawn(|| {
+            let _ = receiver.line.raise();
+        });
+        scope.spawn(|| {
+            let mut ran = false;
+            while !ran {
+                receiver.line.wait();
+                receiver.pending.drain(|_| {
+                    assert!(work.get(), "what came before the post");
+                    ran = true;
+                });
+                probe(if ran { "ran" } else { "stray" });
+            }
         });
     })
 }

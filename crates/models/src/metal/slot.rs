@@ -34,7 +34,7 @@ impl Cpu {
     }
 
     /// As `message::slot::post`.
-    fn post(&self, action: u32) {
+    fn post(&self, action: u16) {
         // The handler may have answered the last one, and not yet emptied the slot; or its slot was
         // emptied by another: the interrupt need not be the first.
         let caller = Caller::elsewhere();
@@ -48,7 +48,7 @@ impl Cpu {
     fn handle(&self, mut run: impl FnMut(usize)) {
         self.line.wait();
         if let Some(action) = self.slot.empty() {
-            run(action as usize);
+            run(usize::from(action));
         }
     }
 }
@@ -67,7 +67,7 @@ fn posting(each: &'static [usize]) -> Program {
             scope.spawn(move || {
                 for action in mine {
                     posted[action].set(true);
-                    cpu.post(action as u32);
+                    cpu.post(action as u16);
                 }
             });
         }
@@ -85,20 +85,20 @@ fn posting(each: &'static [usize]) -> Program {
 
 /// A sender has each of two CPUs run an action, `times` times. Each of them runs it once each time:
 /// the sender waits for a CPU that has not seen the last. Must reach `waited`.
-fn casting(times: u32) -> Program {
-    Program::new(3, 2 * times, move |scope| {
+fn casting(times: u16) -> Program {
+    Program::new(3, 2 * u32::from(times), move |scope| {
         let cpus = scope.share([Cpu::new(), Cpu::new()]);
         let sent = scope.share([const { Data::new(false) }; 4]);
         scope.spawn(move || {
             for action in 0..times {
-                sent[action as usize].set(true);
+                sent[usize::from(action)].set(true);
                 cpus.iter().for_each(|cpu| cpu.post(action));
             }
         });
         for cpu in cpus {
             scope.spawn(move || {
                 let mut next = 0;
-                while next < times as usize {
+                while next < usize::from(times) {
                     cpu.handle(|action| {
                         assert_eq!(action, next, "not in order");
                         assert!(sent[action].get(), "what came before");

@@ -100,12 +100,13 @@ impl Machine {
 
     /// The handler of the CPU. Actions but the first are of no table.
     fn handle(&self) {
-        let run = |action| {
-            if action == 0 {
-                self.table.run(action)
-            }
-        };
-        self.batch.run(|| self.receiver.pending.drain(run));
+        self.batch.run(|batch| {
+            self.receiver.pending.drain(|action| {
+                if action == 0 {
+                    self.table.run(batch, action);
+                }
+            });
+        });
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use antiphon_check::{Check, Data, probe};
 use antiphon_metal::scheduler::{self, After, Kernel, Turns};
 use antiphon_platform::{Atomic, AtomicInteger, Atomics};
-use antiphon_wakeup::inbox::{Inbox, Linked};
+use antiphon_wakeup::inbox::{Inbox, Link, Linked};
 use antiphon_wakeup::machine::Machine as Hardware;
 use antiphon_wakeup::{kick, token};
 
@@ -22,7 +22,6 @@ use crate::entry::Entry;
 use crate::program::{Anywhere, Program};
 
 type U32 = <Check as Atomics>::U32;
-type U64 = <Check as Atomics>::U64;
 
 const PLAIN: Bounds = Bounds::PLAIN;
 
@@ -79,7 +78,7 @@ type Steps = &'static [(usize, &'static [Step])];
 
 /// A thread.
 struct Thread {
-    link: U64,
+    link: Link<Check>,
     number: usize,
     /// The CPU that it is bound to. The thread itself writes it, or its maker.
     bound: Data<usize>,
@@ -97,11 +96,14 @@ struct Thread {
 const GO: u32 = 1;
 const OVER: u32 = 2;
 
-// SAFETY: the link is always the same word, and words of 64 bits are aligned to eight bytes.
+// SAFETY: threads of a model run one at a time, on one OS thread.
+unsafe impl Sync for Thread {}
+
+// SAFETY: the link is always the same, and of this entry alone.
 unsafe impl Linked for Thread {
     type Words = Check;
 
-    fn link(&self) -> &U64 {
+    fn link(&self) -> &Link<Check> {
         &self.link
     }
 }
@@ -109,7 +111,7 @@ unsafe impl Linked for Thread {
 impl Thread {
     fn new(number: usize, cpu: usize) -> Self {
         Self {
-            link: U64::ZERO,
+            link: Link::NEW,
             number,
             bound: Data::new(cpu),
             on: Data::new(cpu),
@@ -132,7 +134,7 @@ impl Thread {
 }
 
 struct Cpu {
-    inbox: Inbox<Check>,
+    inbox: Inbox<Thread>,
     line: Line,
     turns: UnsafeCell<Turns<Thread>>,
     running: Data<*const Thread>,
@@ -233,7 +235,7 @@ impl Kernel for View<'_> {
         unsafe { (*thread).bound.get() }
     }
 
-    fn inbox(&self, cpu: usize) -> &Inbox<Check> {
+    fn inbox(&self, cpu: usize) -> &Inbox<Thread> {
         &self.machine.cpus[cpu].inbox
     }
 

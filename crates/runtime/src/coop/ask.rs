@@ -1,6 +1,8 @@
 //! The exchange between a thread and its scheduler: `coop_poll` (§3.1).
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::sync::atomic::AtomicBool;
 
 /// A thread's message to its scheduler when it gives the CPU away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +53,13 @@ pub trait Cooperate {
     /// wait for it. Gives away what the tier has lent it. For tiers whose members wait for each
     /// other; the others do nothing. Never waits for a turn.
     fn rest(&mut self) {}
+
+    /// Reports through `flag` from now on whether a scheduler in the kernel runs the caller when it
+    /// is due, if the tier looks for one by itself. Returns whether it does: an event loop then
+    /// puts no other tier of that kind before this one.
+    fn reports_to(&mut self, _flag: &Arc<AtomicBool>) -> bool {
+        false
+    }
 }
 
 impl<C: Cooperate + ?Sized> Cooperate for Box<C> {
@@ -68,6 +77,10 @@ impl<C: Cooperate + ?Sized> Cooperate for Box<C> {
 
     fn rest(&mut self) {
         (**self).rest();
+    }
+
+    fn reports_to(&mut self, flag: &Arc<AtomicBool>) -> bool {
+        (**self).reports_to(flag)
     }
 }
 

@@ -7,9 +7,9 @@ use core::cell::Cell;
 use core::sync::atomic::{self, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use antiphon_platform::{
-    Arena, Atomic, AtomicInteger, Atomics, Budget, Clock, Clocks, CpuId, Deadline, Hints,
-    LightUnlock, Local, Parked, Platform, SocketId, ThreadId, Topology, Urgency, Waiter, WaiterRef,
-    WordWaits,
+    Arena, Atomic, AtomicInteger as _, Atomics, Budget, Clock, Clocks, CoreWord, CpuId, Deadline,
+    Hints, LightUnlock, Local, Parked, Platform, SocketId, Spins, ThreadId, Topology, Urgency,
+    Waiter, WaiterRef, Word, WordWaits,
 };
 
 /// The stub platform, bare metal in name only.
@@ -40,88 +40,43 @@ pub fn arena() -> &'static Arena<Metal> {
     unsafe { Metal::arena() }
 }
 
-macro_rules! atomics {
-    ($($name:ident, $core:ident, $word:ty;)*) => {$(
-        #[repr(transparent)]
-        pub struct $name($core);
+/// How a test thread spins: a turn counts for a nanosecond.
+pub struct Turns;
 
-        impl Atomic<$word> for $name {
-            const ZERO: Self = Self($core::new(0));
-
-            fn load(&self, order: Ordering) -> $word {
-                self.0.load(order)
+impl Spins for Turns {
+    fn wait_while<W: Word>(word: &impl Atomic<W>, order: Ordering, keep: impl Fn(W) -> bool) -> W {
+        loop {
+            let value = word.load(order);
+            if !keep(value) {
+                return value;
             }
-            fn store(&self, value: $word, order: Ordering) {
-                self.0.store(value, order);
-            }
-            fn swap(&self, value: $word, order: Ordering) -> $word {
-                self.0.swap(value, order)
-            }
-            fn compare_exchange(
-                &self,
-                current: $word,
-                new: $word,
-                success: Ordering,
-                failure: Ordering,
-            ) -> Result<$word, $word> {
-                self.0.compare_exchange(current, new, success, failure)
-            }
-            fn wait_while(&self, order: Ordering, keep: impl Fn($word) -> bool) -> $word {
-                loop {
-                    let value = self.0.load(order);
-                    if !keep(value) {
-                        return value;
-                    }
-                    core::hint::spin_loop();
-                }
-            }
-            fn spin_while(
-                &self,
-                order: Ordering,
-                budget: Budget,
-                keep: impl Fn($word) -> bool,
-            ) -> Result<$word, $word> {
-                let mut value = self.0.load(order);
-                for _ in 0..budget.ns {
-                    if !keep(value) {
-                        break;
-                    }
-                    core::hint::spin_loop();
-                    value = self.0.load(order);
-                }
-                if keep(value) { Err(value) } else { Ok(value) }
-            }
+            core::hint::spin_loop();
         }
+    }
 
-        impl AtomicInteger<$word> for $name {
-            fn fetch_add(&self, value: $word, order: Ordering) -> $word {
-                self.0.fetch_add(value, order)
+    fn spin_while<W: Word>(
+        word: &impl Atomic<W>,
+        order: Ordering,
+        budget: Budget,
+        keep: impl Fn(W) -> bool,
+    ) -> Result<W, W> {
+        let mut value = word.load(order);
+        for _ in 0..budget.ns {
+            if !keep(value) {
+                break;
             }
-            fn fetch_sub(&self, value: $word, order: Ordering) -> $word {
-                self.0.fetch_sub(value, order)
-            }
-            fn fetch_or(&self, value: $word, order: Ordering) -> $word {
-                self.0.fetch_or(value, order)
-            }
-            fn fetch_and(&self, value: $word, order: Ordering) -> $word {
-                self.0.fetch_and(value, order)
-            }
+            core::hint::spin_loop();
+            value = word.load(order);
         }
-    )*};
-}
-
-atomics! {
-    U8, AtomicU8, u8;
-    U16, AtomicU16, u16;
-    U32, AtomicU32, u32;
-    U64, AtomicU64, u64;
+        if keep(value) { Err(value) } else { Ok(value) }
+    }
 }
 
 impl Atomics for Metal {
-    type U8 = U8;
-    type U16 = U16;
-    type U32 = U32;
-    type U64 = U64;
+    type U8 = CoreWord<AtomicU8, Turns>;
+    type U16 = CoreWord<AtomicU16, Turns>;
+    type U32 = CoreWord<AtomicU32, Turns>;
+    type U64 = CoreWord<AtomicU64, Turns>;
 
     fn fence(order: Ordering) {
         atomic::fence(order);

@@ -48,7 +48,7 @@ impl Shared {
                 Wait::Watch => {
                     let were_on = without_interrupts();
                     // SAFETY: the caller of `new` has checked that the processor has MONITOR and
-                    // MWAIT.
+                    // MWAIT. The line is a reference's.
                     unsafe { watch_with_interrupts(line, told) };
                     restore(were_on);
                 }

@@ -77,7 +77,7 @@ impl Inbox {
     fn handle(&self, broadcasts: &Broadcasts<Sim, CAST>, mut action: impl FnMut()) {
         await_interrupt();
         let mut ran = 0;
-        self.batch.run(|| {
+        self.batch.run(|_| {
             self.pending.drain(|_| {
                 run_instructions(LENGTHS.message.destination);
                 ran += 1;

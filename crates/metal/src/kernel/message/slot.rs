@@ -25,7 +25,7 @@ use crate::x86::vectors::SLOT;
 pub fn post(number: u32, action: Action) {
     let target = cpu::get(number);
     assert!(are_on() && !cpu::this().in_interrupt.get(), "a sender may have to wait for the slot");
-    while !try_post(&Metal, target, &target.slot, action.0.index() as u32, SLOT) {
+    while !try_post(&Metal, target, &target.slot, action.0.index() as u16, SLOT) {
         target.slot.wait();
     }
 }
@@ -47,9 +47,9 @@ pub(crate) extern "C" fn interrupt() {
     apic::end_of_interrupt();
     let cpu = cpu::this();
     cpu.in_interrupt.set(true);
-    cpu.batch.run(|| {
+    cpu.batch.run(|batch| {
         if let Some(action) = cpu.slot.empty() {
-            ACTION_TABLE.run(action as usize % ACTIONS);
+            ACTION_TABLE.run(batch, usize::from(action) % ACTIONS);
         }
     });
     cpu.in_interrupt.set(false);
