@@ -52,6 +52,7 @@ pub fn run(part: Option<String>) -> ExitCode {
         Some("thief") => thief(),
         Some("stranger") => stranger(),
         Some("loop") => crate::loops::client(),
+        Some(crate::locks::PART) => crate::locks::client(),
         other => Err(format!("no part {other:?}").into()),
     };
     match done {

@@ -32,6 +32,7 @@ pub const CASES: &[Case] = &[
     ("many control groups", crate::weights::crowd),
     ("killed", killed),
     ("loop", crate::loops::life),
+    ("locks that tell", crate::locks::life),
     ("affinity", crate::cpus::affinity),
     ("stalled", stalled),
     ("whole machine", whole_machine),

@@ -3,9 +3,10 @@
 //!
 //! What a process turns on stays on: so each measurement is a process of its own.
 
+use std::io::{self, Read as _};
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::scope;
+use std::thread::{scope, sleep};
 use std::time::Duration;
 
 use antiphon_hints::now_ns;
@@ -13,8 +14,10 @@ use antiphon_linux::Linux;
 use antiphon_linux::section::{Listener, enable_sections};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
 
+use crate::client;
+use crate::life::{forgets, wait_for};
 use crate::policy::{EXT, FAIR};
-use crate::scheduler::under;
+use crate::scheduler::{Scheduler, under};
 use crate::start::Failure;
 use crate::thread::{Policy, become_conductor, become_of, hog, spin_until, stop_after};
 
@@ -183,4 +186,69 @@ fn hold<L: Lock>(lock: &L, stop: &AtomicBool) -> Seen {
         spin_until(now_ns() + SECTION_NS);
     }
     seen
+}
+
+/// The part of a process whose threads tell their sections, and sleep while they wait.
+pub const PART: &str = "locks";
+
+/// How many threads it has.
+const WAITERS: u64 = 2;
+
+/// The scheduler of such threads is killed, and started again: they register again by themselves.
+pub fn life() -> Result<String, Failure> {
+    let scheduler = Scheduler::start(&["full"])?;
+    let mut child = client::start(PART)?;
+    let told = restarts(scheduler);
+    // The end of its input ends it.
+    drop(child.stdin.take());
+    let status = child.wait()?;
+    let (scheduler, told) = told?;
+    if !status.success() {
+        return Err(format!("the client failed: {status}").into());
+    }
+    forgets(&scheduler)?;
+    scheduler.stop()?;
+    Ok(told)
+}
+
+fn restarts(mut scheduler: Scheduler) -> Result<(Scheduler, String), Failure> {
+    let mut registered_ms = Vec::new();
+    for turn in 0..4 {
+        if turn > 0 {
+            scheduler.kill()?;
+            scheduler = Scheduler::start(&["full"])?;
+        }
+        let begin_ns = now_ns();
+        // The main thread, which waits for no lock, registers only with the first scheduler.
+        let all = || scheduler.count("registered").is_ok_and(|count| count >= WAITERS);
+        wait_for(all, "the threads did not register")?;
+        registered_ms.push((now_ns() - begin_ns) / 1_000_000);
+    }
+    Ok((scheduler, format!("registered {registered_ms:?} ms after each start")))
+}
+
+/// Plays that part.
+pub fn client() -> Result<(), Failure> {
+    if enable_sections() != Ok(Listener::Scheduler) {
+        return Err("the scheduler does not heed sections".into());
+    }
+    let (lock, stop) = (ShflMutex::<Linux>::NEW, AtomicBool::new(false));
+    let take_turns = || {
+        // Relaxed: the flag says nothing about other memory.
+        while !stop.load(Ordering::Relaxed) {
+            lock.lock();
+            sleep(Duration::from_millis(2));
+            // SAFETY: locked above.
+            unsafe { lock.unlock() };
+            sleep(Duration::from_millis(1));
+        }
+    };
+    scope(|threads| {
+        for _ in 0..WAITERS {
+            threads.spawn(take_turns);
+        }
+        let read = io::stdin().read_to_end(&mut Vec::new());
+        stop.store(true, Ordering::Relaxed);
+        Ok(read.map(drop)?)
+    })
 }

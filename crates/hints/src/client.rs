@@ -90,11 +90,11 @@ impl Hints {
         let both = limit.retry(|left| {
             stream.set_read_timeout(Some(left))?;
             receive(&stream)
-        })?;
-        Self::of(both, mark)
+        });
+        both.and_then(|both| Self::of(both, mark)).map_err(explained)
     }
 
-    /// Maps the page that the scheduler has sent.
+    /// Maps the page that the scheduler has sent. Allocates nothing.
     pub(crate) fn of([page, program]: [OwnedFd; 2], mark: Mark) -> io::Result<Self> {
         // SAFETY: maps a new range, whose address the kernel chooses.
         let at = unsafe {
@@ -119,8 +119,7 @@ impl Hints {
         let header = &hints.page().header;
         let found = (header.magic.load(Ordering::Relaxed), header.version.load(Ordering::Relaxed));
         if found != (MAGIC, VERSION) {
-            let what = format!("the scheduler's page has version {}, not {VERSION}", found.1);
-            return Err(io::Error::new(io::ErrorKind::Unsupported, what));
+            return Err(io::ErrorKind::Unsupported.into());
         }
         Ok(hints)
     }
@@ -299,7 +298,7 @@ fn no_slot(number: usize) -> io::Error {
     io::Error::other(format!("slot {number} of {SLOTS}"))
 }
 
-/// Receives two descriptors.
+/// Receives two descriptors. Allocates nothing.
 pub(crate) fn receive(stream: &UnixStream) -> io::Result<[OwnedFd; 2]> {
     const TWO: usize = 2 * size_of::<i32>();
     let mut byte = 0_u8;
@@ -342,9 +341,21 @@ pub(crate) fn receive(stream: &UnixStream) -> io::Result<[OwnedFd; 2]> {
             drop(unsafe { OwnedFd::from_raw_fd(one) });
             Err(io::Error::from_raw_os_error(libc::EMFILE))
         }
-        _ => Err(io::Error::new(
-            io::ErrorKind::ConnectionRefused,
-            "the scheduler refused: this user has too many processes there, or all have",
-        )),
+        _ => Err(io::ErrorKind::ConnectionRefused.into()),
     }
+}
+
+/// Says in words what [`receive`] and [`Hints::of`] say by a kind alone.
+fn explained(error: io::Error) -> io::Error {
+    if error.raw_os_error().is_some() {
+        return error;
+    }
+    let what = match error.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            "the scheduler refused: this user has too many processes there, or all have".to_owned()
+        }
+        io::ErrorKind::Unsupported => format!("the scheduler's page has not version {VERSION}"),
+        _ => return error,
+    };
+    io::Error::new(error.kind(), what)
 }

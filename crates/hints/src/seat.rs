@@ -19,7 +19,7 @@ pub struct Connecting {
 }
 
 impl Connecting {
-    /// Connects to the scheduler that listens at `socket`. Never blocks.
+    /// Connects to the scheduler that listens at `socket`. Never blocks, and allocates nothing.
     ///
     /// # Errors
     ///
@@ -37,7 +37,7 @@ impl Connecting {
     }
 
     /// Returns the process's page if the scheduler has answered; `None` if it has not. Never
-    /// blocks.
+    /// blocks, and allocates nothing: a lock may ask.
     ///
     /// # Errors
     ///

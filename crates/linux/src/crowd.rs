@@ -96,7 +96,10 @@ pub fn crowding() -> Crowding {
 /// See [`Hints::hint`](antiphon_platform::Hints::hint).
 pub(crate) fn hint(hint: Hint) {
     let step = match hint {
-        Hint::SpinBegin => 1,
+        Hint::SpinBegin => {
+            section::wait_begins();
+            1
+        }
         Hint::SpinEnd => -1,
         Hint::Owns => return,
         Hint::SectionBegin => return section::begin(),

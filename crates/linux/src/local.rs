@@ -56,6 +56,14 @@ pub(crate) struct Thread {
     /// The thread's slot in the scheduler's page, and the epoch of the process that mapped it.
     pub(crate) slot: AtomicPtr<Slot>,
     pub(crate) slot_epoch: AtomicU32,
+    /// Since when the thread may expect the scheduler to write there, and the number of the
+    /// connection that there was when it last asked for a slot.
+    pub(crate) slot_since_ns: AtomicU64,
+    pub(crate) slot_asked: AtomicU32,
+    /// Number of sections that the pretended listener was told to have begun and not to have
+    /// ended.
+    #[cfg(feature = "pretend")]
+    pub(crate) pretended: AtomicU32,
 }
 
 impl Thread {
@@ -79,6 +87,10 @@ impl Thread {
         heeded_by: AtomicU32::new(0),
         slot: AtomicPtr::new(core::ptr::null_mut()),
         slot_epoch: AtomicU32::new(0),
+        slot_since_ns: AtomicU64::new(0),
+        slot_asked: AtomicU32::new(0),
+        #[cfg(feature = "pretend")]
+        pretended: AtomicU32::new(0),
     };
 }
 

@@ -45,6 +45,7 @@ const STAMP_SHIFT: u32 = 4;
 
 /// See [`Platform::park`](antiphon_platform::Platform::park).
 pub(crate) fn park(waiter: &Waiter<Linux>, deadline: Option<Deadline>) -> Parked {
+    // SECTION-3.
     section::interrupt();
     if let Some((hooks, handle)) = fiber::current() {
         return fiber::park(hooks, handle, waiter, deadline);
@@ -185,6 +186,8 @@ pub struct FutexWait {
 /// sleep, even a cancellation, [`park_end`] must follow before the node is used again.
 #[must_use]
 pub fn park_begin(waiter: &Waiter<Linux>) -> Option<FutexWait> {
+    // SECTION-3.
+    section::interrupt();
     fall_asleep(waiter).then(|| FutexWait { address: word(waiter).as_ptr(), expected: THREAD })
 }
 

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | number of CPUs | [`Machine::cpus`] |
 //! | socket of a thread | the thread's number modulo [`Machine::sockets`] |
+//! | what heeds critical sections | a listener that counts what it is told ([`Sections`]) |
 //! | crowded | by the count of spinning threads, and at random ([`Machine::crowded_one_in`]) |
 //!
 //! Signs of crowding of the real machine are ignored. A spinning thread yields its CPU at each load
@@ -24,6 +25,8 @@ use core::sync::atomic::AtomicU64;
 #[cfg(feature = "pretend")]
 use core::sync::atomic::Ordering::Relaxed;
 
+use crate::local::Thread;
+
 /// The pretended machine, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
@@ -34,6 +37,45 @@ pub struct Machine {
     /// One answer in this many, chosen at random, is "crowded"; with 0, none is.
     pub crowded_one_in: u16,
 }
+
+/// The calling thread's critical sections on a pretended machine.
+#[cfg(feature = "pretend")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sections {
+    /// Number of sections that the thread is in.
+    pub depth: u32,
+    /// Number of sections that the listener was told to have begun and not to have ended: 1 where
+    /// the thread is in any, otherwise 0.
+    pub told: u32,
+}
+
+/// Returns the calling thread's critical sections, as far as they were told.
+#[cfg(feature = "pretend")]
+#[must_use]
+pub fn sections() -> Sections {
+    crate::local::with(|thread| Sections {
+        depth: thread.sections.load(Relaxed),
+        told: thread.pretended.load(Relaxed),
+    })
+}
+
+/// Told that the thread's outermost section begins.
+pub(crate) fn section_begins(thread: &Thread) {
+    add(thread, 1);
+}
+
+/// Told that it ends.
+pub(crate) fn section_ends(thread: &Thread) {
+    add(thread, u32::MAX);
+}
+
+#[cfg(feature = "pretend")]
+fn add(thread: &Thread, more: u32) {
+    thread.pretended.store(thread.pretended.load(Relaxed).wrapping_add(more), Relaxed);
+}
+
+#[cfg(not(feature = "pretend"))]
+fn add(_: &Thread, _: u32) {}
 
 /// The part of a spin's budget that each load of the word uses up, in nanoseconds.
 pub(crate) const LOOK_NS: u32 = 1_000;

@@ -51,6 +51,13 @@ pub(crate) fn find() -> Result<(), Unsupported> {
     Ok(())
 }
 
+/// Makes the areas be where no memory can be, for this process.
+#[cfg(test)]
+pub(crate) fn misplace() {
+    // The middle of the kernel's half of the addresses.
+    OFFSET.store(isize::MIN + (1 << 40), Relaxed);
+}
+
 /// Returns whether the kernel knows the calling thread's area. Asks the kernel, because the content
 /// of the area can be stale in a thread or child that `clone` made without glibc.
 ///

@@ -2,10 +2,12 @@
 
 use antiphon_platform::{Deadline, Parked, SharedWait, ThreadId};
 
-use crate::{Linux, U32, futex, thread};
+use crate::{Linux, U32, futex, section, thread};
 
 impl SharedWait for Linux {
     fn wait_shared(word: &U32, expected: u32, deadline: Option<Deadline>) -> Parked {
+        // SECTION-3.
+        section::interrupt();
         futex::wait(word.get(), futex::SHARED, expected, deadline).parked()
     }
 

@@ -6,13 +6,15 @@ use core::sync::atomic::AtomicU32;
 use antiphon_platform::{Deadline, Parked};
 
 use crate::futex::{self, Whose};
-use crate::{U64, crowd};
+use crate::{U64, crowd, section};
 
 /// The index of the low half in the word.
 const LOW: usize = if cfg!(target_endian = "big") { 1 } else { 0 };
 
 /// See [`WordWaits::wait_on`](antiphon_platform::WordWaits::wait_on).
 pub(crate) fn wait(word: &U64, low: u32, place: u32, deadline: Option<Deadline>) -> Parked {
+    // SECTION-3.
+    section::interrupt();
     futex::wait(half(word), (Whose::Private, 1 << place), low, deadline).parked()
 }
 

@@ -45,7 +45,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicI32, AtomicU32};
 
 use antiphon_linux::{Linux, light};
-use antiphon_platform::{Clock, Deadline};
+use antiphon_platform::{Clock, Deadline, Hints as _};
 use antiphon_record::Kind;
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::{Condvar, Inside};
@@ -156,7 +156,8 @@ impl Mutex {
         }
     }
 
-    /// Takes the lock if it is free and no waiter has the next turn.
+    /// Takes the lock if it is free and no waiter has the next turn. Tells no section: only for
+    /// threads that are ready, and in modes in which nothing is told.
     #[inline]
     pub(crate) fn take_free(&self) -> bool {
         if thread::alone() {
@@ -167,6 +168,11 @@ impl Mutex {
         } else {
             self.lock.lock_uncontended()
         }
+    }
+
+    /// [`take_free`](Self::take_free) in any mode.
+    pub(crate) fn take_free_told(&self) -> bool {
+        if Linux::heeds_sections() { self.lock.lock_uncontended_told() } else { self.take_free() }
     }
 
     /// Releases the lock and returns the value of `pthread_mutex_unlock`, so that the last step of
@@ -180,6 +186,7 @@ impl Mutex {
         // SAFETY: the caller owns the lock, and is the only thread as in `take_free`; an attempt
         // that fails releases nothing.
         unsafe {
+            // Where sections are told, no thread counts as alone.
             if thread::alone() && self.lock.unlock_alone() {
                 return 0;
             }

@@ -38,7 +38,7 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
-use antiphon_linux::{Linux, Slices, park_begin, park_end};
+use antiphon_linux::{Linux, Slices, park_begin, park_end, section};
 use antiphon_platform::{Clock, Clocks as _, Deadline};
 use antiphon_sync::wait::{Condvar, End, Entry, Visit};
 use libc::{clockid_t, timespec};
@@ -230,6 +230,8 @@ unsafe extern "C" fn antiphon_cond_sleeps(wait: *mut Wait) -> c_int {
             // SAFETY: `inside` counts us, so the object is there.
             let cond = unsafe { &*wait.private.cond };
             (wait.word, wait.expected) = (&raw const cond.sequence, *seen);
+            // SECTION-3.
+            section::interrupt();
             return c_int::from(!shared::is_notified(cond, *seen));
         }
     };
@@ -241,6 +243,7 @@ unsafe extern "C" fn antiphon_cond_sleeps(wait: *mut Wait) -> c_int {
         if entry.is_notified() {
             return 0;
         }
+        // It ends the thread's sections (SECTION-3).
         if let Some(sleep) = park_begin(node) {
             (wait.word, wait.expected) = (sleep.address.cast(), sleep.expected);
             return 1;
@@ -253,6 +256,8 @@ impl Wait {
     /// spuriously, or the time left until the deadline.
     fn nap(&mut self) -> c_int {
         const NAP_NS: u64 = 1_000_000;
+        // SECTION-3.
+        section::interrupt();
         let left = self.private.deadline.map_or(NAP_NS, left_ns).min(NAP_NS);
         self.private.napped = true;
         self.private.until = timespec_of(Linux::now(Clock::Monotonic).saturating_add(left));

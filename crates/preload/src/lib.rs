@@ -26,6 +26,7 @@
 //! | `sites` | policies by call site |
 //! | `door` | files that can't be opened by their path |
 //! | `recorder`, `maps`, `pieces`, `ticks` | contents of a recording; threads created and joined |
+//! | `pretended` | what tests ask a library that pretends to another machine |
 //! | `unwind` | the return addresses on a stack |
 //! | `shim.c` | the sleep that can be cancelled, thread-local storage |
 //!
@@ -33,6 +34,9 @@
 //! initialisation: a lock works before its constructor and after the last destructor.
 
 use core::ffi::{c_char, c_int};
+
+use antiphon_linux::Linux;
+use antiphon_platform::Hints as _;
 
 mod abi;
 mod asan;
@@ -51,6 +55,8 @@ mod mode;
 mod mutex;
 mod objects;
 mod pieces;
+#[cfg(feature = "pretend")]
+mod pretended;
 mod priority;
 mod real;
 mod recorder;
@@ -96,7 +102,11 @@ extern "C" fn load(_: c_int, _: *const *const c_char, environment: *mut *const c
     if !mode::disabled() {
         mode::settle(recorder::start());
     }
-    thread::find_single(real::single_threaded());
+    // Where sections are told, the only thread of a process tells them, too: there may be more
+    // threads before the end of one.
+    if !Linux::heeds_sections() {
+        thread::find_single(real::single_threaded());
+    }
     // SAFETY: the handler accesses only its thread's state. If it can't be registered, `__owner` of
     // normal mutexes names the parent's thread in children, which has no effect.
     unsafe { libc::pthread_atfork(None, None, Some(forked)) };

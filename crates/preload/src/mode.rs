@@ -5,7 +5,8 @@
 //! | `UNDECIDED` | the first call decides: `EARLY`, `THEIRS`, `DISABLED` or `ASIDE` |
 //! | `EARLY` | our locks; [`crate::load`] has not run yet |
 //! | `OURS` | our locks; a wait is recorded if there is a recording |
-//! | `FULL` | our locks; every acquisition is recorded |
+//! | `TOLD` | the same, and each acquisition tells its critical section |
+//! | `FULL` | our locks; every acquisition is recorded, and perhaps tells its critical section |
 //! | `OBSERVED` | the C library's locks; every acquisition is recorded |
 //! | `THEIRS` | the C library's locks, as `ANTIPHON_LOCK` asks; nothing is recorded (yet) |
 //! | `DISABLED` | the C library's locks, for good: `ANTIPHON_DISABLE` is set, and wins |
@@ -21,18 +22,22 @@ use core::ffi::{CStr, c_char};
 use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::Relaxed;
 
+use antiphon_linux::Linux;
+use antiphon_platform::Hints as _;
+
 use crate::aside;
 use crate::pieces::Pieces;
 
 const UNDECIDED: i32 = 0;
 const EARLY: i32 = 1;
 pub(crate) const OURS: i32 = 2;
-pub(crate) const FULL: i32 = 3;
+const TOLD: i32 = 3;
+pub(crate) const FULL: i32 = 4;
 // From this value on, the locks are the C library's.
-pub(crate) const OBSERVED: i32 = 4;
-const THEIRS: i32 = 5;
-const DISABLED: i32 = 6;
-const ASIDE: i32 = 7;
+pub(crate) const OBSERVED: i32 = 5;
+const THEIRS: i32 = 6;
+const DISABLED: i32 = 7;
+const ASIDE: i32 = 8;
 
 static MODE: AtomicI32 = AtomicI32::new(UNDECIDED);
 
@@ -76,7 +81,7 @@ pub(crate) fn records_all() -> bool {
 /// Returns whether anything may be recorded.
 #[inline]
 pub(crate) fn records() -> bool {
-    matches!(mode(), OURS | FULL | OBSERVED)
+    matches!(mode(), OURS | TOLD | FULL | OBSERVED)
 }
 
 /// Decides the mode. Racing threads come to the same result.
@@ -97,11 +102,12 @@ pub(crate) fn decide() -> i32 {
     }
 }
 
-/// Decides what is recorded. Called at load. Locks that are held now have no record, which is
-/// tolerated.
+/// Decides what is recorded and told. Called at load, when it is known whether anything heeds
+/// sections. Locks that are held now have no record, and no section, which is tolerated.
 pub(crate) fn settle(record_all: bool) {
     let (from, to) = match (mode(), record_all) {
         (EARLY, true) => (EARLY, FULL),
+        (EARLY, false) if Linux::heeds_sections() => (EARLY, TOLD),
         (EARLY, false) => (EARLY, OURS),
         (THEIRS, true) => (THEIRS, OBSERVED),
         _ => return,

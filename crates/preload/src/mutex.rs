@@ -15,6 +15,10 @@
 //! | error-checking | `EDEADLK` | `EBUSY` | `EPERM` |
 //!
 //! A deadline is checked only when the lock would block: an invalid one is then `EINVAL`.
+//!
+//! Where critical sections are told, no thread is ready: so each acquisition tells one, and its
+//! release ends it (SECTION-6 in `antiphon_sync`), and where none is told, this costs nothing. A
+//! recursive mutex tells its outermost level. A mutex that the C library keeps tells nothing.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
@@ -275,7 +279,7 @@ fn take(mutex: &Mutex, kind: Type, patience: Patience<'_>, site: usize) -> c_int
         return take_again(mutex, kind, patience);
     }
     let tries = matches!(patience, Patience::None);
-    let had = if tries { mutex.lock.try_lock() } else { mutex.take_free() };
+    let had = if tries { mutex.lock.try_lock() } else { mutex.take_free_told() };
     if !had {
         return take_taken(mutex, kind, patience, site);
     }

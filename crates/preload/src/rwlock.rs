@@ -17,6 +17,9 @@
 //! | `destroy`, even if the lock is held | 0, without effect |
 //! | `unlock` of a lock that no thread holds | `EPERM`; the C library breaks the lock |
 //!
+//! A writer tells its critical section as the owner of a mutex does ([`crate::mutex`]); readers
+//! tell nothing.
+//!
 //! No function is a cancellation point, here or in the C library.
 
 use core::ffi::{c_int, c_void};
@@ -168,7 +171,7 @@ pub(crate) unsafe extern "C" fn unlock(rwlock: *mut RwLock) -> c_int {
     let rwlock = unsafe { &*rwlock };
     if thread::ready() != 0 && !rwlock.is_shared() {
         // SAFETY: a thread that unlocks a lock holds it; the C library doesn't check this either.
-        return unsafe { rwlock.release() };
+        return unsafe { rwlock.release::<true>() };
     }
     unlock_slowly(rwlock)
 }
@@ -187,7 +190,7 @@ fn unlock_slowly(rwlock: &RwLock) -> c_int {
         }
     }
     // SAFETY: as in `unlock`.
-    unsafe { rwlock.release() }
+    unsafe { rwlock.release::<false>() }
 }
 
 /// `pthread_rwlock_init`.
@@ -272,7 +275,7 @@ fn lock(rwlock: &RwLock, way: Way, call: Call<'_>, site: usize) -> c_int {
             Err(Refused::Busy) if tried => libc::EBUSY,
             Err(refused) => return refused_to_read(rwlock, refused, deadline, site),
         },
-        Way::Write => match if tried { rwlock.try_write() } else { rwlock.write_at_once() } {
+        Way::Write => match if tried { rwlock.try_write() } else { rwlock.write_at_once_told() } {
             true => {
                 rwlock.own();
                 0

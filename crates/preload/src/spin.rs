@@ -4,13 +4,16 @@
 //! bytes in shared memory can't identify a waiter. Free and held are encoded as in the C library,
 //! so that a process with this library and one without may share a lock. Initialisation and
 //! destruction are the C library's for the same reason.
+//!
+//! Where critical sections are told, so are those of spinlocks, off the fast path: the mode is then
+//! not `OURS`.
 
 use core::ffi::c_int;
 use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_linux::U32;
-use antiphon_platform::Atomic;
+use antiphon_linux::{Linux, U32};
+use antiphon_platform::{Atomic, Hint, Hints as _};
 use antiphon_record::Kind;
 
 use crate::real::forward;
@@ -43,8 +46,7 @@ use code::{FREE, HELD, held};
 pub(crate) unsafe extern "C" fn lock(spin: *mut AtomicI32, site: usize) -> c_int {
     // SAFETY: the caller of `pthread_spin_lock` gave us a spinlock.
     let word = unsafe { &*spin };
-    // Acquire: pairs with the release in `unlock`.
-    if mode::mode() == mode::OURS && word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok() {
+    if mode::mode() == mode::OURS && take(word) {
         return 0;
     }
     lock_slowly(word, site)
@@ -57,14 +59,13 @@ fn lock_slowly(word: &AtomicI32, site: usize) -> c_int {
         return theirs::lock_spin(word, site);
     }
     let visit = recorder::visit(Kind::Spin, word.as_ptr().addr(), site);
-    // Acquire: pairs with the release in `unlock`.
-    if word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_err() {
+    if !take_told(word) {
         let wait = visit.map(|visit| visit.wait(site));
         loop {
             // SAFETY: `U32` is a transparent atomic word of the same size and alignment.
             let waited = unsafe { &*word.as_ptr().cast::<U32>() };
             waited.wait_while(Relaxed, |word| held(word.cast_signed()));
-            if word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok() {
+            if take_told(word) {
                 break;
             }
         }
@@ -78,6 +79,30 @@ fn lock_slowly(word: &AtomicI32, site: usize) -> c_int {
     0
 }
 
+/// Takes the lock if it is free.
+#[inline(always)]
+fn take(word: &AtomicI32) -> bool {
+    // Acquire: pairs with the releases in `unlock` and `unlock_slowly`.
+    word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok()
+}
+
+/// Does what [`take`] does, and tells the section, which begins before: a preemption in between
+/// would be one of a holder that has told nothing.
+fn take_told(word: &AtomicI32) -> bool {
+    tell(Hint::SectionBegin);
+    let had = take(word);
+    if !had {
+        tell(Hint::SectionEnd);
+    }
+    had
+}
+
+fn tell(hint: Hint) {
+    if Linux::heeds_sections() {
+        Linux::hint(hint);
+    }
+}
+
 /// `pthread_spin_trylock`.
 ///
 /// # Safety
@@ -86,15 +111,30 @@ fn lock_slowly(word: &AtomicI32, site: usize) -> c_int {
 pub(crate) unsafe extern "C" fn trylock(spin: *mut AtomicI32, site: usize) -> c_int {
     // SAFETY: as in `lock`.
     let word = unsafe { &*spin };
+    if mode::mode() == mode::OURS {
+        return if take(word) { 0 } else { refused(word, site) };
+    }
+    trylock_slowly(word, site)
+}
+
+/// Records a try that was refused.
+#[cold]
+#[inline(never)]
+fn refused(word: &AtomicI32, site: usize) -> c_int {
+    if let Some(visit) = recorder::visit(Kind::Spin, word.as_ptr().addr(), site) {
+        visit.refused();
+    }
+    libc::EBUSY
+}
+
+#[cold]
+#[inline(never)]
+fn trylock_slowly(word: &AtomicI32, site: usize) -> c_int {
     if mode::theirs() {
         return theirs::try_spin(word, site);
     }
-    // Acquire: pairs with the release in `unlock`.
-    if word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_err() {
-        if let Some(visit) = recorder::visit(Kind::Spin, word.as_ptr().addr(), site) {
-            visit.refused();
-        }
-        return libc::EBUSY;
+    if !take_told(word) {
+        return refused(word, site);
     }
     if mode::records_all()
         && let Some(visit) = recorder::visit(Kind::Spin, word.as_ptr().addr(), site)
@@ -110,14 +150,28 @@ pub(crate) unsafe extern "C" fn trylock(spin: *mut AtomicI32, site: usize) -> c_
 ///
 /// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
 pub(crate) unsafe extern "C" fn unlock(spin: *mut AtomicI32) -> c_int {
+    if mode::mode() != mode::OURS {
+        return unlock_slowly(spin);
+    }
+    // SAFETY: as in `lock`. Release: pairs with the acquire of the next owner.
+    unsafe { &*spin }.store(FREE, Release);
+    0
+}
+
+#[cold]
+#[inline(never)]
+fn unlock_slowly(spin: *mut AtomicI32) -> c_int {
     if mode::records_all() {
         recorder::events::releases_at(spin.addr());
     }
     if mode::theirs() {
         return forward!(SPIN_UNLOCK(spin.cast()));
     }
-    // SAFETY: as in `lock`. Release: pairs with the acquire of the next owner.
+    // SAFETY: the program's spinlock, as in `lock`. Release: pairs with the acquire of the next
+    // owner. The memory may be gone afterwards.
     unsafe { &*spin }.store(FREE, Release);
+    tell(Hint::SectionEnd);
+    tell(Hint::Released);
     0
 }
 

@@ -7,6 +7,11 @@
 //! (`docs/sched.md` has the figures).
 //!
 //! A release that may make a system call, to wake a waiter, ends its section first.
+//!
+//! - SECTION-6: an acquisition begins one section, and its release ends one, whether either had to
+//!   wait or not: otherwise the release of an inner lock would end the section of an outer one. A
+//!   lock that is a part of another lock tells nothing. Functions whose names end in `uncontended`,
+//!   `at_once` or `alone` tell nothing either: their callers do, or know that nothing is told.
 
 use antiphon_platform::{Hint, Platform};
 
@@ -28,6 +33,20 @@ pub(crate) fn acquire<P: Platform>(take: impl FnOnce() -> bool, wait: impl FnOnc
         wait();
         P::hint(Hint::SectionBegin);
     }
+}
+
+/// Tries to acquire a lock by `take`, and returns whether that was done: the first half of
+/// [`acquire`], for callers that record a wait.
+pub(crate) fn attempt<P: Platform>(take: impl FnOnce() -> bool) -> bool {
+    if !P::heeds_sections() {
+        return take();
+    }
+    P::hint(Hint::SectionBegin);
+    let acquired = take();
+    if !acquired {
+        P::hint(Hint::SectionEnd);
+    }
+    acquired
 }
 
 /// Tells what [`begin`] does, if the caller has acquired the lock. Returns whether it has.
@@ -60,7 +79,13 @@ fn tell_end<P: Platform>() {
     end::<P>(|| ());
 }
 
-/// Releases a lock by `release`, which may make system calls, on a platform that heeds sections.
+/// Releases a lock by `release`, which may make system calls.
+#[inline]
+pub(crate) fn release<P: Platform>(release: impl FnOnce()) {
+    if P::heeds_sections() { end::<P>(release) } else { release() }
+}
+
+/// [`release`] on a platform that heeds sections.
 pub(crate) fn end<P: Platform>(release: impl FnOnce()) {
     P::hint(Hint::SectionEnd);
     release();

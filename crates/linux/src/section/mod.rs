@@ -10,6 +10,9 @@
 //! | [`Listener::Scheduler`] | `antiphon sched --full` | a count in its slot | 0.1 ms a turn |
 //! | [`Listener::SliceExtension`] | the option, glibc 2.41 | a byte of its rseq area | 5 µs |
 //!
+//! A thread whose scheduler has ended notices that where it waits anyway, and asks again: for the
+//! next scheduler, as soon as there is one (`page.rs`).
+//!
 //! The kernel has the option `CONFIG_RSEQ_SLICE_EXTENSION` since version 7.0. Its limit of 5 µs can
 //! be raised. A thread without a listener tells nothing. What a thread tells is a hint: a wrong one
 //! costs time, and never correctness.
@@ -20,16 +23,20 @@
 //!   the one that acquired it, and sections may begin before they are told.
 //! - SECTION-3: a wait ends all sections of its thread, or of the thread under the fiber: a system
 //!   call gives a grant back, and a fiber may go on elsewhere. So a section whose end was not told
-//!   ends with the next wait.
+//!   ends with the next wait. This holds for each sleep of this crate: [`park`](crate::park), its
+//!   two halves, waits on words and in shared memory. A caller that sleeps by a system call of its
+//!   own calls [`interrupt`] before.
 //! - SECTION-4: a section ends before a system call of the release, such as a wake-up. Where the
 //!   release is a store alone, it ends right after it.
 //! - SECTION-5: a slot of the page is written only by the process that mapped it: the child of a
 //!   fork has no such page, and sees by its epoch that it is another process.
+//! - SECTION-6: an acquisition begins one section, and its release ends one: the locks see to it.
 //!
 //! A lock that has put a preemption off gives the CPU away once it is released. If the release has
 //! woken a waiter by a system call, the kernel has taken the CPU at the beginning of that call: the
 //! waiter then comes up late, as it would have without a grant.
 
+mod connections;
 mod page;
 mod slice;
 
@@ -39,11 +46,13 @@ use antiphon_platform::Unsupported;
 
 use crate::light;
 use crate::local::{self, Thread};
+use crate::pretend;
 
 /// What heeds the sections of a thread, in its thread-local state; 0: not asked yet.
 const NONE: u32 = 1;
 const SLICE: u32 = 2;
 const PAGE: u32 = 3;
+const PRETENDED: u32 = 4;
 
 /// What heeds critical sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,12 +61,15 @@ pub enum Listener {
     Scheduler,
     /// The kernel's time-slice extension.
     SliceExtension,
+    /// A listener of the feature `pretend`, which counts what it is told.
+    #[cfg(feature = "pretend")]
+    Pretended,
 }
 
-/// Makes the mutexes and spinlocks of this process tell their critical sections, for good. Returns
-/// what heeds those of the calling thread; other threads ask for themselves. The locks then unlock
-/// by exchange, even in [light mode](crate::light). May allocate, and must not be called in
-/// signal handlers.
+/// Makes the mutexes, spinlocks and readers-writer locks of this process tell their critical
+/// sections, for good. Returns what heeds those of the calling thread; other threads ask for
+/// themselves. The locks then unlock by exchange, even in [light mode](crate::light). May allocate,
+/// and must not be called in signal handlers.
 ///
 /// # Errors
 ///
@@ -70,6 +82,8 @@ pub fn enable_sections() -> Result<Listener, Unsupported> {
         match heeded_by(thread) {
             PAGE => Ok(Listener::Scheduler),
             SLICE => Ok(Listener::SliceExtension),
+            #[cfg(feature = "pretend")]
+            PRETENDED => Ok(Listener::Pretended),
             _ => Err(Unsupported),
         }
     });
@@ -94,6 +108,7 @@ pub(crate) fn begin() {
             match heeded_by(thread) {
                 SLICE => slice::begin(),
                 PAGE => page::begin(thread),
+                PRETENDED => pretend::section_begins(thread),
                 _ => {}
             }
         }
@@ -116,6 +131,7 @@ fn end_outermost(thread: &Thread) {
     match thread.heeded_by.load(Relaxed) {
         SLICE => slice::end(),
         PAGE => page::end(thread),
+        PRETENDED => pretend::section_ends(thread),
         _ => {}
     }
 }
@@ -134,9 +150,9 @@ pub(crate) fn released() {
     });
 }
 
-/// Ends all sections of the calling thread, which is about to wait (SECTION-3).
+/// Ends all sections of the calling thread, which is about to sleep (SECTION-3).
 #[inline]
-pub(crate) fn interrupt() {
+pub fn interrupt() {
     if are_heeded() {
         interrupt_told();
     }
@@ -148,10 +164,31 @@ fn interrupt_told() {
             thread.sections.store(0, Relaxed);
             end_outermost(thread);
         }
+        look_around(thread);
     });
 }
 
-/// Returns what heeds the sections of the calling thread. Only the first call asks.
+/// Called by a thread that begins to wait without a sleep: it may never come to one.
+#[inline]
+pub(crate) fn wait_begins() {
+    if are_heeded() {
+        local::with(look_around);
+    }
+}
+
+/// Checks whether the thread must ask again for what heeds its sections.
+fn look_around(thread: &Thread) {
+    let is_served = thread.heeded_by.load(Relaxed) == PAGE;
+    if page::must_ask(thread, is_served) {
+        if thread.sections.load(Relaxed) > 0 {
+            end_outermost(thread);
+        }
+        thread.heeded_by.store(0, Relaxed);
+    }
+}
+
+/// Returns what heeds the sections of the calling thread. Asks in the first call, and after
+/// [`look_around`] has found that the answer is outdated.
 #[inline]
 fn heeded_by(thread: &Thread) -> u32 {
     match thread.heeded_by.load(Relaxed) {
@@ -163,7 +200,9 @@ fn heeded_by(thread: &Thread) -> u32 {
 #[cold]
 #[inline(never)]
 fn ask(thread: &Thread) -> u32 {
-    let listener = if page::register(thread) {
+    let listener = if pretend::is_on() {
+        PRETENDED
+    } else if page::register_at(thread) {
         PAGE
     } else if slice::enable() {
         SLICE

@@ -10,6 +10,10 @@
 //! which glibc does since 2.41, if the kernel's features need it. For such areas it checks that
 //! the fields which it fills were not written to, and kills the process otherwise: this file reads
 //! one of these, and writes none.
+//!
+//! SLICE-1: the area is read and written only in a thread for which the kernel has said that this
+//! area is the registered one. Otherwise another area is in use, an allocator's for example; or the
+//! thread was made by a raw `clone`, and there may be no memory at all where the area would be.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, compiler_fence};
@@ -55,13 +59,13 @@ pub(super) fn find() {
 
 /// Enables the extension for the calling thread. Returns whether it may ask from now on.
 pub(super) fn enable() -> bool {
-    // Acquire: pairs with the release in `find`.
-    if !FOUND.load(Acquire) || !has(AVAILABLE) {
+    // Acquire: pairs with the release in `find`. SLICE-1: the kernel is asked before the area is
+    // read.
+    if !FOUND.load(Acquire) || !rseq::registered() || !has(AVAILABLE) {
         return false;
     }
     // SAFETY: changes one property of the calling thread, and has no pointer.
     let enabled = unsafe { sys::call(libc::SYS_prctl, [OPTION, SET, ENABLE, 0, 0]) };
-    // The flag is the kernel's own: so this area is the registered one.
     enabled.is_ok() && has(ENABLED)
 }
 
@@ -69,10 +73,10 @@ fn has(flag: u32) -> bool {
     area().flags.load(Relaxed) & flag != 0
 }
 
-/// The calling thread's area. Only after [`find`] has found the areas.
+/// The calling thread's area. Only in a thread whose area is registered (SLICE-1).
 fn area() -> &'static Area {
-    // SAFETY: glibc's area of this thread has 32 bytes at least, aligned to 32, and lives as long
-    // as the thread. All fields are atomics, as the kernel writes to them.
+    // SAFETY: the registered area of this thread has 32 bytes at least, aligned to 32, and lives as
+    // long as the thread. All fields are atomics, as the kernel writes to them.
     unsafe { &*core::ptr::with_exposed_provenance(rseq::area()) }
 }
 
@@ -135,10 +139,32 @@ mod tests {
     #[test]
     fn a_thread_without_the_extension_is_not_told_that_it_has_it() {
         find();
-        if FOUND.load(Relaxed) && !has(AVAILABLE) {
+        if FOUND.load(Relaxed) && rseq::registered() && !has(AVAILABLE) {
             assert!(!enable());
         }
         // A call on a kernel without it has no effect.
         give_back();
+    }
+
+    /// SLICE-1, in a child of its own, which would be killed.
+    #[test]
+    fn an_area_that_is_not_registered_is_not_read() {
+        find();
+        if !FOUND.load(Relaxed) {
+            return;
+        }
+        // SAFETY: the child makes system calls only, and ends by `_exit`.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            rseq::misplace();
+            let enabled = enable();
+            // SAFETY: ends the child at once.
+            unsafe { libc::_exit(i32::from(enabled)) };
+        }
+        assert!(child > 0);
+        let mut status = -1;
+        // SAFETY: our own child.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0, "neither killed nor enabled");
     }
 }

@@ -178,10 +178,16 @@ impl RwLock {
         })
     }
 
-    /// Locks to write, if the lock is free and not reserved for a waiter.
+    /// Locks to write, if the lock is free and not reserved for a waiter. Tells no section: only
+    /// for threads that are ready.
     #[inline]
     pub(crate) fn write_at_once(&self) -> bool {
         self.lock.write_at_once()
+    }
+
+    /// [`write_at_once`](Self::write_at_once) in any mode.
+    pub(crate) fn write_at_once_told(&self) -> bool {
+        self.lock.write_at_once_told()
     }
 
     /// Locks to write, if the lock is free.
@@ -216,17 +222,22 @@ impl RwLock {
         self.lock.is_locked_by_writer()
     }
 
-    /// Releases the lock, read or write; returns `EPERM` if no thread holds it.
+    /// Releases the lock, read or write; returns `EPERM` if no thread holds it. `READY`: the caller
+    /// is a thread that is ready, and so tells no section.
     ///
     /// # Safety
     ///
     /// The caller holds the lock, or no thread does. Its memory may be gone afterwards.
     #[inline]
-    pub(crate) unsafe fn release(&self) -> c_int {
+    pub(crate) unsafe fn release<const READY: bool>(&self) -> c_int {
         if self.is_written() {
             self.writer.store(0, Relaxed);
             // SAFETY: a writer excludes all other threads, so the caller is the writer.
-            unsafe { self.lock.unlock_write() };
+            unsafe {
+                if !(READY && self.lock.unlock_write_uncontended()) {
+                    self.lock.unlock_write();
+                }
+            }
         } else if self.lock.seems_read() {
             // SAFETY: the caller holds the lock, and not to write.
             unsafe { self.lock.unlock_read() };

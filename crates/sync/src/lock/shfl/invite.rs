@@ -15,6 +15,7 @@ use super::status;
 use super::turn::{Stands, Wait};
 use super::words::Words;
 use crate::policy::Policy;
+use crate::section;
 
 impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// Prepares the caller's node to be moved into this queue. Does nothing if the backstop may
@@ -45,7 +46,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         });
         if wait != Wait::Acquired {
             // This is the child of a fork that came in between: the queue has no waiters.
-            self.lock();
+            return self.lock();
         }
+        section::begin::<P>();
     }
 }

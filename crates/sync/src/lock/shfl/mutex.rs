@@ -102,10 +102,15 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
 
     /// The part of [`lock`](Self::lock) without contention: acquires the lock if it is free and no
     /// waiter has asked for fairness. For callers that need to know whether they would have to
-    /// wait.
+    /// wait. Tells no section.
     #[inline]
     pub fn lock_uncontended(&self) -> bool {
         comer::may_try::<P, _>(self, &self.locked) && self.take()
+    }
+
+    /// Does what [`lock_uncontended`](Self::lock_uncontended) does, and tells the section.
+    pub fn lock_uncontended_told(&self) -> bool {
+        section::attempt::<P>(|| self.lock_uncontended())
     }
 
     /// Takes the lock if it is free and no waiter has asked for fairness.
@@ -180,7 +185,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
 
     /// The part of [`unlock`](Self::unlock) without contention, by exchange: releases the lock if
     /// no waiter must be woken, and the caller does not have to check whether a called head is due.
-    /// Returns whether it released. For callers that know that the light form is not in use.
+    /// Returns whether it released. For callers that know that neither the light form is in use
+    /// nor sections are told.
     ///
     /// # Safety
     ///
@@ -232,14 +238,24 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self) {
-        if P::heeds_sections() {
-            // A wake is a system call: it is none of the section's.
-            return section::end::<P>(|| self.unlock_untold());
-        }
-        self.unlock_untold();
+        // A wake is a system call: it is none of the section's.
+        section::release::<P>(|| self.release_contended());
     }
 
-    fn unlock_untold(&self) {
+    /// Releases the lock by exchange, where its owner has told no section: the lock is a part of
+    /// another one (SECTION-6).
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock.
+    pub(super) unsafe fn unlock_untold(&self) {
+        // SAFETY: the caller owns the lock.
+        if !unsafe { self.unlock_uncontended() } {
+            self.release_contended();
+        }
+    }
+
+    fn release_contended(&self) {
         // Relaxed: as in `unlock_uncontended`.
         if self.hands_over() && self.hand_over() {
             return;

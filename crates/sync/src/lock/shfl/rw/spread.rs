@@ -141,7 +141,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[cold]
     #[inline(never)]
     fn gather_free(&self) {
-        if !self.try_write() {
+        if !self.try_write_untold() {
             return;
         }
         if let Some(lines) = self.lines() {

@@ -18,6 +18,7 @@ use super::state::{Mark, State};
 use super::{RwForm, ShflRwLock};
 use crate::nap;
 use crate::policy::Policy;
+use crate::section;
 
 impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// Acquires the lock for reading, with the right to upgrade; blocks until the caller has it.
@@ -76,7 +77,10 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             let found = self.try_to_upgrade().or_else(|| self.wait_for_readers(deadline));
             let Some(found) = found else { return false };
             match self.drain(found, Patience::Until(deadline)) {
-                Drained::Alone => return true,
+                Drained::Alone => {
+                    section::begin::<P>();
+                    return true;
+                }
                 Drained::Busy => return false,
                 Drained::Ended => {}
             }
@@ -89,10 +93,11 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// The same as for [`upgrade`](Self::upgrade).
     pub unsafe fn try_upgrade(&self) -> bool {
-        !self.is_read_by_line()
+        let upgraded = !self.is_read_by_line()
             && self
                 .try_to_upgrade()
-                .is_some_and(|found| self.drain(found, Patience::Never) == Drained::Alone)
+                .is_some_and(|found| self.drain(found, Patience::Never) == Drained::Alone);
+        section::begin_if::<P>(upgraded)
     }
 
     /// Gives up the right to upgrade, and makes the caller a plain reader. Never blocks.
@@ -112,7 +117,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     ///
     /// The caller owns the lock for writing.
     pub unsafe fn downgrade_to_upgradable(&self) {
-        self.let_readers_in(State::downgrade_to_upgradable);
+        section::release::<P>(|| self.let_readers_in(State::downgrade_to_upgradable));
     }
 
     /// Returns the state in which the caller became the writer, with its mark, as
