@@ -127,6 +127,81 @@ fn a_thread_that_sleeps_until_a_flag_is_set_polls() {
 }
 
 #[test]
+fn a_condition_that_is_waited_for_with_short_deadlines_is_polled() {
+    let said = says("timed", "timed-waits");
+    assert!(said.contains("waits for a condition at await timed.c:"), "{said}");
+    assert!(said.contains("No thread notified it"), "{said}");
+    let (report, _) = report("timed", true);
+    assert!(!rules(&report).contains(&"idle"), "{:#}", report["verdict"]);
+}
+
+#[test]
+fn a_program_that_hangs_after_a_lost_notification_says_which() {
+    let said = says("lost", "lost-wake-up");
+    assert!(said.contains("1 thread still waited for a condition, at worker lost.c:"), "{said}");
+    assert!(said.contains("Its 1 notification, at tell lost.c:"), "{said}");
+    let (report, _) = report("lost", true);
+    assert_eq!(rules(&report)[0], "lost-wake-up", "{:#}", report["verdict"]);
+    assert!(!rules(&report).contains(&"calm"), "{:#}", report["verdict"]);
+}
+
+#[test]
+fn other_programs_that_have_the_cpus_are_no_fault_of_this_one() {
+    let said = says("elsewhere", "busy-machine");
+    assert!(said.contains("Other programs used"), "{said}");
+    let (report, _) = report("elsewhere", true);
+    assert!(!rules(&report).contains(&"crowding"), "{:#}", report["verdict"]);
+}
+
+#[test]
+fn a_lock_with_most_of_the_work_under_it_is_the_limit_however_rare_its_waits() {
+    let said = says("serial", "contention");
+    assert!(said.contains("waiting for the mutex lock"), "{said}");
+    assert!(said.contains("of the program's CPU time"), "{said}");
+    let (report, _) = report("serial", true);
+    assert_eq!(rules(&report)[0], "contention", "{:#}", report["verdict"]);
+    assert!(!rules(&report).contains(&"preempted-owner"), "{:#}", report["verdict"]);
+}
+
+#[test]
+fn the_slowest_thread_at_a_barrier_is_named() {
+    let said = says("barrier", "imbalance");
+    assert!(said.contains("threads slept for") && said.contains("of CPU time"), "{said}");
+}
+
+#[test]
+fn locks_of_the_c_library_are_named() {
+    let said = says("c_library", "c-library");
+    assert!(said.contains("of malloc, or of a stdio stream"), "{said}");
+}
+
+#[test]
+fn waits_that_cost_as_much_as_the_work_are_counted() {
+    let said = says("short_waits", "short-waits");
+    assert!(said.contains("at play short_waits.c:") && said.contains("of CPU time"), "{said}");
+}
+
+#[test]
+fn time_in_the_kernel_is_told_from_work() {
+    let said = says("system_time", "system-time");
+    assert!(said.contains("of the CPU time was in the kernel"), "{said}");
+}
+
+#[test]
+fn a_thread_for_each_small_task_is_one_too_many() {
+    let said = says("short_lives", "short-lives");
+    assert!(said.contains("1.60 k threads were started in"), "{said}");
+}
+
+#[test]
+fn a_section_that_is_long_each_time_is_named() {
+    let said = says("long_sections", "long-sections");
+    assert!(said.contains("renew long_sections.c:") && said.contains("30 times"), "{said}");
+    let (report, _) = report("long_sections", true);
+    assert!(!rules(&report).contains(&"preempted-owner"), "{:#}", report["verdict"]);
+}
+
+#[test]
 fn many_threads_woken_for_one_item_are_a_herd() {
     let said = says("herd", "herd");
     assert!(said.contains("notifications at main herd.c:") && said.contains("for each"), "{said}");

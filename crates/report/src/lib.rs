@@ -18,8 +18,9 @@
 //! | [`list`], [`input`], [`schedule`], [`machine`] | arguments: lists, files, options, machines |
 //! | [`folders`] | folders for files kept between runs |
 //! | [`survey`] | the interface by which the command has the laboratory measure all locks |
-//! | [`cpu_time`] | CPU time of children |
+//! | [`cpu_time`], [`busy`] | CPU time of children, and of all programs |
 
+pub mod busy;
 pub mod command;
 pub mod cpu_time;
 pub mod failure;

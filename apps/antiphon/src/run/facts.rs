@@ -17,6 +17,11 @@ pub struct Run {
     pub wall: Duration,
     /// CPU time of CMD and of its descendants that were waited for, in seconds.
     pub cpu_s: f64,
+    /// The part of that in the kernel.
+    pub system_s: f64,
+    /// CPU time of other programs meanwhile, on the CPUs that CMD may use, in seconds, and that
+    /// which a hypervisor took. `None` if the kernel does not tell.
+    pub others_s: Option<f64>,
     /// Number of CPUs that CMD may use.
     pub cpus: usize,
     /// How CMD ended, in words.
@@ -43,6 +48,8 @@ impl Run {
             profile: false,
             wall: Duration::ZERO,
             cpu_s: 0.0,
+            system_s: 0.0,
+            others_s: None,
             cpus: 1,
             ended: "exit code 0".to_owned(),
             kept_out: None,

@@ -13,6 +13,7 @@
 //! | [`room`] | whether a thread of ours would be one too many |
 //! | [`coop`] | configures CMD's event loops for `--coop`, and reports on them |
 //! | [`sampler`] | samples its threads from outside, a hundred times a second at most |
+//! | [`places`] | functions in which threads sleep, as the sampler sees them |
 //! | [`ends`] | determines the ends of waits that threads were in when they ended |
 //! | [`waits`] | the kind of waiting of a system call |
 //! | [`facts`] | facts that need no recording |
@@ -43,6 +44,7 @@ pub mod inherited;
 pub mod names;
 mod notes;
 pub mod order;
+pub mod places;
 mod room;
 mod rows;
 mod sampler;

@@ -22,8 +22,9 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Clocks as _};
 use antiphon_record::{Lookout, Recording, State};
 
+use super::places::Places;
 use super::sleepers::{Sleeper, Sleeps};
-use super::waits::{Wait, classify};
+use super::waits::{Wait, classify, is_up_to_a_time};
 
 /// The observations of the sampler.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +41,10 @@ pub struct Sampled {
     pub refused: u64,
     /// Threads that were seen sleeping for a time.
     pub sleepers: Vec<Sleeper>,
+    /// Where threads slept in futexes.
+    pub places: Places,
+    /// The CPU time of each thread up to the last round with it, by process and thread id.
+    pub threads_cpu_s: BTreeMap<(u32, u32), f64>,
     /// Threads that were in a recorded wait when last seen, by process and thread id.
     pub waiting: HashMap<(u32, u32), LastSeen>,
 }
@@ -175,8 +180,9 @@ impl Watch {
         lookout: Option<&Lookout<'_>>,
     ) -> io::Result<()> {
         let state = || lookout.map_or(Ok(State::default()), |lookout| lookout.state(id.0, id.1));
-        let waited = fs::read_to_string(format!("{path}/schedstat"));
-        let waited = waited.ok().and_then(|line| run_delay(&line)).unwrap_or(0);
+        let times = fs::read_to_string(format!("{path}/schedstat"));
+        let (ran, waited) = times.ok().and_then(|line| run_and_delay(&line)).unwrap_or((0, 0));
+        self.seen.threads_cpu_s.insert(id, ran as f64 / 1e9);
         let earlier = state()?;
         let Some(known) = self.threads.get_mut(&id) else {
             let known = Known {
@@ -196,8 +202,9 @@ impl Watch {
         if earlier.waits {
             return Ok(());
         }
-        let wait = match fs::read_to_string(format!("{path}/syscall")) {
-            Ok(line) => classify(&line, |other| {
+        let line = fs::read_to_string(format!("{path}/syscall"));
+        let wait = match &line {
+            Ok(line) => classify(line, |other| {
                 fs::exists(format!("/proc/{}/task/{other}", id.0)).unwrap_or(false)
             }),
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => None,
@@ -211,8 +218,12 @@ impl Watch {
             && !state()?.waited_since(earlier)
         {
             *self.seen.blocked_s.entry(wait).or_default() += since.as_secs_f64();
-            if wait == Wait::Sleep {
-                Sleeps::add(&mut known.sleeps, path, since);
+            match (wait, &line) {
+                (Wait::Sleep, Ok(line)) if !is_up_to_a_time(line) => {
+                    Sleeps::add(&mut known.sleeps, path, since);
+                }
+                (Wait::Futex, Ok(line)) => self.seen.places.add(id, line, since),
+                _ => {}
             }
         }
         Ok(())
@@ -230,9 +241,10 @@ impl Watch {
     }
 }
 
-/// The second number of `schedstat`: nanoseconds in a run queue.
-fn run_delay(line: &str) -> Option<u64> {
-    line.split_ascii_whitespace().nth(1)?.parse().ok()
+/// The first two numbers of `schedstat`: nanoseconds on a CPU, and in a run queue.
+fn run_and_delay(line: &str) -> Option<(u64, u64)> {
+    let mut words = line.split_ascii_whitespace();
+    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -240,9 +252,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_delay_is_the_second_number() {
-        assert_eq!(run_delay("100 200 3\n"), Some(200));
-        assert_eq!(run_delay("100"), None);
+    fn times_on_a_cpu_and_in_a_run_queue_come_first() {
+        assert_eq!(run_and_delay("100 200 3\n"), Some((100, 200)));
+        assert_eq!(run_and_delay("100"), None);
     }
 
     /// A recording without a writer, and without a name in any file system.

@@ -15,7 +15,7 @@ use antiphon_platform::{Clock, Clocks as _};
 use antiphon_record::door::Which;
 use antiphon_record::{Recording, Scope};
 use antiphon_report::failure::Failure;
-use antiphon_report::{cpu_time, process};
+use antiphon_report::{busy, cpu_time, process};
 
 use super::child::{self, Child, Ended};
 use super::coop::Coop;
@@ -132,7 +132,8 @@ impl<'a> Session<'a> {
         process::hold();
         let recording = tape.as_ref().map(|tape| &tape.recording);
         let watcher = watch(recording)?;
-        let (begun, used_s) = (Instant::now(), cpu_time::of_children());
+        let (begun, used) = (Instant::now(), cpu_time::of_children());
+        let busy_s = busy::of_allowed_cpus_s();
         let child = match self.coop {
             Some(coop) => coop.start(&mut command, &program),
             None => child::start(&mut command, &program),
@@ -145,6 +146,9 @@ impl<'a> Session<'a> {
         let ended = wait(child, tape.as_ref())
             .map_err(|error| Failure::wrapper(format!("waiting: {error}")))?;
         let (wall, end_ns) = (begun.elapsed(), Linux::now(Clock::Monotonic));
+        let busy_s = busy_s.and_then(|before_s| Some(busy::of_allowed_cpus_s()? - before_s));
+        let used = cpu_time::of_children() - used;
+        let cpu_s = used.all_s();
         let (sampled, unsampled) = match sampler.and_then(Sampler::stop) {
             Ok(sampled) => (sampled, None),
             Err(error) => (Sampled::default(), Some(error.to_string())),
@@ -155,7 +159,9 @@ impl<'a> Session<'a> {
             lock: self.lock.to_owned(),
             profile: self.scope.is_full(),
             wall,
-            cpu_s: cpu_time::of_children() - used_s,
+            cpu_s,
+            system_s: used.system_s,
+            others_s: busy_s.map(|busy_s| (busy_s - cpu_s).max(0.0)),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             ended: ended.to_string(),
             kept_out,

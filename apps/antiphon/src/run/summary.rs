@@ -27,6 +27,7 @@ use super::home::Home;
 use super::names::{self, Variables, pid, site};
 use super::notes;
 use super::order::Order;
+use super::places::Slept;
 use super::sampler::Sampled;
 use super::sleepers::Sleeper;
 use super::unseen;
@@ -143,6 +144,10 @@ pub struct Report {
     pub blocked: Blocked,
     /// Threads that were seen sleeping for a time.
     pub sleepers: Vec<Sleeper>,
+    /// Sleeps in functions that tell what a thread waits for.
+    pub slept: Vec<Slept>,
+    /// The CPU time of each thread that was sampled, in seconds, by process and thread id.
+    pub threads_cpu_s: BTreeMap<(u32, u32), f64>,
     /// Number of sampling rounds; 0 if the run was too short.
     pub rounds: u64,
     /// Counts of the events that are missing.
@@ -179,6 +184,7 @@ impl Report {
         let mut stuck = |wait| stuck(snapshot, wait, &variables, &mut symbols);
         let stuck = closed.iter().filter_map(&mut stuck).collect();
         let order = Order::new(snapshot, &variables, &mut symbols);
+        let slept = sampled.places.named(&mut symbols);
         let unreached = children::unreached(snapshot);
         let unseen = unseen::of(&run, snapshot, running, sampled.refused);
         let mut notes = notes::of(&run, snapshot, &unreached, &unseen);
@@ -194,6 +200,8 @@ impl Report {
             order,
             blocked: blocked(snapshot, sampled),
             sleepers: sampled.sleepers.clone(),
+            slept,
+            threads_cpu_s: sampled.threads_cpu_s.clone(),
             rounds: sampled.rounds,
             dropped: snapshot.dropped,
             light_processes: notes::light_processes(snapshot),
@@ -251,6 +259,8 @@ impl Report {
             "processes": self.processes,
             "wall_s": self.run.wall.as_secs_f64(),
             "cpu_s": self.run.cpu_s,
+            "system_s": self.run.system_s,
+            "others_cpu_s": self.run.others_s,
             "blocked_s": self.blocked.kinds().into_iter().map(|(name, _, seconds, _)| {
                 (name.to_owned(), json!(seconds))
             }).collect::<serde_json::Map<_, _>>(),
@@ -258,6 +268,7 @@ impl Report {
             "trace": self.trace.as_ref().map(Written::json),
             "coop": self.coop.as_ref().map(CoopReport::json),
             "sleepers": self.sleepers.iter().map(Sleeper::json).collect::<Vec<_>>(),
+            "slept_in": self.slept.iter().map(Slept::json).collect::<Vec<_>>(),
             "sampling_rounds": self.rounds,
             "dropped": {
                 "processes": self.dropped.processes, "modules": self.dropped.modules,

@@ -57,6 +57,17 @@ pub fn classify(line: &str, is_thread: impl Fn(u64) -> bool) -> Option<Wait> {
     })
 }
 
+/// Returns whether the line is of a sleep up to a time on the clock, as of a thread that keeps to a
+/// rate.
+pub fn is_up_to_a_time(line: &str) -> bool {
+    let mut words = line.split_ascii_whitespace();
+    let is_sleep =
+        words.next().and_then(|word| word.parse().ok()) == Some(libc::SYS_clock_nanosleep);
+    let flags = words.nth(1).map(|word| word.trim_start_matches("0x"));
+    let flags = flags.and_then(|word| i32::from_str_radix(word, 16).ok());
+    is_sleep && flags.is_some_and(|flags| flags & libc::TIMER_ABSTIME != 0)
+}
+
 fn futex(operation: u64, value: u64, is_thread: impl Fn(u64) -> bool) -> Wait {
     let realtime = FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME;
     match operation {
@@ -138,6 +149,15 @@ mod tests {
         assert_eq!(classify(&line(libc::SYS_wait4)), Some(Wait::Join));
         assert_eq!(classify(&line(libc::SYS_semop)), Some(Wait::Semaphore));
         assert_eq!(classify(&line(9999)), Some(Wait::Other));
+    }
+
+    #[test]
+    fn a_sleep_up_to_a_time_has_its_flag() {
+        let line = |number: i64, flags: u64| format!("{number} 0x1 {flags:#x} 0x7ffd 0x0 0x0 0x0");
+        assert!(is_up_to_a_time(&line(libc::SYS_clock_nanosleep, 1)));
+        assert!(!is_up_to_a_time(&line(libc::SYS_clock_nanosleep, 0)));
+        assert!(!is_up_to_a_time(&line(libc::SYS_nanosleep, 1)));
+        assert!(!is_up_to_a_time("running"));
     }
 
     #[test]

@@ -172,7 +172,7 @@ fn time(arguments: &Arguments, program: &Path, ours: Option<&Under<'_>>) -> Resu
     let begin = Instant::now();
     let status = command.status();
     let seconds = begin.elapsed().as_secs_f64();
-    let cpu_s = cpu_time::of_children() - before;
+    let cpu_s = (cpu_time::of_children() - before).all_s();
     let status = status.map_err(|error| refused(&error))?;
     let printed = output.read()?;
     if arguments.keep_output {

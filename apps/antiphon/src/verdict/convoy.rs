@@ -11,14 +11,24 @@
 use antiphon_record::Histogram;
 use antiphon_report::table::duration;
 
-use super::contention::{LEAST_HELD, LEAST_SHARE};
+use super::contention::{self, LEAST_SHARE};
 use super::evidence::{Class, likewise};
 use super::{Evidence, Finding, percent};
 
+/// Says how often the lock is taken, if that is so often that it costs as much as the work.
+fn often(evidence: &Evidence<'_>, class: &Class<'_>) -> String {
+    const LONGEST_S: f64 = 5e-6;
+    let between_s = evidence.between_s(class).filter(|&time| time <= LONGEST_S);
+    between_s.map_or(String::new(), |time| {
+        format!(" It is taken once in {} of CPU time.", duration(time * 1e9))
+    })
+}
+
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let short = |class: &Class<'_>| {
-        let held = evidence.held(class);
-        held.is_some_and(|held| held < LEAST_HELD) && class.rare_long_waits().is_none()
+        !contention::is_limit(evidence, class)
+            && evidence.rare_long_waits(class).is_none()
+            && evidence.long_section(class).is_none()
     };
     let found: Vec<_> =
         evidence.waited_for(LEAST_SHARE).filter(|(_, class)| short(class)).collect();
@@ -26,13 +36,14 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mean = |times: &Histogram| duration(times.sum_ns as f64 / times.count().max(1) as f64);
     let says = format!(
         "Threads spent {} of their working time waiting for {}, most of it at {}, though it is \
-         held for {} of the run: a wait takes {} on average, a section {}.{}",
+         held for {} of the run: a wait takes {} on average, a section {}.{}{}",
         percent(share),
         class.name(),
         class.waited_at().label(),
         percent(evidence.held(class).unwrap_or(0.0)),
         mean(&class.wait),
         mean(&class.hold),
+        often(evidence, class),
         likewise(others),
     );
     let advice = "Passing the lock on costs more than the work under it: take it less often \

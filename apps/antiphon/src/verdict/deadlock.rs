@@ -7,7 +7,7 @@
 //!
 //! **Reason**: none of them will ever go on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use antiphon_report::table::duration;
 use antiphon_report::words::several;
@@ -49,7 +49,8 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
                 itself.site.label(),
                 itself.lock(),
             );
-            let advice = "Do not lock it again, or make it recursive.";
+            let advice = "Look for a return or an exception without an unlock, or for a call, with \
+                          the lock held, of a function that takes it again.";
             return vec![finding(says, advice)];
         }
         let says = format!("The program ended in a deadlock: {}.", steps.join("; "));
@@ -67,19 +68,29 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let says = format!(
         "At the end {} still waited for {}, longest at {}, for {}.{}",
         several(long.len() as u64, "thread"),
-        longest.lock(),
+        locks(&long),
         longest.site.label(),
         duration(longest.waited_ns as f64),
         unreleased(evidence, longest),
     );
     let advice = if evidence.report.run.profile {
         "Look for a return or an exception without an unlock, or an owner that waits for something \
-         else."
+         else, such as a condition or the end of a thread."
     } else {
         "Look for a return or an exception without an unlock, or for a deadlock; --profile names \
          the owners."
     };
     vec![finding(says, advice)]
+}
+
+/// The locks that the threads wait for.
+fn locks(threads: &[&Stuck]) -> String {
+    let names: BTreeSet<_> = threads.iter().map(|thread| thread.lock()).collect();
+    let names: Vec<_> = names.into_iter().collect();
+    match names.split_last() {
+        Some((last, before)) if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        _ => names.concat(),
+    }
 }
 
 /// Where the lock was taken and not released, as far as a profile knows.

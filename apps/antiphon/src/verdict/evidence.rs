@@ -15,6 +15,10 @@ use crate::run::home::Home;
 use crate::run::summary::{LockRow, READ, Report};
 use crate::symbols::{CallSite, short};
 
+/// The least share of the CPU time that the sections of a lock take if they are the program's
+/// limit: no more than three CPUs can be busy.
+pub const LEAST_SECTIONS: f64 = 1.0 / 3.0;
+
 /// The facts about a run.
 pub struct Evidence<'a> {
     /// The report.
@@ -89,6 +93,62 @@ impl<'a> Evidence<'a> {
     }
 }
 
+impl Evidence<'_> {
+    /// The share of the program's CPU time that the exclusive sections of such a lock take, on
+    /// average over these locks: each section counts with the median of its call site, so that
+    /// sections whose owner lost its CPU do not matter. More than 1 if owners sleep. `None` if the
+    /// holds are not known.
+    pub fn sections(&self, class: &Class<'_>) -> Option<f64> {
+        let alone = class.rows.iter().filter(|row| row.kind != READ);
+        let ns: f64 =
+            alone.map(|row| row.hold.p50().unwrap_or(0) as f64 * row.hold.count() as f64).sum();
+        let s = ns / 1e9 / class.locks.max(1) as f64;
+        self.held(class).map(|_| ratio(s, self.report.run.cpu_s))
+    }
+
+    /// Whether the program depends on such a lock, however its waits are distributed: its sections
+    /// take a third of the CPU time, so that no more than three CPUs can ever be busy, or it is
+    /// taken once in 0.4 µs of CPU time. Where threads outnumber CPUs, few waits for such a
+    /// lock are long: those for owners that have lost their CPU.
+    pub fn depends_on(&self, class: &Class<'_>) -> bool {
+        const LONGEST_BETWEEN_S: f64 = 4e-7;
+        self.sections(class).is_some_and(|share| share >= LEAST_SECTIONS)
+            || self.between_s(class).is_some_and(|time| time <= LONGEST_BETWEEN_S)
+    }
+
+    /// The CPU time of the program for each acquisition of such a lock, in seconds. `None` without
+    /// a profile.
+    pub fn between_s(&self, class: &Class<'_>) -> Option<f64> {
+        let each = class.acquisitions as f64 / class.locks.max(1) as f64;
+        (self.report.run.profile && class.acquisitions > 0)
+            .then(|| ratio(self.report.run.cpu_s, each))
+    }
+
+    /// The call site at which such a lock is held for long each time, if waits for it are rare and
+    /// long: they are for that section, whose owner did not just lose its CPU.
+    pub fn long_section<'a>(&self, class: &Class<'a>) -> Option<&'a LockRow> {
+        /// The least number of holds, and their least median in nanoseconds.
+        const LEAST: u64 = 3;
+        const LEAST_NS: u64 = 1_000_000;
+        /// The time of these holds is at least one of this many parts of the long waits.
+        const PARTS: u64 = 10;
+        let (_, waits_ns) = class.rare_long_waits().filter(|_| self.report.run.profile)?;
+        let long = class.rows.iter().copied().filter(|row| {
+            row.hold.count() >= LEAST
+                && row.hold.p50().is_some_and(|ns| ns >= LEAST_NS)
+                && row.hold.sum_ns >= waits_ns / PARTS
+        });
+        long.max_by_key(|row| row.hold.sum_ns)
+    }
+
+    /// The number of rare and long waits of the class and their time, if they are most of its
+    /// waiting and not those for a lock on which the program depends. `None` without a profile.
+    pub fn rare_long_waits(&self, class: &Class<'_>) -> Option<(u64, u64)> {
+        let rare = class.rare_long_waits().filter(|_| !self.depends_on(class));
+        rare.filter(|_| self.report.run.profile)
+    }
+}
+
 impl<'a> Class<'a> {
     /// The class of one lock, from its rows.
     fn of(noun: &'static str, rows: Vec<&'a LockRow>) -> Self {
@@ -114,22 +174,19 @@ impl<'a> Class<'a> {
 
     /// The call site where threads waited longest.
     pub fn waited_at(&self) -> &CallSite {
-        self.most(|row| row.wait.sum_ns)
+        static NOWHERE: CallSite = CallSite::NOWHERE;
+        let most = self.rows.iter().max_by_key(|row| row.wait.sum_ns);
+        most.map_or(&NOWHERE, |row| &row.site)
     }
 
-    /// The call site after which the lock was held longest in all.
-    pub fn held_at(&self) -> &CallSite {
-        self.most(|row| row.hold.sum_ns)
+    /// The row after whose call the lock was held longest in all.
+    pub fn longest_held(&self) -> Option<&'a LockRow> {
+        self.rows.iter().copied().max_by_key(|row| row.hold.sum_ns)
     }
 
     /// The share of the longest hold in the time of all holds.
     pub fn longest_hold(&self) -> f64 {
         ratio(self.hold.max_ns as f64, self.hold.sum_ns as f64)
-    }
-
-    fn most(&self, of: impl Fn(&LockRow) -> u64) -> &CallSite {
-        static NOWHERE: CallSite = CallSite::NOWHERE;
-        self.rows.iter().max_by_key(|row| of(row)).map_or(&NOWHERE, |row| &row.site)
     }
 
     /// Whether a thread waits for such a lock to the end of the run.
@@ -145,7 +202,7 @@ impl<'a> Class<'a> {
 
     /// The number of waits of a millisecond and more, and their time, if such waits are rare and
     /// yet most of the waiting: those for owners that had lost their CPU, or slept.
-    pub fn rare_long_waits(&self) -> Option<(u64, u64)> {
+    fn rare_long_waits(&self) -> Option<(u64, u64)> {
         const LEAST_NS: u64 = 1_000_000;
         let (long, ns) = self.wait.at_least(LEAST_NS);
         (long > 0 && long < self.acquisitions / 100 && ns > self.wait.sum_ns / 2)

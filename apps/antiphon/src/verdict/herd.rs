@@ -6,12 +6,11 @@
 //! **Reason**: a broadcast wakes all waiters. If one of them finds what it waits for, the others
 //! were woken only to wait again, and each takes the mutex for that.
 
-use std::collections::BTreeMap;
-
 use antiphon_report::table::count;
 
+use super::condition::{self, Condition};
+use super::evidence::ratio;
 use super::{Evidence, Finding};
-use crate::run::summary::{CONDITION, LockRow};
 
 /// The least number of waits.
 const LEAST: u64 = 1000;
@@ -21,32 +20,29 @@ const LEAST_EACH: f64 = 4.0;
 const WEIGHT: f64 = 0.15;
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let mut conditions: BTreeMap<(u32, u64), Vec<&LockRow>> = BTreeMap::new();
-    for row in evidence.report.locks.iter().filter(|row| row.kind == CONDITION) {
-        conditions.entry((row.pid, row.address)).or_default().push(row);
-    }
-    let finding = |rows: Vec<&LockRow>| {
-        // Where threads wait, a row counts waits, and elsewhere notifications.
-        let (waits, notified): (Vec<_>, Vec<_>) = rows.into_iter().partition(|it| it.contended > 0);
-        let woken: u64 =
-            waits.iter().map(|row| row.contended - row.gave_up.min(row.contended)).sum();
-        let notifications: u64 = notified.iter().map(|row| row.acquisitions).sum();
-        let site = &notified.iter().max_by_key(|row| row.acquisitions)?.site;
-        let each = woken as f64 / notifications.max(1) as f64;
-        (woken >= LEAST && each >= LEAST_EACH).then(|| Finding {
-            rule: "herd",
-            says: format!(
-                "{} notifications at {} woke threads {} times, {each:.0} for each.",
-                count(notifications),
-                site.label(),
-                count(woken),
-            ),
-            advice:
-                "If one thread can go on for each, signal instead of broadcasting, or give each \
-                     kind of waiter its own condition variable."
-                    .to_owned(),
-            weight: WEIGHT,
-        })
-    };
-    conditions.into_values().filter_map(finding).take(1).collect()
+    let herd = condition::all(evidence).into_iter().find(is_herd);
+    let Some(herd) = herd else { return Vec::new() };
+    let says = format!(
+        "{} notifications at {} woke threads {} times, {:.0} for each.",
+        count(herd.notified()),
+        herd.notified_at(),
+        count(woken(&herd)),
+        each(&herd),
+    );
+    let advice = "If one thread can go on for each, signal instead of broadcasting, or give each \
+                  kind of waiter its own condition variable.";
+    vec![Finding { rule: "herd", says, advice: advice.to_owned(), weight: WEIGHT }]
+}
+
+/// Returns whether each notification wakes many threads.
+pub fn is_herd(condition: &Condition<'_>) -> bool {
+    condition.notified() > 0 && woken(condition) >= LEAST && each(condition) >= LEAST_EACH
+}
+
+fn woken(condition: &Condition<'_>) -> u64 {
+    condition.waited().saturating_sub(condition.expired())
+}
+
+fn each(condition: &Condition<'_>) -> f64 {
+    ratio(woken(condition) as f64, condition.notified() as f64)
 }

@@ -9,8 +9,7 @@
 use std::collections::BTreeMap;
 
 use super::evidence::ratio;
-use super::{Evidence, Finding, gil, percent};
-use crate::run::summary::CONDITION;
+use super::{Evidence, Finding, condition, percent, timed};
 
 /// The least share of all threads' time in waits for conditions.
 const LEAST_SHARE: f64 = 0.4;
@@ -20,16 +19,17 @@ const LEAST_THREADS: f64 = 0.5;
 const WEIGHT: f64 = 0.05;
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
-    // Threads that wait for an interpreter have work to do.
-    let idle_s = (evidence.report.blocked.condition - gil::waited_s(evidence)).max(0.0);
+    // Threads that wait for an interpreter have work to do, and those that poll may have.
+    let idle = condition::all(evidence).into_iter().filter(|it| !timed::is_timed(evidence, it));
+    let idle: Vec<_> = idle.flat_map(|condition| condition.waits).collect();
+    let idle_s = idle.iter().map(|row| row.wait.sum_ns as f64 / 1e9).sum();
     let (share, threads) =
         (ratio(idle_s, evidence.threads_s).min(1.0), ratio(idle_s, evidence.wall_s));
     if share < LEAST_SHARE || threads < LEAST_THREADS {
         return Vec::new();
     }
     let mut sites: BTreeMap<String, u64> = BTreeMap::new();
-    let conditions = evidence.report.locks.iter().filter(|row| row.kind == CONDITION);
-    for row in conditions.filter(|row| !gil::is_of_interpreter(row)) {
+    for row in idle {
         *sites.entry(row.site.label()).or_default() += row.wait.sum_ns;
     }
     let most = sites.into_iter().max_by_key(|(_, ns)| *ns);

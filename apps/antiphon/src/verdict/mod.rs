@@ -10,17 +10,26 @@
 //! | [`kept`] | a lock that was never released, while others waited for it in vain |
 //! | [`starved`] | a writer that waits while readers come and go |
 //! | [`missed`] | waits that miss their notifications |
+//! | [`lost`] | waits that missed their notification, and lasted to the end of a run that hung |
 //! | [`order`] | locks that were taken in both orders |
 //! | [`contention`] | a lock that is held for so long that others wait for it |
 //! | [`convoy`] | a lock that is waited for much longer than it is held |
+//! | [`long_sections`] | a lock that one place keeps for long each time |
 //! | [`preempted`] | a lock whose owner does not run while others wait |
 //! | [`unrelated`] | a lock that many functions take, which may guard unrelated data |
 //! | [`writers_only`] | a readers-writer lock that no thread reads |
+//! | [`barrier`] | threads that wait for the slowest at a barrier |
+//! | [`c_library`] | waits for locks of the C library itself |
 //! | [`herd`] | notifications that wake many threads for one |
+//! | [`short_waits`] | waits for a condition that cost as much as the work |
 //! | [`vain`] | notifications that find no waiter |
 //! | [`tries`] | threads that try a lock until they get it |
 //! | [`polling`] | threads that sleep for short times, again and again |
+//! | [`timed`] | threads that wait for a condition with short deadlines, again and again |
 //! | [`crowding`] | more threads that want to run than CPUs |
+//! | [`elsewhere`] | CPUs that other programs had, while threads of this one were ready |
+//! | [`short_lives`] | threads that live for a short time, one after the other |
+//! | [`system_time`] | CPU time that the kernel uses for the program's calls |
 //! | [`gil`] | threads that wait for CPython's global interpreter lock |
 //! | [`idle`] | threads that wait for work, which is no contention |
 //! | [`unreached`] | waits that a preloaded library can't do anything about |
@@ -28,22 +37,32 @@
 //!
 //! [`replay`] has the verdict of a replay.
 
+mod barrier;
+mod c_library;
 mod calm;
+mod condition;
 mod contention;
 mod convoy;
 mod crowding;
 mod deadlock;
+mod elsewhere;
 mod evidence;
 mod gil;
 mod herd;
 mod idle;
 mod kept;
+mod long_sections;
+mod lost;
 mod missed;
 mod order;
 mod polling;
 mod preempted;
 pub mod replay;
+mod short_lives;
+mod short_waits;
 mod starved;
+mod system_time;
+mod timed;
 mod tries;
 mod unreached;
 mod unrelated;
@@ -75,22 +94,31 @@ pub struct Finding {
 /// A rule: returns its findings in the evidence.
 type Rule = fn(&Evidence<'_>) -> Vec<Finding>;
 
-const RULES: [Rule; 18] = [
+const RULES: [Rule; 27] = [
     deadlock::find,
     kept::find,
     starved::find,
     missed::find,
+    lost::find,
     order::find,
     contention::find,
     convoy::find,
+    long_sections::find,
     preempted::find,
     unrelated::find,
     writers_only::find,
+    barrier::find,
+    c_library::find,
     herd::find,
+    short_waits::find,
     vain::find,
     tries::find,
     polling::find,
+    timed::find,
     crowding::find,
+    elsewhere::find,
+    short_lives::find,
+    system_time::find,
     gil::find,
     idle::find,
     unreached::find,

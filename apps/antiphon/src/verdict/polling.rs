@@ -1,12 +1,13 @@
 //! Threads that sleep for short times, again and again.
 //!
-//! **Threshold**: a thread sleeps for a third of its time or more, for at most twenty milliseconds
+//! **Threshold**: a thread sleeps for a third of its time or more, for at most fifteen milliseconds
 //! a time on average, fifty times or more; such threads were asleep for a quarter of the run
 //! together, or more. Their sleeps are seen from outside, so this needs no profile.
 //!
 //! **Reason**: a thread that looks at a variable between two sleeps reacts half a sleep too late on
 //! average, and uses its CPU when there is nothing to do. A notification has neither fault. From
-//! outside it can't be told from a thread that keeps to a rate, so the advice names both.
+//! outside it can't be told from a thread that keeps to a rate, so the advice names both; but a
+//! thread that sleeps up to a time on the clock keeps to a rate, and does not count.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ use super::{Evidence, Finding, percent};
 use crate::run::sleepers::Sleeper;
 
 /// The longest mean sleep, in seconds.
-const LONGEST_S: f64 = 0.02;
+const LONGEST_S: f64 = 0.015;
 /// The least share of a thread's time in sleeps.
 const LEAST_SHARE: f64 = 0.33;
 /// The least number of sleeps of a thread.
@@ -55,8 +56,8 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
         duration(ratio(slept_s, times) * 1e9),
         si(ratio(times, seen_s) * all.len() as f64),
     );
-    let advice = "If they look whether another thread has done something, they find out late and \
-                  for nothing in between: a condition variable or an event wakes them at once. If \
-                  they keep to a rate, this is as it should be.";
+    let advice = "If they look after each sleep whether another thread has done something, that is \
+                  polling: they find out late, and look in vain in between; a condition variable \
+                  wakes them at once. If the sleeps pace the program, all is well.";
     vec![Finding { rule: "polling", says, advice: advice.to_owned(), weight: WEIGHT }]
 }

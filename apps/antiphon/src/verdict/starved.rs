@@ -46,7 +46,8 @@ pub fn waits_for_readers(evidence: &Evidence<'_>, stuck: &Stuck) -> bool {
     is_starved(evidence, &rows)
 }
 
-fn is_starved(evidence: &Evidence<'_>, rows: &[&LockRow]) -> bool {
+/// Returns whether a writer waits for long because readers pass it.
+pub fn is_starved(evidence: &Evidence<'_>, rows: &[&LockRow]) -> bool {
     let (wait_ns, _) = longest(rows);
     let held_ns: u64 = readers(rows).map(|row| row.hold.sum_ns).sum();
     let part = |ns: u64| ratio(ns as f64 / 1e9, evidence.wall_s);

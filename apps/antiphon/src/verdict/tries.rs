@@ -2,8 +2,9 @@
 //!
 //! **Threshold**: calls that did not wait found a mutex or spinlock taken ten thousand times or
 //! more, and a thousand times a second; with a profile, five times for each time that the lock was
-//! taken at these call sites. (A thread that tries another lock after each failure fails about once
-//! for each success.)
+//! taken at these call sites, or twice and once in ten microseconds of CPU time, which is no time
+//! for other work. (A thread that tries another lock after each failure fails about once for each
+//! success.)
 //!
 //! **Reason**: such a loop is a spinlock without fairness. It uses a CPU for as long as the owner
 //! holds the lock, also when the owner needs that CPU to go on, and no waiter has its turn.
@@ -22,9 +23,12 @@ const LEAST: u64 = 10_000;
 const LEAST_RATE: f64 = 1000.0;
 /// With a profile: the least number of them for each acquisition.
 const LEAST_RATIO: f64 = 5.0;
-/// The time of these calls is not known; it is working time, and more than a tenth if they come as
-/// fast as a CPU can make them.
-const WEIGHT: f64 = 0.15;
+/// The same, if they come once in this CPU time, in seconds, or more often.
+const LEAST_RATIO_AT_ONCE: f64 = 2.0;
+const AT_ONCE_S: f64 = 10e-6;
+/// The time of these calls is not known. They come before [`crowding`](super::crowding), which such
+/// loops cause: threads that wait in them want to run.
+const WEIGHT: f64 = 0.6;
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut sites: BTreeMap<(u32, u64), Vec<&LockRow>> = BTreeMap::new();
@@ -37,7 +41,9 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let (vain, had) = (refused(&rows), rows.iter().map(|row| row.acquisitions).sum::<u64>());
     let profile = evidence.report.run.profile;
     let is_rare = vain < LEAST || ratio(vain as f64, evidence.wall_s) < LEAST_RATE;
-    if is_rare || profile && (vain as f64) < LEAST_RATIO * had as f64 {
+    let at_once = ratio(evidence.report.run.cpu_s, vain as f64) <= AT_ONCE_S;
+    let least = if at_once { LEAST_RATIO_AT_ONCE } else { LEAST_RATIO };
+    if is_rare || profile && (vain as f64) < least * had as f64 {
         return Vec::new();
     }
     let at =

@@ -16,10 +16,12 @@ const WEIGHT: f64 = 0.04;
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let blocked = &evidence.report.blocked;
+    // These have findings of their own.
+    let named_s: f64 = evidence.report.slept.iter().map(|slept| slept.slept_s).sum();
     let outside = evidence.report.run.is_outside();
     let kinds = [
         (
-            blocked.raw_futex,
+            (blocked.raw_futex - named_s).max(0.0),
             if outside { "futexes: locks, conditions or others" } else { "raw futexes" },
             if outside {
                 "antiphon run --profile says which of these are pthread locks, and where they are \
