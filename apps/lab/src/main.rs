@@ -121,6 +121,7 @@ enum Sim {
     Mix(sim::mix::Arguments),
     Clock(sim::clock::Arguments),
     Memory(sim::memory::Arguments),
+    Guests(sim::guests::Arguments),
     Machines(sim::machines::Arguments),
     Calibrate(sim::calibrate::Arguments),
 }
@@ -170,6 +171,7 @@ fn work() -> ExitCode {
         Verb::Sim(Sim::Mix(arguments)) => sim::mix::run(&arguments),
         Verb::Sim(Sim::Clock(arguments)) => sim::clock::run(&arguments),
         Verb::Sim(Sim::Memory(arguments)) => sim::memory::run(&arguments),
+        Verb::Sim(Sim::Guests(arguments)) => sim::guests::run(&arguments),
         Verb::Sim(Sim::Machines(arguments)) => sim::machines::run(&arguments),
         Verb::Sim(Sim::Calibrate(arguments)) => sim::calibrate::run(&arguments),
         Verb::Validate(arguments) => validate::run(&arguments),

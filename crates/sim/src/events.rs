@@ -25,6 +25,8 @@ pub(crate) enum Event {
     Slice { core: u32, slice: u32 },
     /// The patience of a spinner ends, if it is still in this wait.
     Yield { thread: u32, wait: u32 },
+    /// The slice of the virtual CPU on a core ends, if it is still this slice.
+    Host { core: u32, slice: u32 },
 }
 
 /// A queue of events, ordered by time and then by the order of insertion.

@@ -57,7 +57,7 @@ pub fn interrupt_others() {
 ///
 /// # Panics
 ///
-/// If another thread handles interrupts on this CPU.
+/// If another thread handles interrupts on this CPU, or the caller is in a virtual machine.
 pub fn await_interrupt() {
     drain();
     if with(World::handles_next) {
@@ -104,6 +104,7 @@ impl World {
     /// Makes the running thread the handler of its core; returns whether it must wait. The core is
     /// then given to others.
     fn handles_next(&mut self) -> bool {
+        assert!(self.hosting.is_none(), "a virtual CPU can't handle interrupts");
         let (me, core) = (self.me(), self.my_core());
         let Core { handles, schedule, .. } = &mut self.cores[core as usize];
         assert!(

@@ -42,7 +42,9 @@ mod costs;
 mod distance;
 mod events;
 mod fair;
+mod guests;
 mod handler;
+mod host;
 mod interrupt;
 mod kicks;
 mod line;
@@ -77,6 +79,7 @@ mod world;
 pub use aside::{Aside, aside, call_back, step_aside};
 pub use atomic::{SimU8, SimU16, SimU32, SimU64};
 pub use contention::{Contention, Pace, Use, contend};
+pub use guests::Guests;
 pub use handler::{await_interrupt, interrupt, interrupt_others};
 pub use kicks::kick_once;
 pub use machine::{
@@ -84,7 +87,7 @@ pub use machine::{
     Level, Link, Machine, Number, PRESETS, Part, Paths, Topology, Unit, Wakes, Wrong, known,
 };
 pub use model::{Arbitration, Memory, Model, Placement};
-pub use outcome::{Account, Counts, Outcome, Stuck, Wait, WaitsOn, Why, jain};
+pub use outcome::{Account, Counts, Outcome, Steals, Stuck, Wait, WaitsOn, Why, jain};
 pub use platform::Sim;
 pub use schedule::{Schedule, Stop, Turn, give, move_to, ran_ns, sleeps, system_call, waited_ns};
 pub use simulation::Simulation;

@@ -71,6 +71,11 @@ impl Process {
     }
 }
 
+/// Makes a count of announced spinners, as a process has one: for each virtual machine.
+pub(crate) fn no_spinners() -> &'static OwnLine<SimU32> {
+    Box::leak(Box::new(OwnLine(SimU32::ZERO)))
+}
+
 impl Process {
     /// The reader indicators of the process.
     pub(crate) fn indicators(&self) -> &'static [Indicator<Sim>] {

@@ -44,12 +44,23 @@ pub(crate) struct Core {
     pub(crate) slice_over: bool,
     /// The time since which no thread has wanted the core.
     pub(crate) idle_since_ns: u64,
+    /// Of a virtual CPU: the time at which it last got its CPU back.
+    pub(crate) back_ns: u64,
 }
 
 impl Core {
     /// The number of the core's present slice.
     pub(crate) const fn slice(&self) -> u32 {
         self.slice
+    }
+
+    /// Called for a virtual CPU that gets its CPU back from `other`. Its guest's slice goes on, and
+    /// its end is to be foreseen anew.
+    pub(crate) fn comes_back(&mut self, other: &Self, now_ns: u64, back_ns: u64) {
+        self.slice = other.slice.wrapping_add(1);
+        (self.slice_foreseen, self.slice_over) = (false, false);
+        self.idle_since_ns = other.current.map_or(other.idle_since_ns, |_| now_ns);
+        self.back_ns = back_ns;
     }
 }
 
@@ -100,6 +111,11 @@ impl World {
                         return None;
                     }
                 }
+                Event::Host { core, slice } => {
+                    if !self.host_slice_over(core, slice) {
+                        return None;
+                    }
+                }
                 Event::Resume { .. }
                 | Event::Expire { .. }
                 | Event::Slice { .. }
@@ -131,7 +147,7 @@ impl World {
         self.threads[thread].state = State::Step;
         self.threads[thread].wants_since_ns = Some(self.now_ns);
         self.was_interrupted(thread);
-        if self.arrives_by_schedule(thread) {
+        if self.arrives_by_schedule(thread) || self.arrives_off(thread) {
             return;
         }
         let core = self.place(thread);
@@ -163,9 +179,9 @@ impl World {
         core.current = next;
         let Some(thread) = next else {
             core.idle_since_ns = if was_idle { core.idle_since_ns } else { self.now_ns };
-            return;
+            return self.halts(number);
         };
-        core.slice_began_ns = self.now_ns;
+        core.slice_began_ns = self.now_ns.max(core.back_ns);
         if was_idle {
             let idle_ns = self.now_ns - core.idle_since_ns;
             let state = self.machine.idle.iter().rfind(|state| state.after_ns <= idle_ns);
@@ -180,7 +196,12 @@ impl World {
         if std::mem::take(&mut self.threads[thread].migrates) {
             core.slice_began_ns += self.machine.migrate_ns;
         }
-        let mut at_ns = core.slice_began_ns;
+        let at_ns = core.slice_began_ns;
+        self.goes_on(thread, number, at_ns);
+    }
+
+    /// Continues, at `at_ns`, a thread that has got a core.
+    pub(crate) fn goes_on(&mut self, thread: usize, number: u32, mut at_ns: u64) {
         self.has_waited(thread);
         if let State::Computing { until_ns } = &mut self.threads[thread].state {
             *until_ns += at_ns;
@@ -193,12 +214,12 @@ impl World {
     }
 
     /// Charges the thread that has a core for its time until now.
-    fn charge(&mut self, number: u32) {
+    pub(crate) fn charge(&mut self, number: u32) {
         let core = &self.cores[number as usize];
         if let Some(thread) = core.current {
             // The thread may still have been in the switch to it.
             let had = &mut self.threads[thread];
-            had.ran_ns += self.now_ns.saturating_sub(core.slice_began_ns);
+            had.ran_ns += self.now_ns.saturating_sub(core.slice_began_ns.max(core.back_ns));
             let goes = matches!(had.state, State::Asleep(_) | State::Awaiting | State::Finished);
             had.wants_since_ns = (!goes).then_some(self.now_ns);
             self.charge_fairly(thread);
@@ -210,9 +231,11 @@ impl World {
 
     /// Notes that a thread that has waited for its core gets it.
     fn has_waited(&mut self, thread: usize) {
-        let thread = &mut self.threads[thread];
-        let since_ns = thread.wants_since_ns.take().unwrap_or(self.now_ns);
-        thread.waited_ns += self.now_ns - since_ns;
+        let waiter = &mut self.threads[thread];
+        let since_ns = waiter.wants_since_ns.take().unwrap_or(self.now_ns);
+        let waited_ns = self.now_ns - since_ns;
+        waiter.waited_ns += waited_ns;
+        self.came_on(thread, waited_ns);
     }
 
     fn foresee_slice(&mut self, number: u32) {
@@ -230,10 +253,11 @@ impl World {
     pub(crate) fn slice_left_ns(&self) -> u32 {
         let core = &self.cores[self.my_core() as usize];
         if core.queue.is_empty() {
-            return u32::MAX;
+            return self.host_slice_left_ns();
         }
         let end_ns = core.slice_began_ns + self.machine.slice_ns;
-        u32::try_from(end_ns.saturating_sub(self.now_ns)).unwrap_or(u32::MAX)
+        let left_ns = u32::try_from(end_ns.saturating_sub(self.now_ns)).unwrap_or(u32::MAX);
+        left_ns.min(self.host_slice_left_ns())
     }
 
     /// Returns whether that thread has its core.
@@ -284,6 +308,9 @@ impl World {
             *until_ns = until_ns.saturating_sub(now_ns);
         }
         let core = preempted.core;
+        if self.loses_cpu(thread) {
+            return;
+        }
         if self.cores[core as usize].schedule.is_some() {
             self.counts.preemptions += 1;
             return self.dispatch(core);

@@ -66,6 +66,32 @@ pub struct Outcome {
     /// The usage at the [requested](crate::Simulation::account_at) times, the earliest first; times
     /// that were not reached are missing.
     pub accounts: Vec<Account>,
+    /// The counts of the host of virtual machines; all zero if there are none.
+    pub steals: Steals,
+}
+
+/// The counts of a host of [virtual machines](crate::Guests), over the whole simulation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Steals {
+    /// Times that a virtual CPU lost its CPU because its slice was over.
+    pub preemptions: u64,
+    /// Those while its thread owned a lock: all waiters wait for the host.
+    pub of_owners: u64,
+    /// Times that a thread got a lock for which it had spun, only after its virtual CPU had been
+    /// without a CPU since the last release.
+    pub of_next: u64,
+    /// Times that a thread was woken whose virtual CPU did not have its CPU.
+    pub of_woken: u64,
+    /// The total time for which these waited for their CPU, in nanoseconds.
+    pub woken_ns: u64,
+    /// Times that a virtual CPU got its CPU at once for a thread that slept until then.
+    pub released: u64,
+    /// Times that a spinner gave its virtual CPU away.
+    pub yields: u64,
+    /// Preemptions that were put off.
+    pub put_off: u64,
+    /// Those of them that came in a section nevertheless.
+    pub overrun: u64,
 }
 
 /// The usage up to a time.

@@ -17,7 +17,7 @@ use crate::thread::State;
 use crate::word;
 use crate::words;
 use crate::workload::{Owns, owns};
-use crate::world::{local, simulated, with};
+use crate::world::{World, local, simulated, with};
 
 /// The simulated machine as a platform. All of its time is simulated time.
 ///
@@ -60,6 +60,15 @@ fn spins(change: impl FnOnce(u32) -> u32) -> u32 {
         *spins = change(*spins);
         *spins
     })
+}
+
+/// Changes the number of open sections of the calling thread, as its host sees it.
+fn sections(change: impl FnOnce(u32) -> u32) {
+    step(|world| world.machine.hit_ns);
+    with(|world| {
+        let me = world.me();
+        world.threads[me].sections = change(world.threads[me].sections);
+    });
 }
 
 fn arena() -> &'static Arena<Sim> {
@@ -176,7 +185,7 @@ impl LightUnlock for Sim {
     }
 
     fn light() -> bool {
-        simulated() && with(|world| world.machine.light)
+        simulated() && with(|world| world.machine.light && !world.heeds_sections())
     }
 
     fn fenced() -> bool {
@@ -210,7 +219,7 @@ impl Hints for Sim {
     /// Spins are counted as on Linux, in a word that all threads share, with the cost of its
     /// accesses.
     fn hint(hint: Hint) {
-        let spinners = || &with(|world| world.process).spinners.0;
+        let spinners = || with(|world| world.spinners());
         match hint {
             Hint::SpinBegin => {
                 spins(|spins| spins + 1);
@@ -221,10 +230,16 @@ impl Hints for Sim {
                 uncounted(|| spinners().fetch_sub(1, Relaxed));
             }
             Hint::Owns => owns(Owns::Yes),
-            // Not given: this platform does not heed sections.
-            Hint::SectionBegin | Hint::SectionEnd | Hint::Released => {}
+            Hint::SectionBegin => sections(|open| open + 1),
+            Hint::SectionEnd => sections(|open| open.saturating_sub(1)),
+            Hint::Released => with(World::gives_back),
             Hint::LooksAgain { .. } => {}
         }
+    }
+
+    /// Sections are told where a host heeds them, for the price of a store.
+    fn heeds_sections() -> bool {
+        simulated() && with(|world| world.heeds_sections())
     }
 
     /// Returns whether another thread waits for the caller's core, or the caller, if it spins,
@@ -252,9 +267,9 @@ impl Hints for Sim {
         with(|world| world.slice_left_ns())
     }
 
-    /// Exact, as a kernel knows it.
+    /// Exact, as a kernel knows it; in a guest, of virtual CPUs, unless the host tells more.
     fn runs(thread: ThreadId) -> bool {
-        with(|world| world.has_its_core(thread.0 as usize - 1))
+        with(|world| world.seems_to_run(thread.0 as usize - 1))
     }
 }
 
@@ -332,9 +347,11 @@ unsafe impl Platform for Sim {
 /// Returns whether no thread waits for the caller's core, and at least `cores` cores are left
 /// without a spinner.
 fn leaves_cores(cores: u32) -> bool {
-    let others = with(|world| world.process).spinners.0.load(Relaxed).saturating_sub(spins(|n| n));
+    let others = with(|world| world.spinners()).load(Relaxed).saturating_sub(spins(|n| n));
     with(|world| {
-        let core = world.my_core() as usize;
-        world.cores[core].queue.is_empty() && others + cores < world.machine.cores()
+        let core = world.my_core();
+        world.cores[core as usize].queue.is_empty()
+            && !world.knows_rivals(core)
+            && others + cores < world.machine.cores()
     })
 }

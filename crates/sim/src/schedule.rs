@@ -132,7 +132,7 @@ impl World {
         let thread = &self.threads[number];
         let core = &self.cores[thread.core as usize];
         let has_it = core.current == Some(number);
-        let since_ns = if has_it { core.slice_began_ns } else { now_ns };
+        let since_ns = if has_it { core.slice_began_ns.max(core.back_ns) } else { now_ns };
         thread.ran_ns + now_ns.saturating_sub(since_ns)
     }
 

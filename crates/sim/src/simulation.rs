@@ -7,13 +7,15 @@ use corosensei::{Coroutine, CoroutineResult};
 
 use crate::buffer::drain;
 use crate::events::Event;
+use crate::guests::Hosting;
+use crate::nodes::no_spinners;
 use crate::outcome::{Outcome, Stuck, Wait, WaitsOn, Why};
 use crate::random::Random;
 use crate::schedule::Schedule;
 use crate::sleep::SleepsOn;
 use crate::thread::{State, Thread};
 use crate::world::{Installed, World, with};
-use crate::{Machine, Model};
+use crate::{Guests, Machine, Model};
 
 /// The default stack of a simulated thread. Only touched pages use memory; the size leaves room for
 /// the message of a failed assertion in a debug build.
@@ -29,6 +31,7 @@ pub(crate) const LAST_NS: u64 = 1 << 63;
 struct Body {
     core: u32,
     pinned: bool,
+    guest: u32,
     run: Box<dyn FnOnce()>,
 }
 
@@ -43,6 +46,7 @@ pub struct Simulation {
     bodies: Vec<Body>,
     schedules: Vec<(u32, Box<dyn Schedule>)>,
     accounts_ns: Vec<u64>,
+    guests: Option<Guests>,
 }
 
 impl Simulation {
@@ -62,6 +66,7 @@ impl Simulation {
             bodies: Vec::new(),
             schedules: Vec::new(),
             accounts_ns: Vec::new(),
+            guests: None,
         }
     }
 
@@ -76,7 +81,7 @@ impl Simulation {
     /// load.
     pub fn thread(mut self, body: impl FnOnce() + 'static) -> Self {
         let core = self.machine.topology.place(self.bodies.len());
-        self.bodies.push(Body { core, pinned: false, run: Box::new(body) });
+        self.bodies.push(Body { core, pinned: false, guest: 0, run: Box::new(body) });
         self
     }
 
@@ -85,9 +90,31 @@ impl Simulation {
     /// # Panics
     ///
     /// If there is no such core.
-    pub fn thread_on(mut self, core: u32, body: impl FnOnce() + 'static) -> Self {
+    pub fn thread_on(self, core: u32, body: impl FnOnce() + 'static) -> Self {
+        self.guest_thread_on(0, core, body)
+    }
+
+    /// Adds a thread of a virtual machine, pinned to a virtual CPU: the one of the same number as
+    /// `core`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such core. [`run`](Self::run) panics if there is no such guest.
+    pub fn guest_thread_on(mut self, guest: u32, core: u32, body: impl FnOnce() + 'static) -> Self {
         assert!(core < self.machine.cores(), "no core {core}");
-        self.bodies.push(Body { core, pinned: true, run: Box::new(body) });
+        self.bodies.push(Body { core, pinned: true, guest, run: Box::new(body) });
+        self
+    }
+
+    /// Runs the threads in virtual machines that share the CPUs. Threads that name no guest are in
+    /// guest 0. The model must not balance the load, and no schedule replaces a queue.
+    ///
+    /// # Panics
+    ///
+    /// If there is no guest, or a slice of the host takes no time.
+    pub fn guests(mut self, guests: Guests) -> Self {
+        assert!(guests.count > 0 && guests.slice_ns > 0, "a guest and its slice");
+        self.guests = Some(guests);
         self
     }
 
@@ -149,15 +176,22 @@ impl Simulation {
     /// simulation.
     pub fn run(self, limit_ns: u64) -> Result<Outcome, Stuck> {
         let mut world = World::new(self.machine, self.model, self.seed, limit_ns, self.grace_ns);
+        let plain = !self.model.balance && self.schedules.is_empty();
+        assert!(plain || self.guests.is_none(), "guests schedule their threads by queues alone");
+        world.hosting =
+            self.guests.map(|guests| Hosting::new(guests, world.machine.cores(), self.seed));
+        let guests = self.guests.map_or(0, |guests| guests.count);
+        world.spinners = (0..guests).map(|_| no_spinners()).collect();
         let mut coroutines = Coroutines(Vec::new());
         for (core, schedule) in self.schedules {
             world.cores[core as usize].schedule = Some(schedule);
         }
         world.accounts_ns = self.accounts_ns;
         world.accounts_ns.sort_unstable_by_key(|&at_ns| Reverse(at_ns));
-        for (number, Body { core, pinned, run }) in self.bodies.into_iter().enumerate() {
+        for (number, Body { core, pinned, guest, run }) in self.bodies.into_iter().enumerate() {
+            assert!(guest == 0 || guest < guests, "no guest {guest}");
             let random = Random::new(self.seed, 1 + number as u64);
-            world.add(Thread::new(core, pinned, random));
+            world.add(Thread::new(core, pinned, guest, random));
             coroutines.0.push(Some(coroutine(number, self.stack_bytes, run)));
         }
         let _installed = Installed::new(world);
@@ -238,6 +272,7 @@ impl World {
                 operations: self.threads.iter().map(|thread| thread.operations).collect(),
                 trace_hash: self.trace,
                 accounts: std::mem::take(&mut self.accounts),
+                steals: self.steals(),
             });
         }
         let why = if self.waits_for_ever() { Why::Deadlock } else { Why::Overrun };

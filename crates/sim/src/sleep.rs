@@ -31,7 +31,8 @@ pub(crate) fn sleep(
     ns: impl FnOnce(&mut World) -> u64,
     awake: impl FnOnce() -> bool,
 ) {
-    call(ns);
+    let deadline_ns = sleep.deadline_ns;
+    call(|world| ns(world) + world.tell_release_ns(deadline_ns));
     if !awake() {
         with(|world| world.fall_asleep(sleep));
         suspend();
@@ -54,6 +55,7 @@ impl World {
             State::Watching(_) => self.resume_if_current(thread),
             State::Asleep(_) => {
                 let latency_ns = self.wake_latency_ns();
+                self.threads[thread].due = true;
                 self.wake(thread, latency_ns);
             }
             State::Step

@@ -89,7 +89,8 @@ impl World {
     /// Schedules the next yield of a spinner on a core that others want.
     pub(crate) fn foresee_yield(&mut self, number: u32) {
         let core = &self.cores[number as usize];
-        let Some(thread) = core.current.filter(|_| !core.queue.is_empty()) else { return };
+        let wanted = !core.queue.is_empty() || self.knows_rivals(number);
+        let Some(thread) = core.current.filter(|_| wanted) else { return };
         let spinner = &mut self.threads[thread];
         if !matches!(spinner.state, State::Watching(_) | State::Rereading(_)) {
             return;
@@ -131,13 +132,14 @@ impl World {
         let (number, rank) = (spinner.core, spinner.effective_rank());
         let core = &self.cores[number as usize];
         let over = spinner.spin.patient_until_ns.is_some_and(|until_ns| until_ns <= self.now_ns);
-        if !over || core.queue.is_empty() {
+        if !over {
             return false;
         }
+        if core.queue.is_empty() {
+            return self.yields_cpu(thread);
+        }
         if core.queue.iter().all(|&other| self.threads[other].effective_rank() < rank) {
-            // The call returns at once.
-            let until_ns = self.now_ns + self.machine.yield_ns + PATIENCE_NS;
-            self.threads[thread].spin.patient_until_ns = Some(until_ns);
+            self.spins_on(thread);
             self.foresee_yield(number);
             return false;
         }
@@ -149,6 +151,13 @@ impl World {
         self.cores[number as usize].queue.push_back(thread);
         self.dispatch(number);
         true
+    }
+
+    /// Lets a spinner that gives its core away in vain spin for as long again: the call returns at
+    /// once.
+    pub(crate) fn spins_on(&mut self, thread: usize) {
+        let until_ns = self.now_ns + self.machine.yield_ns + PATIENCE_NS;
+        self.threads[thread].spin.patient_until_ns = Some(until_ns);
     }
 
     /// Continues a spinner that is back on its core at `at_ns`.

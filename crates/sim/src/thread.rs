@@ -45,6 +45,8 @@ impl State {
 /// One simulated thread.
 pub(crate) struct Thread {
     pub(crate) core: u32,
+    /// The virtual machine that it runs in.
+    pub(crate) guest: u32,
     /// Whether the thread stays on its core.
     pub(crate) pinned: bool,
     pub(crate) state: State,
@@ -97,12 +99,21 @@ pub(crate) struct Thread {
     pub(crate) interrupts: bool,
     /// While it holds its kicks back: the threads that are to be kicked.
     pub(crate) held: Option<Vec<usize>>,
+    /// Number of its open critical sections, as it has told the host.
+    pub(crate) sections: u32,
+    /// Whether the end of its sleep was its deadline, and it has not arrived since.
+    pub(crate) due: bool,
+    /// Whether it was woken while its virtual CPU had no CPU, and has not run since.
+    pub(crate) woken_off: bool,
+    /// The time at which its virtual CPU last lost its CPU, if it spun then.
+    pub(crate) spun_off_ns: Option<u64>,
 }
 
 impl Thread {
-    pub(crate) fn new(core: u32, pinned: bool, random: Random) -> Self {
+    pub(crate) fn new(core: u32, pinned: bool, guest: u32, random: Random) -> Self {
         Self {
             core,
+            guest,
             pinned,
             state: State::Asleep(None),
             turn: 0,
@@ -134,6 +145,10 @@ impl Thread {
             migrates: false,
             interrupts: false,
             held: None,
+            sections: 0,
+            due: false,
+            woken_off: false,
+            spun_off_ns: None,
         }
     }
 }

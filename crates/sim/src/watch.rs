@@ -95,7 +95,8 @@ impl World {
     /// its next load.
     fn look_again(&mut self, thread: usize, watch: Watch) {
         let number = self.threads[thread].core;
-        let back_ns = self.cores[number as usize].slice_began_ns;
+        let core = &self.cores[number as usize];
+        let back_ns = core.slice_began_ns.max(core.back_ns);
         let at_ns = self.next_look_ns(thread, watch).max(back_ns);
         if at_ns > self.now_ns {
             return self.resume_at(thread, at_ns);
@@ -156,7 +157,7 @@ impl World {
     pub(crate) fn resume_if_current(&mut self, thread: usize) {
         let core = &self.cores[self.threads[thread].core as usize];
         if core.current == Some(thread) {
-            let at_ns = self.now_ns.max(core.slice_began_ns);
+            let at_ns = self.now_ns.max(core.slice_began_ns).max(core.back_ns);
             self.resume_at(thread, at_ns);
         }
     }

@@ -126,6 +126,7 @@ pub fn owns(owns: Owns) {
     with(|world| {
         let me = world.me();
         world.threads[me].owns = owns;
+        world.owner_changes(owns);
         if owns == Owns::GivesBack {
             let socket = world.machine.socket_of(world.my_core());
             let before = world.last_owner.replace(socket);

@@ -21,6 +21,7 @@ use crate::buffer::Fence;
 use crate::clocks::Clocks;
 use crate::distance::Distances;
 use crate::events::{Event, Events};
+use crate::guests::Hosting;
 use crate::line::{Kind, Line, LineId};
 use crate::lines::{AddressHasher, Lines};
 use crate::links::Links;
@@ -32,7 +33,7 @@ use crate::random::{Random, mix};
 use crate::simulation::LAST_NS;
 use crate::thread::Thread;
 use crate::words::Words;
-use crate::{Machine, Model, OwnLine, Owns, Sim};
+use crate::{Machine, Model, OwnLine, Owns, Sim, SimU32};
 
 thread_local! {
     static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
@@ -82,6 +83,10 @@ pub(crate) struct World {
     /// The times at which usage must be recorded, the latest first; the next field has the records.
     pub(crate) accounts_ns: Vec<u64>,
     pub(crate) accounts: Vec<Account>,
+    /// The host of virtual machines, if the threads run in such.
+    pub(crate) hosting: Option<Hosting<Core>>,
+    /// The number of announced spinners of each virtual machine.
+    pub(crate) spinners: Vec<&'static OwnLine<SimU32>>,
 }
 
 impl World {
@@ -126,6 +131,8 @@ impl World {
             trace: 0,
             accounts_ns: Vec::new(),
             accounts: Vec::new(),
+            hosting: None,
+            spinners: Vec::new(),
         }
     }
 

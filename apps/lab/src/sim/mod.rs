@@ -19,6 +19,7 @@
 //! | [`shard`], [`merge`] | a part of the rows, and parts together again |
 //! | [`search`] | locks with non-default parameters, and which of them no other beats |
 //! | [`memory`] | `sim memory`: what the locks of ten million inodes take |
+//! | [`guests`] | `sim guests`: locks in virtual machines that share the CPUs |
 //! | [`timeline`] | locks by the year of their publication |
 //! | [`trace`] | a simulation on a timeline |
 //! | [`published`] | published measurements |
@@ -29,6 +30,7 @@ pub mod clock;
 pub mod event_loop;
 pub mod events;
 pub mod experiment;
+pub mod guests;
 pub mod locks;
 pub mod machines;
 pub mod memory;

@@ -5,6 +5,7 @@ mod common;
 
 mod event_loop;
 mod events;
+mod guests;
 mod locks;
 mod machines;
 mod merge;

@@ -9,6 +9,7 @@ mod costs;
 mod deliveries;
 mod determinism;
 mod doubts;
+mod guests;
 mod handlers;
 mod interconnect;
 mod interrupts;

@@ -1,0 +1,150 @@
+//! Simulations of a lock in virtual machines.
+
+use std::rc::Rc;
+use std::thread;
+
+use antiphon_replay::locks::{Sections, SimLock};
+use antiphon_sim::{Guests, Machine, Outcome, Simulation, Stuck, finished};
+
+use super::told::Told;
+use crate::sim::cases::{Case, Hand, Operation, Site};
+
+/// The hints that guests and their host give each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hints {
+    /// No hints.
+    None,
+    /// Guests tell their host the sections of their locks.
+    Sections,
+    /// The host tells its guests of preemptions.
+    Preempted,
+    /// Both.
+    Both,
+}
+
+impl Hints {
+    /// All, in the order of reports.
+    pub const ALL: [Self; 4] = [Self::None, Self::Sections, Self::Preempted, Self::Both];
+
+    /// Returns the name in options and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Sections => "sections",
+            Self::Preempted => "preempted",
+            Self::Both => "both",
+        }
+    }
+}
+
+/// The settings of a simulation, besides the lock.
+#[derive(Clone)]
+pub struct Setting {
+    pub machine: Machine,
+    pub seed: u64,
+    pub limit_ns: u64,
+    /// Number of threads of each guest.
+    pub threads: usize,
+    /// Number of guests.
+    pub guests: u32,
+}
+
+/// The cost of a switch from one virtual CPU to another. Estimated: an exit and an entry of some
+/// 1,200 cycles together on Broadwell, and the host's switch between them.
+pub const SWITCH_NS: u64 = 2_000;
+/// The longest time for which the host puts a preemption off. The longest section of the cases that
+/// are simulated here by default is a tenth of it.
+pub const GRACE_NS: u64 = 50_000;
+/// Time for which threads may go on after the limit.
+const LATE_NS: u64 = 100_000_000_000;
+
+/// The result with each hint, and of one guest alone.
+pub struct Measured {
+    pub alone: Outcome,
+    pub with: Vec<(Hints, Outcome)>,
+}
+
+/// Simulates `case` with `lock` in one guest alone, and in all guests with each of `hints`, side by
+/// side. Each guest has its own lock. Blocks meanwhile.
+///
+/// # Errors
+///
+/// If the lock can't make progress.
+///
+/// # Panics
+///
+/// If sections are handed to the lock, or it admits two threads that must exclude each other.
+pub fn carry_out(
+    setting: &Setting,
+    lock: &'static SimLock,
+    case: &'static Case,
+    hints: &[Hints],
+) -> Result<Measured, Stuck> {
+    let alone = Setting { guests: 1, ..setting.clone() };
+    thread::scope(|scope| {
+        let alone = scope.spawn(move || simulate(&alone, lock, case, Hints::None));
+        let each = |&hints: &Hints| {
+            let setting = setting.clone();
+            (hints, scope.spawn(move || simulate(&setting, lock, case, hints)))
+        };
+        let with: Vec<_> = hints.iter().map(each).collect();
+        let done = |worker: thread::ScopedJoinHandle<'_, _>| {
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        let with = with.into_iter().map(|(hints, worker)| Ok((hints, done(worker)?)));
+        Ok(Measured { with: with.collect::<Result<_, _>>()?, alone: done(alone)? })
+    })
+}
+
+fn simulate(
+    setting: &Setting,
+    lock: &SimLock,
+    case: &Case,
+    hints: Hints,
+) -> Result<Outcome, Stuck> {
+    let told = || Told(lock.instance().expect("the lock is taken and released"));
+    let locks = 0..(case.locks)(&setting.machine);
+    match case.operation {
+        Operation::Sections(operation) => run(setting, lock, hints, operation, || {
+            locks.clone().map(|_| Box::new(told()) as Box<dyn Sections>).collect()
+        }),
+        Operation::Locks(operation) => run(setting, lock, hints, operation, || {
+            locks.clone().map(|_| Box::new(told()) as Box<_>).collect()
+        }),
+    }
+}
+
+fn run<L: Sections + ?Sized + 'static>(
+    setting: &Setting,
+    lock: &SimLock,
+    hints: Hints,
+    operation: fn(&Hand<L>),
+    locks: impl Fn() -> Vec<Box<L>>,
+) -> Result<Outcome, Stuck> {
+    let &Setting { seed, limit_ns, threads, guests, .. } = setting;
+    let machine = lock.on(&setting.machine);
+    let (topology, cpus) = (machine.topology.clone(), machine.cores() as usize);
+    let shared = Guests {
+        count: guests,
+        slice_ns: machine.slice_ns,
+        switch_ns: SWITCH_NS,
+        grace_ns: GRACE_NS,
+        releases: false,
+        sections: matches!(hints, Hints::Sections | Hints::Both),
+        preempted: matches!(hints, Hints::Preempted | Hints::Both),
+    };
+    let mut simulation = Simulation::new(machine, seed).grace_ns(LATE_NS).guests(shared);
+    for guest in 0..guests {
+        let site = Rc::new(Site::new(locks(), threads, cpus, limit_ns, false));
+        for number in 0..threads {
+            let hand = Hand::new(Rc::clone(&site), number);
+            let work = move || {
+                while !finished() {
+                    operation(&hand);
+                }
+            };
+            simulation = simulation.guest_thread_on(guest, topology.place(number % cpus), work);
+        }
+    }
+    simulation.run(limit_ns)
+}
