@@ -3,7 +3,7 @@
 //! | lane | programs | how |
 //! |---|---|---|
 //! | foreground | those that measure time, fork, or count threads | one at a time, as cargo does |
-//! | background | models, simulations, and what compiles or computes | in the idle time |
+//! | background | models, simulations, and what compiles | in the idle time |
 //!
 //! [`built::Program::is_timeless`] and [`built::Program::is_patient`] name the programs of the
 //! background. A test of the foreground often sleeps or waits, and half of the CPUs are then idle.
