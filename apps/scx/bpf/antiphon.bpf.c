@@ -60,6 +60,18 @@ static __always_inline void hold_for(struct task_struct *p, struct cpus *here, u
 		bpf_timer_start(&here->timer, ns, 0);
 }
 
+/*
+ * Goes on with a turn, after a thread of a higher class has had the CPU. A turn that began anew
+ * would never end beside one that wants the CPU often.
+ */
+static __always_inline u64 resume(struct task_struct *p, struct cpus *here, u64 now)
+{
+	u64 until = here->cpu.until_ns;
+
+	hold_for(p, here, now, (s64)(until - now) > 0 ? until - now : 1);
+	return here->cpu.poll_ns;
+}
+
 /* Begins a turn. Returns when the thread should poll, which is the slack before it is preempted. */
 static __always_inline u64 begin(struct task_struct *p, struct task *t, struct cpus *here, u64 now)
 {
@@ -68,11 +80,17 @@ static __always_inline u64 begin(struct task_struct *p, struct task *t, struct c
 	u64 slice = t->timely ? 0 : options.period_ns / ready;
 	u64 whole = slice + slack;
 
+	here->cpu.release_ns = t->timely ? t->release_ns : NEVER;
+	if (!here->cpu.picks && here->cpu.pid == t->pid) {
+		note(EVENT_RESUME, t->pid, now, t->timely, 0);
+		return resume(p, here, now);
+	}
 	t->has_slack = slack != 0;
 	t->turn = __sync_fetch_and_add(&turns, 1) + 1;
 	note(here->cpu.picks ? EVENT_TURN : EVENT_RESUME, t->pid, now, t->timely, 0);
 	here->cpu.picks = 0;
-	here->cpu.release_ns = t->timely ? t->release_ns : NEVER;
+	here->cpu.pid = t->pid;
+	here->cpu.poll_ns = now + slice;
 	hold_for(p, here, now, whole > options.min_slice_ns ? whole : options.min_slice_ns);
 	return now + slice;
 }
@@ -305,6 +323,7 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 			if (on) {
 				t->timely = is_due(t, now);
 				t->graced = 0;
+				here->cpu.time = time_of(t);
 				answer(slot, t, now, begin(prev, t, here, now));
 				return;
 			}
@@ -358,9 +377,10 @@ void BPF_PROG(antiphon_running, struct task_struct *p)
 	t->since_ns = now;
 	t->timely = is_due(t, now);
 	t->graced = 0;
-	/* The least of those that want the CPU (COOP-3). */
+	/* The least of those that want a CPU (COOP-3). */
 	u64 time = time_of(t);
 	key = first_key(FAIR, time);
+	here->cpu.time = time;
 	advance((s64)(key - time) < 0 ? key : time);
 	until = begin(p, t, here, now);
 	/*
@@ -441,6 +461,7 @@ void BPF_PROG(antiphon_tick, struct task_struct *p)
 	if (!t || !here)
 		return;
 	charge(t, now);
+	here->cpu.time = time_of(t);
 	slot = slot_of(p, t);
 	if (!slot)
 		return;

@@ -24,8 +24,11 @@ char ending[192] SEC(".data.ending");
 /* What runs on a CPU: the key that a timely thread has to be less than to preempt it. */
 struct cpu {
 	u64 release_ns; /* 0: none of our threads; NEVER: one that is not timely */
+	u64 time; /* the virtual time of the thread that runs, as of its last tick */
 	u64 until_ns;
-	u64 picks; /* a thread is being picked, and its turn has not begun */
+	u64 poll_ns; /* when the thread should poll */
+	u64 pid;     /* whose turn it is */
+	u64 picks;   /* a thread is being picked, and its turn has not begun */
 };
 
 struct task {
@@ -200,9 +203,28 @@ static __always_inline u64 later(u64 a, u64 b)
 	return (s64)(a - b) < 0 ? b : a;
 }
 
-static __always_inline void advance(u64 to)
+/*
+ * Advances the queue's virtual time to `to`, but to no later time than that of a thread on a CPU: a
+ * thread that wakes would else come behind one that has run less. Not static: see `keep`.
+ */
+__noinline int advance(u64 to)
 {
+	u32 cpu, count = scx_bpf_nr_cpu_ids();
+
+	if ((s64)(to - least) <= 0)
+		return 0;
+	bpf_for(cpu, 0, MAX_CPUS)
+	{
+		struct cpus *there;
+
+		if (cpu >= count)
+			break;
+		there = cpus_of(cpu);
+		if (there && there->cpu.release_ns && (s64)(there->cpu.time - to) < 0)
+			to = there->cpu.time;
+	}
 	least = later(least, to);
+	return 0;
 }
 
 /* The key of the first thread of a queue. */

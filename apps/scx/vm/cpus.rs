@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::scope;
 use std::time::Duration;
 
+use antiphon_hints::now_ns;
 use antiphon_scx::loader::Failure;
 
 use crate::life::{part_under, wait_for};
 use crate::policy::EXT;
 use crate::scheduler::{await_state, under};
-use crate::thread::{Policy, become_of, hog, own_cpu_ns, stay_on, stop_after};
+use crate::thread::{Policy, become_of, hog, own_cpu_ns, sleep_until, stay_on, stop_after, work};
 
 const SWITCH: &str = "/sys/devices/system/cpu/cpu1/online";
 
@@ -92,6 +93,77 @@ pub fn affinity() -> Result<String, Failure> {
     // The machine is emulated, and its host may take time away.
     let is_even = (first - second).abs() < 0.1 && alone > 1.4 * first.max(second);
     if is_even { Ok(told) } else { Err(told.into()) }
+}
+
+/// Two threads share a CPU evenly, though a thread of real time takes it away each millisecond: a
+/// turn goes on afterwards, and does not begin anew.
+pub fn beside_real_time() -> Result<String, Failure> {
+    const TIME: Duration = Duration::from_secs(2);
+    let ran = under(&[], |_| {
+        let stop = AtomicBool::new(false);
+        scope(|threads| {
+            let (stop, begin_ns) = (&stop, now_ns());
+            let often = threads.spawn(move || -> std::io::Result<()> {
+                stay_on(1)?;
+                become_of(Policy::Fifo(10))?;
+                // Relaxed: the flag says nothing about other memory.
+                let all = (1..).take_while(|_| !stop.load(Ordering::Relaxed));
+                all.for_each(|turn| sleep_until(begin_ns + turn * 1_000_000));
+                Ok(())
+            });
+            let all = [0, 1].map(|_| {
+                threads.spawn(move || stay_on(1).and_then(|()| become_of(EXT)).map(|()| hog(stop)))
+            });
+            stop_after(TIME, stop);
+            often.join().map_err(|_| "a thread panicked")??;
+            let ran = all.map(|one| one.join().map_err(|_| "a thread panicked"));
+            ran.into_iter().map(|one| Ok(one??)).collect::<Result<Vec<_>, Failure>>()
+        })
+    })?;
+    let share = |one: u64| one as f64 / TIME.as_nanos() as f64;
+    let [first, second] = [share(ran[0]), share(ran[1])];
+    let told = format!("{first:.3} and {second:.3} of one CPU");
+    let is_even = (first - second).abs() < 0.1 && first + second > 0.5;
+    if is_even { Ok(told) } else { Err(told.into()) }
+}
+
+/// A thread that wakes beside one that always wants the CPU runs soon, though a thread of little
+/// weight on another CPU has a far later virtual time.
+pub fn light_elsewhere() -> Result<String, Failure> {
+    const TIME: Duration = Duration::from_secs(2);
+    const PERIOD: Duration = Duration::from_millis(10);
+    let turns = under(&[], |_| {
+        let stop = AtomicBool::new(false);
+        scope(|threads| {
+            let stop = &stop;
+            let hogs = [(0, 19), (1, 0)].map(|(cpu, nice)| {
+                threads.spawn(move || {
+                    stay_on(cpu).and_then(|()| become_of(Policy::Ext { nice })).map(|()| hog(stop))
+                })
+            });
+            let wakes = threads.spawn(move || -> std::io::Result<u32> {
+                stay_on(1)?;
+                become_of(EXT)?;
+                let mut turns = 0;
+                // Relaxed: as above.
+                while !stop.load(Ordering::Relaxed) {
+                    std::thread::sleep(PERIOD);
+                    work(200_000);
+                    turns += 1;
+                }
+                Ok(turns)
+            });
+            stop_after(TIME, stop);
+            for one in hogs {
+                one.join().map_err(|_| "a thread panicked")??;
+            }
+            Ok(wakes.join().map_err(|_| "a thread panicked")??)
+        })
+    })?;
+    let told = format!("{turns} turns of a thread that wakes each {PERIOD:?}, in {TIME:?}");
+    // A fifth of those without competitors.
+    let most = (TIME.as_millis() / PERIOD.as_millis()) as u32;
+    if turns >= most / 5 { Ok(told) } else { Err(told.into()) }
 }
 
 /// A thread that always wants the CPU changes its nice value: its share follows at once.

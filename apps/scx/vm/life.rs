@@ -34,6 +34,8 @@ pub const CASES: &[Case] = &[
     ("loop", crate::loops::life),
     ("locks that tell", crate::locks::life),
     ("affinity", crate::cpus::affinity),
+    ("beside real time", crate::cpus::beside_real_time),
+    ("a light thread elsewhere", crate::cpus::light_elsewhere),
     ("stalled", stalled),
     ("whole machine", whole_machine),
 ];
