@@ -345,8 +345,11 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	if (grouped && !member)
 		member = most_important(cpu, 0, 0, 0, 0);
-	if (!member || !take_thread(member))
-		take(FAIR);
+	if (member && take_thread(member))
+		return;
+	/* With nothing to take, `prev` goes on, if it wants to. */
+	if (!take(FAIR) && here && !(prev && prev->scx.flags & FLAG(scx_ent_flags, SCX_TASK_QUEUED)))
+		here->cpu.active = 0;
 }
 
 /* Whether a thread waits that should have this CPU before `t`. */
@@ -381,6 +384,7 @@ void BPF_PROG(antiphon_running, struct task_struct *p)
 	u64 time = time_of(t);
 	key = first_key(FAIR, time);
 	here->cpu.time = time;
+	here->cpu.active = 1;
 	advance((s64)(key - time) < 0 ? key : time);
 	until = begin(p, t, here, now);
 	/*

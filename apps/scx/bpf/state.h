@@ -24,7 +24,8 @@ char ending[192] SEC(".data.ending");
 /* What runs on a CPU: the key that a timely thread has to be less than to preempt it. */
 struct cpu {
 	u64 release_ns; /* 0: none of our threads; NEVER: one that is not timely */
-	u64 time; /* the virtual time of the thread that runs, as of its last tick */
+	u64 time;   /* the virtual time of its latest thread of ours, as of its last tick */
+	u64 active; /* it has not been idle since */
 	u64 until_ns;
 	u64 poll_ns; /* when the thread should poll */
 	u64 pid;     /* whose turn it is */
@@ -204,8 +205,9 @@ static __always_inline u64 later(u64 a, u64 b)
 }
 
 /*
- * Advances the queue's virtual time to `to`, but to no later time than that of a thread on a CPU: a
- * thread that wakes would else come behind one that has run less. Not static: see `keep`.
+ * Advances the queue's virtual time to `to`, but to no later time than that of a CPU: a thread that
+ * wakes would else come behind one that has run less. The time of a CPU stays from one turn to the
+ * next, so that a thread counts also between the queue and its turn. Not static: see `keep`.
  */
 __noinline int advance(u64 to)
 {
@@ -220,7 +222,7 @@ __noinline int advance(u64 to)
 		if (cpu >= count)
 			break;
 		there = cpus_of(cpu);
-		if (there && there->cpu.release_ns && (s64)(there->cpu.time - to) < 0)
+		if (there && there->cpu.active && (s64)(there->cpu.time - to) < 0)
 			to = there->cpu.time;
 	}
 	least = later(least, to);
