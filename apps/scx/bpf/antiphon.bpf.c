@@ -62,13 +62,14 @@ static __always_inline void hold_for(struct task_struct *p, struct cpus *here, u
 
 /*
  * Goes on with a turn, after a thread of a higher class has had the CPU. A turn that began anew
- * would never end beside one that wants the CPU often.
+ * would never end beside one that wants the CPU often. The time of that thread is not part of it.
  */
 static __always_inline u64 resume(struct task_struct *p, struct cpus *here, u64 now)
 {
-	u64 until = here->cpu.until_ns;
+	u64 left = here->cpu.until_ns - here->cpu.stopped_ns;
 
-	hold_for(p, here, now, (s64)(until - now) > 0 ? until - now : 1);
+	here->cpu.poll_ns += now - here->cpu.stopped_ns;
+	hold_for(p, here, now, (s64)left > 0 ? left : 1);
 	return here->cpu.poll_ns;
 }
 
@@ -419,11 +420,15 @@ void BPF_PROG(antiphon_stopping, struct task_struct *p, bool runnable)
 	struct cpus *here = cpus_of(scx_bpf_task_cpu(p));
 	struct hints_slot *slot;
 
-	if (here)
+	u64 now = bpf_ktime_get_ns();
+
+	if (here) {
 		here->cpu.release_ns = 0;
+		here->cpu.stopped_ns = now;
+	}
 	if (!t)
 		return;
-	charge(t, bpf_ktime_get_ns());
+	charge(t, now);
 	if (runnable) {
 		slot = slot_of(p, t);
 		if (slot)

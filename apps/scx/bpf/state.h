@@ -28,6 +28,7 @@ struct cpu {
 	u64 active; /* it has not been idle since */
 	u64 until_ns;
 	u64 poll_ns; /* when the thread should poll */
+	u64 stopped_ns;
 	u64 pid;     /* whose turn it is */
 	u64 picks;   /* a thread is being picked, and its turn has not begun */
 };
