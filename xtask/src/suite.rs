@@ -5,7 +5,7 @@
 //! | foreground | those that measure time, fork, or count threads | one at a time, as cargo does |
 //! | background | models, simulations, and what compiles | in the idle time |
 //!
-//! [`built::Program::is_timeless`] and [`built::Program::is_patient`] name the programs of the
+//! [`built::Program::is_timeless`] and [`built::Program::builds_a_tree`] name the programs of the
 //! background. A test of the foreground often sleeps or waits, and half of the CPUs are then idle.
 //! Models and simulations do not depend on real time: delays don't change their result. Each of
 //! their tests runs in its own process with the scheduling class `SCHED_IDLE`, which the kernel
@@ -77,8 +77,9 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
 /// Runs the programs of both lanes, and the tests of the documentation in the foreground.
 fn run_all(root: &Path, programs: &[Program], summary: &Mutex<Summary>) -> Result<(), Failure> {
     let (timeless, others): (Vec<_>, Vec<_>) = programs.iter().partition(|one| one.is_timeless());
-    let (patient, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|one| one.is_patient());
-    let background = Background::of(&timeless, &patient)?;
+    let (builders, others): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|one| one.builds_a_tree());
+    let background = Background::of(&timeless, &builders)?;
     thread::scope(|scope| {
         let workers: Vec<_> = (0..lane::cpus())
             .map(|_| scope.spawn(|| background.work(summary).map_err(|error| error.to_string())))

@@ -80,16 +80,15 @@ static __always_inline u64 begin(struct task_struct *p, struct task *t, struct c
 	u64 slack = t->standing == STANDING_COOPERATIVE ? options.slack_ns : 0;
 	u64 slice = t->timely ? 0 : options.period_ns / ready;
 	u64 whole = slice + slack;
+	bool picked = here->cpu.picks;
 
+	note(picked ? EVENT_TURN : EVENT_RESUME, t->pid, now, t->timely, 0);
+	here->cpu.picks = 0;
 	here->cpu.release_ns = t->timely ? t->release_ns : NEVER;
-	if (!here->cpu.picks && here->cpu.pid == t->pid) {
-		note(EVENT_RESUME, t->pid, now, t->timely, 0);
+	if (!picked && here->cpu.pid == t->pid)
 		return resume(p, here, now);
-	}
 	t->has_slack = slack != 0;
 	t->turn = __sync_fetch_and_add(&turns, 1) + 1;
-	note(here->cpu.picks ? EVENT_TURN : EVENT_RESUME, t->pid, now, t->timely, 0);
-	here->cpu.picks = 0;
 	here->cpu.pid = t->pid;
 	here->cpu.poll_ns = now + slice;
 	hold_for(p, here, now, whole > options.min_slice_ns ? whole : options.min_slice_ns);
@@ -418,9 +417,8 @@ void BPF_PROG(antiphon_stopping, struct task_struct *p, bool runnable)
 {
 	struct task *t = task_of(p);
 	struct cpus *here = cpus_of(scx_bpf_task_cpu(p));
-	struct hints_slot *slot;
-
 	u64 now = bpf_ktime_get_ns();
+	struct hints_slot *slot;
 
 	if (here) {
 		here->cpu.release_ns = 0;

@@ -21,16 +21,16 @@ struct counters counters SEC(".data.counters");
 /* Why the kernel unloaded it, in its words. */
 char ending[192] SEC(".data.ending");
 
-/* What runs on a CPU: the key that a timely thread has to be less than to preempt it. */
+/* What runs on a CPU. A timely thread preempts it if its key is less than `release_ns`. */
 struct cpu {
 	u64 release_ns; /* 0: none of our threads; NEVER: one that is not timely */
-	u64 time;   /* the virtual time of its latest thread of ours, as of its last tick */
-	u64 active; /* it has not been idle since */
-	u64 until_ns;
-	u64 poll_ns; /* when the thread should poll */
-	u64 stopped_ns;
-	u64 pid;     /* whose turn it is */
-	u64 picks;   /* a thread is being picked, and its turn has not begun */
+	u64 time;	/* the virtual time of its latest thread of ours, as of its last tick */
+	u64 active;	/* it has not been idle since */
+	u64 pid;	/* whose turn it is */
+	u64 until_ns;	/* the end of the turn, or of the grace */
+	u64 poll_ns;	/* when the thread should poll */
+	u64 stopped_ns; /* when a thread of ours last left the CPU */
+	u64 picks;	/* a thread is being picked, and its turn has not begun */
 };
 
 struct task {

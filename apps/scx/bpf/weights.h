@@ -61,6 +61,11 @@ static __always_inline struct shares *all_shares(void)
 	return bpf_map_lookup_elem(&shares, &zero);
 }
 
+static __always_inline struct share *share_at(struct shares *shares, u32 place)
+{
+	return &shares->all[place & (MAX_SHARES - 1)];
+}
+
 static __always_inline u32 place_of(struct cgroup *group)
 {
 	u64 key = group->kn->id;
@@ -86,7 +91,7 @@ __noinline int count_share(u32 place, u32 weight)
 	bpf_spin_lock(&shares->lock);
 #pragma unroll
 	for (level = 0; level < DEPTH; level++) {
-		struct share *share = &shares->all[place & (MAX_SHARES - 1)];
+		struct share *share = share_at(shares, place);
 		bool was_active = share->active;
 
 		share->active += weight;
@@ -110,7 +115,7 @@ __noinline int discount_share(u32 place, u32 weight)
 	bpf_spin_lock(&shares->lock);
 #pragma unroll
 	for (level = 0; level < DEPTH; level++) {
-		struct share *share = &shares->all[place & (MAX_SHARES - 1)];
+		struct share *share = share_at(shares, place);
 
 		share->active -= weight;
 		if (share->active || !share->level)
@@ -151,7 +156,7 @@ __noinline u64 part_of_share(struct task *t __arg_nonnull)
 		return weight;
 #pragma unroll
 	for (level = 0; level < DEPTH; level++) {
-		struct share *share = &shares->all[place & (MAX_SHARES - 1)];
+		struct share *share = share_at(shares, place);
 
 		if (!share->level)
 			break;
@@ -188,7 +193,7 @@ s32 BPF_PROG(antiphon_cgroup_init, struct cgroup *group, struct scx_cgroup_init_
 	place = above;
 	bpf_for(at, 1, MAX_SHARES)
 	{
-		struct share *share = &shares->all[at & (MAX_SHARES - 1)];
+		struct share *share = share_at(shares, at);
 
 		if (level > DEPTH)
 			break;
@@ -214,14 +219,16 @@ void BPF_PROG(antiphon_cgroup_exit, struct cgroup *group)
 	struct shares *shares = all_shares();
 	u32 place = place_of(group);
 	u64 key = group->kn->id;
+	struct share *share;
 
 	bpf_map_delete_elem(&places, &key);
 	if (!shares || !place)
 		return;
 	/* It may have the place of one above. */
 	bpf_spin_lock(&shares->lock);
-	if (shares->all[place & (MAX_SHARES - 1)].level == group->level)
-		shares->all[place & (MAX_SHARES - 1)].level = 0;
+	share = share_at(shares, place);
+	if (share->level == group->level)
+		share->level = 0;
 	bpf_spin_unlock(&shares->lock);
 }
 
@@ -248,14 +255,13 @@ void BPF_PROG(antiphon_cgroup_set_weight, struct cgroup *group, u32 weight)
 
 	if (!shares || !place)
 		return;
-	share = &shares->all[place & (MAX_SHARES - 1)];
+	share = share_at(shares, place);
 	weight = scaled(weight);
 	bpf_spin_lock(&shares->lock);
 	if (share->level == level) {
 		share->weight = weight;
 		if (share->active) {
-			shares->all[share->above & (MAX_SHARES - 1)].active +=
-				(u64)weight - share->counted;
+			share_at(shares, share->above)->active += (u64)weight - share->counted;
 			share->counted = weight;
 		}
 	}

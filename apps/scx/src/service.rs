@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::mem::{size_of, size_of_val, zeroed};
+use std::mem::{size_of, zeroed};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::ptr;
@@ -99,7 +99,7 @@ impl Service {
         }
         let page = self.clients[&id].page.as_fd();
         // If the client does not receive them, it has none.
-        let _ = send(stream, [page, self.program.as_fd()]);
+        let _ = antiphon_hints::send(stream, [page, self.program.as_fd()]);
         Ok(())
     }
 
@@ -142,35 +142,6 @@ fn option<T>(stream: &UnixStream, name: libc::c_int, value: &mut T) -> io::Resul
         )
     };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Sends two descriptors.
-fn send(stream: &UnixStream, both: [BorrowedFd<'_>; 2]) -> io::Result<()> {
-    let both = both.map(|one| one.as_raw_fd());
-    let mut byte = 0_u8;
-    let mut part = libc::iovec { iov_base: ptr::from_mut(&mut byte).cast(), iov_len: 1 };
-    // Of 64-bit words, so that it is aligned as a header is.
-    let mut control = [0_u64; 4];
-    // SAFETY: all zero is an empty message.
-    let mut message: libc::msghdr = unsafe { zeroed() };
-    (message.msg_iov, message.msg_iovlen) = (&mut part, 1);
-    message.msg_control = control.as_mut_ptr().cast();
-    // SAFETY: both compute lengths.
-    let (space, length) = unsafe {
-        (libc::CMSG_SPACE(size_of_val(&both) as u32), libc::CMSG_LEN(size_of_val(&both) as u32))
-    };
-    message.msg_controllen = space as _;
-    // SAFETY: the control buffer has room for a header.
-    let header = unsafe { &mut *libc::CMSG_FIRSTHDR(&message) };
-    header.cmsg_level = libc::SOL_SOCKET;
-    header.cmsg_type = libc::SCM_RIGHTS;
-    header.cmsg_len = length as _;
-    // SAFETY: and for two descriptors behind it: 24 of its 32 bytes are used.
-    unsafe { libc::CMSG_DATA(header).cast::<[RawFd; 2]>().write_unaligned(both) };
-    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-    // SAFETY: the message names one byte and the control buffer, which are alive.
-    let sent = unsafe { libc::sendmsg(stream.as_raw_fd(), &message, flags) };
-    if sent == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn is_readable(descriptor: BorrowedFd<'_>) -> bool {

@@ -7,13 +7,13 @@
 use std::io;
 use std::marker::PhantomData;
 use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::descriptors::receive;
 use crate::dial::Limit;
 use crate::layout::{Answer, FRESH_NS, MAGIC, PAGE_BYTES, Page, SLOTS, Slot, VERSION};
 use crate::mark::Mark;
@@ -296,53 +296,6 @@ pub(crate) fn become_of(policy: i32) -> io::Result<()> {
 
 fn no_slot(number: usize) -> io::Error {
     io::Error::other(format!("slot {number} of {SLOTS}"))
-}
-
-/// Receives two descriptors. Allocates nothing.
-pub(crate) fn receive(stream: &UnixStream) -> io::Result<[OwnedFd; 2]> {
-    const TWO: usize = 2 * size_of::<i32>();
-    let mut byte = 0_u8;
-    // Of 64-bit words, so that it is aligned as a header is.
-    let mut control = [0_u64; 8];
-    let mut part = libc::iovec { iov_base: ptr::from_mut(&mut byte).cast(), iov_len: 1 };
-    // SAFETY: all zero is an empty message.
-    let mut message: libc::msghdr = unsafe { zeroed() };
-    (message.msg_iov, message.msg_iovlen) = (&mut part, 1);
-    message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: the message names one byte and a control buffer, both alive and as large as stated.
-    let bytes = unsafe { libc::recvmsg(stream.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) };
-    if bytes < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has filled the control buffer, and set its length.
-    let header = unsafe { libc::CMSG_FIRSTHDR(&message) };
-    // SAFETY: `CMSG_FIRSTHDR` returns null, or a header within the buffer.
-    let header = unsafe { header.as_ref() };
-    // SAFETY: computes a length.
-    let expected = unsafe { libc::CMSG_LEN(TWO as u32) } as usize;
-    match header {
-        Some(header) if header.cmsg_type == libc::SCM_RIGHTS && header.cmsg_len == expected => {
-            // SAFETY: the header is within the buffer, and two descriptors follow it, as its
-            // length says.
-            let both = unsafe { libc::CMSG_DATA(header).cast::<[i32; 2]>().read_unaligned() };
-            // SAFETY: the kernel has opened both for this process; nothing else knows them.
-            Ok(both.map(|one| unsafe { OwnedFd::from_raw_fd(one) }))
-        }
-        // There was room for one descriptor only.
-        Some(header)
-            if header.cmsg_type == libc::SCM_RIGHTS
-                // SAFETY: computes a length.
-                && header.cmsg_len == unsafe { libc::CMSG_LEN(size_of::<i32>() as u32) } as usize =>
-        {
-            // SAFETY: the header is within the buffer, and one descriptor follows it.
-            let one = unsafe { libc::CMSG_DATA(header).cast::<i32>().read_unaligned() };
-            // SAFETY: the kernel has opened it for this process; nothing else knows it.
-            drop(unsafe { OwnedFd::from_raw_fd(one) });
-            Err(io::Error::from_raw_os_error(libc::EMFILE))
-        }
-        _ => Err(io::ErrorKind::ConnectionRefused.into()),
-    }
 }
 
 /// Says in words what [`receive`] and [`Hints::of`] say by a kind alone.

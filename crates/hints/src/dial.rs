@@ -56,17 +56,17 @@ impl Limit {
         &self,
         mut call: impl FnMut(Duration) -> io::Result<T>,
     ) -> io::Result<T> {
+        let late = || io::Error::new(io::ErrorKind::TimedOut, "the scheduler does not answer");
         loop {
             let left = self.patience.saturating_sub(self.begun.elapsed());
-            // A time of zero would be none.
-            match (!left.is_zero()).then(|| call(left)) {
-                Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-                Some(Err(error)) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
-                Some(Ok(done)) => return Ok(done),
-                Some(Err(_)) | None => {
-                    let what = "the scheduler does not answer";
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, what));
-                }
+            // A limit of zero would be none.
+            if left.is_zero() {
+                return Err(late());
+            }
+            match call(left) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(late()),
+                done => return done,
             }
         }
     }

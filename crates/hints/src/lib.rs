@@ -9,6 +9,7 @@
 //! | `layout` | the page, its version, and the same as a header for C |
 //! | `section` | beginning and ending a critical section in a slot |
 //! | `client` | connecting to the scheduler, registering a thread |
+//! | `descriptors` | the two that a scheduler sends to a process |
 //! | `dial` | connections that don't wait, or for a bounded time |
 //! | `mark` | tells a process from its children |
 //! | `seat` | the same for an event loop: without waiting, and with an owner |
@@ -38,6 +39,7 @@
 //! ```
 
 mod client;
+mod descriptors;
 mod dial;
 mod layout;
 mod mark;
@@ -45,6 +47,7 @@ mod seat;
 mod section;
 
 pub use client::{Hints, PATIENCE, SOCKET, STATUS, Thread, now_ns};
+pub use descriptors::send;
 pub use layout::{
     Answer, FRESH_NS, Header, MAGIC, PAGE_BYTES, Page, SLOTS, Slot, Standing, VERSION, c_header,
 };

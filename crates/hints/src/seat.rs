@@ -7,7 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::client::{Hints, SCHED_EXT, Thread, become_of, receive};
+use crate::client::{Hints, SCHED_EXT, Thread, become_of};
+use crate::descriptors::receive;
 use crate::dial;
 use crate::mark::Mark;
 

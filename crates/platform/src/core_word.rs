@@ -3,6 +3,7 @@
 //! Such platforms differ only in how a thread waits for a word: see [`Spins`].
 
 use core::fmt;
+use core::hint::spin_loop;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -24,6 +25,41 @@ pub trait Spins: 'static {
         budget: Budget,
         keep: impl Fn(W) -> bool,
     ) -> Result<W, W>;
+}
+
+/// How threads spin where there is no clock: a turn counts for `NS` nanoseconds.
+#[derive(Debug)]
+pub struct Turns<const NS: u32>;
+
+impl<const NS: u32> Spins for Turns<NS> {
+    #[inline]
+    fn wait_while<W: Word>(word: &impl Atomic<W>, order: Ordering, keep: impl Fn(W) -> bool) -> W {
+        loop {
+            let value = word.load(order);
+            if !keep(value) {
+                return value;
+            }
+            spin_loop();
+        }
+    }
+
+    fn spin_while<W: Word>(
+        word: &impl Atomic<W>,
+        order: Ordering,
+        budget: Budget,
+        keep: impl Fn(W) -> bool,
+    ) -> Result<W, W> {
+        const { assert!(NS > 0, "a turn takes time") };
+        for _ in 0..budget.ns / NS {
+            let value = word.load(order);
+            if !keep(value) {
+                return Ok(value);
+            }
+            spin_loop();
+        }
+        let value = word.load(order);
+        if keep(value) { Err(value) } else { Ok(value) }
+    }
 }
 
 /// An atomic word `T` of `core`, for which threads wait as `S` says.

@@ -39,7 +39,7 @@ mod word_waits;
 pub use arena::{Apart, Arena};
 pub use atomic::{Atomic, AtomicInteger, Atomics, Word};
 pub use clocks::Clocks;
-pub use core_word::{CoreWord, Spins};
+pub use core_word::{CoreWord, Spins, Turns};
 pub use hints::{Hint, Hints, Probe, Traced, TracedKind};
 pub use ids::{CpuId, SocketId, ThreadId};
 pub use indicator::{

@@ -314,11 +314,8 @@ fn take_taken(mutex: &Mutex, kind: Type, patience: Patience<'_>, site: usize) ->
 }
 
 /// Records that `trylock` has found the mutex taken; returns what it returns.
-#[cold]
-#[inline(never)]
 fn refused(mutex: &Mutex, kind: Type, site: usize) -> c_int {
-    let visit = recorder::visit_noted(kind.recorded(), mutex.recorded(), site);
-    visit.into_iter().for_each(Visit::refused);
+    recorder::refused(kind.recorded(), mutex.recorded(), site);
     libc::EBUSY
 }
 

@@ -176,6 +176,15 @@ pub(crate) fn visit_noted(kind: Kind, lock: Noted<'_>, site: usize) -> Option<Vi
     Some(visit_of(writer()?, kind, (lock.address, lock.note.made_at()), site))
 }
 
+/// Records a call from `site` that did not wait, and found the lock taken.
+#[cold]
+#[inline(never)]
+pub(crate) fn refused(kind: Kind, lock: Noted<'_>, site: usize) {
+    if let Some(visit) = visit_noted(kind, lock, site) {
+        visit.refused();
+    }
+}
+
 /// Waits for a lock by `acquire`, which returns whether it was acquired. Returns that, and the
 /// visit under which the wait is recorded. `last` is the thread that was last in the lock's queue
 /// before.

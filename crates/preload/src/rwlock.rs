@@ -285,8 +285,7 @@ fn lock(rwlock: &RwLock, way: Way, call: Call<'_>, site: usize) -> c_int {
         },
     };
     if code == libc::EBUSY {
-        let visit = recorder::visit_noted(way.recorded(), rwlock.recorded(), site);
-        visit.into_iter().for_each(Visit::refused);
+        recorder::refused(way.recorded(), rwlock.recorded(), site);
     } else if mode::mode() == mode::FULL {
         acquired_at_once(rwlock, way, site, tried);
     }

@@ -13,8 +13,9 @@ use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_linux::{Linux, U32};
-use antiphon_platform::{Atomic, Hint, Hints as _};
+use antiphon_platform::Atomic;
 use antiphon_record::Kind;
+use antiphon_sync::section;
 
 use crate::real::forward;
 use crate::{mode, recorder, theirs};
@@ -86,21 +87,9 @@ fn take(word: &AtomicI32) -> bool {
     word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok()
 }
 
-/// Does what [`take`] does, and tells the section, which begins before: a preemption in between
-/// would be one of a holder that has told nothing.
+/// Does what [`take`] does, and tells the section.
 fn take_told(word: &AtomicI32) -> bool {
-    tell(Hint::SectionBegin);
-    let had = take(word);
-    if !had {
-        tell(Hint::SectionEnd);
-    }
-    had
-}
-
-fn tell(hint: Hint) {
-    if Linux::heeds_sections() {
-        Linux::hint(hint);
-    }
+    section::attempt::<Linux>(|| take(word))
 }
 
 /// `pthread_spin_trylock`.
@@ -170,8 +159,7 @@ fn unlock_slowly(spin: *mut AtomicI32) -> c_int {
     // SAFETY: the program's spinlock, as in `lock`. Release: pairs with the acquire of the next
     // owner. The memory may be gone afterwards.
     unsafe { &*spin }.store(FREE, Release);
-    tell(Hint::SectionEnd);
-    tell(Hint::Released);
+    section::is_over::<Linux>();
     0
 }
 

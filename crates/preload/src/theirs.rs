@@ -85,12 +85,13 @@ fn lock_plain(mutex: &Mutex, kind: Type, call: Call<'_>, site: usize) -> c_int {
     if first != libc::EBUSY {
         return first;
     }
-    let visit = recorder::visit_noted(kind, mutex.recorded(), site);
     if !call.waits() {
-        visit.into_iter().for_each(Visit::refused);
+        recorder::refused(kind, mutex.recorded(), site);
         return first;
     }
-    let Some(visit) = visit else { return call.make(mutex) };
+    let Some(visit) = recorder::visit_noted(kind, mutex.recorded(), site) else {
+        return call.make(mutex);
+    };
     let wait = visit.wait(site);
     let code = call.make(mutex);
     wait.ends(code == 0);

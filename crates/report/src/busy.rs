@@ -39,22 +39,22 @@ fn cpus(list: &str) -> Option<Vec<(usize, usize)>> {
     list.trim().split(',').map(range).collect()
 }
 
-/// The ticks in which these CPUs were busy, in the text of `/proc/stat`.
+/// The ticks in which these CPUs were busy, in the text of `/proc/stat`. `None` if it has none of
+/// them, or not all fields.
 fn ticks(stat: &str, cpus: &[(usize, usize)]) -> Option<u64> {
-    let mut all = 0;
+    let mut all = None;
     for line in stat.lines() {
         let mut words = line.split_ascii_whitespace();
         let cpu = words.next().and_then(|word| word.strip_prefix("cpu")?.parse().ok());
         let Some(cpu) = cpu else { continue };
         if cpus.iter().any(|&(first, last)| (first..=last).contains(&cpu)) {
-            let busy = words.take(FIELDS).enumerate().filter(|(at, _)| !IDLE.contains(at));
-            for (_, word) in busy {
-                let ticks: u64 = word.parse().ok()?;
-                all += ticks;
-            }
+            let times: Vec<u64> =
+                words.take(FIELDS).map(str::parse).collect::<Result<_, _>>().ok()?;
+            let idle = IDLE.iter().map(|&at| times.get(at)).sum::<Option<u64>>()?;
+            all = Some(all.unwrap_or(0) + times.iter().sum::<u64>() - idle);
         }
     }
-    Some(all)
+    all
 }
 
 #[cfg(test)]
@@ -69,6 +69,8 @@ mod tests {
         assert_eq!(ticks(STAT, &[(0, 0)]), Some(63));
         assert_eq!(ticks(STAT, &[(0, 0), (2, 10)]), Some(1063));
         assert_eq!(ticks(STAT, &[(1, 1)]), Some(100));
+        assert_eq!(ticks(STAT, &[(2, 9)]), None);
+        assert_eq!(ticks("cpu0 40 0\n", &[(0, 0)]), None);
     }
 
     #[test]

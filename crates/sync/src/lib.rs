@@ -14,7 +14,7 @@ pub mod lock;
 pub mod nap;
 pub mod policy;
 pub mod queue;
-mod section;
+pub mod section;
 pub mod shared;
 pub mod wait;
 

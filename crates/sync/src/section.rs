@@ -37,7 +37,7 @@ pub(crate) fn acquire<P: Platform>(take: impl FnOnce() -> bool, wait: impl FnOnc
 
 /// Tries to acquire a lock by `take`, and returns whether that was done: the first half of
 /// [`acquire`], for callers that record a wait.
-pub(crate) fn attempt<P: Platform>(take: impl FnOnce() -> bool) -> bool {
+pub fn attempt<P: Platform>(take: impl FnOnce() -> bool) -> bool {
     if !P::heeds_sections() {
         return take();
     }
@@ -67,7 +67,7 @@ fn tell_beginning<P: Platform>() {
 /// Tells that the caller has released a lock. To be called after the releasing store; touches
 /// nothing of the lock, whose memory may be gone.
 #[inline]
-pub(crate) fn is_over<P: Platform>() {
+pub fn is_over<P: Platform>() {
     if P::heeds_sections() {
         tell_end::<P>();
     }

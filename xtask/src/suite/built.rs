@@ -44,9 +44,9 @@ impl Program {
         format!("{suite}: {package} {name}")
     }
 
-    /// Returns whether it mostly compiles, and asserts nothing on time: the tests that build a tree
-    /// of their own. They run as one process, because their tests share what they prepare.
-    pub fn is_patient(&self) -> bool {
+    /// Returns whether its tests build a tree of their own: they mostly compile, and assert nothing
+    /// on time. They run as one process, because their tests share what they prepare.
+    pub fn builds_a_tree(&self) -> bool {
         ["mutants", "recipe"].contains(&self.name.as_str())
     }
 
@@ -204,7 +204,7 @@ mod tests {
         ] {
             assert_eq!(program(name).is_timeless(), expected, "{name}");
         }
-        assert!(program("recipe").is_patient() && !program("net").is_patient());
+        assert!(program("recipe").builds_a_tree() && !program("net").builds_a_tree());
         assert_eq!(program("net").title(), "s: a net");
     }
 }

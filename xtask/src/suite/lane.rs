@@ -111,13 +111,13 @@ impl Case<'_> {
 }
 
 impl<'a> Background<'a> {
-    /// The tests of the `timeless` programs, the longest first, after the `patient` ones as a
+    /// The tests of the `timeless` programs, the longest first, after the `builders` as a
     /// whole.
     ///
     /// # Errors
     ///
     /// If a program does not list its tests.
-    pub fn of(timeless: &[&'a Program], patient: &[&'a Program]) -> Result<Self, Failure> {
+    pub fn of(timeless: &[&'a Program], builders: &[&'a Program]) -> Result<Self, Failure> {
         let mut cases = Vec::new();
         for &program in timeless {
             let output = program.command().args(["--list", "--format=terse"]).output()?;
@@ -129,7 +129,7 @@ impl<'a> Background<'a> {
                 libtest::listed(&listed).map(|test| Case { program, test: Some(test.to_owned()) }),
             );
         }
-        cases.extend(patient.iter().map(|&program| Case { program, test: None }));
+        cases.extend(builders.iter().map(|&program| Case { program, test: None }));
         cases.sort_by_key(Case::rank);
         Ok(Self {
             left: Mutex::new(cases.into()),

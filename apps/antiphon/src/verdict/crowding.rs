@@ -2,7 +2,7 @@
 //!
 //! **Threshold**: threads were ready without a CPU for a fifth of the working time or more, and on
 //! average more threads were running or ready than there are CPUs; twice as many, if other programs
-//! had a part of the CPUs ([`elsewhere`]): then also few threads are ready for long.
+//! had a part of the CPUs ([`busy_machine`]): then also few threads are ready for long.
 //!
 //! **Reason**: beyond one thread per CPU, threads take turns and no more work is done. An owner
 //! that loses its CPU makes all waiters of its lock wait for a time slice longer.
@@ -10,7 +10,7 @@
 use antiphon_report::words::several;
 
 use super::evidence::ratio;
-use super::{Evidence, Finding, elsewhere, percent};
+use super::{Evidence, Finding, busy_machine, percent};
 
 /// The least share of the working time in which threads were ready without a CPU.
 pub const LEAST_SHARE: f64 = 0.2;
@@ -22,7 +22,7 @@ const TURNS: f64 = 0.5;
 
 pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let (share, wanted) = (share(evidence), wanted(evidence));
-    let least = if elsewhere::are_taken(evidence) { LEAST_BESIDE_OTHERS } else { 1.0 };
+    let least = if busy_machine::are_taken(evidence) { LEAST_BESIDE_OTHERS } else { 1.0 };
     if share < LEAST_SHARE || wanted <= evidence.cpus * least {
         return Vec::new();
     }

@@ -53,19 +53,18 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
         (lost && condition.in_vain() > 0, lost, condition.wait_ns())
     });
     let Some(lost) = most else { return Vec::new() };
-    let vain = lost.in_vain();
+    let (is_lost, vain) = (is_lost(&lost), lost.in_vain());
     // If earlier waits ended, it is not known which of them was the longest.
-    let length = if is_lost(&lost) {
-        format!(", for {}", duration(longest_ns(&lost) as f64))
-    } else {
-        String::new()
+    let length = match is_lost {
+        true => format!(", for {}", duration(longest_ns(&lost) as f64)),
+        false => String::new(),
     };
     let mut says = format!(
         "When the program was ended from outside, {} still waited for a condition, at {}{length}.",
         several(lost.still_waiting(), "thread"),
         lost.waited_at(),
     );
-    let (advice, weight) = if !is_lost(&lost) {
+    let (advice, weight) = if !is_lost {
         let advice = "If it hung there, a notification is missing, perhaps that of the end; idle \
                       workers wait so, too.";
         (advice, WEIGHT)

@@ -23,11 +23,11 @@
 //! | [`herd`] | notifications that wake many threads for one |
 //! | [`short_waits`] | waits for a condition that cost as much as the work |
 //! | [`vain`] | notifications that find no waiter |
-//! | [`tries`] | threads that try a lock until they get it |
+//! | [`trylock`] | threads that try a lock until they get it |
 //! | [`polling`] | threads that sleep for short times, again and again |
 //! | [`timed`] | threads that wait for a condition with short deadlines, again and again |
 //! | [`crowding`] | more threads that want to run than CPUs |
-//! | [`elsewhere`] | CPUs that other programs had, while threads of this one were ready |
+//! | [`busy_machine`] | CPUs that other programs had, while threads of this one were ready |
 //! | [`short_lives`] | threads that live for a short time, one after the other |
 //! | [`system_time`] | CPU time that the kernel uses for the program's calls |
 //! | [`gil`] | threads that wait for CPython's global interpreter lock |
@@ -38,6 +38,7 @@
 //! [`replay`] has the verdict of a replay.
 
 mod barrier;
+mod busy_machine;
 mod c_library;
 mod calm;
 mod condition;
@@ -45,7 +46,6 @@ mod contention;
 mod convoy;
 mod crowding;
 mod deadlock;
-mod elsewhere;
 mod evidence;
 mod gil;
 mod herd;
@@ -63,7 +63,7 @@ mod short_waits;
 mod starved;
 mod system_time;
 mod timed;
-mod tries;
+mod trylock;
 mod unreached;
 mod unrelated;
 mod vain;
@@ -112,11 +112,11 @@ const RULES: [Rule; 27] = [
     herd::find,
     short_waits::find,
     vain::find,
-    tries::find,
+    trylock::find,
     polling::find,
     timed::find,
     crowding::find,
-    elsewhere::find,
+    busy_machine::find,
     short_lives::find,
     system_time::find,
     gil::find,

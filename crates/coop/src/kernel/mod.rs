@@ -209,9 +209,10 @@ impl<C: Cooperate> Scheduled<C> {
     }
 
     fn report(&self, is_served: bool) {
-        [Some(&self.served), self.reported.as_ref()].into_iter().flatten().for_each(|to| {
-            to.set(is_served);
-        });
+        self.served.set(is_served);
+        if let Some(reported) = &self.reported {
+            reported.set(is_served);
+        }
     }
 }
 

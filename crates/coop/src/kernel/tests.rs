@@ -2,9 +2,8 @@
 
 use std::cell::RefCell;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::mem::zeroed;
-use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::io;
+use std::os::fd::{AsFd as _, FromRawFd as _};
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::rc::Rc;
@@ -87,30 +86,8 @@ fn word(page: &File, at: usize) -> u64 {
 }
 
 /// Sends the page, and something in place of the program that registers.
-fn send(mut stream: &UnixStream, page: &File) {
-    let both = [page.as_raw_fd(); 2];
-    let mut byte = 0_u8;
-    let mut part = libc::iovec { iov_base: std::ptr::from_mut(&mut byte).cast(), iov_len: 1 };
-    let mut control = [0_u64; 4];
-    // SAFETY: all zero is an empty message.
-    let mut message: libc::msghdr = unsafe { zeroed() };
-    (message.msg_iov, message.msg_iovlen) = (&mut part, 1);
-    message.msg_control = control.as_mut_ptr().cast();
-    // SAFETY: computes lengths.
-    let (space, length) = unsafe { (libc::CMSG_SPACE(8), libc::CMSG_LEN(8)) };
-    message.msg_controllen = space as _;
-    // SAFETY: the buffer has room for a header and two descriptors.
-    unsafe {
-        let header = &mut *libc::CMSG_FIRSTHDR(&message);
-        header.cmsg_level = libc::SOL_SOCKET;
-        header.cmsg_type = libc::SCM_RIGHTS;
-        header.cmsg_len = length as _;
-        libc::CMSG_DATA(header).cast::<[i32; 2]>().write_unaligned(both);
-    }
-    // SAFETY: one byte and the buffer, which are alive.
-    let sent = unsafe { libc::sendmsg(stream.as_raw_fd(), &message, libc::MSG_NOSIGNAL) };
-    assert_eq!(sent, 1);
-    stream.flush().expect("nothing is kept back");
+fn send(stream: &UnixStream, page: &File) {
+    antiphon_hints::send(stream, [page.as_fd(); 2]).expect("the other end is there");
 }
 
 /// A tier that counts what it is asked.

@@ -105,36 +105,33 @@ impl Tasks {
 fn running(producers: usize, each: usize, cpus: usize) -> Program {
     let count = producers * each;
     assert!(cpus == 1 || cpus == count || count == 1);
-    Program::new(
-        (producers + cpus) as u32,
-        (producers * each + cpus * count) as u32,
-        move |scope| {
-            let tasks = scope.share(Tasks::new());
-            for producer in 0..producers {
-                scope.spawn(move || {
-                    tasks.work[producer].set(true);
-                    (0..each).for_each(|_| tasks.publish(producer));
-                });
-            }
-            // With one task for two CPUs, the second finds none, and is not waited for.
-            let done = scope.share(<U32 as Atomic<u32>>::ZERO);
-            for own in 0..cpus {
-                scope.spawn(move || {
-                    if cpus > 1 {
-                        run_or_end(tasks, done, own);
-                    } else {
-                        (0..count).for_each(|_| tasks.run_one(own));
-                        assert!(tasks.work[..producers].iter().all(Data::get), "what came before");
-                    }
-                });
-            }
-            scope.finally(move || {
-                assert_eq!(tasks.ready.load(Relaxed), 0, "IDLE-1: a task is lost");
-                let sent: u32 = tasks.sent.iter().map(Data::get).sum();
-                assert!(sent <= count as u32, "IDLE-2: more CPUs were woken than there are tasks");
+    let operations = producers * each + cpus * count;
+    Program::new((producers + cpus) as u32, operations as u32, move |scope| {
+        let tasks = scope.share(Tasks::new());
+        for producer in 0..producers {
+            scope.spawn(move || {
+                tasks.work[producer].set(true);
+                (0..each).for_each(|_| tasks.publish(producer));
             });
-        },
-    )
+        }
+        // With one task for two CPUs, the second finds none, and is not waited for.
+        let done = scope.share(<U32 as Atomic<u32>>::ZERO);
+        for own in 0..cpus {
+            scope.spawn(move || {
+                if cpus > 1 {
+                    run_or_end(tasks, done, own);
+                } else {
+                    (0..count).for_each(|_| tasks.run_one(own));
+                    assert!(tasks.work[..producers].iter().all(Data::get), "what came before");
+                }
+            });
+        }
+        scope.finally(move || {
+            assert_eq!(tasks.ready.load(Relaxed), 0, "IDLE-1: a task is lost");
+            let sent: u32 = tasks.sent.iter().map(Data::get).sum();
+            assert!(sent <= count as u32, "IDLE-2: more CPUs were woken than there are tasks");
+        });
+    })
 }
 
 /// CPU `own` runs the only task, or ends when another has run it, which wakes it.

@@ -94,8 +94,7 @@ impl Visit {
     }
 
     /// Counts the acquisition, remembers that the thread holds the lock, and records after which
-    /// others it was taken.
-    /// `None` if the thread holds more locks than it has slots.
+    /// others it was taken. `None` if the thread holds more locks than it has slots.
     fn push(self, address: usize, tag: u32, tried: bool) -> Option<&'static Slot> {
         let thread = thread::current();
         let holding = thread.holding.load(Relaxed) as usize;

@@ -12,7 +12,7 @@ use core::ffi::c_int;
 
 use crate::abi::rwlock::{RwLock, Way};
 use crate::real::forward;
-use crate::recorder::{self, Visit, events, holds};
+use crate::recorder::{self, events, holds};
 use crate::theirs::Call;
 use crate::{mode, rwlock, thread};
 
@@ -53,12 +53,13 @@ pub(crate) fn lock(lock: &RwLock, way: Way, call: Call<'_>, site: usize) -> c_in
     if first != libc::EBUSY {
         return first;
     }
-    let visit = recorder::visit_noted(way.recorded(), lock.recorded(), site);
     if tried {
-        visit.into_iter().for_each(Visit::refused);
+        recorder::refused(way.recorded(), lock.recorded(), site);
         return first;
     }
-    let Some(visit) = visit else { return make(lock, way, call) };
+    let Some(visit) = recorder::visit_noted(way.recorded(), lock.recorded(), site) else {
+        return make(lock, way, call);
+    };
     let wait = visit.wait(site);
     let code = make(lock, way, call);
     wait.ends(code == 0);

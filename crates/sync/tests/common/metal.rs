@@ -7,9 +7,9 @@ use core::cell::Cell;
 use core::sync::atomic::{self, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use antiphon_platform::{
-    Arena, Atomic, AtomicInteger as _, Atomics, Budget, Clock, Clocks, CoreWord, CpuId, Deadline,
-    Hints, LightUnlock, Local, Parked, Platform, SocketId, Spins, ThreadId, Topology, Urgency,
-    Waiter, WaiterRef, Word, WordWaits,
+    Arena, Atomic, AtomicInteger as _, Atomics, Clock, Clocks, CoreWord, CpuId, Deadline, Hints,
+    LightUnlock, Local, Parked, Platform, SocketId, ThreadId, Topology, Turns, Urgency, Waiter,
+    WaiterRef, WordWaits,
 };
 
 /// The stub platform, bare metal in name only.
@@ -40,43 +40,11 @@ pub fn arena() -> &'static Arena<Metal> {
     unsafe { Metal::arena() }
 }
 
-/// How a test thread spins: a turn counts for a nanosecond.
-pub struct Turns;
-
-impl Spins for Turns {
-    fn wait_while<W: Word>(word: &impl Atomic<W>, order: Ordering, keep: impl Fn(W) -> bool) -> W {
-        loop {
-            let value = word.load(order);
-            if !keep(value) {
-                return value;
-            }
-            core::hint::spin_loop();
-        }
-    }
-
-    fn spin_while<W: Word>(
-        word: &impl Atomic<W>,
-        order: Ordering,
-        budget: Budget,
-        keep: impl Fn(W) -> bool,
-    ) -> Result<W, W> {
-        let mut value = word.load(order);
-        for _ in 0..budget.ns {
-            if !keep(value) {
-                break;
-            }
-            core::hint::spin_loop();
-            value = word.load(order);
-        }
-        if keep(value) { Err(value) } else { Ok(value) }
-    }
-}
-
 impl Atomics for Metal {
-    type U8 = CoreWord<AtomicU8, Turns>;
-    type U16 = CoreWord<AtomicU16, Turns>;
-    type U32 = CoreWord<AtomicU32, Turns>;
-    type U64 = CoreWord<AtomicU64, Turns>;
+    type U8 = CoreWord<AtomicU8, Turns<1>>;
+    type U16 = CoreWord<AtomicU16, Turns<1>>;
+    type U32 = CoreWord<AtomicU32, Turns<1>>;
+    type U64 = CoreWord<AtomicU64, Turns<1>>;
 
     fn fence(order: Ordering) {
         atomic::fence(order);

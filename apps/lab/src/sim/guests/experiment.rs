@@ -37,7 +37,7 @@ impl Hints {
     }
 }
 
-/// The settings of a simulation, besides the lock.
+/// The settings of a simulation, besides what its threads do.
 #[derive(Clone)]
 pub struct Setting {
     pub machine: Machine,
@@ -49,12 +49,27 @@ pub struct Setting {
     pub guests: u32,
 }
 
+impl Setting {
+    /// The guests of this setting, without hints.
+    pub fn shared(&self) -> Guests {
+        Guests {
+            count: self.guests,
+            slice_ns: self.machine.slice_ns,
+            switch_ns: SWITCH_NS,
+            grace_ns: GRACE_NS,
+            releases: false,
+            sections: false,
+            preempted: false,
+        }
+    }
+}
+
 /// The cost of a switch from one virtual CPU to another. Estimated: an exit and an entry of some
 /// 1,200 cycles together on Broadwell, and the host's switch between them.
-pub const SWITCH_NS: u64 = 2_000;
+const SWITCH_NS: u64 = 2_000;
 /// The longest time for which the host puts a preemption off. The longest section of the cases that
 /// are simulated here by default is a tenth of it.
-pub const GRACE_NS: u64 = 50_000;
+const GRACE_NS: u64 = 50_000;
 /// Time for which threads may go on after the limit.
 const LATE_NS: u64 = 100_000_000_000;
 
@@ -125,13 +140,9 @@ fn run<L: Sections + ?Sized + 'static>(
     let machine = lock.on(&setting.machine);
     let (topology, cpus) = (machine.topology.clone(), machine.cores() as usize);
     let shared = Guests {
-        count: guests,
-        slice_ns: machine.slice_ns,
-        switch_ns: SWITCH_NS,
-        grace_ns: GRACE_NS,
-        releases: false,
         sections: matches!(hints, Hints::Sections | Hints::Both),
         preempted: matches!(hints, Hints::Preempted | Hints::Both),
+        ..setting.shared()
     };
     let mut simulation = Simulation::new(machine, seed).grace_ns(LATE_NS).guests(shared);
     for guest in 0..guests {

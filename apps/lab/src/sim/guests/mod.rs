@@ -90,8 +90,15 @@ pub struct Arguments {
 /// Bad arguments; a lock that can't make progress; if stdout can't be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let described = machine::named(&arguments.machine)?.described;
+    let setting = Setting {
+        machine: described.machine.clone(),
+        seed: arguments.seed,
+        limit_ns: u64::from(arguments.ms) * 1_000_000,
+        threads: arguments.threads.map_or(described.machine.cores() as usize, usize::from),
+        guests: arguments.guests,
+    };
     if arguments.releases {
-        return releases::run(arguments, &described);
+        return releases::run(arguments, &setting, &described);
     }
     let hints = chosen("hints", &arguments.hints, &Hints::ALL, (Hints::name, true))?;
     let taken: Vec<&SimLock> = LOCKS.iter().filter(|lock| !lock.delegates()).collect();
@@ -102,14 +109,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let what = format!("--case {}: not for {}", case.name, lock.name);
         return Err(Failure::arguments(what));
     }
-    let threads = arguments.threads.map_or(described.machine.cores() as usize, usize::from);
-    let setting = Setting {
-        machine: described.machine.clone(),
-        seed: arguments.seed,
-        limit_ns: u64::from(arguments.ms) * 1_000_000,
-        threads,
-        guests: arguments.guests,
-    };
     let mut rows = Vec::new();
     for lock in locks {
         let measured = carry_out(&setting, lock, case, &hints);
@@ -121,17 +120,19 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     });
     let objects = || rows.iter().map(|row| row.object(&setting, case)).collect();
     let text = || {
-        let words = format!(
-            "{}, {} each, {} ms, seed {}",
-            several(setting.guests.into(), "guest"),
-            several(threads as u64, "thread"),
-            arguments.ms,
-            setting.seed
-        );
-        let heading = heading(&setting.machine, &words);
+        let heading = setting.heading(arguments.ms);
         format!("{heading}\n\n{}: {}\n{}", case.name, case.about, text(&setting, &rows))
     };
     print(arguments.json, (None, String::new), || body(&described, conditions, objects()), text)
+}
+
+impl Setting {
+    fn heading(&self, ms: u16) -> String {
+        let guests = several(self.guests.into(), "guest");
+        let threads = several(self.threads as u64, "thread");
+        let words = format!("{guests}, {threads} each, {ms} ms, seed {}", self.seed);
+        heading(&self.machine, &words)
+    }
 }
 
 fn has(case: &Case, lock: &SimLock) -> bool {

@@ -10,29 +10,19 @@ use std::rc::Rc;
 use antiphon_record::Histogram;
 use antiphon_report::failure::Failure;
 use antiphon_report::table::{Cell as Field, Table, colour_stdout, duration};
-use antiphon_report::words::several;
-use antiphon_sim::{Description, Guests, Machine, Sim, Simulation, Stuck, finished, now, work};
+use antiphon_sim::{Description, Guests, Sim, Simulation, Stuck, finished, now, work};
 use antiphon_sync::nap::nap;
 use serde_json::{Value, json};
 
 use super::Arguments;
-use super::experiment::{GRACE_NS, SWITCH_NS};
-use crate::sim::report::{body, heading, print, row};
+use super::experiment::Setting;
+use crate::sim::report::{body, print, row};
 
 /// The time from frame to frame, and the time that one takes. Chosen: 100 frames a second.
 const PERIOD_NS: u64 = 10_000_000;
 const FRAME_NS: u64 = 500_000;
 /// The others compute in pieces of this time.
 const PIECE_NS: u64 = 100_000;
-
-/// The settings of a simulation.
-pub struct Setting {
-    pub machine: Machine,
-    pub seed: u64,
-    pub limit_ns: u64,
-    pub threads: usize,
-    pub guests: u32,
-}
 
 /// The figures of a simulation.
 pub struct Measured {
@@ -50,43 +40,29 @@ pub struct Measured {
 /// # Errors
 ///
 /// A simulation that does not end; if stdout can't be written.
-pub fn run(arguments: &Arguments, described: &Description) -> Result<ExitCode, Failure> {
-    let machine = &described.machine;
-    let threads = arguments.threads.map_or(machine.cores() as usize, usize::from);
-    let setting = Setting {
-        machine: machine.clone(),
-        seed: arguments.seed,
-        limit_ns: u64::from(arguments.ms) * 1_000_000,
-        threads,
-        guests: arguments.guests,
-    };
+pub fn run(
+    arguments: &Arguments,
+    setting: &Setting,
+    described: &Description,
+) -> Result<ExitCode, Failure> {
     let both = [("none", false), ("releases", true)];
     let both: Vec<_> = both
         .into_iter()
-        .map(|(name, told)| Ok((name, measured(&setting, told)?)))
+        .map(|(name, told)| Ok((name, measured(setting, told)?)))
         .collect::<Result<_, Stuck>>()
         .map_err(Failure::measured)?;
     let conditions = json!({
         "seed": setting.seed, "ms": arguments.ms, "guests": setting.guests,
-        "host_slice_ns": machine.slice_ns, "period_ns": PERIOD_NS, "frame_ns": FRAME_NS,
+        "host_slice_ns": setting.machine.slice_ns, "period_ns": PERIOD_NS, "frame_ns": FRAME_NS,
     });
     let objects = || {
         let mut keys = json!({});
         for (name, measured) in &both {
             keys[*name] = measured.object();
         }
-        vec![row(machine, "player", threads, keys)]
+        vec![row(&setting.machine, "player", setting.threads, keys)]
     };
-    let text = || {
-        let words = format!(
-            "{}, {} each, {} ms, seed {}",
-            several(setting.guests.into(), "guest"),
-            several(threads as u64, "thread"),
-            arguments.ms,
-            setting.seed
-        );
-        format!("{}\n\n{}\n{RULE}", heading(machine, &words), text(&both))
-    };
+    let text = || format!("{}\n\n{}\n{RULE}", setting.heading(arguments.ms), text(&both));
     print(arguments.json, (None, String::new), || body(described, conditions, objects()), text)
 }
 
@@ -99,16 +75,8 @@ pub fn measured(setting: &Setting, told: bool) -> Result<Measured, Stuck> {
     let &Setting { seed, limit_ns, threads, guests, .. } = setting;
     let machine = setting.machine.clone();
     let (topology, cpus) = (machine.topology.clone(), machine.cores() as usize);
-    let shared = Guests {
-        count: guests,
-        slice_ns: machine.slice_ns,
-        switch_ns: SWITCH_NS,
-        grace_ns: GRACE_NS,
-        sections: false,
-        releases: told,
-        preempted: false,
-    };
-    let begin_ns = (shared.slice_ns + SWITCH_NS) * u64::from(guests);
+    let shared = Guests { releases: told, ..setting.shared() };
+    let begin_ns = (shared.slice_ns + shared.switch_ns) * u64::from(guests);
     let late = Rc::new(RefCell::new(Histogram::default()));
     let frames = Rc::new(Cell::new(0));
     let mut simulation = Simulation::new(machine, seed).guests(shared);

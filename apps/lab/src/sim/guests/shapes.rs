@@ -116,7 +116,7 @@ fn hints_take_nothing_from_a_lock_that_needs_none() {
 /// run, and they do, without taking work from the other guests.
 #[test]
 fn a_host_that_is_told_release_times_is_on_time() {
-    let setting = releases::Setting {
+    let setting = Setting {
         machine: Machine::eight_sockets(),
         seed: 1,
         limit_ns: 100_000_000,

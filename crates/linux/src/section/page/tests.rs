@@ -1,8 +1,7 @@
 //! A thread beside schedulers that a test plays: their socket, and a page for each.
 
 use std::fs::{self, File};
-use std::mem::zeroed;
-use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::os::fd::{AsFd as _, FromRawFd as _};
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -61,28 +60,7 @@ impl Drop for Played {
 
 /// Sends the page, and something in place of the program that registers.
 fn send(stream: &UnixStream, page: &File) {
-    let both = [page.as_raw_fd(); 2];
-    let mut byte = 0_u8;
-    let mut part = libc::iovec { iov_base: core::ptr::from_mut(&mut byte).cast(), iov_len: 1 };
-    let mut control = [0_u64; 4];
-    // SAFETY: all zero is an empty message.
-    let mut message: libc::msghdr = unsafe { zeroed() };
-    (message.msg_iov, message.msg_iovlen) = (&mut part, 1);
-    message.msg_control = control.as_mut_ptr().cast();
-    // SAFETY: computes lengths.
-    let (space, length) = unsafe { (libc::CMSG_SPACE(8), libc::CMSG_LEN(8)) };
-    message.msg_controllen = space as _;
-    // SAFETY: the buffer has room for a header and two descriptors.
-    unsafe {
-        let header = &mut *libc::CMSG_FIRSTHDR(&message);
-        header.cmsg_level = libc::SOL_SOCKET;
-        header.cmsg_type = libc::SCM_RIGHTS;
-        header.cmsg_len = length as _;
-        libc::CMSG_DATA(header).cast::<[i32; 2]>().write_unaligned(both);
-    }
-    // SAFETY: one byte and the buffer, which are alive.
-    let sent = unsafe { libc::sendmsg(stream.as_raw_fd(), &message, libc::MSG_NOSIGNAL) };
-    assert_eq!(sent, 1);
+    antiphon_hints::send(stream, [page.as_fd(); 2]).expect("the other end is there");
 }
 
 /// A door whose socket is the test's own, and which gives each thread slot 1.

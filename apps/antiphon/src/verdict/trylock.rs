@@ -56,5 +56,5 @@ pub fn find(evidence: &Evidence<'_>) -> Vec<Finding> {
     let advice = "A loop around trylock is a spinlock without turns: it uses a CPU while it waits, \
                   also the one that the owner needs. Lock, with a deadline if need be, or do other \
                   work after a failure.";
-    vec![Finding { rule: "tries", says, advice: advice.to_owned(), weight: WEIGHT }]
+    vec![Finding { rule: "trylock-loop", says, advice: advice.to_owned(), weight: WEIGHT }]
 }
