@@ -24,19 +24,17 @@ pub(crate) fn begin<P: Platform>() {
 }
 
 /// Acquires a lock, on a platform that heeds sections: by `take`, or else by `wait`. The section
-/// begins before `take`: a preemption between the exchange and the telling would be one of a holder
-/// that has told nothing.
+/// begins before `take`, as in [`attempt`].
 pub(crate) fn acquire<P: Platform>(take: impl FnOnce() -> bool, wait: impl FnOnce()) {
-    P::hint(Hint::SectionBegin);
-    if !take() {
-        P::hint(Hint::SectionEnd);
+    if !attempt::<P>(take) {
         wait();
         P::hint(Hint::SectionBegin);
     }
 }
 
-/// Tries to acquire a lock by `take`, and returns whether that was done: the first half of
-/// [`acquire`], for callers that record a wait.
+/// Tries to acquire a lock by `take`, and returns whether that was done. The section begins before
+/// `take`: a preemption between the exchange and the telling would be one of a holder that has told
+/// nothing. For callers that record a wait, and for locks that are not of this crate.
 pub fn attempt<P: Platform>(take: impl FnOnce() -> bool) -> bool {
     if !P::heeds_sections() {
         return take();
