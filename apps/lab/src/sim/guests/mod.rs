@@ -3,11 +3,15 @@
 //! | module | has |
 //! |---|---|
 //! | [`experiment`] | a lock in virtual machines |
+//! | [`scenario`] | a program whose threads tell one thing, beside the same that does not |
+//! | [`epochs`] | a writer that waits for readers of an epoch |
 //! | [`releases`] | programs that sleep until a time, beside others that compute |
 //! | [`told`] | a lock whose program tells its sections |
 
+mod epochs;
 mod experiment;
 mod releases;
+mod scenario;
 #[cfg(test)]
 mod shapes;
 mod told;
@@ -26,7 +30,9 @@ use serde_json::{Value, json};
 use super::cases::{self, Case};
 use super::report::{body, chosen, heading, print, row, trace};
 use crate::bench::Family;
+use epochs::Grace;
 use experiment::{Hints, Measured, Setting, carry_out};
+use releases::Releases;
 
 /// Two levels of scheduling: locks in virtual machines that share the CPUs, with and without hints
 /// between guests and host
@@ -44,7 +50,8 @@ one guest that has the machine for itself.
 Example:
   antiphon sim guests
   antiphon sim guests --subject shfl-rwlock --case mixed --guests 3 --json
-  antiphon sim guests --releases --guests 3 --ms 100")]
+  antiphon sim guests --releases --guests 3 --ms 100
+  antiphon sim guests --epochs")]
 pub struct Arguments {
     /// Simulated machine: a name from `antiphon sim machines`, host (this machine), or the path of
     /// a file
@@ -71,6 +78,10 @@ pub struct Arguments {
     /// compute: without hints, and with a host that is told the times
     #[arg(long, conflicts_with_all = ["subject", "case", "hints"])]
     releases: bool,
+    /// Simulate no locks, but guests in each of which a writer waits until no thread reads old data
+    /// (reclamation by epochs): without hints, and with readers that tell their sections
+    #[arg(long, conflicts_with_all = ["subject", "case", "hints", "releases"])]
+    epochs: bool,
     /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -97,8 +108,16 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         threads: arguments.threads.map_or(described.machine.cores() as usize, usize::from),
         guests: arguments.guests,
     };
+    let frame = (arguments.ms, arguments.json);
     if arguments.releases {
-        return releases::run(arguments, &setting, &described);
+        return scenario::run::<Releases>(frame, &setting, &described);
+    }
+    if arguments.epochs {
+        if setting.threads < 2 {
+            let what = "--threads: --epochs takes two or more, a writer and a reader";
+            return Err(Failure::arguments(what));
+        }
+        return scenario::run::<Grace>(frame, &setting, &described);
     }
     let hints = chosen("hints", &arguments.hints, &Hints::ALL, (Hints::name, true))?;
     let taken: Vec<&SimLock> = LOCKS.iter().filter(|lock| !lock.delegates()).collect();

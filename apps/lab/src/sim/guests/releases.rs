@@ -4,19 +4,16 @@
 //! threads of the others compute without end. All have a virtual CPU of their own.
 
 use std::cell::{Cell, RefCell};
-use std::process::ExitCode;
 use std::rc::Rc;
 
 use antiphon_record::Histogram;
-use antiphon_report::failure::Failure;
-use antiphon_report::table::{Cell as Field, Table, colour_stdout, duration};
-use antiphon_sim::{Description, Guests, Sim, Simulation, Stuck, finished, now, work};
+use antiphon_report::table::Cell as Field;
+use antiphon_sim::{Guests, Sim, Simulation, Stuck, finished, now, work};
 use antiphon_sync::nap::nap;
 use serde_json::{Value, json};
 
-use super::Arguments;
 use super::experiment::Setting;
-use crate::sim::report::{body, print, row};
+use super::scenario::{Scenario, number, time};
 
 /// The time from frame to frame, and the time that one takes. Chosen: 100 frames a second.
 const PERIOD_NS: u64 = 10_000_000;
@@ -25,7 +22,7 @@ const FRAME_NS: u64 = 500_000;
 const PIECE_NS: u64 = 100_000;
 
 /// The figures of a simulation.
-pub struct Measured {
+pub struct Releases {
     /// The time from when a thread wanted to run until it did.
     pub late: Histogram,
     pub frames: u64,
@@ -35,84 +32,63 @@ pub struct Measured {
     pub released: u64,
 }
 
-/// Simulates, and prints the results.
-///
-/// # Errors
-///
-/// A simulation that does not end; if stdout can't be written.
-pub fn run(
-    arguments: &Arguments,
-    setting: &Setting,
-    described: &Description,
-) -> Result<ExitCode, Failure> {
-    let both = [("none", false), ("releases", true)];
-    let both: Vec<_> = both
-        .into_iter()
-        .map(|(name, told)| Ok((name, measured(setting, told)?)))
-        .collect::<Result<_, Stuck>>()
-        .map_err(Failure::measured)?;
-    let conditions = json!({
-        "seed": setting.seed, "ms": arguments.ms, "guests": setting.guests,
-        "host_slice_ns": setting.machine.slice_ns, "period_ns": PERIOD_NS, "frame_ns": FRAME_NS,
-    });
-    let objects = || {
-        let mut keys = json!({});
-        for (name, measured) in &both {
-            keys[*name] = measured.object();
-        }
-        vec![row(&setting.machine, "player", setting.threads, keys)]
-    };
-    let text = || format!("{}\n\n{}\n{RULE}", setting.heading(arguments.ms), text(&both));
-    print(arguments.json, (None, String::new), || body(described, conditions, objects()), text)
-}
+impl Scenario for Releases {
+    const SUBJECT: &'static str = "player";
+    const HINT: &'static str = "releases";
+    const HEADS: &'static [&'static str] =
+        &[">late p50", ">p99", ">latest", ">frames", ">pieces", ">released"];
+    const RULE: &'static str = "\
+late      from the time at which a thread of the first guest wants to run until it runs
+frames    of the first guest, each 0.5 ms of work, every 10 ms for each thread
+pieces    of 0.1 ms, of the other guests
+released  times that a virtual CPU got its CPU at once
+";
 
-/// Simulates the guests; with `told`, the host is told when threads want to run.
-///
-/// # Errors
-///
-/// If the simulation does not end.
-pub fn measured(setting: &Setting, told: bool) -> Result<Measured, Stuck> {
-    let &Setting { seed, limit_ns, threads, guests, .. } = setting;
-    let machine = setting.machine.clone();
-    let (topology, cpus) = (machine.topology.clone(), machine.cores() as usize);
-    let shared = Guests { releases: told, ..setting.shared() };
-    let begin_ns = (shared.slice_ns + shared.switch_ns) * u64::from(guests);
-    let late = Rc::new(RefCell::new(Histogram::default()));
-    let frames = Rc::new(Cell::new(0));
-    let mut simulation = Simulation::new(machine, seed).guests(shared);
-    for number in 0..threads {
-        let place = topology.place(number % cpus);
-        let (late, frames) = (Rc::clone(&late), Rc::clone(&frames));
-        simulation = simulation.guest_thread_on(0, place, move || {
-            // Frames of different threads are not due together; the first ones come when each
-            // virtual CPU has had a slice.
-            let mut due_ns = begin_ns + PERIOD_NS * number as u64 / threads as u64;
-            while !finished() {
-                nap::<Sim>(due_ns.saturating_sub(now()));
-                late.borrow_mut().count_one(now().saturating_sub(due_ns));
-                work(FRAME_NS);
-                frames.set(frames.get() + 1);
-                due_ns = (due_ns + PERIOD_NS).max(now());
-            }
-        });
+    fn conditions() -> Value {
+        json!({ "period_ns": PERIOD_NS, "frame_ns": FRAME_NS })
     }
-    let pieces = Rc::new(Cell::new(0));
-    for guest in 1..guests {
+
+    fn measure(setting: &Setting, told: bool) -> Result<Self, Stuck> {
+        let &Setting { seed, limit_ns, threads, guests, .. } = setting;
+        let machine = setting.machine.clone();
+        let (topology, cpus) = (machine.topology.clone(), machine.cores() as usize);
+        let shared = Guests { releases: told, ..setting.shared() };
+        let begin_ns = (shared.slice_ns + shared.switch_ns) * u64::from(guests);
+        let late = Rc::new(RefCell::new(Histogram::default()));
+        let frames = Rc::new(Cell::new(0));
+        let mut simulation = Simulation::new(machine, seed).guests(shared);
         for number in 0..threads {
-            let (place, pieces) = (topology.place(number % cpus), Rc::clone(&pieces));
-            simulation = simulation.guest_thread_on(guest, place, move || {
+            let place = topology.place(number % cpus);
+            let (late, frames) = (Rc::clone(&late), Rc::clone(&frames));
+            simulation = simulation.guest_thread_on(0, place, move || {
+                // Frames of different threads are not due together; the first ones come when each
+                // virtual CPU has had a slice.
+                let mut due_ns = begin_ns + PERIOD_NS * number as u64 / threads as u64;
                 while !finished() {
-                    work(PIECE_NS);
-                    pieces.set(pieces.get() + 1);
+                    nap::<Sim>(due_ns.saturating_sub(now()));
+                    late.borrow_mut().count_one(now().saturating_sub(due_ns));
+                    work(FRAME_NS);
+                    frames.set(frames.get() + 1);
+                    due_ns = (due_ns + PERIOD_NS).max(now());
                 }
             });
         }
+        let pieces = Rc::new(Cell::new(0));
+        for guest in 1..guests {
+            for number in 0..threads {
+                let (place, pieces) = (topology.place(number % cpus), Rc::clone(&pieces));
+                simulation = simulation.guest_thread_on(guest, place, move || {
+                    while !finished() {
+                        work(PIECE_NS);
+                        pieces.set(pieces.get() + 1);
+                    }
+                });
+            }
+        }
+        let released = simulation.run(limit_ns)?.steals.released;
+        Ok(Self { late: late.take(), frames: frames.get(), pieces: pieces.get(), released })
     }
-    let released = simulation.run(limit_ns)?.steals.released;
-    Ok(Measured { late: late.take(), frames: frames.get(), pieces: pieces.get(), released })
-}
 
-impl Measured {
     fn object(&self) -> Value {
         json!({
             "late_ns": { "p50": self.late.p50(), "p99": self.late.p99() },
@@ -120,31 +96,16 @@ impl Measured {
             "released": self.released,
         })
     }
-}
 
-fn text(both: &[(&str, Measured)]) -> String {
-    let mut table =
-        Table::new(&["hints", ">late p50", ">p99", ">latest", ">frames", ">pieces", ">released"]);
-    for (name, measured) in both {
-        let late =
-            |ns: Option<u64>| Field::number(ns.map_or("-".to_owned(), |ns| duration(ns as f64)));
-        let count = |count: u64| Field::number(count.to_string());
-        table.row(vec![
-            Field::text(*name),
-            late(measured.late.p50()),
-            late(measured.late.p99()),
-            late(Some(measured.late.max_ns)),
-            count(measured.frames),
-            count(measured.pieces),
-            count(measured.released),
-        ]);
+    fn cells(&self) -> Vec<Field> {
+        let late = &self.late;
+        vec![
+            time(late.p50()),
+            time(late.p99()),
+            time(Some(late.max_ns)),
+            number(self.frames),
+            number(self.pieces),
+            number(self.released),
+        ]
     }
-    table.render(colour_stdout())
 }
-
-const RULE: &str = "\
-late      from the time at which a thread of the first guest wants to run until it runs
-frames    of the first guest, each 0.5 ms of work, every 10 ms for each thread
-pieces    of 0.1 ms, of the other guests
-released  times that a virtual CPU got its CPU at once
-";

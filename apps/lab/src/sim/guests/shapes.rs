@@ -7,8 +7,10 @@
 use antiphon_replay::locks::SimLock;
 use antiphon_sim::{Machine, Outcome};
 
+use super::epochs::Grace;
 use super::experiment::{Hints, Measured, Setting, carry_out};
-use super::releases;
+use super::releases::Releases;
+use super::scenario::Scenario;
 use crate::sim::cases;
 
 /// What a seed may change by itself.
@@ -124,7 +126,7 @@ fn a_host_that_is_told_release_times_is_on_time() {
         guests: 3,
     };
     let [none, told] = [false, true].map(|told| {
-        let measured = releases::measured(&setting, told).expect("it ends");
+        let measured = Releases::measure(&setting, told).expect("it ends");
         println!("simulated: late {:?}, {:?}", measured.late.p50(), measured.late.p99());
         measured
     });
@@ -132,4 +134,27 @@ fn a_host_that_is_told_release_times_is_on_time() {
     assert!(p99[1] < p99[0] / 10, "{p99:?}");
     assert!(told.frames >= none.frames);
     assert!(told.pieces as f64 > LUCK * none.pieces as f64, "{} {}", none.pieces, told.pieces);
+}
+
+/// A reader of an epoch is preempted: it stops no other reader, and the writer waits for the
+/// host's slice. A host that hears of sections lets it finish.
+#[test]
+fn a_grace_period_does_not_wait_for_a_reader_that_tells_its_section() {
+    let setting = Setting {
+        machine: Machine::eight_sockets(),
+        seed: 1,
+        limit_ns: 20_000_000,
+        threads: 192,
+        guests: 2,
+    };
+    let [none, told] = [false, true].map(|told| {
+        let measured = Grace::measure(&setting, told).expect("it ends");
+        let periods = &measured.periods;
+        println!("simulated: grace periods {:?}, {:?}", periods.p50(), periods.p99());
+        measured
+    });
+    let p50 = [&none, &told].map(|measured| measured.periods.p50().expect("periods"));
+    assert!(p50[0] > setting.machine.slice_ns / 4, "{p50:?}");
+    assert!(p50[1] < p50[0] / 10, "{p50:?}");
+    assert!(told.sections as f64 > LUCK * none.sections as f64);
 }

@@ -48,14 +48,16 @@ unsafe impl Simulated for Told {
     }
 }
 
-fn begins() {
+/// Begins a section: of an owner, or of a reader that a writer waits for.
+pub fn begins() {
     owns(Owns::Yes);
     if Sim::heeds_sections() {
         Sim::hint(Hint::SectionBegin);
     }
 }
 
-fn ends(release: impl FnOnce()) {
+/// Ends it by `release`.
+pub fn ends(release: impl FnOnce()) {
     owns(Owns::GivesBack);
     let told = Sim::heeds_sections();
     if told {
