@@ -6,7 +6,7 @@ use std::thread::{scope, spawn};
 use std::time::{Duration, Instant};
 
 use crate::start::Failure;
-use antiphon_coop::event_loop::{Event, Histogram, Loop, Step};
+use antiphon_coop::event_loop::{Context, Event, Histogram, Loop, Step};
 use antiphon_coop::{Alone, Group, Scheduled, Scope, Served, Tier, available};
 use antiphon_hints::now_ns;
 
@@ -14,10 +14,10 @@ use crate::client;
 use crate::life::{forgets, wait_for};
 use crate::policy::FAIR;
 use crate::scheduler::{PATIENCE, Scheduler, under};
-use crate::thread::{become_of, hog, own_cpu_ns, stop_after, work};
+use crate::thread::{become_of, hog, jain, own_cpu_ns, stop_after, work};
 
 /// How long they run.
-const TIME: Duration = Duration::from_secs(3);
+pub const TIME: Duration = Duration::from_secs(3);
 
 /// How late the timers of all loops were, and how evenly the CPU was shared.
 struct Seen {
@@ -60,7 +60,16 @@ fn beside_hogs(is_served: bool) -> Result<Seen, Failure> {
     const PERIODS: [u64; 4] = [16_600_000, 16_730_000, 16_860_000, 16_990_000];
     let stop = &AtomicBool::new(false);
     scope(|threads| {
-        let loops = PERIODS.map(|period_ns| threads.spawn(move || play(period_ns, is_served)));
+        let loops = PERIODS.map(|period_ns| {
+            threads.spawn(move || {
+                play(period_ns, None, is_served, |context| {
+                    while !context.is_over() {
+                        work(20_000);
+                    }
+                    1
+                })
+            })
+        });
         let hogs: [_; 2] =
             std::array::from_fn(|_| threads.spawn(|| become_of(FAIR).map(|()| hog(stop))));
         stop_after(TIME, stop);
@@ -74,18 +83,33 @@ fn beside_hogs(is_served: bool) -> Result<Seen, Failure> {
         for one in hogs {
             ran.push(one.join().map_err(|_| panicked)?? as f64);
         }
-        let squares: f64 = ran.iter().map(|one| one * one).sum();
-        let jain = ran.iter().sum::<f64>().powi(2) / squares / ran.len() as f64;
         let us = |of| late.percentile_ns(of) / 1_000;
         let (p50_us, p99_us) = (us(50_000), us(99_000));
-        Ok(Seen { timers: late.count(), p50_us, p99_us, max_us: late.max_ns() / 1_000, jain })
+        Ok(Seen {
+            timers: late.count(),
+            p50_us,
+            p99_us,
+            max_us: late.max_ns() / 1_000,
+            jain: jain(&ran),
+        })
     })
 }
 
-/// A loop that knows nothing of schedulers. Returns how late its frames were, and its CPU time.
-fn play(period_ns: u64, is_served: bool) -> std::io::Result<(Histogram, u64)> {
+/// A loop that knows nothing of schedulers: its timer has a frame each period, and it has other work
+/// without an end, which `goes_on` does for a turn; that returns the importance of what is left. In
+/// `group` it shares that group's part of the CPU. Returns how late its frames were, and its CPU
+/// time.
+pub fn play(
+    period_ns: u64,
+    group: Option<u32>,
+    is_served: bool,
+    mut goes_on: impl FnMut(&mut Context<'_>) -> u64 + 'static,
+) -> std::io::Result<(Histogram, u64)> {
     become_of(FAIR)?;
     let mut events = Loop::new()?;
+    if let Some(number) = group {
+        events.cooperate_by(Box::new(Scheduled::over(Alone).sharing(Group::Number(number))));
+    }
     let served = events.waits().served();
     let begun_ns = now_ns();
     let (under, mut counts) = (served.clone(), false);
@@ -106,12 +130,7 @@ fn play(period_ns: u64, is_served: bool) -> std::io::Result<(Histogram, u64)> {
         })
         .named("frame"),
     );
-    events.submit(Event::best_effort_in_steps(1, |context| {
-        while !context.is_over() {
-            work(20_000);
-        }
-        Step::More(1)
-    }));
+    events.submit(Event::best_effort_in_steps(1, move |context| Step::More(goes_on(context))));
     let before = own_cpu_ns();
     let _ = events.run();
     let ran_ns = own_cpu_ns() - before;

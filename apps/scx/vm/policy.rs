@@ -12,8 +12,8 @@ use antiphon_scx::loader::Failure;
 use crate::scheduler::under;
 use crate::start::Case;
 use crate::thread::{
-    Policy, become_of, exact_timers, hog, own_cpu_ns, sleep_until, spin_until, stay_on, stop_after,
-    work,
+    Policy, become_of, exact_timers, hog, jain, own_cpu_ns, sleep_until, spin_until, stay_on,
+    stop_after, work,
 };
 use crate::{cost, cpus, locks, pure, seats, weights};
 
@@ -28,6 +28,8 @@ pub const CASES: &[Case] = &[
     ("players", players),
     ("loops", crate::loops::loops),
     ("loops of a group", crate::loops::group),
+    ("figures 7, 8 and 10", crate::figures::fairness),
+    ("figure 12", crate::figures::misbehaving),
     ("slot of another thread", seats::slot),
     ("policy of a thread that leaves", seats::policy),
     ("control groups", weights::control_groups),
@@ -404,9 +406,7 @@ fn overload(hints: Option<&Hints>, policy: Policy) -> Result<Overload, Failure> 
             ran.push(one.join().map_err(|_| panicked)?? as f64);
         }
         let missed = late.iter().filter(|late| **late > 16_600_000).count();
-        let squares: f64 = ran.iter().map(|one| one * one).sum();
-        let jain = ran.iter().sum::<f64>().powi(2) / squares / ran.len() as f64;
-        Ok(Overload { late: Late::of(late), jain, missed })
+        Ok(Overload { late: Late::of(late), jain: jain(&ran), missed })
     })
 }
 

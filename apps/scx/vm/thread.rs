@@ -150,3 +150,9 @@ pub fn stop_after(time: Duration, stop: &AtomicBool) {
     // Relaxed: as above.
     stop.store(true, Ordering::Relaxed);
 }
+
+/// Jain's index of fairness: 1 if all are equal, and the smaller the less they are.
+pub fn jain(all: &[f64]) -> f64 {
+    let squares: f64 = all.iter().map(|one| one * one).sum();
+    all.iter().sum::<f64>().powi(2) / squares / all.len() as f64
+}
