@@ -1,6 +1,6 @@
 //! The figures of "Cooperative polling" on fairness and misbehaviour (`003_…`, 5.3 and 5.5), with
-//! its scheduler in the kernel: eight players, whose videos take different times to decode, and four
-//! threads that always want the CPU.
+//! its scheduler in the kernel: eight players, whose videos take different times to decode, and
+//! four threads that always want the CPU.
 
 use std::cell::Cell;
 use std::fmt;
@@ -25,8 +25,8 @@ const PERIOD_NS: u64 = 33_300_000;
 /// further player's do. All videos together want 2.6 times the CPU.
 const FRAME_NS: u64 = 4_000_000;
 const MORE_NS: u64 = 2_000_000;
-/// One turn in so many of the player that misbehaves is too long, by at most so much. The document
-/// has one in a hundred, and runs for minutes.
+/// One turn in twenty of the player that misbehaves is too long, by 10 ms at most. The document has
+/// one in a hundred, and runs for minutes.
 const MISBEHAVES: u64 = 20;
 const DELAY_NS: u64 = 10_000_000;
 
@@ -58,8 +58,8 @@ fn p99_us(late: &Histogram) -> u64 {
     late.percentile_ns(99_000) / 1_000
 }
 
-/// Figure 7: even shares of the CPU, by the kernel's scheduler and by ours. Figures 8 and 10: in one
-/// group, even rates of frames, and uneven shares.
+/// Figure 7: even shares of the CPU, by the kernel's scheduler and by ours. Figures 8 and 10: in
+/// one group, even rates of frames, and uneven shares.
 pub fn fairness() -> Result<String, Failure> {
     let eevdf = play(None, false, false)?;
     println!("figure fairness EEVDF: {eevdf}");

@@ -95,10 +95,10 @@ fn beside_hogs(is_served: bool) -> Result<Seen, Failure> {
     })
 }
 
-/// A loop that knows nothing of schedulers: its timer has a frame each period, and it has other work
-/// without an end, which `goes_on` does for a turn; that returns the importance of what is left. In
-/// `group` it shares that group's part of the CPU. Returns how late its frames were, and its CPU
-/// time.
+/// A loop that knows nothing of schedulers: its timer has a frame each period, and it has other
+/// work without an end, which `goes_on` does for a turn; that returns the importance of what is
+/// left. In `group` it shares that group's part of the CPU. Returns how late its frames were, and
+/// its CPU time.
 pub fn play(
     period_ns: u64,
     group: Option<u32>,

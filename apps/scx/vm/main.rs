@@ -3,7 +3,7 @@
 //!
 //! | suite (`antiphon=` of the kernel's command line) | machine | cases |
 //! |---|---|---|
-//! | `one` | one CPU, whose time counts instructions | `policy`, `groups`, `loops`, `figures`, `locks`, … |
+//! | `one` | one CPU, whose time counts instructions | `policy`, `loops`, `figures`, `locks`, … |
 //! | `fast` | the same, with eight times as many instructions in a second | `cost` |
 //! | `many` | several CPUs | `life`: deaths, unprivileged and hostile processes; `cpus` |
 //! | `hotplug` | the same | `cpus`: one of them goes and comes back |

@@ -45,9 +45,10 @@ static void make(pthread_mutex_t *mutex, const struct kind *kind)
 	IS(pthread_mutexattr_destroy(&how), 0);
 }
 
+/* Late enough that a thread which waits until then sleeps, on a machine under load, too. */
 static struct timespec soon(void)
 {
-	return in_ms(CLOCK_REALTIME, 20);
+	return in_ms(CLOCK_REALTIME, 100);
 }
 
 /* Each way to take a free mutex, at a depth. */
@@ -98,7 +99,7 @@ static void *hold(void *mutex)
 
 static void take_held(pthread_mutex_t *mutex, const struct kind *kind)
 {
-	struct timespec until = soon(), wrong = { .tv_nsec = -1 };
+	struct timespec wrong = { .tv_nsec = -1 };
 	pthread_t holder = start(hold, mutex);
 	pthread_barrier_wait(&held);
 	IS(pthread_mutex_lock(&outer), 0);
@@ -109,6 +110,7 @@ static void take_held(pthread_mutex_t *mutex, const struct kind *kind)
 		IS(pthread_mutex_timedlock(mutex, &wrong), EINVAL);
 		DEEP(1);
 	}
+	struct timespec until = soon();
 	IS(pthread_mutex_timedlock(mutex, &until), ETIMEDOUT);
 	/* We cannot see whether the C library sleeps. */
 	DEEP(!kind->told);
@@ -149,10 +151,10 @@ static void *wait_for(void *argument)
 /* A wait that ends by its deadline, one by a signal, and several by a broadcast. */
 static void wait_with(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct kind *kind)
 {
-	struct timespec until = soon();
 	IS(pthread_mutex_lock(&outer), 0);
 	IS(pthread_mutex_lock(mutex), 0);
 	DEEP(1 + kind->told);
+	struct timespec until = soon();
 	int code;
 	while ((code = pthread_cond_timedwait(cond, mutex, &until)) == 0)
 		;
