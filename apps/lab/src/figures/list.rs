@@ -78,11 +78,14 @@ mod tests {
         }
     }
 
-    /// docs/figures.md has what `--list` prints.
+    /// docs/results/figure-list.md has what `--list` prints.
     #[test]
     fn the_page_has_the_list() {
-        let page = include_str!("../../../../docs/figures.md");
+        let page = include_str!("../../../../docs/results/figure-list.md");
         let list = markdown();
-        assert!(page.trim_end().ends_with(&list), "end docs/figures.md with:\n\n{list}");
+        assert!(
+            page.trim_end().ends_with(&list),
+            "end docs/results/figure-list.md with:\n\n{list}"
+        );
     }
 }

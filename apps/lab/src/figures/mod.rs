@@ -39,7 +39,7 @@ use self::model::Model;
 #[command(after_help = "\
 Every figure is simulated: a prediction of the model for that machine, not a measurement. What the
 document's text says of a figure is compared; where the values of a plot are lost, bounds are those
-of its words. docs/figures.md lists all figures with their commands.
+of its words. --list has all figures with their commands.
 
 Without a name all are drawn, which takes some minutes; with the number of a document, all of that.
 
