@@ -95,10 +95,7 @@ impl Options {
     }
 
     fn wants(&self, machine: &Machine) -> bool {
-        match self.suite.as_deref() {
-            Some(name) => name == machine.name,
-            None => machine.name != Machine::ON_REQUEST,
-        }
+        self.suite.as_ref().is_none_or(|name| name == machine.name)
     }
 }
 

@@ -7,8 +7,7 @@
  * threshold is not served by its release. The names of invariants (COOP-n) and of standings are
  * those of crates/runtime/src/coop.
  *
- * Two queues: TIMELY, by release, of the threads that are due and within their share; FAIR, by
- * virtual time, of all others.
+ * The queues are in queues.h: two for each last-level cache.
  *
  * - TRUST-1: a hint is read once, and clamped before it is used.
  * - TRUST-2: what decides (virtual time, standing, slot) is in memory that no process can write.
@@ -19,36 +18,13 @@
  * Where it differs from the Rust policy: the least virtual time leaves out threads in TIMELY; a
  * thread that joins a group brings its virtual time along; a thread in FAIR that was demoted for
  * its share is re-admitted when its release is looked at again, by the timer or when it is queued
- * next.
+ * next. With several last-level caches each has its own order, and so has the part of a group that
+ * is there.
  */
-#include "state.h"
-#include "groups.h"
-#include "standing.h"
+#include "hotplug.h"
 #include "registration.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
-
-/* The earliest release to come of the other cooperative threads; 0: there is none. */
-static u64 next_release(u32 but, u64 now)
-{
-	u64 next = NEVER;
-	u32 place, high = counters.high;
-
-	if (scx_bpf_dsq_nr_queued(TIMELY) > 0)
-		return now;
-	bpf_for(place, 0, MAX_THREADS)
-	{
-		if (place >= high)
-			break;
-		struct thread *thread = thread_at(place);
-		if (!thread || place == but)
-			continue;
-		u64 release = thread->release_ns;
-		if (release > now && release < next)
-			next = release;
-	}
-	return next == NEVER ? 0 : next;
-}
 
 /* The time of preemption in a turn, or a grace, of `ns` that begins now. */
 static __always_inline void hold_for(struct task_struct *p, struct cpus *here, u64 now, u64 ns)
@@ -74,9 +50,10 @@ static __always_inline u64 resume(struct task_struct *p, struct cpus *here, u64 
 }
 
 /* Begins a turn. Returns when the thread should poll, which is the slack before it is preempted. */
-static __always_inline u64 begin(struct task_struct *p, struct task *t, struct cpus *here, u64 now)
+static __always_inline u64 begin(struct task_struct *p, struct task *t, struct cpus *here, u32 llc,
+				 u64 now)
 {
-	u64 ready = scx_bpf_dsq_nr_queued(TIMELY) + scx_bpf_dsq_nr_queued(FAIR) + 1;
+	u64 ready = waiting_in(llc) + 1;
 	u64 slack = t->standing == STANDING_COOPERATIVE ? options.slack_ns : 0;
 	u64 slice = t->timely ? 0 : options.period_ns / ready;
 	u64 whole = slice + slack;
@@ -96,97 +73,16 @@ static __always_inline u64 begin(struct task_struct *p, struct task *t, struct c
 }
 
 /* Tells a thread what it should know when a turn begins. */
-static __always_inline void answer(struct hints_slot *slot, struct task *t, u64 now, u64 until)
+static __always_inline void answer(struct hints_slot *slot, struct task *t, u32 llc, u64 now,
+				   u64 until)
 {
 	if (!slot)
 		return;
 	slot->seen_ns = now;
 	slot->until_ns = until;
-	slot->next_release_ns = next_release(t->place, now);
-	slot->others_importance = t->group ? others_importance(t->group, time_of(t)) : 0;
+	slot->next_release_ns = next_release(llc, t->place, now);
+	slot->others_importance = t->group ? others_importance(llc, t->group, time_of(t)) : 0;
 	slot->wanted = 0;
-}
-
-/* Makes a CPU look at TIMELY that runs something later. */
-static __always_inline void preempt_for(struct task_struct *p, struct task *t, u64 now)
-{
-	s32 cpu = scx_bpf_task_cpu(p), best = -1;
-	u32 other, count = scx_bpf_nr_cpu_ids();
-	struct cpus *there;
-	u64 release = 0;
-
-	if (!options.kick)
-		return;
-	if ((s64)(t->kick_ns - now) > (s64)(4 * options.kick_ns)) {
-		__sync_fetch_and_add(&counters.kicks_refused, 1);
-		return;
-	}
-	there = cpus_of(cpu);
-	if (there && there->cpu.release_ns == NEVER &&
-	    bpf_cpumask_test_cpu(cpu, p->cpus_ptr)) {
-		best = cpu;
-	} else {
-		bpf_for(other, 0, MAX_CPUS)
-		{
-			if (other >= count)
-				break;
-			there = cpus_of(other);
-			if (!there || !bpf_cpumask_test_cpu(other, p->cpus_ptr))
-				continue;
-			if (there->cpu.release_ns > release) {
-				release = there->cpu.release_ns;
-				best = other;
-			}
-		}
-		if (best < 0 || release <= t->release_ns)
-			return;
-	}
-	t->kick_ns = later(t->kick_ns, now) + options.kick_ns;
-	__sync_fetch_and_add(&counters.kicks, 1);
-	scx_bpf_kick_cpu(best, FLAG(scx_kick_flags, SCX_KICK_PREEMPT));
-}
-
-static __always_inline void arm_due(u64 at, u64 now)
-{
-	u32 zero = 0;
-	struct due *due = bpf_map_lookup_elem(&due_timer, &zero);
-
-	if (!due)
-		return;
-	/* A time that has just passed is that of a timer which is about to fire. */
-	if (due->at_ns && due->at_ns <= at)
-		return;
-	due->at_ns = bpf_timer_start(&due->timer, at > now ? at - now : 0, 0) ? 0 : at;
-}
-
-/* Moves threads to TIMELY whose releases have come. */
-static int releases_came(void *map, u32 *key, struct due *due)
-{
-	u64 now = bpf_ktime_get_ns(), next = NEVER;
-	struct task_struct *p;
-
-	due->at_ns = 0;
-	bpf_for_each(scx_dsq, p, FAIR, 0)
-	{
-		struct task *t = task_of(p);
-
-		if (!t || !t->slot)
-			continue;
-		struct hints_slot *slot = slot_of(p, t);
-		look_from_outside(slot, t, now);
-		police(slot, t);
-		if (is_due(t, now)) {
-			scx_bpf_dsq_move_set_vtime(THE_ITERATOR, t->release_ns);
-			if (scx_bpf_dsq_move_vtime(THE_ITERATOR, p, TIMELY, 0))
-				preempt_for(p, t, now);
-		} else if (t->standing == STANDING_COOPERATIVE && t->release_ns > now &&
-			   t->release_ns < next) {
-			next = t->release_ns;
-		}
-	}
-	if (next != NEVER)
-		arm_due(next, now);
-	return 0;
 }
 
 /* The end of a turn that is shorter than a tick. */
@@ -225,18 +121,35 @@ void BPF_PROG(antiphon_runnable, struct task_struct *p, u64 enq_flags)
 		t->polls_before = t->polls;
 }
 
+/* Wakes an idle CPU for a thread, of its own LLC if there is one (LLC-4). */
+static __always_inline bool wake_idle(struct task_struct *p, s32 cpu)
+{
+	bool is_idle = false;
+	s32 idle;
+
+	if (options.llcs > 1) {
+		idle = scx_bpf_select_cpu_dfl(p, cpu, 0, &is_idle);
+	} else {
+		idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+		is_idle = idle >= 0;
+	}
+	if (is_idle)
+		scx_bpf_kick_cpu(idle, FLAG(scx_kick_flags, SCX_KICK_IDLE));
+	return is_idle;
+}
+
 SEC("struct_ops/antiphon_enqueue")
 void BPF_PROG(antiphon_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task *t = task_of(p);
+	s32 cpu = scx_bpf_task_cpu(p);
 	u64 now = bpf_ktime_get_ns();
 	struct scx_bpf_dsq_insert_vtime_args args = {
-		.dsq_id = FAIR,
+		.dsq_id = fair_of(llc_of(cpu)),
 		.slice = options.period_ns,
 		.enq_flags = enq_flags,
 	};
 	struct hints_slot *slot;
-	s32 idle;
 
 	if (!t) {
 		args.vtime = least;
@@ -249,7 +162,7 @@ void BPF_PROG(antiphon_enqueue, struct task_struct *p, u64 enq_flags)
 	t->timely = is_due(t, now);
 	args.vtime = time_of(t);
 	if (t->timely) {
-		args.dsq_id = TIMELY;
+		args.dsq_id = timely_of(llc_of(cpu));
 		args.vtime = t->release_ns;
 	}
 	bool timely = t->timely;
@@ -257,40 +170,30 @@ void BPF_PROG(antiphon_enqueue, struct task_struct *p, u64 enq_flags)
 	if (!timely && t->standing == STANDING_COOPERATIVE && t->release_ns > now)
 		arm_due(t->release_ns, now);
 	/* A CPU that was idle when it was selected is woken by the kernel. */
-	idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
-	if (idle >= 0)
-		scx_bpf_kick_cpu(idle, FLAG(scx_kick_flags, SCX_KICK_IDLE));
-	else if (timely)
+	if (!wake_idle(p, cpu) && timely)
 		preempt_for(p, t, now);
 }
 
-static __always_inline bool take(u64 dsq)
-{
-	if (bpf_ksym_exists(scx_bpf_dsq_move_to_local___v2___c))
-		return scx_bpf_dsq_move_to_local___v2___c(dsq, 0);
-	if (bpf_ksym_exists(scx_bpf_dsq_move_to_local___v1))
-		return scx_bpf_dsq_move_to_local___v1(dsq);
-	return false;
-}
-
 /* Whether `prev`, whose turn has ended, is to have another before all that wait. */
-static __always_inline bool goes_on(struct task *t, u64 now)
+static __always_inline bool goes_on(struct task *t, u32 llc, u64 now)
 {
-	u64 virtual_time = time_of(t);
+	u64 virtual_time = time_of(t), timely = timely_of(llc), fair = fair_of(llc);
 
-	if (scx_bpf_dsq_nr_queued(TIMELY) > 0)
-		return is_due(t, now) && (s64)(t->release_ns - first_key(TIMELY, 0)) <= 0;
+	if (scx_bpf_dsq_nr_queued(timely) > 0)
+		return is_due(t, now) && (s64)(t->release_ns - first_key(timely, 0)) <= 0;
 	if (is_due(t, now))
 		return true;
-	return scx_bpf_dsq_nr_queued(FAIR) == 0 ||
-	       (s64)(virtual_time - first_key(FAIR, virtual_time)) < 0;
+	return scx_bpf_dsq_nr_queued(fair) == 0 ||
+	       (s64)(virtual_time - first_key(fair, virtual_time)) < 0;
 }
 
 SEC("struct_ops/antiphon_dispatch")
 void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct cpus *here = cpus_of(cpu);
-	u64 now = bpf_ktime_get_ns();
+	u64 now = bpf_ktime_get_ns(), elsewhere = 0;
+	u32 llc = llc_of(cpu);
+	u64 timely = timely_of(llc), fair = fair_of(llc);
 	s32 member = 0;
 
 	if (options.stall)
@@ -298,11 +201,11 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 	if (here)
 		here->cpu.picks = 1;
 	if (grouped)
-		sort_members();
+		sort_members(llc);
 	/* `prev` is not queued yet, and may be more urgent than all that are. */
 	if (here && prev && prev->scx.flags & FLAG(scx_ent_flags, SCX_TASK_QUEUED)) {
 		struct task *t = task_of(prev);
-		bool others = scx_bpf_dsq_nr_queued(TIMELY) + scx_bpf_dsq_nr_queued(FAIR) > 0;
+		bool others = waiting_in(llc) > 0;
 
 		if (t) {
 			struct hints_slot *slot = slot_of(prev, t);
@@ -314,17 +217,21 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 			    t->has_slack && now >= here->cpu.until_ns)
 				demote(t, STANDING_OVERRUN);
 			police(slot, t);
-			bool on = goes_on(t, now);
-			if (!on && grouped && !scx_bpf_dsq_nr_queued(TIMELY)) {
+			bool on = goes_on(t, llc, now);
+			if (!on && grouped && !scx_bpf_dsq_nr_queued(timely)) {
 				member = most_important(cpu, prev->pid, t->group, t->importance,
 							t->turn);
 				on = member && member == prev->pid;
+			}
+			if (options.llcs > 1 && on && !is_due(t, now)) {
+				elsewhere = neglected(cpu, now, time_of(t));
+				on = !elsewhere;
 			}
 			if (on) {
 				t->timely = is_due(t, now);
 				t->graced = 0;
 				here->cpu.time = time_of(t);
-				answer(slot, t, now, begin(prev, t, here, now));
+				answer(slot, t, llc, now, begin(prev, t, here, llc, now));
 				return;
 			}
 			if (slot && ((volatile struct hints_slot *)slot)->section) {
@@ -341,21 +248,29 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 			}
 		}
 	}
-	if (take(TIMELY))
+	if (take(timely))
 		return;
+	if (options.llcs > 1) {
+		if (!elsewhere && scx_bpf_dsq_nr_queued(fair))
+			elsewhere = neglected(cpu, now, first_key(fair, least));
+		if (elsewhere && take(elsewhere))
+			return;
+	}
 	if (grouped && !member)
 		member = most_important(cpu, 0, 0, 0, 0);
-	if (member && take_thread(member))
+	if (member && take_thread(cpu, member))
+		return;
+	if (take(fair) || (options.llcs > 1 && take_elsewhere(llc)))
 		return;
 	/* With nothing to take, `prev` goes on, if it wants to. */
-	if (!take(FAIR) && here && !(prev && prev->scx.flags & FLAG(scx_ent_flags, SCX_TASK_QUEUED)))
+	if (here && !(prev && prev->scx.flags & FLAG(scx_ent_flags, SCX_TASK_QUEUED)))
 		here->cpu.active = 0;
 }
 
 /* Whether a thread waits that should have this CPU before `t`. */
 static __always_inline bool is_overtaken(struct task *t, s32 cpu)
 {
-	struct task_struct *first = scx_bpf_dsq_peek(TIMELY);
+	struct task_struct *first = scx_bpf_dsq_peek(timely_of(llc_of(cpu)));
 	u64 key;
 
 	if (!first || !bpf_cpumask_test_cpu(cpu, first->cpus_ptr))
@@ -369,7 +284,8 @@ SEC("struct_ops/antiphon_running")
 void BPF_PROG(antiphon_running, struct task_struct *p)
 {
 	struct task *t = task_of(p);
-	struct cpus *here = cpus_of(scx_bpf_task_cpu(p));
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpus *here = cpus_of(cpu);
 	u64 now = bpf_ktime_get_ns();
 	struct hints_slot *slot;
 	struct thread *thread;
@@ -382,17 +298,17 @@ void BPF_PROG(antiphon_running, struct task_struct *p)
 	t->graced = 0;
 	/* The least of those that want a CPU (COOP-3). */
 	u64 time = time_of(t);
-	key = first_key(FAIR, time);
+	key = first_key(fair_of(llc_of(cpu)), time);
 	here->cpu.time = time;
 	here->cpu.active = 1;
 	advance((s64)(key - time) < 0 ? key : time);
-	until = begin(p, t, here, now);
+	until = begin(p, t, here, llc_of(cpu), now);
 	/*
 	 * A thread of a higher class has left the CPU, and the kernel has given it back to the one
 	 * that had it before, without a dispatch.
 	 */
-	if (is_overtaken(t, scx_bpf_task_cpu(p)))
-		scx_bpf_kick_cpu(scx_bpf_task_cpu(p), FLAG(scx_kick_flags, SCX_KICK_PREEMPT));
+	if (is_overtaken(t, cpu))
+		scx_bpf_kick_cpu(cpu, FLAG(scx_kick_flags, SCX_KICK_PREEMPT));
 	if (t->timely)
 		__sync_fetch_and_add(&counters.timely, 1);
 	else
@@ -400,7 +316,7 @@ void BPF_PROG(antiphon_running, struct task_struct *p)
 	slot = slot_of(p, t);
 	if (!slot)
 		return;
-	answer(slot, t, now, until);
+	answer(slot, t, llc_of(cpu), now, until);
 	thread = thread_at(t->place);
 	if (thread && t->timely) {
 		u64 late = now - t->release_ns;
@@ -528,7 +444,7 @@ s32 BPF_PROG(antiphon_init_task, struct task_struct *p, struct scx_init_task_arg
 SEC("struct_ops.s/antiphon_init")
 s32 BPF_PROG(antiphon_init)
 {
-	u32 cpu, zero = 0, count = scx_bpf_nr_cpu_ids();
+	u32 cpu, llc, zero = 0, count = scx_bpf_nr_cpu_ids();
 	struct due *due = bpf_map_lookup_elem(&due_timer, &zero);
 	s32 error;
 
@@ -552,19 +468,21 @@ s32 BPF_PROG(antiphon_init)
 			return error;
 		bpf_timer_set_callback(&here->timer, turn_ended);
 	}
-	error = scx_bpf_create_dsq(TIMELY, -1);
-	return error ?: scx_bpf_create_dsq(FAIR, -1);
+	bpf_for(llc, 0, MAX_LLCS)
+	{
+		if (llc >= options.llcs)
+			break;
+		error = scx_bpf_create_dsq(timely_of(llc), -1);
+		error = error ?: scx_bpf_create_dsq(fair_of(llc), -1);
+		if (error)
+			return error;
+	}
+	return begin_rescue();
 }
 
 SEC("struct_ops/antiphon_exit")
 void BPF_PROG(antiphon_exit, struct scx_exit_info *info)
 {
-	/*
-	 * There are no operations for CPUs that come and go: a thread that may only run on one that
-	 * has gone would stay in its queue. So the kernel ends the scheduler then, which puts such a
-	 * thread elsewhere, and wants it loaded again.
-	 */
-	counters.restarts = !!(info->exit_code & FLAG(scx_exit_code, SCX_ECODE_ACT_RESTART));
 	counters.ended = info->kind;
 	bpf_probe_read_kernel_str(ending, sizeof(ending), info->reason);
 }
@@ -580,6 +498,8 @@ struct sched_ext_ops antiphon = {
 	.stopping = (void *)antiphon_stopping,
 	.quiescent = (void *)antiphon_quiescent,
 	.set_weight = (void *)antiphon_set_weight,
+	.cpu_online = (void *)antiphon_cpu_online,
+	.cpu_offline = (void *)antiphon_cpu_offline,
 	.init_task = (void *)antiphon_init_task,
 	.exit_task = (void *)antiphon_exit_task,
 	.enable = (void *)antiphon_enable,

@@ -27,6 +27,7 @@
  */
 #pragma once
 
+#include "queues.h"
 #include "weights.h"
 
 /* How many waiting threads a choice among members looks at, at most. */
@@ -291,17 +292,18 @@ static __always_inline void regroup(struct task *t, u32 number)
 }
 
 /*
- * Sorts members anew at the head of FAIR whose group's time has advanced while they waited. Behind
- * the first thread that is there by its present time no thread is earlier: times only advance. If
- * more members than LOOKS are to be sorted, one of them may run too early; the group is charged for
- * that, too.
+ * Sorts members anew at the head of an LLC's FAIR whose group's time has advanced while they
+ * waited. Behind the first thread that is there by its present time no thread is earlier: times
+ * only advance. If more members than LOOKS are to be sorted, one of them may run too early; the
+ * group is charged for that, too.
  */
-__noinline int sort_members(void)
+__noinline int sort_members(u32 llc)
 {
 	struct task_struct *p;
+	u64 fair = fair_of(llc);
 	u32 looks = none;
 
-	bpf_for_each(scx_dsq, p, FAIR, 0)
+	bpf_for_each(scx_dsq, p, fair, 0)
 	{
 		struct task *t = task_of(p);
 		u64 time;
@@ -313,26 +315,28 @@ __noinline int sort_members(void)
 			break;
 		looks++;
 		scx_bpf_dsq_move_set_vtime(THE_ITERATOR, time);
-		scx_bpf_dsq_move_vtime(THE_ITERATOR, p, FAIR, 0);
+		scx_bpf_dsq_move_vtime(THE_ITERATOR, p, fair, 0);
 	}
 	return looks;
 }
 
 /*
- * The thread that should run on `cpu` if a group is the fairest that waits; 0: none is. The members
- * are the most important one, and the one that waits for longest of those that tell no importance:
- * of these, the one that waits for longer. The thread `prev` of `prev_group` runs, and may go on.
+ * The thread that should run on `cpu` if a group is the fairest that waits in its LLC; 0: none is.
+ * The members are the most important one, and the one that waits for longest of those that tell no
+ * importance: of these, the one that waits for longer. The thread `prev` of `prev_group` runs, and
+ * may go on.
  *
  * When the head of FAIR is sorted, all members of its group are there by the same time as it.
  */
 __noinline int most_important(s32 cpu, s32 prev, u64 prev_group, u64 prev_importance, u64 prev_turn)
 {
 	u64 key = 0, time = 0, importance = NEVER, told_turn = NEVER, silent_turn = NEVER;
+	u64 fair = fair_of(llc_of(cpu));
 	s32 told = 0, silent = 0;
 	struct task_struct *p;
 	u32 looks = none;
 
-	bpf_for_each(scx_dsq, p, FAIR, 0)
+	bpf_for_each(scx_dsq, p, fair, 0)
 	{
 		struct task *t = task_of(p);
 
@@ -370,14 +374,15 @@ __noinline int most_important(s32 cpu, s32 prev, u64 prev_group, u64 prev_import
 	return silent_turn < told_turn ? silent : told;
 }
 
-/* Gives this CPU a thread that waits in FAIR, of those that `most_important` looks at. */
-__noinline int take_thread(s32 pid)
+/* Gives this CPU a thread of its LLC's FAIR, of those that `most_important` looks at. */
+__noinline int take_thread(s32 cpu, s32 pid)
 {
+	u64 fair = fair_of(llc_of(cpu));
 	struct task_struct *p;
 	u32 looks = none;
 	int taken = 0;
 
-	bpf_for_each(scx_dsq, p, FAIR, 0)
+	bpf_for_each(scx_dsq, p, fair, 0)
 	{
 		if (looks >= LOOKS)
 			break;
@@ -391,16 +396,16 @@ __noinline int take_thread(s32 pid)
 }
 
 /*
- * The least importance of the members of a group that wait, among the first threads of FAIR; 0:
- * there is none. `time` is the group's: no member waits by a later one.
+ * The least importance of the members of a group that wait, among the first threads of an LLC's
+ * FAIR; 0: there is none. `time` is the group's: no member waits by a later one.
  */
-__noinline u64 others_importance(u64 group, u64 time)
+__noinline u64 others_importance(u32 llc, u64 group, u64 time)
 {
+	u64 least_of_all = NEVER, fair = fair_of(llc);
 	struct task_struct *p;
-	u64 least_of_all = NEVER;
 	u32 looks = none;
 
-	bpf_for_each(scx_dsq, p, FAIR, 0)
+	bpf_for_each(scx_dsq, p, fair, 0)
 	{
 		struct task *t = task_of(p);
 

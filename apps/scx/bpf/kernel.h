@@ -15,11 +15,11 @@ typedef __u16 __be16;
 typedef __u32 __be32;
 typedef __u32 __wsum;
 typedef __u8 u8;
+typedef __u16 u16;
 typedef __u32 u32;
 typedef __s32 s32;
 typedef __s64 s64;
 typedef __u64 u64;
-typedef __s64 s64;
 typedef _Bool bool;
 #define true 1
 #define false 0
@@ -92,7 +92,6 @@ enum scx_exit_kind { SCX_EXIT_NONE };
 
 struct scx_exit_info {
 	enum scx_exit_kind kind;
-	s64 exit_code;
 	const char *reason;
 	char *msg;
 };
@@ -121,10 +120,8 @@ struct bpf_iter_scx_dsq {
 enum scx_enq_flags { SCX_ENQ_WAKEUP = 1, SCX_ENQ_CPU_SELECTED = 1 << 20 };
 enum scx_deq_flags { SCX_DEQ_SLEEP = 1 };
 enum scx_kick_flags { SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
-enum scx_dsq_id_flags { SCX_DSQ_LOCAL = 1ULL << 63 | 2 };
+enum scx_dsq_id_flags { SCX_DSQ_LOCAL = 1ULL << 63 | 2, SCX_DSQ_LOCAL_ON = 3ULL << 62 };
 enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
-/* A CPU has come or gone. */
-enum scx_exit_code { SCX_ECODE_ACT_RESTART = 1LL << 48 };
 #define FLAG(of, name) bpf_core_enum_value(enum of, name)
 
 /* As the flags of the structure are no instruction, these are not looked up. */
@@ -141,6 +138,8 @@ struct sched_ext_ops {
 	void (*stopping)(struct task_struct *p, bool runnable);
 	void (*quiescent)(struct task_struct *p, u64 deq_flags);
 	void (*set_weight)(struct task_struct *p, u32 weight);
+	void (*cpu_online)(s32 cpu);
+	void (*cpu_offline)(s32 cpu);
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
 	void (*enable)(struct task_struct *p);

@@ -9,8 +9,6 @@
 #include "hints.h"
 #include "shared.h"
 
-#define TIMELY 1
-#define FAIR 2
 #define NEVER (~0ULL)
 
 /* The scheduler's options, which the loader sets. */
@@ -31,6 +29,7 @@ struct cpu {
 	u64 poll_ns;	/* when the thread should poll */
 	u64 stopped_ns; /* when a thread of ours last left the CPU */
 	u64 picks;	/* a thread is being picked, and its turn has not begun */
+	u64 looks;	/* how often it has looked at another LLC's queues */
 };
 
 struct task {
@@ -138,9 +137,6 @@ struct {
 	__type(value, u64);
 } users SEC(".maps");
 
-/* The virtual time of the queue (COOP-3): it never goes back. */
-static u64 least;
-
 enum { EVENT_TURN = 1, EVENT_CHARGE = 2, EVENT_POLL = 3, EVENT_RESUME = 4 };
 
 /* Keeps an event. Not static: the verifier looks at it once. */
@@ -203,43 +199,4 @@ static __always_inline struct hints_slot *slot_of(struct task_struct *p, struct 
 static __always_inline u64 later(u64 a, u64 b)
 {
 	return (s64)(a - b) < 0 ? b : a;
-}
-
-/*
- * Advances the queue's virtual time to `to`, but to no later time than that of a CPU: a thread that
- * wakes would else come behind one that has run less. The time of a CPU stays from one turn to the
- * next, so that a thread counts also between the queue and its turn. Not static: see `keep`.
- */
-__noinline int advance(u64 to)
-{
-	u32 cpu, count = scx_bpf_nr_cpu_ids();
-
-	if ((s64)(to - least) <= 0)
-		return 0;
-	bpf_for(cpu, 0, MAX_CPUS)
-	{
-		struct cpus *there;
-
-		if (cpu >= count)
-			break;
-		there = cpus_of(cpu);
-		if (there && there->cpu.active && (s64)(there->cpu.time - to) < 0)
-			to = there->cpu.time;
-	}
-	least = later(least, to);
-	return 0;
-}
-
-/* The key of the first thread of a queue. */
-static __always_inline u64 first_key(u64 queue, u64 otherwise)
-{
-	struct task_struct *first = scx_bpf_dsq_peek(queue);
-	u64 key;
-
-	if (!first)
-		return otherwise;
-	key = first->scx.dsq_vtime;
-	/* The verifier refuses one load from either of two kinds of memory. */
-	barrier_var(key);
-	return key;
 }

@@ -5,9 +5,12 @@
 //! |---|---|
 //! | `bpf/antiphon.bpf.c` | the policy, in the kernel |
 //! | `bpf/state.h`, `bpf/registration.h` | what it remembers; how threads get slots |
+//! | `bpf/queues.h`, `bpf/releases.h` | queues of last-level caches; threads that become due |
+//! | `bpf/hotplug.h` | CPUs that go and come back |
 //! | `bpf/standing.h`, `bpf/groups.h` | what a thread has had, and tells; groups of threads |
 //! | `bpf/weights.h` | weights of control groups |
 //! | `shared` | records that both sides share |
+//! | `llcs` | which CPUs share a last-level cache |
 //! | `loader` | puts the policy into the kernel, and reads what it decides |
 //! | `service` | connections of processes: a page for each |
 //! | `intake` | takes connections, a bounded number at a time |
@@ -15,11 +18,12 @@
 //! | `server` | the program: loads, serves, and ends with the kernel's part |
 //! | `vm/` | the init program of `cargo xtask vm`, with its cases |
 //!
-//! All but `shared`, `groups` and `intake` needs the feature `program`, which takes clang: see
-//! `docs/sched.md`.
+//! All but `shared`, `llcs`, `groups` and `intake` needs the feature `program`, which takes clang:
+//! see `docs/sched.md`.
 
 pub mod groups;
 pub mod intake;
+pub mod llcs;
 #[cfg(feature = "program")]
 pub mod loader;
 #[cfg(feature = "program")]

@@ -11,6 +11,7 @@ use libbpf_rs::{
     Link, MapCore as _, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject,
 };
 
+use crate::llcs::Llcs;
 use crate::shared::{
     Counters, Event, MAX_EVENTS, MAX_THREADS, Parameters, Record, THREADS_PER_USER,
 };
@@ -55,6 +56,10 @@ impl Default for Setup {
             horizon_ns: 1_000_000_000,
             kick_ns: 100_000,
             tick_ns: 10_000_000,
+            // More than a thread waits for its turn where one more is ready than there are CPUs,
+            // and less than `threshold_ns`: threads of the other cache are served on time.
+            lag_ns: 3 * options.threshold_ns / 4,
+            llcs: 0,
             per_user: THREADS_PER_USER,
             hesitation: 0,
             police: 1,
@@ -73,6 +78,8 @@ pub struct Loaded {
     // Dropped first: nothing is scheduled by a policy whose maps are closed.
     link: Link,
     object: Object,
+    /// Those that it was loaded with; `None`: one was asked for.
+    llcs: Option<Llcs>,
 }
 
 impl Loaded {
@@ -83,12 +90,20 @@ impl Loaded {
     /// The kernel refuses: no privilege, no sched_ext, another scheduler is there, or the BTF of
     /// the kernel is broken. The message of libbpf goes to stderr.
     pub fn load(setup: &Setup) -> Result<Self, Failure> {
-        let mut object = open(setup)?.load().map_err(explained)?;
+        let llcs = (setup.parameters.llcs != 1).then(Llcs::of_this_machine);
+        let one = Llcs::one();
+        let mut object = open(setup, llcs.as_ref().unwrap_or(&one))?.load().map_err(explained)?;
         let mut maps = object.maps_mut();
         let mut ops = maps.find(|map| map.name() == "antiphon").ok_or("no map of the policy")?;
         let link = ops.attach_struct_ops()?;
         drop(maps);
-        Ok(Self { link, object })
+        Ok(Self { link, object, llcs })
+    }
+
+    /// Returns whether it knows the last-level cache of each CPU that is online at present.
+    #[must_use]
+    pub fn knows_all_llcs(&self) -> bool {
+        self.llcs.as_ref().is_none_or(|llcs| llcs.covers(&Llcs::of_this_machine()))
     }
 
     /// Returns the counters.
@@ -220,13 +235,20 @@ fn put_bytes<T: Plain>(value: &T, into: &mut [u8]) -> Result<(), Failure> {
 }
 
 /// Opens the object, and sets what can only be set before it is loaded.
-fn open(setup: &Setup) -> Result<OpenObject, Failure> {
+fn open(setup: &Setup, llcs: &Llcs) -> Result<OpenObject, Failure> {
     let mut object = ObjectBuilder::default().open_memory(OBJECT)?;
+    let parameters = Parameters { llcs: llcs.count.into(), ..setup.parameters };
     // It is only a template: libbpf creates the map of a process's page from its type.
     for mut map in object.maps_mut() {
         match map.name().to_str() {
             Some(".rodata.options") => {
-                put_bytes(&setup.parameters, map.initial_value_mut().ok_or("no options")?)?;
+                put_bytes(&parameters, map.initial_value_mut().ok_or("no options")?)?;
+            }
+            Some(".rodata.llcs") => {
+                let value = map.initial_value_mut().ok_or("no last-level caches")?;
+                for (to, llc) in value.chunks_exact_mut(2).zip(&llcs.of_cpus) {
+                    to.copy_from_slice(&llc.unwrap_or(0).to_ne_bytes());
+                }
             }
             Some("antiphon") => {
                 let value = map.initial_value_mut().ok_or("no structure of operations")?;
@@ -241,7 +263,7 @@ fn open(setup: &Setup) -> Result<OpenObject, Failure> {
 /// The fields at the end of the structure of operations, as `bpf/kernel.h` has it: the flags and
 /// the time of the watchdog, behind as many pointers as there are operations.
 fn settle(setup: &Setup, value: &mut [u8]) -> Result<(), Failure> {
-    const POINTERS: usize = 19 * 8;
+    const POINTERS: usize = 21 * 8;
     let short = "the structure of operations is too short";
     let flags = value.get_mut(POINTERS..POINTERS + 8).ok_or(short)?;
     let now = u64::from_ne_bytes(flags.try_into()?);

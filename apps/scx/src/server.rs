@@ -30,7 +30,8 @@ extern "C" fn stop(_: libc::c_int) {
 }
 
 /// Runs the scheduler until a signal ends it, or the kernel unloads it. With a group, only its
-/// users are served. When a CPU has come or gone, the scheduler is loaded again.
+/// users are served. When a CPU has come whose last-level cache was not known, the scheduler is
+/// loaded again.
 ///
 /// # Errors
 ///
@@ -45,6 +46,7 @@ pub fn run(setup: &Setup, group: Option<u32>) -> Result<(), Failure> {
         // SAFETY: the handler only stores to an atomic.
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
     }
+    let mut online = online_cpus()?;
     // Relaxed: as above.
     while !STOP.load(Ordering::Relaxed) {
         let descriptors = service.descriptors().chain([status.as_raw_fd()]);
@@ -61,16 +63,18 @@ pub fn run(setup: &Setup, group: Option<u32>) -> Result<(), Failure> {
                 }
             }
         }
-        let counters = loaded.counters()?;
-        if counters.ended != 0 && counters.restarts != 0 {
-            drop(loaded);
-            loaded = load_again(setup)?;
-            service.renew(&loaded)?;
-        } else if counters.ended != 0 {
+        if loaded.counters()?.ended != 0 {
             return Err(
                 format!("the kernel has unloaded the scheduler: {}", loaded.ending()?).into()
             );
         }
+        let now = online_cpus()?;
+        if now != online && !loaded.knows_all_llcs() {
+            drop(loaded);
+            loaded = load_again(setup)?;
+            service.renew(&loaded)?;
+        }
+        online = now;
     }
     for path in [SOCKET, STATUS] {
         fs::remove_file(path)?;
@@ -89,6 +93,11 @@ fn make_room() -> io::Result<()> {
     if done { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Returns the kernel's list of the CPUs that are online.
+fn online_cpus() -> io::Result<String> {
+    fs::read_to_string("/sys/devices/system/cpu/online")
+}
+
 /// Loads the scheduler when the kernel has done with the former one.
 fn load_again(setup: &Setup) -> Result<Loaded, Failure> {
     /// For a machine under load.
@@ -99,7 +108,7 @@ fn load_again(setup: &Setup) -> Result<Loaded, Failure> {
         }
         sleep(Duration::from_millis(10));
     }
-    Err("a CPU has come or gone, and the kernel does not end the former scheduler".into())
+    Err("a CPU has come, and the kernel does not end the former scheduler".into())
 }
 
 /// Listens at a path that all users may connect to, or those of a group, and only root may replace.

@@ -29,6 +29,8 @@ macro_rules! records {
 
 /// The most CPUs.
 pub const MAX_CPUS: u32 = 1024;
+/// The most last-level caches. A power of 2.
+pub const MAX_LLCS: u32 = 64;
 /// The most registered threads of all processes.
 pub const MAX_THREADS: u32 = 512;
 /// The most processes with registered threads.
@@ -44,8 +46,9 @@ pub const PROCESSES: usize = 512;
 /// How many threads of one user may be registered.
 pub const THREADS_PER_USER: u64 = 128;
 
-const LIMITS: [(&str, u32); 4] = [
+const LIMITS: [(&str, u32); 5] = [
     ("MAX_CPUS", MAX_CPUS),
+    ("MAX_LLCS", MAX_LLCS),
     ("MAX_THREADS", MAX_THREADS),
     ("MAX_PROCESSES", MAX_PROCESSES),
     ("MAX_EVENTS", MAX_EVENTS),
@@ -70,6 +73,12 @@ records! {
         kick_ns: u64,
         /// Turns that are shorter are ended by a timer, as the kernel looks at its ticks only.
         tick_ns: u64,
+        /// How late a due thread is, or how far another one is behind in virtual time, when CPUs
+        /// of another last-level cache take it.
+        lag_ns: u64,
+        /// How many last-level caches there are: each has its own queues. When it is loaded, 1
+        /// stands for one of all CPUs, and any other number for those of the machine.
+        llcs: u64,
         /// How many threads a user may register.
         per_user: u64,
         /// For how many steps a thread stops while it joins or leaves a group. For tests.
@@ -113,8 +122,6 @@ records! {
         events: u64,
         /// Places of threads below this one are or were in use.
         high: u64,
-        /// 1: the kernel has unloaded the scheduler because a CPU has come or gone.
-        restarts: u64,
         /// Why the kernel has unloaded the scheduler; 0: it has not.
         ended: u64,
     }

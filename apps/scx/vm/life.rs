@@ -36,12 +36,11 @@ pub const CASES: &[Case] = &[
     ("affinity", crate::cpus::affinity),
     ("beside real time", crate::cpus::beside_real_time),
     ("a light thread elsewhere", crate::cpus::light_elsewhere),
+    ("hotplug", crate::cpus::hotplug),
+    ("hotplug of all threads", crate::cpus::hotplug_of_all),
     ("stalled", stalled),
     ("whole machine", whole_machine),
 ];
-
-/// The suite that runs only if it is named.
-pub const HOTPLUG: &[Case] = &[("hotplug", crate::cpus::hotplug)];
 
 fn order() -> Result<String, Failure> {
     order_on(Some(1))
@@ -53,11 +52,16 @@ fn fairness() -> Result<String, Failure> {
     even(&ran)
 }
 
-fn even(ran: &[u64]) -> Result<String, Failure> {
+/// Jain's index: 1 if all have had the same.
+pub fn jain(ran: &[u64]) -> f64 {
     let all: Vec<_> = ran.iter().map(|one| *one as f64).collect();
     let squares: f64 = all.iter().map(|one| one * one).sum();
-    let jain = all.iter().sum::<f64>().powi(2) / squares / all.len() as f64;
-    let told = format!("Jain's index of {} threads: {jain:.4}", all.len());
+    all.iter().sum::<f64>().powi(2) / squares / all.len() as f64
+}
+
+fn even(ran: &[u64]) -> Result<String, Failure> {
+    let jain = jain(ran);
+    let told = format!("Jain's index of {} threads: {jain:.4}", ran.len());
     if jain >= 0.95 { Ok(told) } else { Err(told.into()) }
 }
 

@@ -5,12 +5,13 @@
 //! |---|---|---|
 //! | `one` | one CPU, whose time counts instructions | `policy`, `loops`, `figures`, `locks`, … |
 //! | `fast` | the same, with eight times as many instructions in a second | `cost` |
-//! | `many` | several CPUs | `life`: deaths, unprivileged and hostile processes; `cpus` |
-//! | `hotplug` | the same | `cpus`: one of them goes and comes back |
+//! | `many` | several CPUs | `life`: deaths, hostile processes, CPUs that go, … |
+//! | `caches` | several CPUs of two last-level caches | `caches` |
 //!
 //! A line `case NAME pass: …` or `case NAME fail: …` for each, `figure …` lines for the docs, and
 //! `result pass` or `result fail` at the end.
 
+mod caches;
 mod client;
 mod cost;
 mod cpus;
@@ -59,6 +60,7 @@ fn schedule(arguments: impl Iterator<Item = String>) -> ExitCode {
             "patient" => setup.parameters.slack_ns = 500_000_000,
             // Fewer than an emulated CPU wakes a thread up.
             "few-kicks" => setup.parameters.kick_ns = 20_000_000,
+            "one-queue" => setup.parameters.llcs = 1,
             "hesitant" => setup.parameters.hesitation = 20_000,
             "trace" => setup.parameters.trace = 1,
             "group" => group = Some(client::USER),
@@ -84,7 +86,7 @@ fn suite(name: &str) -> Option<&'static [Case]> {
         "one" => Some(policy::CASES),
         "fast" => Some(cost::CASES),
         "many" => Some(life::CASES),
-        "hotplug" => Some(life::HOTPLUG),
+        "caches" => Some(caches::CASES),
         _ => None,
     }
 }

@@ -70,14 +70,26 @@ pub fn exact_timers() {
 
 /// Keeps the calling thread on a CPU.
 pub fn stay_on(cpu: usize) -> io::Result<()> {
+    stay_within(&[cpu])
+}
+
+/// Keeps the calling thread on some CPUs.
+pub fn stay_within(cpus: &[usize]) -> io::Result<()> {
     // SAFETY: all zero is a set without CPUs.
     let mut set: libc::cpu_set_t = unsafe { zeroed() };
-    // SAFETY: writes within the set; then reads it, and concerns the calling thread.
-    let done = unsafe {
-        libc::CPU_SET(cpu, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
-    };
+    for cpu in cpus {
+        // SAFETY: writes within the set, or nothing.
+        unsafe { libc::CPU_SET(*cpu, &mut set) };
+    }
+    // SAFETY: reads the set, and concerns the calling thread.
+    let done = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Returns the CPU that the calling thread runs on.
+pub fn cpu() -> usize {
+    // SAFETY: returns a number.
+    unsafe { libc::sched_getcpu() }.unsigned_abs() as usize
 }
 
 /// Returns the CPU time of the calling thread.

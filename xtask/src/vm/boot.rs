@@ -61,6 +61,8 @@ const ONE_NS: &[&str] =
     &["-smp", "1", "-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"];
 /// Two CPUs, which one thread of the host emulates in turn.
 const TWO_CPUS: &[&str] = &["-smp", "2", "-accel", "tcg,thread=single"];
+/// Four CPUs, of which two share a cache each.
+const TWO_CACHES: &[&str] = &["-smp", "4,sockets=2", "-accel", "tcg,thread=single"];
 
 impl Machine {
     /// All machines.
@@ -81,14 +83,11 @@ impl Machine {
             arguments: TWO_CPUS,
         },
         Self {
-            name: Self::ON_REQUEST,
-            what: "two CPUs, emulated in turn, of which one goes and comes back",
-            arguments: TWO_CPUS,
+            name: "caches",
+            what: "four CPUs of two last-level caches, emulated in turn at the host's speed",
+            arguments: TWO_CACHES,
         },
     ];
-
-    /// The one that runs only if its suite is named: it takes a minute, and sometimes stalls.
-    pub const ON_REQUEST: &str = "hotplug";
 
     /// Those of `--kernel slice`, and whether their kernel is the one with the extension.
     pub const OF_SLICES: [(Self, bool); 3] = [
