@@ -22,6 +22,7 @@
  * is there.
  */
 #include "hotplug.h"
+#include "spinning.h"
 #include "registration.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
@@ -82,6 +83,7 @@ static __always_inline void answer(struct hints_slot *slot, struct task *t, u32 
 	slot->until_ns = until;
 	slot->next_release_ns = next_release(llc, t->place, now);
 	slot->others_importance = t->group ? others_importance(llc, t->group, time_of(t)) : 0;
+	slot->waiting = waiting_in(llc);
 	slot->wanted = 0;
 }
 
@@ -160,7 +162,7 @@ void BPF_PROG(antiphon_enqueue, struct task_struct *p, u64 enq_flags)
 	look(slot, t, now);
 	police(slot, t);
 	t->timely = is_due(t, now);
-	args.vtime = time_of(t);
+	args.vtime = time_of(t) + behind(t, llc_of(cpu));
 	if (t->timely) {
 		args.dsq_id = timely_of(llc_of(cpu));
 		args.vtime = t->release_ns;
@@ -170,7 +172,10 @@ void BPF_PROG(antiphon_enqueue, struct task_struct *p, u64 enq_flags)
 	if (!timely && t->standing == STANDING_COOPERATIVE && t->release_ns > now)
 		arm_due(t->release_ns, now);
 	/* A CPU that was idle when it was selected is woken by the kernel. */
-	if (!wake_idle(p, cpu) && timely)
+	if (wake_idle(p, cpu))
+		return;
+	first_waits(cpu);
+	if (timely)
 		preempt_for(p, t, now);
 }
 
@@ -217,8 +222,14 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 			    t->has_slack && now >= here->cpu.until_ns)
 				demote(t, STANDING_OVERRUN);
 			police(slot, t);
-			bool on = goes_on(t, llc, now);
-			if (!on && grouped && !scx_bpf_dsq_nr_queued(timely)) {
+			if (options.spinners)
+				look_at_place(prev, t);
+			if ((t->yields || options.spinners) &&
+			    gives_cpu(cpu, prev->tgid, t->at, t->yields))
+				return;
+			bool steps_back = t->yields && !t->slot && others;
+			bool on = !steps_back && goes_on(t, llc, now);
+			if (!on && !steps_back && grouped && !scx_bpf_dsq_nr_queued(timely)) {
 				member = most_important(cpu, prev->pid, t->group, t->importance,
 							t->turn);
 				on = member && member == prev->pid;
@@ -228,6 +239,7 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 				on = !elsewhere;
 			}
 			if (on) {
+				t->yields = t->stepped = 0;
 				t->timely = is_due(t, now);
 				t->graced = 0;
 				here->cpu.time = time_of(t);
@@ -259,6 +271,8 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 	if (grouped && !member)
 		member = most_important(cpu, 0, 0, 0, 0);
 	if (member && take_thread(cpu, member))
+		return;
+	if (options.spinners && first_gives_turn(cpu))
 		return;
 	if (take(fair) || (options.llcs > 1 && take_elsewhere(llc)))
 		return;
@@ -313,6 +327,9 @@ void BPF_PROG(antiphon_running, struct task_struct *p)
 		__sync_fetch_and_add(&counters.timely, 1);
 	else
 		__sync_fetch_and_add(&counters.fair, 1);
+	here->cpu.process = p->tgid;
+	here->cpu.slot = t->slot;
+	goes_on_in_section(p->tgid, t);
 	slot = slot_of(p, t);
 	if (!slot)
 		return;
@@ -339,14 +356,17 @@ void BPF_PROG(antiphon_stopping, struct task_struct *p, bool runnable)
 	if (here) {
 		here->cpu.release_ns = 0;
 		here->cpu.stopped_ns = now;
+		here->cpu.slot = 0;
 	}
 	if (!t)
 		return;
 	charge(t, now);
 	if (runnable) {
 		slot = slot_of(p, t);
-		if (slot)
+		if (slot) {
 			slot->preempted++;
+			stalls(p->tgid, t, slot);
+		}
 	}
 }
 
@@ -361,6 +381,7 @@ void BPF_PROG(antiphon_quiescent, struct task_struct *p, u64 deq_flags)
 	if (t->group)
 		dismiss_member(t);
 	t->wants = 0;
+	goes_on_in_section(p->tgid, t);
 	discount_thread(t);
 	if (!(deq_flags & FLAG(scx_deq_flags, SCX_DEQ_SLEEP)))
 		return;
@@ -371,6 +392,18 @@ void BPF_PROG(antiphon_quiescent, struct task_struct *p, u64 deq_flags)
 	if (t->standing == STANDING_COOPERATIVE && t->polls == t->polls_before)
 		demote(t, STANDING_SLEPT);
 	police(slot, t);
+}
+
+SEC("struct_ops/antiphon_yield")
+bool BPF_PROG(antiphon_yield, struct task_struct *from, struct task_struct *to)
+{
+	struct task *t = task_of(from);
+
+	if (t)
+		t->yields = 1;
+	/* As without this operation. */
+	scx_bpf_task_set_slice(from, 0);
+	return false;
 }
 
 SEC("struct_ops/antiphon_tick")
@@ -384,11 +417,17 @@ void BPF_PROG(antiphon_tick, struct task_struct *p)
 	if (!t || !here)
 		return;
 	charge(t, now);
+	if (options.spinners) {
+		look_at_place(p, t);
+		if (spun_for(llc_of(scx_bpf_task_cpu(p)), p->tgid, t->at))
+			scx_bpf_task_set_slice(p, 0);
+	}
 	here->cpu.time = time_of(t);
 	slot = slot_of(p, t);
 	if (!slot)
 		return;
 	slot->seen_ns = now;
+	slot->waiting = waiting_in(llc_of(scx_bpf_task_cpu(p)));
 	look(slot, t, now);
 	police(slot, t);
 	if (t->standing != STANDING_COOPERATIVE)
@@ -493,6 +532,7 @@ struct sched_ext_ops antiphon = {
 	.enqueue = (void *)antiphon_enqueue,
 	.dispatch = (void *)antiphon_dispatch,
 	.tick = (void *)antiphon_tick,
+	.yield = (void *)antiphon_yield,
 	.runnable = (void *)antiphon_runnable,
 	.running = (void *)antiphon_running,
 	.stopping = (void *)antiphon_stopping,

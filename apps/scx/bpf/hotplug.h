@@ -45,13 +45,17 @@ static __noinline int give_back(u64 queue, s32 cpu)
 	return 0;
 }
 
-/* Gives CPUs that do not ask for threads those that may run nowhere else (GONE-2). */
-static __noinline int rescue_from(u64 queue, u64 now)
+/*
+ * Gives CPUs that do not ask for threads those that may run nowhere else (GONE-2). Not static: see
+ * `releases_of`.
+ */
+__noinline int rescue_from(u64 queue, u64 now)
 {
 	u64 on = FLAG(scx_dsq_id_flags, SCX_DSQ_LOCAL_ON);
 	struct task_struct *p;
 	u32 looks = none;
 
+	bpf_rcu_read_lock();
 	bpf_for_each(scx_dsq, p, queue, 0)
 	{
 		s32 cpu = scx_bpf_task_cpu(p);
@@ -65,6 +69,7 @@ static __noinline int rescue_from(u64 queue, u64 now)
 		    bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			scx_bpf_dsq_move(THE_ITERATOR, p, on | cpu, 0);
 	}
+	bpf_rcu_read_unlock();
 	return 0;
 }
 

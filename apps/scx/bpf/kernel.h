@@ -27,11 +27,13 @@ typedef _Bool bool;
 
 #define BPF_MAP_TYPE_HASH 1
 #define BPF_MAP_TYPE_ARRAY 2
+#define BPF_MAP_TYPE_LRU_HASH 9
 #define BPF_MAP_TYPE_HASH_OF_MAPS 13
 #define BPF_MAP_TYPE_TASK_STORAGE 29
 #define BPF_F_NO_PREALLOC 1
 #define BPF_F_MMAPABLE 1024
 #define BPF_LOCAL_STORAGE_GET_F_CREATE 1
+#define BPF_ANY 0
 #define BPF_NOEXIST 1
 #define CLOCK_MONOTONIC 1
 
@@ -69,6 +71,11 @@ struct task_struct {
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	struct sched_ext_entity scx;
+};
+
+/* Of x86-64, the only machine so far that has been tried. */
+struct pt_regs {
+	unsigned long ip;
 };
 
 struct kernfs_node {
@@ -137,6 +144,7 @@ struct sched_ext_ops {
 	void (*running)(struct task_struct *p);
 	void (*stopping)(struct task_struct *p, bool runnable);
 	void (*quiescent)(struct task_struct *p, u64 deq_flags);
+	bool (*yield)(struct task_struct *from, struct task_struct *to);
 	void (*set_weight)(struct task_struct *p, u32 weight);
 	void (*cpu_online)(s32 cpu);
 	void (*cpu_offline)(s32 cpu);
@@ -165,6 +173,8 @@ struct sched_ext_ops {
 
 bool __scx_bpf_dsq_insert_vtime(struct task_struct *p,
 				struct scx_bpf_dsq_insert_vtime_args *args) __ksym;
+void bpf_rcu_read_lock(void) __ksym;
+void bpf_rcu_read_unlock(void) __ksym;
 s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
 s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
 struct task_struct *scx_bpf_dsq_peek(u64 dsq_id) __ksym;

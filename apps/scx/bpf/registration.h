@@ -6,6 +6,7 @@
 #pragma once
 
 #include "groups.h"
+#include "told.h"
 
 SEC("struct_ops/antiphon_exit_task")
 void BPF_PROG(antiphon_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
@@ -18,6 +19,7 @@ void BPF_PROG(antiphon_exit_task, struct task_struct *p, struct scx_exit_task_ar
 	if (!t)
 		return;
 	discount_thread(t);
+	goes_on_in_section(p->tgid, t);
 	if (!t->slot)
 		return;
 	word = bpf_map_lookup_elem(&taken, &key);
@@ -84,6 +86,8 @@ int antiphon_register(void *context)
 		word = bpf_map_lookup_elem(&taken, &key);
 		if (!word)
 			return -ENOSPC;
+		/* What a former scheduler has counted. */
+		forgets_stalled(key);
 	}
 	if (!admit_user(uid)) {
 		__sync_fetch_and_add(&counters.refused, 1);
@@ -117,7 +121,7 @@ int antiphon_register(void *context)
 			t->polls = t->polls_before = 0;
 			t->standing = STANDING_PLAIN;
 			/* What a thread has left there that had the slot before. */
-			hints = slot_at(p, found);
+			hints = slot_at(key, found);
 			if (hints)
 				__builtin_memset(hints, 0, sizeof(*hints));
 			t->slot = found;

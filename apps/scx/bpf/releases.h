@@ -81,12 +81,17 @@ static __always_inline void arm_due(u64 at, u64 now)
 	due->at_ns = bpf_timer_start(&due->timer, at > now ? at - now : 0, 0) ? 0 : at;
 }
 
-/* Moves threads of an LLC to TIMELY whose releases have come. Returns the next one, or NEVER. */
-static __noinline u64 releases_of(u32 llc, u64 now)
+/*
+ * Moves threads of an LLC to TIMELY whose releases have come. Returns the next one, or NEVER. The
+ * verifier looks at it once, as it is not static; and takes it for a part of a program that sleeps,
+ * as one of these sets the timer.
+ */
+__noinline u64 releases_of(u32 llc, u64 now)
 {
 	u64 next = NEVER, fair = fair_of(llc);
 	struct task_struct *p;
 
+	bpf_rcu_read_lock();
 	bpf_for_each(scx_dsq, p, fair, 0)
 	{
 		struct task *t = task_of(p);
@@ -105,6 +110,7 @@ static __noinline u64 releases_of(u32 llc, u64 now)
 			next = t->release_ns;
 		}
 	}
+	bpf_rcu_read_unlock();
 	return next;
 }
 

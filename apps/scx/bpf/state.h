@@ -29,6 +29,8 @@ struct cpu {
 	u64 poll_ns;	/* when the thread should poll */
 	u64 stopped_ns; /* when a thread of ours last left the CPU */
 	u64 picks;	/* a thread is being picked, and its turn has not begun */
+	u32 process;	/* of `pid` */
+	u32 slot;	/* of `pid` */
 	u64 looks;	/* how often it has looked at another LLC's queues */
 };
 
@@ -39,6 +41,8 @@ struct task {
 	u64 kick_ns;	  /* earliest next kick */
 	u64 group;	  /* its key; 0: none */
 	u64 importance;	  /* as last told; 0: none */
+	u64 stepped;	  /* by how much it was last put behind, in ns: see `behind` */
+	u64 at;		  /* where it was last seen, in 64 bytes; only with `spinners` */
 	u64 turn;	  /* the number of its latest turn */
 	u32 entry;	  /* that of its group, in `groups` */
 	u32 counted;	  /* of its weight, in that of its group */
@@ -56,6 +60,8 @@ struct task {
 	u8 graced;
 	u8 wants; /* it runs or is ready */
 	u8 has_slack; /* it was cooperative when its turn began */
+	u8 yields;    /* it gives its CPU away */
+	u8 stalled;   /* it has lost the CPU in a section, and is counted in its page */
 };
 
 struct {
@@ -176,24 +182,28 @@ static __always_inline struct thread *thread_at(u32 place)
 	return bpf_map_lookup_elem(&threads, &place);
 }
 
-static __always_inline struct hints_slot *slot_at(struct task_struct *p, u32 slot)
+static __always_inline struct hints_page *page_of(u32 process)
 {
-	u32 key = p->tgid, zero = 0;
+	u32 zero = 0;
+	void *map = bpf_map_lookup_elem(&pages, &process);
+
+	return map ? bpf_map_lookup_elem(map, &zero) : NULL;
+}
+
+/* Slots are counted from 1: in the place of the first is the head, which is as long. */
+static __always_inline struct hints_slot *slot_at(u32 process, u32 slot)
+{
 	struct hints_page *page;
-	void *map;
 
 	if (!slot || slot >= HINTS_SLOTS)
 		return NULL;
-	map = bpf_map_lookup_elem(&pages, &key);
-	if (!map)
-		return NULL;
-	page = bpf_map_lookup_elem(map, &zero);
-	return page ? &page->slots[slot] : NULL;
+	page = page_of(process);
+	return page ? (struct hints_slot *)page + slot : NULL;
 }
 
 static __always_inline struct hints_slot *slot_of(struct task_struct *p, struct task *t)
 {
-	return slot_at(p, t->slot);
+	return slot_at(p->tgid, t->slot);
 }
 
 static __always_inline u64 later(u64 a, u64 b)

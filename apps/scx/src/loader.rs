@@ -56,12 +56,16 @@ impl Default for Setup {
             horizon_ns: 1_000_000_000,
             kick_ns: 100_000,
             tick_ns: 10_000_000,
+            // Two ticks of a kernel whose clock ticks 100 times a second.
+            spun_ns: 20_000_000,
             // More than a thread waits for its turn where one more is ready than there are CPUs,
             // and less than `threshold_ns`: threads of the other cache are served on time.
             lag_ns: 3 * options.threshold_ns / 4,
             llcs: 0,
             per_user: THREADS_PER_USER,
             hesitation: 0,
+            spinners: 0,
+            unused: 0,
             police: 1,
             kick: 1,
             stall: 0,
@@ -261,11 +265,12 @@ fn open(setup: &Setup, llcs: &Llcs) -> Result<OpenObject, Failure> {
 }
 
 /// The fields at the end of the structure of operations, as `bpf/kernel.h` has it: the flags and
-/// the time of the watchdog, behind as many pointers as there are operations.
+/// the time of the watchdog, and the name, behind the pointers to the operations.
 fn settle(setup: &Setup, value: &mut [u8]) -> Result<(), Failure> {
-    const POINTERS: usize = 21 * 8;
+    const FIELDS: usize = 8 + 8 + 128;
     let short = "the structure of operations is too short";
-    let flags = value.get_mut(POINTERS..POINTERS + 8).ok_or(short)?;
+    let fields = value.len().checked_sub(FIELDS).and_then(|at| value.get_mut(at..)).ok_or(short)?;
+    let (flags, fields) = fields.split_at_mut(8);
     let now = u64::from_ne_bytes(flags.try_into()?);
     if now & PARTIAL == 0 {
         return Err("the structure of operations has its flags elsewhere".into());
@@ -275,8 +280,7 @@ fn settle(setup: &Setup, value: &mut [u8]) -> Result<(), Failure> {
         Scope::Full => now & !PARTIAL,
     };
     flags.copy_from_slice(&scope.to_ne_bytes());
-    let watchdog = value.get_mut(POINTERS + 8..POINTERS + 12).ok_or(short)?;
-    watchdog.copy_from_slice(&setup.watchdog_ms.to_ne_bytes());
+    fields[..4].copy_from_slice(&setup.watchdog_ms.to_ne_bytes());
     Ok(())
 }
 

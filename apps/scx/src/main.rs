@@ -6,9 +6,12 @@ use antiphon_scx::loader::{Failure, Scope, Setup};
 use antiphon_scx::{groups, server};
 
 const HELP: &str = "\
-antiphon-scx [--full] [--group GROUP]: schedules threads by their release times, until it is ended
+antiphon-scx [--full] [--group GROUP] [--spinners]: schedules threads by their release times, until
+it is ended
   --full         all threads of the machine, not only those that ask for it (SCHED_EXT)
-  --group GROUP  only users of this group, by its name or number, may use it";
+  --group GROUP  only users of this group, by its name or number, may use it
+  --spinners     threads that spin for one without a CPU give it theirs; for programs that tell
+                 the scheduler nothing";
 
 fn main() -> ExitCode {
     match run() {
@@ -26,6 +29,7 @@ fn run() -> Result<(), Failure> {
     while let Some(argument) = arguments.next()? {
         match argument {
             lexopt::Arg::Long("full") => setup.scope = Scope::Full,
+            lexopt::Arg::Long("spinners") => setup.parameters.spinners = 1,
             lexopt::Arg::Long("group") => {
                 let name = arguments.value()?.into_string().map_err(|_| "no name of a group")?;
                 group = Some(groups::number(&name)?);

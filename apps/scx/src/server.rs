@@ -161,6 +161,7 @@ fn decisions(counters: &Counters) -> Value {
         "fair_turns": counters.fair,
         "kicks": counters.kicks,
         "kicks_refused": counters.kicks_refused,
+        "spun_for": counters.spun_for,
         "graces": counters.graces,
         "demoted_overrun": counters.overrun,
         "demoted_slept": counters.slept,

@@ -78,10 +78,12 @@ fn compare(lock: &str, hogs: usize) -> Result<String, Failure> {
             seen.sections, seen.stalls, seen.stalled_us
         );
     };
+    let bare = under(&["full", "no-grace"], |_| start(lock, "told", CROWD, hogs))?;
     row("EEVDF, 4 threads", fair);
     row("antiphon, untold, 4 threads", untold);
     row("antiphon, told, 4 threads", told);
     row("antiphon, told, 1 thread", few);
+    row("antiphon, told, 4 threads, no preemption put off", bare);
     let ratio = told.sections as f64 / few.sections as f64;
     let seen = format!(
         "{} stalls of holders under EEVDF ({} us), {} with sections told ({} us); {ratio:.3} of \
@@ -92,6 +94,53 @@ fn compare(lock: &str, hogs: usize) -> Result<String, Failure> {
         Ok(seen)
     } else {
         Err(seen.into())
+    }
+}
+
+/// Threads that tell nothing, and spin without giving their CPU away: with the option, the holder
+/// gets theirs.
+pub fn bare() -> Result<String, Failure> {
+    let fair = start("bare", "fair", CROWD, 0)?;
+    let without = under(&["full"], |_| start("bare", "untold", CROWD, 0))?;
+    let (with, given) = under(&["full", "spinners"], |scheduler| {
+        Ok((start("bare", "untold", CROWD, 0)?, scheduler.count("spun_for")?))
+    })?;
+    for (name, seen) in [("EEVDF", fair), ("antiphon", without), ("with the option", with)] {
+        println!(
+            "figure bare spinlock {name}: {} sections, {} stalls, {} us in them",
+            seen.sections, seen.stalls, seen.stalled_us
+        );
+    }
+    let seen = format!(
+        "stalls of {} us without the option, {} us with it; {} and {} sections; the CPU was given \
+         {given} times",
+        without.stalled_us, with.stalled_us, without.sections, with.sections
+    );
+    let is_shorter = with.stalled_us < without.stalled_us && with.sections > without.sections;
+    if given > 0 && is_shorter { Ok(seen) } else { Err(seen.into()) }
+}
+
+/// A spinlock of a program that knows nothing of schedulers.
+struct Bare(AtomicBool);
+
+// SAFETY: a thread has the lock from its exchange of `false` by `true` to its store of `false`.
+unsafe impl Lock for Bare {
+    const NEW: Self = Self(AtomicBool::new(false));
+
+    fn lock(&self) {
+        while !self.try_lock() {
+            while self.0.load(Ordering::Relaxed) {
+                std::hint::black_box(());
+            }
+        }
+    }
+
+    fn try_lock(&self) -> bool {
+        !self.0.swap(true, Ordering::Acquire)
+    }
+
+    unsafe fn unlock(&self) {
+        self.0.store(false, Ordering::Release);
     }
 }
 
@@ -136,6 +185,7 @@ fn measure(lock: &str, how: &str, threads: usize, hogs: usize) -> Result<Seen, F
     match lock {
         "spinlock" => crowd::<ShflSpin<Linux>>(policy, threads, hogs),
         "mutex" => crowd::<ShflMutex<Linux>>(policy, threads, hogs),
+        "bare" => crowd::<Bare>(policy, threads, hogs),
         other => Err(format!("no lock {other:?}").into()),
     }
 }

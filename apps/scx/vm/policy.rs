@@ -40,6 +40,7 @@ pub const CASES: &[Case] = &[
     ("silent poll", crate::silent::poll),
     ("preempted holders, spinlock", locks::spinlock),
     ("preempted holders, mutex", locks::mutex),
+    ("spinners that tell nothing", locks::bare),
 ];
 
 /// A thread of plain fair scheduling, and one of ours.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// The first word of a page.
 pub const MAGIC: u32 = 0x416e_7469;
 /// The version of the layout.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// The bytes of a page.
 pub const PAGE_BYTES: usize = 4096;
 /// The places of a page: that of the header, and those of slots. Slots are counted from 1.
@@ -24,7 +24,8 @@ pub const SLOTS: usize = PAGE_BYTES / size_of::<Slot>();
 /// is every 10 ms at most. A thread that runs and sees an older answer is not served.
 pub const FRESH_NS: u64 = 50_000_000;
 
-/// The head of a page. The process that maps the page checks it; the scheduler never reads it.
+/// The head of a page. The process that maps the page checks it; the scheduler decides nothing by
+/// it.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 pub struct Header {
@@ -34,6 +35,8 @@ pub struct Header {
     pub version: AtomicU32,
     /// 1: the scheduler runs all threads; 0: those that ask for it.
     pub whole: AtomicU32,
+    /// How many threads of the process have lost the CPU in a critical section and wait for it.
+    pub stalled: AtomicU32,
 }
 
 /// What one thread says, and what it is told. All zero: nothing. A slot is that when a thread gets
@@ -77,6 +80,9 @@ pub struct Slot {
     /// The least [importance](Self::importance) of the other members of the group that are ready;
     /// 0: there is none.
     pub others_importance: AtomicU64,
+    /// How many threads waited for a CPU when the turn began, at the last tick of the clock, or
+    /// when one began to wait for this CPU, whichever was last.
+    pub waiting: AtomicU32,
 }
 
 /// A page.
@@ -172,7 +178,7 @@ impl Slot {
 }
 
 /// The fields of a slot: name, type in C, offset.
-const FIELDS: [(&str, &str, usize); 15] = [
+const FIELDS: [(&str, &str, usize); 16] = [
     ("release_ns", "__u64", offset_of!(Slot, release_ns)),
     ("section", "__u32", offset_of!(Slot, section)),
     ("polls", "__u32", offset_of!(Slot, polls)),
@@ -188,6 +194,15 @@ const FIELDS: [(&str, &str, usize); 15] = [
     ("policed", "__u32", offset_of!(Slot, policed)),
     ("graces", "__u32", offset_of!(Slot, graces)),
     ("others_importance", "__u64", offset_of!(Slot, others_importance)),
+    ("waiting", "__u32", offset_of!(Slot, waiting)),
+];
+
+/// The fields of the head: name, offset. All are `__u32`.
+const HEAD: [(&str, usize); 4] = [
+    ("magic", offset_of!(Header, magic)),
+    ("version", offset_of!(Header, version)),
+    ("whole", offset_of!(Header, whole)),
+    ("stalled", offset_of!(Header, stalled)),
 ];
 
 /// Returns the layout as a header for C, with assertions on each offset.
@@ -198,16 +213,24 @@ pub fn c_header() -> String {
     for (number, standing) in Standing::ALL.iter().enumerate() {
         text += &format!("#define STANDING_{} {number}\n", standing.name().to_uppercase());
     }
+    text += "struct hints_header {\n";
+    for (name, _) in HEAD {
+        text += &format!("\t__u32 {name};\n");
+    }
+    text += "} __attribute__((aligned(128)));\n";
     text += "struct hints_slot {\n";
     for (name, kind, _) in FIELDS {
         let line = if name == "seen_ns" { " __attribute__((aligned(64)))" } else { "" };
         text += &format!("\t{kind} {name}{line};\n");
     }
     text += "} __attribute__((aligned(128)));\n";
-    text += "struct hints_page {\n\tstruct hints_slot slots[HINTS_SLOTS];\n};\n";
-    for (name, _, offset) in FIELDS {
+    text += "struct hints_page {\n\tstruct hints_header header;\n";
+    text += "\tstruct hints_slot slots[HINTS_SLOTS - 1];\n};\n";
+    let fields = FIELDS.iter().map(|&(name, _, offset)| ("slot", name, offset));
+    let head = HEAD.iter().map(|&(name, offset)| ("header", name, offset));
+    for (of, name, offset) in head.chain(fields) {
         text += &format!(
-            "_Static_assert(__builtin_offsetof(struct hints_slot, {name}) == {offset}, \"\");\n"
+            "_Static_assert(__builtin_offsetof(struct hints_{of}, {name}) == {offset}, \"\");\n"
         );
     }
     text + &format!("_Static_assert(sizeof(struct hints_page) == {PAGE_BYTES}, \"\");\n")
@@ -233,6 +256,9 @@ mod tests {
         let header = c_header();
         for (name, _, offset) in FIELDS {
             assert!(header.contains(&format!("slot, {name}) == {offset},")), "{header}");
+        }
+        for (name, offset) in HEAD {
+            assert!(header.contains(&format!("header, {name}) == {offset},")), "{header}");
         }
         assert!(header.contains("STANDING_COOPERATIVE 1"), "{header}");
     }

@@ -42,6 +42,9 @@
 //! bench events --case broadcast-8,broadcast-64 --subject broadcast --against pthread-cond`,
 //! 2026-11-22, 2 virtual Intel Xeon CPUs).
 //!
+//! A thread whose sections the scheduler of `antiphon sched` heeds is told whether threads wait for
+//! a CPU, and needs no signs but the first.
+//!
 //! In summary, about one answer in ten is a false alarm, and there are hardly any misses where
 //! waiters or workers use up their CPUs. No sign covers the rows of sleepers with neighbours: a
 //! thread that mostly sleeps gets its CPU at once when it wakes, while the holder, which computes,
@@ -127,6 +130,9 @@ fn are_short_of_cpus(more: u32) -> bool {
     if let Some(machine) = pretend::machine() {
         let one_in = u32::from(machine.crowded_one_in);
         return too_many_spinners(more) || one_in != 0 && random::next().is_multiple_of(one_in);
+    }
+    if let Some(wait) = section::threads_wait() {
+        return wait || too_many_spinners(more);
     }
     too_many_spinners(more) || lately_preempted() || many_come_up() || lately_switched()
 }

@@ -15,7 +15,7 @@
 
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 
-use antiphon_hints::Slot;
+use antiphon_hints::{Header, Slot};
 use antiphon_platform::Local;
 
 use crate::Linux;
@@ -56,6 +56,8 @@ pub(crate) struct Thread {
     /// The thread's slot in the scheduler's page, and the epoch of the process that mapped it.
     pub(crate) slot: AtomicPtr<Slot>,
     pub(crate) slot_epoch: AtomicU32,
+    /// The head of that page.
+    pub(crate) slot_header: AtomicPtr<Header>,
     /// Since when the thread may expect the scheduler to write there, and the number of the
     /// connection that there was when it last asked for a slot.
     pub(crate) slot_since_ns: AtomicU64,
@@ -87,6 +89,7 @@ impl Thread {
         heeded_by: AtomicU32::new(0),
         slot: AtomicPtr::new(core::ptr::null_mut()),
         slot_epoch: AtomicU32::new(0),
+        slot_header: AtomicPtr::new(core::ptr::null_mut()),
         slot_since_ns: AtomicU64::new(0),
         slot_asked: AtomicU32::new(0),
         #[cfg(feature = "pretend")]

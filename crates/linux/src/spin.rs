@@ -5,15 +5,20 @@
 //! waiter lost its CPU in between. Then another thread wants to run, perhaps the owner that it
 //! waits for, so the spin ends whatever the rest of its budget, and [`crate::crowd`] is notified.
 //!
+//! A spin also ends while a thread of the process has lost its CPU in a critical section, where the
+//! scheduler tells that ([`crate::section`]).
+//!
 //! A CPU that can rest until a cache line is written ([`crate::umwait`]) does so instead of
 //! pausing. But not at first, because returning from a rest takes longer than from a pause, and not
 //! when backing off: the owner's writes to such a word's line would end each rest.
 
 use core::hint::spin_loop;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::Budget;
 
-use crate::{crowd, futex, pretend, tsc, umwait};
+use crate::{crowd, futex, pretend, section, tsc, umwait};
 
 /// A gap between two loads that is too long for an interrupt or a kernel thread; [`crate::crowd`]
 /// has the figures.
@@ -37,6 +42,8 @@ pub(crate) struct Spin {
     backoff: Option<u64>,
     /// The longest rest, and the time of the first one, if there are rests.
     rest: Option<(u64, u64)>,
+    /// The number of threads of the process that have lost their CPU in a section, if it is told.
+    stalled: Option<&'static AtomicU32>,
 }
 
 impl Spin {
@@ -52,6 +59,7 @@ impl Spin {
             budget: tsc::from_ns(budget.ns),
             gap: tsc::from_ns(GAP_NS),
             backoff: budget.backoff.map(tsc::from_ns),
+            stalled: section::stalled(),
             rest: rests.then(|| (tsc::from_ns(REST_NS), now.wrapping_add(tsc::from_ns(AWAKE_NS)))),
         }
     }
@@ -106,6 +114,9 @@ impl Spin {
         let looked = self.last;
         loop {
             self.relax();
+            if self.stalled.is_some_and(|count| count.load(Relaxed) > 0) {
+                return false;
+            }
             let now = self.look();
             let gap = tsc::since(self.last, now);
             self.last = now;

@@ -46,6 +46,10 @@ pub struct Arguments {
     /// Let only this user group use the scheduler, by its name or number, and not all users
     #[arg(long, value_name = "GROUP", conflicts_with_all = ["status", "stop"])]
     group: Option<String>,
+    /// Let threads that spin for one of their process without a CPU give it theirs, in programs
+    /// that tell nothing: several threads that are seen at one address of the program
+    #[arg(long, conflicts_with_all = ["status", "stop"])]
+    spinners: bool,
     /// Print what the scheduler decides, and end
     #[arg(long, conflicts_with = "stop")]
     status: bool,
@@ -99,7 +103,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })?;
     let group = arguments.group.iter().flat_map(|group| ["--group", group]);
     let full = arguments.full.then_some("--full");
-    let error = Command::new(&program).args(full.into_iter().chain(group)).exec();
+    let spinners = arguments.spinners.then_some("--spinners");
+    let flags = full.into_iter().chain(spinners);
+    let error = Command::new(&program).args(flags.chain(group)).exec();
     Err(Failure::missing(format!("{} can't be started: {error}", program.display())))
 }
 

@@ -10,6 +10,9 @@
 //! | [`Listener::Scheduler`] | `antiphon sched --full` | a count in its slot | 0.1 ms a turn |
 //! | [`Listener::SliceExtension`] | the option, glibc 2.41 | a byte of its rseq area | 5 µs |
 //!
+//! The scheduler tells in return how many threads wait for a CPU, and how many of this process have
+//! lost theirs in a section: waiters then sleep at once, or give their CPU away.
+//!
 //! A thread whose scheduler has ended notices that where it waits anyway, and asks again: for the
 //! next scheduler, as soon as there is one (`page.rs`).
 //!
@@ -40,6 +43,7 @@ mod connections;
 mod page;
 mod slice;
 
+use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::Unsupported;
@@ -174,6 +178,31 @@ pub(crate) fn wait_begins() {
     if are_heeded() {
         local::with(look_around);
     }
+}
+
+/// Returns whether threads wait for a CPU, where the scheduler tells that.
+#[inline]
+pub(crate) fn threads_wait() -> Option<bool> {
+    if !are_heeded() {
+        return None;
+    }
+    local::with(|thread| {
+        if thread.heeded_by.load(Relaxed) == PAGE { page::threads_wait(thread) } else { None }
+    })
+}
+
+/// Returns the number of threads of this process that have lost the CPU in a section, where the
+/// scheduler counts them.
+#[inline]
+pub(crate) fn stalled() -> Option<&'static AtomicU32> {
+    if !are_heeded() {
+        return None;
+    }
+    local::with(
+        |thread| {
+            if thread.heeded_by.load(Relaxed) == PAGE { page::stalled(thread) } else { None }
+        },
+    )
 }
 
 /// Checks whether the thread must ask again for what heeds its sections.

@@ -20,6 +20,7 @@
 mod tests;
 
 use core::ptr::null_mut;
+use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_hints::{FRESH_NS, Hints, SOCKET, Slot};
@@ -75,6 +76,8 @@ impl Door {
         // A former thread of the slot may have ended within a section.
         slot.section.store(0, Relaxed);
         thread.slot.store(core::ptr::from_ref(slot).cast_mut(), Relaxed);
+        let header = &hints.page().header;
+        thread.slot_header.store(core::ptr::from_ref(header).cast_mut(), Relaxed);
         thread.slot_epoch.store(identity::epoch(), Relaxed);
         thread.slot_since_ns.store(clock::now(Clock::Monotonic), Relaxed);
         true
@@ -129,6 +132,21 @@ pub(super) fn released(thread: &Thread) {
     if slot(thread).is_some_and(|slot| is_wanted(thread, slot)) {
         futex::yield_now();
     }
+}
+
+/// Returns whether threads wait for a CPU, as the scheduler says; `None` if it tells the calling
+/// thread nothing.
+pub(super) fn threads_wait(thread: &Thread) -> Option<bool> {
+    slot(thread).map(|slot| slot.waiting.load(Relaxed) > 0)
+}
+
+/// Returns where the scheduler counts the threads of this process that have lost the CPU in a
+/// section.
+pub(super) fn stalled(thread: &Thread) -> Option<&'static AtomicU32> {
+    slot(thread)?;
+    // SAFETY: of the page that `slot` is in, which stays mapped in this process (CONNECT-1).
+    let header = unsafe { thread.slot_header.load(Relaxed).as_ref() }?;
+    Some(&header.stalled)
 }
 
 /// Returns whether the scheduler wants the CPU: not if it has only said so before it ended.

@@ -15,6 +15,9 @@ use crate::local;
 const SECTION: u64 = 128 + 8;
 const SEEN: u64 = 128 + 64;
 const WANTED: u64 = SEEN + 28;
+const WAITING: u64 = SEEN + 56;
+/// And of its head.
+const STALLED: u64 = 12;
 /// Longer than it takes to notice an end or to look again.
 const LATE_NS: u64 = 2_000_000_000;
 
@@ -161,6 +164,28 @@ fn threads_ask_again_when_another_scheduler_has_come() {
         assert!(door.register(thread));
         assert!(!door.must_ask(thread, false), "it has asked");
         thread.slot.store(null_mut(), Relaxed);
+    });
+}
+
+/// Waiters are told whether threads wait for a CPU, and whether one of the process has lost its own
+/// in a section: a spin ends then.
+#[test]
+fn waiters_hear_of_threads_without_a_cpu() {
+    let door = door("waiters");
+    let scheduler = Played::start(door.connections.socket);
+    connect(door, &scheduler);
+    local::with(|thread| {
+        assert_eq!((threads_wait(thread), stalled(thread).is_some()), (None, false));
+        assert!(door.register(thread));
+        assert_eq!(threads_wait(thread), Some(false));
+        scheduler.page.write_all_at(&3_u32.to_ne_bytes(), WAITING).expect("memory");
+        assert_eq!(threads_wait(thread), Some(true));
+        let count = stalled(thread).expect("it has a page");
+        assert_eq!(count.load(Relaxed), 0);
+        scheduler.page.write_all_at(&1_u32.to_ne_bytes(), STALLED).expect("memory");
+        assert_eq!(count.load(Relaxed), 1);
+        thread.slot.store(null_mut(), Relaxed);
+        assert!(threads_wait(thread).is_none() && stalled(thread).is_none());
     });
 }
 
