@@ -209,20 +209,18 @@ impl Row {
 }
 
 fn text(rows: &[Row], colour: bool) -> String {
-    let heads = [">threads", "subject", ">ns each", ">ops/s", ">ratio", "to", ">aborts/kop"];
-    let mut table = Table::new(&heads);
-    for row in rows {
-        let or_none = |figure: Option<String>| Field::number(figure.unwrap_or("-".to_owned()));
-        table.row(vec![
-            Field::number(row.threads.to_string()),
-            Field::text(row.subject.name),
-            or_none(row.ns_per_op.map(|ns| format!("{ns:.1}"))),
-            Field::number(si(row.ops_per_s)),
-            or_none(row.ratio.map(|ratio| format!("{ratio:.4}×"))),
-            Field::text(row.ratio.map_or("-", |_| row.subject.reference)),
-            Field::number(format!("{:.2}", row.aborts_per_kop)),
-        ]);
-    }
+    let table = Table::of(
+        rows,
+        &[
+            (">threads", &|row| Field::number(row.threads.to_string())),
+            ("subject", &|row| Field::text(row.subject.name)),
+            (">ns each", &|row| Field::known(row.ns_per_op, |ns| format!("{ns:.1}"))),
+            (">ops/s", &|row| Field::number(si(row.ops_per_s))),
+            (">ratio", &|row| Field::known(row.ratio, |ratio| format!("{ratio:.4}×"))),
+            ("to", &|row| Field::text(row.ratio.map_or("-", |_| row.subject.reference))),
+            (">aborts/kop", &|row| Field::number(format!("{:.2}", row.aborts_per_kop))),
+        ],
+    );
     format!("{}A ratio is of times: less is better.\n", table.render(colour))
 }
 
