@@ -28,6 +28,7 @@ mod metal;
 mod named;
 mod pinned;
 mod sim;
+mod ticks;
 mod validate;
 
 use std::process::ExitCode;

@@ -17,8 +17,8 @@ use crate::bench::pools::figures::{Counted, Figures};
 use crate::bench::pools::runner::Runner;
 use crate::bench::pools::subjects::{Setup, Visitor};
 use crate::bench::rounds::Outcome;
-use crate::bench::ticks::Ticks;
-use crate::bench::ticks::now;
+use crate::ticks::Ticks;
+use crate::ticks::now;
 
 /// The order for one repetition.
 #[derive(Clone, Serialize, Deserialize)]

@@ -42,8 +42,8 @@ use super::repeat::repeat;
 use super::report::Beside;
 use super::rounds::{Measurement, Repeated, Rounds};
 use super::settings::Settings;
-use super::ticks::Ticks;
 use crate::every::every;
+use crate::ticks::Ticks;
 use cases::{Case, Cell, Depths, Kernel};
 
 const SUBJECTS: &str = "fifo/steal-half,lifo/steal-half,lifo-slot/steal-half,adaptive/steal-half,\

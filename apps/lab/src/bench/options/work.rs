@@ -7,7 +7,7 @@ use super::problems::Problem;
 use crate::bench::pools::course::Course;
 use crate::bench::pools::runner::{Kind, Runner};
 use crate::bench::pools::tally::count;
-use crate::bench::ticks::{now, since};
+use crate::ticks::{now, since};
 
 /// A run of a case; the tasks that `R` runs refer to it.
 pub struct Run<R: 'static> {

@@ -16,7 +16,7 @@ use crate::bench::pools::figures::{Counted, Figures};
 use crate::bench::pools::runner::Runner;
 use crate::bench::pools::subjects::{self, Setup, Visitor};
 use crate::bench::rounds::Outcome;
-use crate::bench::ticks::Ticks;
+use crate::ticks::Ticks;
 
 /// The order for one repetition.
 #[derive(Clone, Serialize, Deserialize)]

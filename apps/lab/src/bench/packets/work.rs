@@ -14,7 +14,7 @@ use crate::bench::pools::arrivals::STEP_NS;
 use crate::bench::pools::course::Course;
 use crate::bench::pools::runner::Runner;
 use crate::bench::pools::tally::{Tally, count};
-use crate::bench::ticks::{now, since};
+use crate::ticks::{now, since};
 
 /// A run of a case; the tasks that `R` runs refer to it.
 pub struct Run<R: 'static> {
