@@ -11,7 +11,7 @@
 //! | [`thesis`] | the verb that asks whether one policy is best for all of these |
 //! | [`tasks`] | the verb of tasks that do nothing |
 //! | [`serve`] | the verb of servers |
-//! | [`clock`] | the verb of timestamps, which measures in its own way |
+//! | [`clock`] | the verb of timestamps |
 //! | [`benchmark`] | the skeleton of all verbs, with the traits that a family implements |
 //! | [`settings`] | the options that all verbs share |
 //! | [`rounds`] | the turns of the subjects that are compared |

@@ -18,8 +18,8 @@ use antiphon_sync::clock::{Apart, Least, Meeting, Ordo};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::report::{body, heading, row};
-use crate::clocks::{self, Repeat, Site, Subject};
+use super::report::{body, chosen, heading, row};
+use crate::clocks::{Repeat, SUBJECTS, Site, Subject};
 
 /// Timestamps: a shared counter, the CPU's counter, the clock, Ordo; and transactions that are
 /// ordered by them
@@ -66,7 +66,7 @@ const LONG_NS: u64 = 10_000_000_000;
 /// Bad arguments; threads that can't make progress; if stdout can't be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let described = machine::named(&arguments.machine)?.described;
-    let subjects = clocks::named(&arguments.subject).map_err(Failure::arguments)?;
+    let subjects = chosen("subject", &arguments.subject, &SUBJECTS, (|one| one.name, true))?;
     if !(0.001..=1_000.0).contains(&arguments.ms) {
         return Err(Failure::arguments("--ms takes a time from 0.001 to 1000, such as 0.1"));
     }
