@@ -58,23 +58,6 @@ pub const SUBJECTS: [Subject; 7] = [
     subject("tl2-ordo", "tl2-shared", What::TransactionOrdo),
 ];
 
-/// Returns the subjects in `text`, in the order of the table, or all subjects.
-///
-/// # Errors
-///
-/// One line with the unknown name and the known ones.
-pub fn named(text: &str) -> Result<Vec<Subject>, String> {
-    if text == "all" {
-        return Ok(SUBJECTS.to_vec());
-    }
-    let known = SUBJECTS.map(|subject| subject.name);
-    let names = antiphon_report::list::names("subject", text, &known)?;
-    if names.is_empty() {
-        return Err(format!("no subject named; there are: {}, and all", known.join(", ")));
-    }
-    Ok(SUBJECTS.into_iter().filter(|subject| names.contains(&subject.name)).collect())
-}
-
 /// Repeats an operation in a thread as often as it likes. The operation returns how often it had to
 /// be retried.
 pub trait Repeat {
@@ -184,16 +167,5 @@ mod tests {
         }
         assert!(site.is_sound());
         assert!(site.words.iter().any(|Line(word)| word.get() != 0), "something was moved");
-    }
-
-    #[test]
-    fn subjects_are_named_in_the_order_of_the_table() {
-        let names = |text: &str| {
-            named(text).map(|found| found.iter().map(|one| one.name).collect::<Vec<_>>())
-        };
-        assert_eq!(names("ordo,shared"), Ok(vec!["shared", "ordo"]));
-        assert_eq!(names("all").map(|all| all.len()), Ok(SUBJECTS.len()));
-        assert!(names("tsc").is_err_and(|what| what.contains("ordo-new")));
-        assert!(names("").is_err());
     }
 }

@@ -16,6 +16,7 @@
 //! | 2 | bad arguments, including files that can't be written from the start |
 //! | 69 | a kernel feature, a privilege or a program is missing |
 
+mod all_cpus;
 mod bench;
 mod bounded;
 mod clocks;
@@ -27,6 +28,7 @@ mod metal;
 mod named;
 mod pinned;
 mod sim;
+mod ticks;
 mod validate;
 
 use std::process::ExitCode;

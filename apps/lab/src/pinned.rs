@@ -8,6 +8,8 @@ use antiphon_sim::CPUS;
 use antiphon_report::failure::Failure;
 use antiphon_report::stats::quartiles;
 
+use crate::ticks::Ticks;
+
 /// Returns the CPUs of this machine, by the kernel's numbers. Their places in this list are the
 /// numbers that the simulator gives them.
 fn online() -> &'static [u32] {
@@ -127,36 +129,7 @@ impl Switches {
     }
 }
 
-/// The time-stamp counter, with its ticks per nanosecond.
-#[derive(Clone, Copy, Debug)]
-pub struct Stopwatch {
-    ticks_per_ns: f64,
-}
-
-impl Stopwatch {
-    /// Measures the rate of the counter; takes 20 ms.
-    ///
-    /// # Errors
-    ///
-    /// If the counter can't be converted to nanoseconds.
-    pub fn new() -> Result<Self, Failure> {
-        // On a busy machine it may need a second and a third attempt.
-        let measured = (0..5).find_map(|_| antiphon_linux::measure_ticks(20_000_000));
-        let what = "the time-stamp counter can't be read beside the clock: try on an idle machine";
-        let (ticks, ns) = measured.ok_or_else(|| Failure::missing(what))?;
-        Ok(Self { ticks_per_ns: ticks as f64 / ns as f64 })
-    }
-
-    /// Returns the nanoseconds from one reading to another; 0 if the counter has gone back.
-    pub fn ns(self, from: u64, to: u64) -> f64 {
-        to.saturating_sub(from) as f64 / self.ticks_per_ns
-    }
-
-    /// Converts nanoseconds to ticks.
-    pub fn ticks(self, ns: f64) -> u64 {
-        (ns * self.ticks_per_ns) as u64
-    }
-
+impl Ticks {
     /// Returns the time of `body`, in nanoseconds; `None` if the thread was switched away during
     /// it.
     pub fn undisturbed(self, body: impl FnOnce()) -> Option<f64> {
@@ -239,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_window_in_which_the_thread_slept_does_not_count() {
-        let Ok(watch) = Stopwatch::new() else { return };
+        let watch = Ticks::calibrate();
         let slept = watch.undisturbed(|| std::thread::sleep(std::time::Duration::from_millis(1)));
         assert_eq!(slept, None);
     }

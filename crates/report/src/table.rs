@@ -49,12 +49,21 @@ impl Cell {
         Self { right: true, ..Self::text(text) }
     }
 
+    /// A cell with a number as `show` writes it, or a dash if it is not known.
+    pub fn known<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> Self {
+        Self::number(value.map_or("-".to_owned(), show))
+    }
+
     /// The cell in another tone.
     #[must_use]
     pub fn tone(self, tone: Tone) -> Self {
         Self { tone, ..self }
     }
 }
+
+/// A column of a table whose lines are `R`s: its head, as in [`Table::new`], and the function that
+/// returns a line's cell.
+pub type Column<'a, R> = (&'a str, &'a dyn Fn(&R) -> Cell);
 
 /// A table under construction.
 #[derive(Debug, Default)]
@@ -71,6 +80,17 @@ impl Table {
             None => Cell::text(*head).tone(Tone::Head),
         };
         Self { rows: vec![heads.iter().map(head).collect()] }
+    }
+
+    /// A table with a line for each of `rows`.
+    #[must_use]
+    pub fn of<'a, R: 'a>(rows: impl IntoIterator<Item = &'a R>, columns: &[Column<'_, R>]) -> Self {
+        let heads: Vec<_> = columns.iter().map(|(head, _)| *head).collect();
+        let mut table = Self::new(&heads);
+        for row in rows {
+            table.row(columns.iter().map(|(_, cell)| cell(row)).collect());
+        }
+        table
     }
 
     /// Adds a row.

@@ -122,7 +122,7 @@ pub fn named(name: impl Into<String>, ours: bool) -> Field {
 
 /// A number formatted by `show`, or a dash.
 pub fn maybe(value: Option<f64>, show: impl Fn(f64) -> String) -> Field {
-    Field::number(value.map_or("-".to_owned(), show))
+    Field::known(value, show)
 }
 
 /// States why there are no figures.

@@ -11,7 +11,7 @@
 //! | [`thesis`] | the verb that asks whether one policy is best for all of these |
 //! | [`tasks`] | the verb of tasks that do nothing |
 //! | [`serve`] | the verb of servers |
-//! | [`clock`] | the verb of timestamps, which measures in its own way |
+//! | [`clock`] | the verb of timestamps |
 //! | [`benchmark`] | the skeleton of all verbs, with the traits that a family implements |
 //! | [`settings`] | the options that all verbs share |
 //! | [`rounds`] | the turns of the subjects that are compared |
@@ -21,7 +21,7 @@
 //! | [`page`] | drawn distributions |
 //! | [`pools`] | code shared by the verbs of pools |
 //! | [`visit`] | subjects that are types, by their names |
-//! | [`ticks`], [`usage`] | the counter that times, and what the process has used |
+//! | [`usage`] | what the process has used |
 //! | [`neighbours`], [`others`] | other users of the machine: those that we start, and all others |
 
 mod benchmark;
@@ -45,7 +45,6 @@ pub mod serve;
 mod settings;
 pub mod tasks;
 pub mod thesis;
-mod ticks;
 mod usage;
 mod visit;
 

@@ -103,10 +103,14 @@ impl<'a, C: Cell, F> Beside<'a, C, F> {
         &self.one.figures
     }
 
+    /// Returns the measurements of another subject in the cell.
+    pub fn other(&self, name: &str) -> Option<&'a Measured<C, F>> {
+        self.cell.iter().find(|other| other.subject == name)
+    }
+
     /// Returns the first of the peers that takes part in the cell; ratios are to it.
     pub fn peer(&self) -> Option<&'a Measured<C, F>> {
-        let named = |name: &&str| self.cell.iter().find(|other| other.subject == *name);
-        self.rounds.peers.iter().find_map(named)
+        self.rounds.peers.iter().find_map(|name| self.other(name))
     }
 
     /// Returns a figure from each repetition that has it.

@@ -26,7 +26,7 @@ pub struct Settings {
     seed: u64,
     /// Print one JSON object instead of tables
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// The output of a run.

@@ -18,7 +18,8 @@ pub struct Usage {
 impl Usage {
     /// Returns the usage of this process up to now; zero, if it has ended.
     pub fn of(process: u32) -> Self {
-        let mut usage = Self { cpu_ns: running_ns(process) + ended_ns(process), switches: 0 };
+        let mut usage =
+            Self { cpu_ns: process_ns(process).unwrap_or(0) + ended_ns(process), switches: 0 };
         let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
         for task in entries.map(|entry| entry.path()) {
             let read = |name: &str| fs::read_to_string(task.join(name)).unwrap_or_default();
@@ -41,12 +42,12 @@ impl Usage {
     }
 }
 
-/// Returns the CPU time of all threads of a process, in nanoseconds.
-fn running_ns(process: u32) -> u64 {
+/// Returns the CPU time of all threads of a process, in nanoseconds; `None` if it has ended.
+pub fn process_ns(process: u32) -> Option<u64> {
     let mut clock = 0;
     // SAFETY: `clock` is a local variable.
     let failed = unsafe { libc::clock_getcpuclockid(process as i32, &raw mut clock) };
-    if failed == 0 { cpu_ns(clock).unwrap_or(0) } else { 0 }
+    if failed == 0 { cpu_ns(clock) } else { None }
 }
 
 /// Returns the CPU time of the children that the process has waited for, in nanoseconds: `cutime`

@@ -161,32 +161,27 @@ fn wrong(failure: &Wrong) -> Value {
 }
 
 fn text(checked: &[(Entry, Outcome)]) -> String {
-    let heads = [
-        "model",
-        ">threads",
-        ">operations",
-        "a thread may meet",
-        ">executions",
-        "verdict",
-        ">time",
-    ];
-    let mut table = Table::new(&heads);
-    for (entry, outcome) in checked {
-        let tone = match outcome.verdict() {
-            Verdict::Complete | Verdict::Refuted => Tone::Good,
-            verdict if verdict.is_bad() => Tone::Bad,
-            _ => Tone::Plain,
-        };
-        table.row(vec![
-            Cell::text(entry.name()),
-            Cell::number(entry.threads().to_string()),
-            Cell::number(entry.operations().to_string()),
-            Cell::text(entry.bounds().to_string()).tone(Tone::Faint),
-            Cell::number(count(outcome.executions())),
-            Cell::text(outcome.verdict().to_string()).tone(tone),
-            Cell::number(duration(outcome.seconds() * 1e9)),
-        ]);
-    }
+    let tone = |verdict: &Verdict| match verdict {
+        Verdict::Complete | Verdict::Refuted => Tone::Good,
+        verdict if verdict.is_bad() => Tone::Bad,
+        _ => Tone::Plain,
+    };
+    let table = Table::of(
+        checked,
+        &[
+            ("model", &|(entry, _)| Cell::text(entry.name())),
+            (">threads", &|(entry, _)| Cell::number(entry.threads().to_string())),
+            (">operations", &|(entry, _)| Cell::number(entry.operations().to_string())),
+            ("a thread may meet", &|(entry, _)| {
+                Cell::text(entry.bounds().to_string()).tone(Tone::Faint)
+            }),
+            (">executions", &|(_, outcome)| Cell::number(count(outcome.executions()))),
+            ("verdict", &|(_, outcome)| {
+                Cell::text(outcome.verdict().to_string()).tone(tone(outcome.verdict()))
+            }),
+            (">time", &|(_, outcome)| Cell::number(duration(outcome.seconds() * 1e9))),
+        ],
+    );
     let mut text = table.render(colour_stdout());
     let sampled = checked.iter().filter(|(entry, _)| entry.is_long() && !entry.is_exhaustive());
     let sampled = sampled.count();

@@ -43,30 +43,18 @@ impl Image {
     ///
     /// If there is no tree, or the package does not build.
     pub fn build(folder: Option<&Path>) -> Result<Self, Failure> {
-        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.args(["build", "--quiet", "--profile", "metal", "--target", TARGET]);
-        cargo.args(["--config", FLAGS, "--message-format", "json-render-diagnostics"]);
-        // They would go before the flags.
-        for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_RUSTFLAGS"] {
-            cargo.env_remove(name);
-        }
-        let root = match folder {
-            Some(folder) => {
-                cargo.arg("--manifest-path").arg(folder.join("Cargo.toml"));
-                folder.to_owned()
+        let root = folder.map_or_else(tree, |folder| Ok(folder.to_owned()))?;
+        let path = program(&root, |cargo| {
+            cargo.args(["--profile", "metal", "--target", TARGET, "--config", FLAGS]);
+            // They would go before the flags.
+            for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_RUSTFLAGS"] {
+                cargo.env_remove(name);
             }
-            None => {
-                let root = tree()?;
-                cargo.arg("--manifest-path").arg(root.join("Cargo.toml"));
+            if folder.is_none() {
                 cargo.args(["--package", OWN, "--features", "image"]);
-                root
             }
-        };
-        cargo.arg("--target-dir").arg(results(&root));
-        let built = cargo.stderr(Stdio::inherit()).output();
-        let built = built.map_err(|error| Failure::missing(format!("cargo: {error}")))?;
-        let path = self::built(&built.stdout);
-        let path = path.filter(|_| built.status.success()).ok_or_else(|| {
+        })?;
+        let path = path.ok_or_else(|| {
             let what = "does not build: cargo says why, above";
             Failure::measured(format!("the image in {} {what}", root.display()))
         })?;
@@ -103,15 +91,25 @@ impl Image {
     }
 }
 
-/// The folder for what is built of the package in `root`.
-pub fn results(root: &Path) -> PathBuf {
+/// Builds the package in `root` with Cargo, told `how`. Returns the path of its program, unless it
+/// does not build. The results have a folder of their own.
+///
+/// # Errors
+///
+/// If Cargo does not start.
+pub fn program(root: &Path, how: impl FnOnce(&mut Command)) -> Result<Option<PathBuf>, Failure> {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--message-format", "json-render-diagnostics"]);
+    cargo.arg("--manifest-path").arg(root.join("Cargo.toml"));
     let results = env::var_os("CARGO_TARGET_DIR");
-    results.map_or_else(|| root.join("target"), PathBuf::from).join("metal")
-}
-
-/// The path of the program that Cargo's messages say was built.
-pub fn built(messages: &[u8]) -> Option<PathBuf> {
-    String::from_utf8_lossy(messages).lines().filter_map(executable).next_back()
+    let results = results.map_or_else(|| root.join("target"), PathBuf::from);
+    cargo.arg("--target-dir").arg(results.join("metal"));
+    how(&mut cargo);
+    let built = cargo.stderr(Stdio::inherit()).output();
+    let built = built.map_err(|error| Failure::missing(format!("cargo: {error}")))?;
+    let messages = String::from_utf8_lossy(&built.stdout);
+    let path = messages.lines().filter_map(executable).next_back();
+    Ok(path.filter(|_| built.status.success()))
 }
 
 /// The path of the program that a message of Cargo says was built.

@@ -1,9 +1,9 @@
 //! The emulator: its arguments, its time limit, its exit status.
 
 use std::fmt;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -129,18 +129,10 @@ impl Machine {
         let began = Instant::now();
         let mut command = Command::new(&emulator);
         command.args(self.arguments()).args(&start.arguments);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-        let child = command.spawn();
-        let mut child =
-            child.map_err(|error| Failure::missing(format!("{}: {error}", emulator.display())))?;
-        let (lines, in_time) = read(&mut child, began + self.limit);
-        if !in_time {
-            // An error means that the emulator has ended just now.
-            let _ = child.kill();
-        }
-        let status = child.wait();
-        let status = status.map_err(|error| Failure::measured(format!("the emulator: {error}")))?;
-        let outcome = if in_time { Outcome::of(status.code(), &lines) } else { Outcome::Late };
+        let named = |error| Failure::missing(format!("{}: {error}", emulator.display()));
+        let (lines, status) = lines_of(&mut command, began + self.limit).map_err(named)?;
+        let of = |status: ExitStatus| Outcome::of(status.code(), &lines);
+        let outcome = status.map_or(Outcome::Late, of);
         Ok(Ended { outcome, lines, took: began.elapsed() })
     }
 
@@ -172,9 +164,29 @@ impl Machine {
 /// The most that is read of an image's output, in bytes.
 const MOST_OUTPUT: u64 = 64 << 20;
 
+/// Runs a program until `end` at most. Returns its lines, and how it ended if it did so in time.
+///
+/// # Errors
+///
+/// If it can't be started or waited for.
+pub fn lines_of(
+    command: &mut Command,
+    end: Instant,
+) -> io::Result<(Vec<String>, Option<ExitStatus>)> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let mut child = command.spawn()?;
+    let (lines, in_time) = read(&mut child, end);
+    if !in_time {
+        // An error means that the program has ended just now.
+        let _ = child.kill();
+    }
+    let status = child.wait()?;
+    Ok((lines, in_time.then_some(status)))
+}
+
 /// Reads the output until its end, or until `end`; in the latter case returns `false`. A child that
 /// writes more than [`MOST_OUTPUT`] is killed, and the last line says so.
-pub fn read(child: &mut Child, end: Instant) -> (Vec<String>, bool) {
+fn read(child: &mut Child, end: Instant) -> (Vec<String>, bool) {
     let (sender, receiver) = mpsc::channel();
     if let Some(out) = child.stdout.take() {
         thread::spawn(move || {

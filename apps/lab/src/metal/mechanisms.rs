@@ -32,56 +32,40 @@ pub fn mechanisms(figures: &Figures) -> Vec<&str> {
 pub fn table(figures: &Figures, unit: &str) -> Option<Table> {
     let all = mechanisms(figures);
     let base = *all.first()?;
-    let base_median = figure(figures, &format!("{base}.unicast.median"));
-    let ratio = format!(">× {base}");
-    let mut table = Table::new(&[
-        unit,
-        ">least",
-        ">median",
-        ">p99",
-        ">source",
-        ">rest",
-        ">handling",
-        ">way",
-        ">syscall",
-        ">all: least",
-        ">median",
-        ">p99",
-        ">sender",
-        ">sigma",
-        &ratio,
-    ]);
-    for name in all {
-        let of = |part: &str| figure(figures, &format!("{name}.{part}"));
-        let (least, own) = (of("unicast.min"), of("own.min"));
-        let source = of("source.min");
-        let median = of("unicast.median");
-        let ratio = median.zip(base_median).filter(|(_, base)| *base > 0);
-        let ratio = ratio.map(|(median, base)| format!("{:.2}", median as f64 / base as f64));
-        let mut row = vec![Cell::text(printable(name))];
-        row.extend([least, median, of("unicast.p99"), source].map(number));
-        row.extend([less(least, source), less(own, source), less(least, own)].map(number));
-        row.push(number(of("syscall.min")));
-        let broadcast = ["broadcast.min", "broadcast.median", "broadcast.p99"];
-        row.extend(broadcast.map(|part| number(of(part))));
-        row.extend(["broadcast_source.median", "sigma.median"].map(|part| number(of(part))));
-        row.push(Cell::number(ratio.unwrap_or_else(none)));
-        table.row(row);
-    }
-    Some(table)
+    let of = |name: &str, part: &str| figure(figures, &format!("{name}.{part}"));
+    let base_median = of(base, "unicast.median").filter(|base| *base > 0);
+    let ratio = |name| {
+        let both = of(name, "unicast.median").zip(base_median);
+        Cell::known(both, |(median, base)| format!("{:.2}", median as f64 / base as f64))
+    };
+    let number = |figure| Cell::known(figure, count);
+    let rest = |name, of_all| less(of(name, of_all), of(name, "source.min"));
+    let way = |name| less(of(name, "unicast.min"), of(name, "own.min"));
+    Some(Table::of(
+        &all,
+        &[
+            (unit, &|name| Cell::text(printable(name))),
+            (">least", &|name| number(of(name, "unicast.min"))),
+            (">median", &|name| number(of(name, "unicast.median"))),
+            (">p99", &|name| number(of(name, "unicast.p99"))),
+            (">source", &|name| number(of(name, "source.min"))),
+            (">rest", &|name| number(rest(name, "unicast.min"))),
+            (">handling", &|name| number(rest(name, "own.min"))),
+            (">way", &|name| number(way(name))),
+            (">syscall", &|name| number(of(name, "syscall.min"))),
+            (">all: least", &|name| number(of(name, "broadcast.min"))),
+            (">median", &|name| number(of(name, "broadcast.median"))),
+            (">p99", &|name| number(of(name, "broadcast.p99"))),
+            (">sender", &|name| number(of(name, "broadcast_source.median"))),
+            (">sigma", &|name| number(of(name, "sigma.median"))),
+            (&format!(">× {base}"), &|name| ratio(name)),
+        ],
+    ))
 }
 
 /// Returns the difference of two figures; `None` if noise has made it negative.
 fn less(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one?.checked_sub(other?)
-}
-
-fn number(value: Option<u64>) -> Cell {
-    Cell::number(value.map_or_else(none, count))
-}
-
-fn none() -> String {
-    "–".to_owned()
 }
 
 #[cfg(test)]
@@ -107,10 +91,10 @@ mod tests {
         let rows: Vec<Vec<_>> =
             text.lines().map(|line| line.split_whitespace().collect()).collect();
         let raw = [
-            "raw", "100", "110", "–", "30", "70", "60", "10", "–", "–", "–", "–", "–", "–", "1.00",
+            "raw", "100", "110", "-", "30", "70", "60", "10", "-", "-", "-", "-", "-", "-", "1.00",
         ];
         let line =
-            ["line", "20", "55", "–", "30", "–", "–", "–", "9", "–", "–", "–", "–", "–", "0.50"];
+            ["line", "20", "55", "-", "30", "-", "-", "-", "9", "-", "-", "-", "-", "-", "0.50"];
         assert_eq!(rows[1], raw);
         assert_eq!(rows[2], line);
         assert!(table(&figures[7..], "ticks").is_none());

@@ -162,32 +162,22 @@ impl Report {
             }
             return table;
         };
-        let mut table = Table::new(&[
-            "path",
-            &format!(">{}", self.unit),
-            ">least",
-            ">p99",
-            ">most",
-            ">sigma",
-            ">above raw_ipi",
-        ]);
-        for (name, value) in self.figures.iter().filter(|(name, _)| !name.contains('.')) {
-            let part = |part: &str| {
-                let value = self.figure(&format!("{name}.{part}"));
-                Cell::number(value.map_or_else(|| "–".to_owned(), count))
-            };
-            let above = value.checked_sub(base).map_or_else(|| "–".to_owned(), count);
-            table.row(vec![
-                Cell::text(name),
-                Cell::number(count(*value)),
-                part("min"),
-                part("p99"),
-                part("max"),
-                part("sigma"),
-                Cell::number(above),
-            ]);
-        }
-        table
+        let unit = format!(">{}", self.unit);
+        let part = |name: &str, part| Cell::known(self.figure(&format!("{name}.{part}")), count);
+        type Figure = (String, u64);
+        let paths = self.figures.iter().filter(|(name, _)| !name.contains('.'));
+        Table::of(
+            paths,
+            &[
+                ("path", &|(name, _): &Figure| Cell::text(name)),
+                (&unit, &|(_, value)| Cell::number(count(*value))),
+                (">least", &|(name, _)| part(name, "min")),
+                (">p99", &|(name, _)| part(name, "p99")),
+                (">most", &|(name, _)| part(name, "max")),
+                (">sigma", &|(name, _)| part(name, "sigma")),
+                (">above raw_ipi", &|(_, value)| Cell::known(value.checked_sub(base), count)),
+            ],
+        )
     }
 
     /// Returns a table of all figures of both runs as they are, in the order of the image.
@@ -195,9 +185,7 @@ impl Report {
         let mut table = Table::new(&["figure", ">image", ">Linux"]);
         let further = linux.iter().filter(|(name, _)| self.figure(name).is_none());
         for (name, _) in self.figures.iter().chain(further) {
-            let number = |value: Option<u64>| {
-                Cell::number(value.map_or_else(|| "–".to_owned(), |value| value.to_string()))
-            };
+            let number = |value: Option<u64>| Cell::known(value, |value| value.to_string());
             let beside = linux.iter().find(|(other, _)| other == name).map(|(_, value)| *value);
             table.row(vec![Cell::text(name), number(self.figure(name)), number(beside)]);
         }

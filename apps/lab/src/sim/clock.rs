@@ -18,8 +18,8 @@ use antiphon_sync::clock::{Apart, Least, Meeting, Ordo};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::report::{body, heading, row};
-use crate::clocks::{self, Repeat, Site, Subject};
+use super::report::{body, chosen, heading, row};
+use crate::clocks::{Repeat, SUBJECTS, Site, Subject};
 
 /// Timestamps: a shared counter, the CPU's counter, the clock, Ordo; and transactions that are
 /// ordered by them
@@ -66,7 +66,7 @@ const LONG_NS: u64 = 10_000_000_000;
 /// Bad arguments; threads that can't make progress; if stdout can't be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let described = machine::named(&arguments.machine)?.described;
-    let subjects = clocks::named(&arguments.subject).map_err(Failure::arguments)?;
+    let subjects = chosen("subject", &arguments.subject, &SUBJECTS, (|one| one.name, true))?;
     if !(0.001..=1_000.0).contains(&arguments.ms) {
         return Err(Failure::arguments("--ms takes a time from 0.001 to 1000, such as 0.1"));
     }
@@ -209,20 +209,18 @@ impl Row {
 }
 
 fn text(rows: &[Row], colour: bool) -> String {
-    let heads = [">threads", "subject", ">ns each", ">ops/s", ">ratio", "to", ">aborts/kop"];
-    let mut table = Table::new(&heads);
-    for row in rows {
-        let or_none = |figure: Option<String>| Field::number(figure.unwrap_or("-".to_owned()));
-        table.row(vec![
-            Field::number(row.threads.to_string()),
-            Field::text(row.subject.name),
-            or_none(row.ns_per_op.map(|ns| format!("{ns:.1}"))),
-            Field::number(si(row.ops_per_s)),
-            or_none(row.ratio.map(|ratio| format!("{ratio:.4}×"))),
-            Field::text(row.ratio.map_or("-", |_| row.subject.reference)),
-            Field::number(format!("{:.2}", row.aborts_per_kop)),
-        ]);
-    }
+    let table = Table::of(
+        rows,
+        &[
+            (">threads", &|row| Field::number(row.threads.to_string())),
+            ("subject", &|row| Field::text(row.subject.name)),
+            (">ns each", &|row| Field::known(row.ns_per_op, |ns| format!("{ns:.1}"))),
+            (">ops/s", &|row| Field::number(si(row.ops_per_s))),
+            (">ratio", &|row| Field::known(row.ratio, |ratio| format!("{ratio:.4}×"))),
+            ("to", &|row| Field::text(row.ratio.map_or("-", |_| row.subject.reference))),
+            (">aborts/kop", &|row| Field::number(format!("{:.2}", row.aborts_per_kop))),
+        ],
+    );
     format!("{}A ratio is of times: less is better.\n", table.render(colour))
 }
 

@@ -130,28 +130,22 @@ fn summary(described: &Description) -> String {
 }
 
 fn list(colour: bool) -> String {
-    let mut table = Table::new(&[
-        "machine",
-        "sockets × cores",
-        ">CPUs",
-        ">measured",
-        ">published",
-        ">recalled",
-        ">estimated",
-        "a line from another core of the same …, ns",
-    ]);
-    for described in shipped() {
-        let topology = &described.machine.topology;
-        let mut row = vec![
-            Cell::text(&described.machine.name),
-            Cell::text(shape(topology)),
-            Cell::number(topology.cpus().to_string()),
-        ];
-        let counts = Kind::ALL.map(|kind| Cell::number(described.count(kind).to_string()));
-        row.extend(counts);
-        row.push(Cell::text(distances(topology)));
-        table.row(row);
-    }
+    let known = |of: &Description, kind| Cell::number(of.count(kind).to_string());
+    let table = Table::of(
+        shipped(),
+        &[
+            ("machine", &|of| Cell::text(&of.machine.name)),
+            ("sockets × cores", &|of| Cell::text(shape(&of.machine.topology))),
+            (">CPUs", &|of| Cell::number(of.machine.topology.cpus().to_string())),
+            (">measured", &|of| known(of, Kind::Measured)),
+            (">published", &|of| known(of, Kind::Published)),
+            (">recalled", &|of| known(of, Kind::Recalled)),
+            (">estimated", &|of| known(of, Kind::Estimated)),
+            ("a line from another core of the same …, ns", &|of| {
+                Cell::text(distances(&of.machine.topology))
+            }),
+        ],
+    );
     format!(
         "{}\nSockets are NUMA nodes; × 2 are hardware threads. Figures in the middle: how many \
          numbers of the\nmachine's file are known so well. `host` is this machine.\n",

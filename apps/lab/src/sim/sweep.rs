@@ -1,9 +1,7 @@
 //! Simulates many rows, on all CPUs of the host. Simulations share nothing, so the rows do not
 //! depend on how many run at a time.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use antiphon_replay::locks::SimLock;
 use antiphon_report::progress::Progress;
@@ -11,6 +9,7 @@ use antiphon_report::words::several;
 
 use super::cases::Case;
 use super::experiment::{self, Measured, Missing, Setting};
+use crate::all_cpus::on_all;
 
 /// The parameters of a row.
 #[derive(Clone, Copy)]
@@ -33,34 +32,17 @@ pub struct Row {
 ///
 /// As [`experiment::carry_out`].
 pub fn rows(setting: &Setting, cells: &[Cell]) -> Vec<Row> {
-    let workers = thread::available_parallelism().map_or(1, usize::from).min(cells.len());
-    let (next, progress) = (AtomicUsize::new(0), Mutex::new(Progress::new(cells.len())));
-    let work = || {
-        let mut mine = Vec::new();
-        // Relaxed: each number is handed out once, and publishes no other data. Cells are taken
-        // from the end, where those with many threads are, because these take the longest.
-        while let Some(place) = cells.len().checked_sub(1 + next.fetch_add(1, Relaxed)) {
-            let cell = cells[place];
-            let what = format!(
-                "{}, {}: {}",
-                cell.case.name,
-                several(cell.threads as u64, "thread"),
-                cell.subject.name
-            );
-            progress.lock().unwrap_or_else(PoisonError::into_inner).step(&what);
-            let Cell { subject, case, threads, seed } = cell;
-            let setting = Setting { seed, ..setting.clone() };
-            let measured = experiment::carry_out(&setting, subject, case, threads);
-            mine.push((place, Row { cell, measured }));
-        }
-        mine
-    };
-    let mut rows: Vec<_> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        let done = workers.into_iter().map(|worker| worker.join());
-        done.flat_map(|rows| rows.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
+    let progress = Mutex::new(Progress::new(cells.len()));
+    // Those with many threads are at the end, and take the longest.
+    let last_first: Vec<_> = cells.iter().rev().copied().collect();
+    let mut rows = on_all(&last_first, |&cell| {
+        let Cell { subject, case, threads, seed } = cell;
+        let what =
+            format!("{}, {}: {}", case.name, several(threads as u64, "thread"), subject.name);
+        progress.lock().unwrap_or_else(PoisonError::into_inner).step(&what);
+        let setting = Setting { seed, ..setting.clone() };
+        Row { cell, measured: experiment::carry_out(&setting, subject, case, threads) }
     });
-    rows.sort_by_key(|(place, _)| *place);
-    rows.into_iter().map(|(_, row)| row).collect()
+    rows.reverse();
+    rows
 }

@@ -54,51 +54,30 @@ fn work(rows: &[Value], threads: &[u64]) -> Table {
 }
 
 fn more<'a>(rows: impl Iterator<Item = &'a Value>) -> Table {
-    let mut table = Table::new(&[
-        "",
-        ">Jain",
-        ">busier half",
-        ">of 1000",
-        ">remote/op",
-        ">CPU/op",
-        ">on socket",
-        ">hand-over",
-        ">woken",
-        ">wakes/op",
-        ">wait p50",
-        ">p99",
-        ">longest",
-        ">bytes",
-        ">seeds",
-    ]);
-    for row in rows {
-        let figure = |key: &str, words: fn(f64) -> String| {
-            Cell::number(row[key].as_f64().map_or("-".to_owned(), words))
-        };
-        let wait = |key: &str| {
-            let ns = row["wait_ns"][key].as_f64();
-            Cell::number(ns.map_or("-".to_owned(), duration))
-        };
-        let two = |figure| format!("{figure:.2}");
-        table.row(vec![
-            name(row),
-            figure("jain", two),
-            figure("busier_half", two),
-            figure("threads_in_1000", |threads| format!("{threads:.0}")),
-            figure("remote_transfers_per_op", two),
-            figure("cpu_ns_per_op", duration),
-            figure("stays_on_socket", two),
-            figure("handover_ns", duration),
-            figure("handovers_with_wake", two),
-            figure("wakes_per_op", two),
-            wait("p50"),
-            wait("p99"),
-            figure("longest_wait_ns", duration),
-            figure("lock_bytes", |bytes| format!("{bytes:.0}")),
-            Cell::number(spread(row).map_or("-".to_owned(), |half| format!("±{half:.1} %"))),
-        ]);
-    }
-    table
+    let known = |value: &Value, words: fn(f64) -> String| Cell::known(value.as_f64(), words);
+    let two = |value: &Value| known(value, |figure| format!("{figure:.2}"));
+    let whole = |value: &Value| known(value, |figure| format!("{figure:.0}"));
+    let time = |value: &Value| known(value, duration);
+    Table::of(
+        rows,
+        &[
+            ("", &name),
+            (">Jain", &|row| two(&row["jain"])),
+            (">busier half", &|row| two(&row["busier_half"])),
+            (">of 1000", &|row| whole(&row["threads_in_1000"])),
+            (">remote/op", &|row| two(&row["remote_transfers_per_op"])),
+            (">CPU/op", &|row| time(&row["cpu_ns_per_op"])),
+            (">on socket", &|row| two(&row["stays_on_socket"])),
+            (">hand-over", &|row| time(&row["handover_ns"])),
+            (">woken", &|row| two(&row["handovers_with_wake"])),
+            (">wakes/op", &|row| two(&row["wakes_per_op"])),
+            (">wait p50", &|row| time(&row["wait_ns"]["p50"])),
+            (">p99", &|row| time(&row["wait_ns"]["p99"])),
+            (">longest", &|row| time(&row["longest_wait_ns"])),
+            (">bytes", &|row| whole(&row["lock_bytes"])),
+            (">seeds", &|row| Cell::known(spread(row), |half| format!("±{half:.1} %"))),
+        ],
+    )
 }
 
 /// Returns the notes on locks, one line each: which threads serve, and why a figure is missing.

@@ -120,7 +120,7 @@ pub fn text(rows: &[Value], colour: bool) -> String {
             table.row(vec![
                 Cell::number(group),
                 Cell::text(name),
-                Cell::number(value.map_or("-".to_owned(), si)),
+                Cell::known(value, si),
                 Cell::text(about),
             ]);
         }

@@ -4,9 +4,7 @@
 //! disturbance of a second affects many cells a little. Simulations share nothing, so they run on
 //! all CPUs; those with few threads, which take the least time, are first.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
@@ -20,6 +18,7 @@ use super::peer::{GLIBC, Glibc};
 use super::settings::{Extent, Setting};
 use super::workload::{LOCKS, Visitor as _, visit};
 use super::{native, simulated};
+use crate::all_cpus::on_all;
 
 /// Maximal number of attempts at a run while the machine differs from the calibrated one.
 const TRIES: usize = 3;
@@ -121,31 +120,19 @@ pub fn predict(
     let jobs: Vec<_> = (1..=extent.seeds)
         .flat_map(|seed| places.iter().map(move |&place| (seed, place)))
         .collect();
-    let workers = thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
-    let (next, done) = (AtomicUsize::new(0), Mutex::new((progress, Vec::new())));
+    let progress = Mutex::new(progress);
     let all = &*cells;
-    let work = || {
-        // Relaxed: each job is handed out once, and the counter publishes no other data.
-        while let Some(&(seed, place)) = jobs.get(next.fetch_add(1, Relaxed)) {
-            if budget.is_spent(1.0) {
-                return;
-            }
-            let predicted = all[place].predict(machine, extent, seed, budget);
-            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-            let Cell { setting, lock, .. } = &all[place];
-            let (threads, case) = (setting.places.len(), setting.case.name);
-            done.0.step(&format!("simulated, {threads} threads, {case}: {lock}"));
-            done.1.push((seed, place, predicted));
+    let predicted = on_all(&jobs, |&(seed, place)| {
+        if budget.is_spent(1.0) {
+            return Ok(None);
         }
-    };
-    thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(work);
-        }
+        let Cell { setting, lock, .. } = &all[place];
+        let (threads, case) = (setting.places.len(), setting.case.name);
+        let what = format!("simulated, {threads} threads, {case}: {lock}");
+        progress.lock().unwrap_or_else(PoisonError::into_inner).step(&what);
+        all[place].predict(machine, extent, seed, budget)
     });
-    let (_, mut predicted) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    predicted.sort_by_key(|&(seed, place, _)| (seed, place));
-    for (_, place, predicted) in predicted {
+    for ((_, place), predicted) in jobs.into_iter().zip(predicted) {
         match predicted {
             Ok(predicted) => cells[place].predicted.extend(predicted),
             Err(failure) => cells[place].trouble = Some(failure.into_message()),

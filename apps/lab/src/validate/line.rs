@@ -8,8 +8,8 @@
 use antiphon_report::failure::Failure;
 use antiphon_sim::{Description, Kind};
 
-use crate::pinned::Stopwatch;
 use crate::sim::calibrate;
+use crate::ticks::Ticks;
 
 /// Allowed deviation, as a share of the described cost.
 const APART: f64 = 0.25;
@@ -18,7 +18,7 @@ const WINDOWS: usize = 20;
 
 /// The line between the first two CPUs.
 pub struct Line {
-    watch: Stopwatch,
+    watch: Ticks,
     places: [usize; 2],
     told_ns: f64,
     /// Number of runs during which the cost deviated.
@@ -41,7 +41,7 @@ impl Line {
             return Ok(None);
         }
         let told_ns = described.machine.transfer_ns(one as u32, other as u32) as f64;
-        let watch = Stopwatch::new()?;
+        let watch = Ticks::calibrate();
         Ok(Some(Self { watch, places: [one, other], told_ns, moved: 0 }))
     }
 

@@ -16,7 +16,8 @@ use antiphon_sync::lock::Lock;
 
 use super::marks::{Mark, between, switches};
 use super::workload::{Case, Lines, Stage, Visitor, alone, contend, hand_over};
-use crate::pinned::{Figure, Stopwatch, Switches, on_each};
+use crate::pinned::{Figure, Switches, on_each};
+use crate::ticks::Ticks;
 
 /// Interval between marks.
 const MARK_NS: f64 = 50_000.0;
@@ -42,7 +43,7 @@ fn chain(turns: u32, start: u64) -> u64 {
 /// The speed of this machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
-    watch: Stopwatch,
+    watch: Ticks,
     pace: Pace,
 }
 
@@ -73,7 +74,7 @@ impl Rates {
     /// If this CPU can't be used, or is not available for long enough.
     pub fn measure(places: &[usize], case: Case) -> Result<Self, Failure> {
         const TURNS: u32 = 20_000;
-        let watch = Stopwatch::new()?;
+        let watch = Ticks::calibrate();
         let figure = |body: &(dyn Fn() + Sync)| {
             let windows = on_each(&places[..1], |_| {
                 (0..400).map(|_| watch.undisturbed(body)).collect::<Vec<_>>()
@@ -153,7 +154,7 @@ impl Thread<'_> {
     fn look(&mut self) -> bool {
         let at = ticks();
         if at >= self.next {
-            self.next = at + self.rates.watch.ticks(MARK_NS);
+            self.next = at + self.rates.watch.of_ns(MARK_NS);
             let rounds = self.made();
             self.marks.push(Mark { at, rounds, switches: Switches::now() });
         }
@@ -242,8 +243,8 @@ impl Run<'_> {
         let mut marks = Vec::with_capacity(2 * expected as usize + 64);
         let mut handed = Vec::with_capacity(if self.crowded { KEPT } else { 0 });
         let begin = self.together(shared);
-        let from = begin + watch.ticks(self.warm_up_ns());
-        let end = from + watch.ticks(self.ns);
+        let from = begin + watch.of_ns(self.warm_up_ns());
+        let end = from + watch.of_ns(self.ns);
         let mask = if self.crowded { 0 } else { 15 };
         let (rounds, next) = (mask, 0);
         let mut stage = Thread { rates: self.rates, end, mask, rounds, next, marks: &mut marks };
@@ -278,11 +279,11 @@ impl Run<'_> {
 
     fn measured(&self, begin: u64, marks: &[Vec<Mark>], handed: Vec<f64>) -> Option<Measured> {
         let watch = self.rates.watch;
-        let from = begin + watch.ticks(self.warm_up_ns());
-        let to = from + watch.ticks(self.ns);
+        let from = begin + watch.of_ns(self.warm_up_ns());
+        let to = from + watch.of_ns(self.ns);
         let rounds: f64 = marks.iter().map(|marks| between(marks, from, to).0).sum();
         let switches: f64 = marks.iter().map(|marks| switches(marks, from, to)).sum();
-        let window = watch.ticks(if self.crowded { self.ns } else { WINDOW_NS });
+        let window = watch.of_ns(if self.crowded { self.ns } else { WINDOW_NS });
         let windows = (to - from) / window;
         let rate = |number: u64| {
             let from = from + number * window;

@@ -6,8 +6,6 @@ use super::agree::times;
 use super::report::Report;
 use super::rows::{Mean, Row, THROUGHPUT};
 
-const NOTHING: &str = "–";
-
 /// Returns the verdicts, in a few lines.
 pub fn verdict(report: &Report) -> String {
     let mut text = String::new();
@@ -44,41 +42,36 @@ pub fn differences(report: &Report, colour: bool) -> String {
 }
 
 fn beside(rows: &[&Row]) -> Table {
-    let mut table = Table::new(&[
-        "case",
-        ">threads",
-        "lock",
-        ">measured",
-        ">simulated",
-        ">to futex, here",
-        ">simulated",
-        "",
-    ]);
-    for row in rows {
-        let ratio = |ratio: Option<f64>| ratio.map_or(String::new(), times);
-        let compared = row.compared;
-        let tone = match compared.map(|compared| compared.says) {
-            Some(says) if says.differs() => Tone::Bad,
-            _ => Tone::Plain,
-        };
-        let words = match (&row.trouble, compared) {
-            (Some(trouble), _) => format!("failed: {trouble}"),
-            (None, Some(compared)) => compared.words(),
-            (None, None) => "what others are compared with".to_owned(),
-        };
-        let measured = compared.and_then(|compared| compared.measured);
-        table.row(vec![
-            Cell::text(row.case.name),
-            Cell::number(row.threads.to_string()),
-            Cell::text(row.subject),
-            Cell::number(row.measured.map_or(NOTHING.to_owned(), |[median, ..]| si(median))),
-            Cell::number(row.predicted.map_or(NOTHING.to_owned(), si)),
-            Cell::number(ratio(measured.map(|[median, ..]| median))),
-            Cell::number(ratio(compared.and_then(|compared| compared.predicted))),
-            Cell::text(words).tone(tone),
-        ]);
-    }
-    table
+    let ratio = |ratio: Option<f64>| Cell::number(ratio.map_or(String::new(), times));
+    let median = |range: [f64; 3]| range[0];
+    Table::of(
+        rows,
+        &[
+            ("case", &|row| Cell::text(row.case.name)),
+            (">threads", &|row| Cell::number(row.threads.to_string())),
+            ("lock", &|row| Cell::text(row.subject)),
+            (">measured", &|row| Cell::known(row.measured.map(median), si)),
+            (">simulated", &|row| Cell::known(row.predicted, si)),
+            (">to futex, here", &|row| ratio(row.compared.and_then(|of| of.measured).map(median))),
+            (">simulated", &|row| ratio(row.compared.and_then(|of| of.predicted))),
+            ("", &|row| said(row)),
+        ],
+    )
+}
+
+/// What the figures of a row say of the model.
+fn said(row: &Row) -> Cell {
+    let compared = row.compared;
+    let tone = match compared.map(|compared| compared.says) {
+        Some(says) if says.differs() => Tone::Bad,
+        _ => Tone::Plain,
+    };
+    let words = match (&row.trouble, compared) {
+        (Some(trouble), _) => format!("failed: {trouble}"),
+        (None, Some(compared)) => compared.words(),
+        (None, None) => "what others are compared with".to_owned(),
+    };
+    Cell::text(words).tone(tone)
 }
 
 fn other(rows: &[&Row]) -> Table {
@@ -95,42 +88,36 @@ fn other(rows: &[&Row]) -> Table {
             Cell::number(row.threads.to_string()),
             Cell::text(row.subject),
             Cell::text(figure),
-            Cell::number(row.measured.map_or(NOTHING.to_owned(), |[median, ..]| said(median))),
-            Cell::number(row.predicted.map_or(NOTHING.to_owned(), said)),
+            Cell::known(row.measured.map(|[median, ..]| median), said),
+            Cell::known(row.predicted, said),
         ]);
     }
     table
 }
 
 fn summary(means: &[Mean]) -> Table {
-    let mut table = Table::new(&[
-        "case",
-        ">threads",
-        "figure",
-        ">locks",
-        ">predicted / measured",
-        ">least",
-        ">most",
-        "band",
-    ]);
-    let number = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |v| format!("{v:.2}"));
-    for mean in means {
-        let (word, tone) = match mean.holds() {
-            Some(true) => ("holds", Tone::Good),
-            Some(false) => ("missed", Tone::Bad),
-            None => ("not measured", Tone::Plain),
-        };
-        let band = mean.band.map(|band| format!("±{:.0} %: {word}", band * 100.0));
-        table.row(vec![
-            Cell::text(mean.case),
-            Cell::number(mean.threads.to_string()),
-            Cell::text(mean.metric),
-            Cell::number(mean.rows.to_string()),
-            Cell::number(number(mean.ratio)),
-            Cell::number(number(mean.range.map(|range| range.0))),
-            Cell::number(number(mean.range.map(|range| range.1))),
-            Cell::text(band.unwrap_or_default()).tone(tone),
-        ]);
-    }
-    table
+    let known = |value| Cell::known(value, |value: f64| format!("{value:.2}"));
+    Table::of(
+        means,
+        &[
+            ("case", &|mean| Cell::text(mean.case)),
+            (">threads", &|mean| Cell::number(mean.threads.to_string())),
+            ("figure", &|mean| Cell::text(mean.metric)),
+            (">locks", &|mean| Cell::number(mean.rows.to_string())),
+            (">predicted / measured", &|mean| known(mean.ratio)),
+            (">least", &|mean| known(mean.range.map(|range| range.0))),
+            (">most", &|mean| known(mean.range.map(|range| range.1))),
+            ("band", &|mean| band(mean)),
+        ],
+    )
+}
+
+fn band(mean: &Mean) -> Cell {
+    let (word, tone) = match mean.holds() {
+        Some(true) => ("holds", Tone::Good),
+        Some(false) => ("missed", Tone::Bad),
+        None => ("not measured", Tone::Plain),
+    };
+    let band = mean.band.map(|band| format!("±{:.0} %: {word}", band * 100.0));
+    Cell::text(band.unwrap_or_default()).tone(tone)
 }

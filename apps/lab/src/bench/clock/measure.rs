@@ -7,6 +7,7 @@ use antiphon_clock::Clock;
 use antiphon_linux::Linux;
 use antiphon_report::failure::Failure;
 
+use crate::bench::rounds::{Outcome, Repeated};
 use crate::clocks::{Repeat, Site, Subject};
 use crate::pinned::{on_each, usable};
 
@@ -15,7 +16,7 @@ const BATCH: u64 = 256;
 
 /// The figures of one repetition.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outcome {
+pub struct Figures {
     /// Time that a thread takes for an operation, in nanoseconds.
     pub ns_per_op: f64,
     /// Aborts per thousand operations.
@@ -30,7 +31,7 @@ struct Done {
     aborts: u64,
 }
 
-impl Outcome {
+impl Figures {
     fn of(threads: &[Done]) -> Self {
         let operations: u64 = threads.iter().map(|done| done.operations).sum();
         let aborts: u64 = threads.iter().map(|done| done.aborts).sum();
@@ -44,25 +45,25 @@ impl Outcome {
 ///
 /// # Errors
 ///
-/// If a CPU can't be used, or transactions have lost updates.
+/// If a CPU can't be used.
 pub fn repetition(
     clock: &Clock,
     subject: Subject,
     threads: usize,
     seconds: f64,
-) -> Result<Outcome, Failure> {
+) -> Repeated<Figures> {
     let site = Site::<Linux>::new(threads, clock.ordo());
     let cpus: Vec<_> = usable().into_iter().cycle().take(threads).collect();
     let start = Barrier::new(threads);
     let done = on_each(&cpus, |thread| {
         start.wait();
         site.run(subject, thread, For(Duration::from_secs_f64(seconds)))
-    })?;
-    if !site.is_sound() {
-        let what = format!("{} with {threads} threads has lost a transaction", subject.name);
-        return Err(Failure::measured(what));
-    }
-    Ok(Outcome::of(&done))
+    });
+    let done = done.map_err(Failure::into_message)?;
+    Ok(match site.is_sound() {
+        true => Outcome::Figures(Figures::of(&done)),
+        false => Outcome::Violation("it has lost a transaction".to_owned()),
+    })
 }
 
 /// Repeats work for a given time.
@@ -97,6 +98,6 @@ mod tests {
             Done { ns: 1_000.0, operations: 10, aborts: 1 },
             Done { ns: 1_000.0, operations: 30, aborts: 0 },
         ];
-        assert_eq!(Outcome::of(&threads), Outcome { ns_per_op: 50.0, aborts_per_kop: 25.0 });
+        assert_eq!(Figures::of(&threads), Figures { ns_per_op: 50.0, aborts_per_kop: 25.0 });
     }
 }

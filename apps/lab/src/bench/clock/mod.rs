@@ -3,27 +3,32 @@
 //! | module | does |
 //! |---|---|
 //! | [`measure`] | one repetition of one subject, with each thread on a CPU |
-//! | [`rows`] | quartiles, and ratios of paired repetitions |
+//! | [`rows`] | the values of a row, and its columns |
 //! | [`check`] | threads that pass stamps on, and detect a stamp from the future |
 
 mod check;
 mod measure;
 mod rows;
 
+use std::fmt;
 use std::process::ExitCode;
 
 use antiphon_clock::Clock;
 use antiphon_report::failure::Failure;
 use antiphon_report::list::Counts;
-use antiphon_report::stats::Random;
-use antiphon_report::table::{colour_stdout, count};
-use antiphon_report::{progress::Progress, report, say};
+use antiphon_report::table::count;
+use antiphon_report::words::several;
 use clap::Args;
+use serde::Serialize;
 use serde_json::json;
 
-use crate::clocks;
-use measure::Outcome;
-use rows::Row;
+use super::benchmark;
+use super::neighbours::Load;
+use super::rounds::{self, Measurement, Repeated, Rounds};
+use super::settings::Settings;
+use crate::clocks::{SUBJECTS, Subject};
+use crate::every::every;
+use measure::Figures;
 
 /// Timestamps: measure a shared counter, the CPU's counter, the kernel's clock and Ordo, and
 /// transactions that are ordered by them
@@ -49,23 +54,33 @@ pub struct Arguments {
     /// Length of each repetition, in seconds
     #[arg(long, value_name = "S", default_value_t = 0.05, allow_negative_numbers = true)]
     seconds: f64,
-    /// Number of repetitions that count, after a discarded one
-    #[arg(long, value_name = "N", default_value_t = 11)]
-    repetitions: usize,
-    /// Seed of the random order of the subjects
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
     /// Measure nothing, but check the order of stamps for this many seconds
     #[arg(
         long,
         value_name = "S",
         allow_negative_numbers = true,
-        conflicts_with_all = ["threads", "subject", "seconds", "repetitions", "seed"]
+        conflicts_with_all = ["threads", "subject", "seconds", "load", "repetitions", "seed"]
     )]
     check: Option<f64>,
-    /// Print one JSON object instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// The measurements to take.
+struct Plan {
+    cells: Vec<Cell>,
+    rounds: Rounds,
+    seconds: f64,
+    clock: Clock,
+}
+
+/// The conditions of a measurement.
+#[derive(Clone, Copy, PartialEq, Serialize)]
+struct Cell {
+    /// The other load on the machine.
+    load: Load,
+    /// Number of threads that take stamps.
+    threads: usize,
 }
 
 /// Measures or checks, and prints.
@@ -82,44 +97,56 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let clock = Clock::measure().map_err(Failure::missing)?;
     match arguments.check {
-        Some(seconds) => check::run(&clock, seconds, arguments.json),
-        None => compare(&clock, arguments),
+        Some(seconds) => check::run(&clock, seconds, arguments.settings.json),
+        None => benchmark::run(&plan(clock, arguments)?, &arguments.settings),
     }
 }
 
-fn compare(clock: &Clock, arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let subjects = clocks::named(&arguments.subject).map_err(Failure::arguments)?;
-    if arguments.repetitions == 0 {
-        return Err(Failure::arguments("--repetitions takes a number from 1, such as 11"));
+fn plan(clock: Clock, arguments: &Arguments) -> Result<Plan, Failure> {
+    let Arguments { threads, subject, seconds, settings, .. } = arguments;
+    let known = SUBJECTS.map(|subject| subject.name);
+    let all = known.join(",");
+    let subject = if subject == "all" { &all } else { subject };
+    let rounds = settings.rounds("subject", (subject, &known), ("", &[]))?;
+    let cells = every!(
+        load in &settings.load, threads in &threads.0 => Cell { load, threads }
+    );
+    Ok(Plan { cells, rounds, seconds: *seconds, clock })
+}
+
+/// Returns the name of the subject that this one is compared with.
+fn reference(subject: &str) -> &'static str {
+    of_name(subject).map_or("", |subject| subject.reference)
+}
+
+fn of_name(name: &str) -> Option<Subject> {
+    SUBJECTS.into_iter().find(|subject| subject.name == name)
+}
+
+impl rounds::Cell for Cell {
+    fn load(&self) -> Load {
+        self.load
     }
-    let Counts(threads) = &arguments.threads;
-    let mut random = Random(arguments.seed);
-    let mut progress = Progress::new(threads.len() * subjects.len() * (arguments.repetitions + 1));
-    let mut rows = Vec::new();
-    for &threads in threads {
-        let mut outcomes: Vec<Vec<Outcome>> = vec![Vec::new(); subjects.len()];
-        for repetition in 0..=arguments.repetitions {
-            let mut order: Vec<_> = (0..subjects.len()).collect();
-            random.shuffle(&mut order);
-            for index in order {
-                let outcome =
-                    measure::repetition(clock, subjects[index], threads, arguments.seconds)?;
-                if repetition > 0 {
-                    outcomes[index].push(outcome);
-                }
-                progress.step(&format!("{threads} threads: {}", subjects[index].name));
-            }
-        }
-        rows.extend(Row::of(threads, &subjects, &outcomes));
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, load {}", several(self.threads as u64, "thread"), self.load)
     }
-    drop(progress);
-    if arguments.json {
-        let rows: Vec<_> = rows.iter().map(Row::json).collect();
-        report::print(json!({ "clock": described(clock), "rows": rows }))?;
-    } else {
-        say(&format!("{}\n\n{}", heading(clock), rows::text(&rows, colour_stdout())))?;
+}
+
+impl Measurement for Plan {
+    type Cell = Cell;
+    type Figures = Figures;
+
+    fn turns(&self) -> (&Rounds, &[Cell]) {
+        (&self.rounds, &self.cells)
     }
-    Ok(ExitCode::SUCCESS)
+
+    fn repeat(&self, cell: Cell, subject: &'static str, _counts: bool) -> Repeated<Figures> {
+        let subject = of_name(subject).ok_or("it is not known")?;
+        measure::repetition(&self.clock, subject, cell.threads, self.seconds)
+    }
 }
 
 /// The clock that was measured, for scripts.

@@ -1,127 +1,110 @@
-//! The results of the repetitions of each subject.
+//! The values of a row of a subject, and its columns.
 
-use antiphon_report::stats::{Interval, Quartiles, median, quartiles};
-use antiphon_report::table::{Cell, Table, Tone, si};
+use antiphon_report::table::{Cell as Field, si};
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::measure::Outcome;
-use crate::clocks::Subject;
+use super::measure::Figures;
+use super::{Cell, Plan, described, heading, reference};
+use crate::bench::benchmark::{Benchmark, ColumnsOf, RowOf};
+use crate::bench::columns::Columns;
+use crate::bench::ratio::{Better, Ratio};
+use crate::bench::report::{Beside, Lead};
 
-/// The figures of a subject with a number of threads.
-pub struct Row {
-    subject: Subject,
-    threads: usize,
-    ns_per_op: Quartiles,
-    aborts_per_kop: f64,
-    /// Ratio to the reference, by paired repetitions: the median, and its interval if there are six
-    /// or more.
-    ratio: Option<(f64, Option<Interval>)>,
+/// The values of a row: medians, and the ratio to the subject's reference.
+#[derive(Serialize)]
+pub struct Summary {
+    /// Time that a thread takes for an operation.
+    #[serde(flatten)]
+    pub lead: Lead,
+    /// Operations of all threads, per second.
+    pub ops_per_s: Option<f64>,
+    pub aborts_per_kop: Option<f64>,
+    /// Name of the subject that it is compared with.
+    pub reference: &'static str,
+    /// The ratio of times; none for the reference itself.
+    #[serde(flatten)]
+    pub ratio: Ratio,
 }
 
-impl Row {
-    /// Returns the rows of one number of threads, from outcomes by subject and repetition.
-    pub fn of(threads: usize, subjects: &[Subject], outcomes: &[Vec<Outcome>]) -> Vec<Self> {
-        let reference = |subject: &Subject| {
-            let place = subjects.iter().position(|one| one.name == subject.reference)?;
-            (subject.reference != subject.name).then(|| &outcomes[place])
-        };
-        let row = |(&subject, own): (&Subject, &Vec<Outcome>)| {
-            let figures = |of: fn(&Outcome) -> f64| own.iter().map(of).collect::<Vec<_>>();
-            let ratios = |other: &Vec<Outcome>| {
-                let pairs = own.iter().zip(other);
-                pairs.map(|(own, other)| own.ns_per_op / other.ns_per_op).collect::<Vec<_>>()
-            };
-            let ratios = reference(&subject).map(ratios);
-            Some(Self {
-                subject,
-                threads,
-                ns_per_op: quartiles(figures(|one| one.ns_per_op))?,
-                aborts_per_kop: median(figures(|one| one.aborts_per_kop))?,
-                ratio: ratios.and_then(|all| Some((median(all.clone())?, Interval::of(all)))),
+impl Summary {
+    /// Summarises the repetitions of a subject.
+    pub fn of(one: &Beside<'_, Cell, Figures>) -> Self {
+        let lead = one.lead("ns_per_op", |figures| figures.ns_per_op);
+        let reference = reference(one.subject());
+        let other = one.other(reference).filter(|_| reference != one.subject());
+        Self {
+            ops_per_s: lead.median().map(|ns| one.cell().threads as f64 * 1e9 / ns),
+            lead,
+            aborts_per_kop: one.median(|figures| figures.aborts_per_kop),
+            reference,
+            ratio: one.ratio_to(other, "ratio", |figures| figures.ns_per_op),
+        }
+    }
+}
+
+impl Benchmark for Plan {
+    type Summary = Summary;
+
+    fn summaries(&self, one: &Beside<'_, Cell, Figures>) -> Vec<Summary> {
+        vec![Summary::of(one)]
+    }
+
+    fn body(&self, _rows: &[RowOf<Self>]) -> Value {
+        json!({ "clock": described(&self.clock) })
+    }
+
+    fn is_together(&self, one: &Cell, other: &Cell) -> bool {
+        one.load == other.load
+    }
+
+    fn heading(&self, cell: &Cell) -> String {
+        format!("{}, load {}\n", heading(&self.clock), cell.load)
+    }
+
+    fn columns(&self, rows: &[RowOf<Self>]) -> ColumnsOf<Self> {
+        Columns::of(rows)
+            .condition(">threads", |row| Field::number(row.cell.threads.to_string()))
+            .subject("subject")
+            .quartiles(">ns each", |ns| format!("{ns:.1}"), |of| of.lead.of)
+            .number(">ops/s", si, |of| of.ops_per_s)
+            .field(">ratio", |row| row.summary.ratio.field(row.ours, Better::Less))
+            .interval(|of| of.ratio)
+            .field("to", |row| {
+                Field::text(row.summary.ratio.median().map_or("-", |_| row.summary.reference))
             })
-        };
-        subjects.iter().zip(outcomes).filter_map(row).collect()
+            .number(">aborts/kop", |aborts| format!("{aborts:.2}"), |of| of.aborts_per_kop)
     }
 
-    /// Returns the object for scripts.
-    pub fn json(&self) -> Value {
-        let Quartiles { p25, median, p75 } = self.ns_per_op;
-        let interval = self.ratio.and_then(|(_, interval)| interval);
-        json!({
-            "subject": self.subject.name, "threads": self.threads,
-            "ns_per_op": median, "p25": p25, "p75": p75,
-            "ops_per_s": self.threads as f64 * 1e9 / median,
-            "aborts_per_kop": self.aborts_per_kop,
-            "reference": self.subject.reference,
-            "ratio": self.ratio.map(|(ratio, _)| ratio),
-            "ratio_low95": interval.map(|interval| interval.low95),
-            "ratio_high95": interval.map(|interval| interval.high95),
-        })
+    fn about(&self, _rows: &[RowOf<Self>]) -> String {
+        "Medians of repetitions; a ratio is the median of paired ratios, less is better.\n"
+            .to_owned()
     }
-}
-
-/// Returns the table for people.
-pub fn text(rows: &[Row], colour: bool) -> String {
-    let mut table = Table::new(&[
-        ">threads",
-        "subject",
-        ">ns each",
-        ">quartiles",
-        ">ops/s",
-        ">ratio",
-        ">95 %",
-        "to",
-        ">aborts/kop",
-    ]);
-    for row in rows {
-        let Quartiles { p25, median, p75 } = row.ns_per_op;
-        let interval = row.ratio.and_then(|(_, interval)| interval);
-        let interval = interval.map_or("-".to_owned(), |interval| {
-            format!("{:.3} – {:.3}", interval.low95, interval.high95)
-        });
-        let (ratio, to) = match row.ratio {
-            Some((ratio, _)) => (format!("{ratio:.3}×"), row.subject.reference),
-            None => ("-".to_owned(), "-"),
-        };
-        table.row(vec![
-            Cell::number(row.threads.to_string()),
-            Cell::text(row.subject.name),
-            Cell::number(format!("{median:.1}")),
-            Cell::number(format!("{p25:.1} – {p75:.1}")).tone(Tone::Faint),
-            Cell::number(si(row.threads as f64 * 1e9 / median)),
-            Cell::number(ratio),
-            Cell::number(interval).tone(Tone::Faint),
-            Cell::text(to),
-            Cell::number(format!("{:.2}", row.aborts_per_kop)),
-        ]);
-    }
-    format!(
-        "{}Medians of repetitions; a ratio is the median of paired ratios, less is better.\n",
-        table.render(colour)
-    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clocks;
+    use crate::bench::neighbours::Load;
+    use crate::bench::rounds::{Measured, Rounds};
 
     #[test]
     fn ratios_are_of_pairs_and_the_reference_has_none() {
-        let subjects = clocks::named("shared,ordo,tl2-ordo").expect("these are known");
-        let outcomes = |ns: &[f64]| {
-            let outcome = |&ns_per_op: &f64| Outcome { ns_per_op, aborts_per_kop: 2.0 };
-            ns.iter().map(outcome).collect::<Vec<_>>()
+        let measured = |subject, ns: &[f64]| {
+            let figures = |&ns_per_op: &f64| Figures { ns_per_op, aborts_per_kop: 2.0 };
+            let cell = Cell { load: Load::Idle, threads: 2 };
+            Measured::of(cell, subject, ns.iter().map(figures).collect())
         };
-        let rows = Row::of(
-            2,
-            &subjects,
-            &[outcomes(&[10.0, 40.0, 20.0]), outcomes(&[5.0, 8.0, 10.0]), outcomes(&[1.0; 3])],
-        );
-        let [shared, ordo, transaction] = [0, 1, 2].map(|index| rows[index].json());
-        assert_eq!((&shared["ratio"], &transaction["ratio"]), (&Value::Null, &Value::Null));
-        assert_eq!((&ordo["ratio"], &ordo["ratio_low95"]), (&json!(0.5), &Value::Null));
-        assert_eq!((&ordo["ns_per_op"], &ordo["ops_per_s"]), (&json!(8.0), &json!(0.25e9)));
-        assert!(text(&rows, false).contains("0.500×"));
+        let all = [
+            measured("shared", &[10.0, 40.0, 20.0]),
+            measured("ordo", &[5.0, 8.0, 10.0]),
+            measured("tl2-ordo", &[1.0; 3]),
+        ];
+        let rounds = Rounds::default();
+        let rows: Vec<_> = Beside::all(&rounds, &all).map(|one| Summary::of(&one)).collect();
+        let ratios: Vec<_> = rows.iter().map(|row| row.ratio.median()).collect();
+        assert_eq!(ratios, [None, Some(0.5), None]);
+        assert_eq!((rows[1].lead.median(), rows[1].ops_per_s), (Some(8.0), Some(0.25e9)));
+        assert_eq!(rows[1].ratio.interval, None);
     }
 }

@@ -34,8 +34,8 @@ use super::benchmark;
 use super::repeat::repeat;
 use super::rounds::{Measurement, Repeated, Rounds};
 use super::settings::{Settings, check_seconds};
-use super::ticks::Ticks;
 use crate::pinned;
+use crate::ticks::Ticks;
 use cases::{Cases, Cell, Gaps};
 
 const SUBJECTS: &str = "event,event+nospin,condvar,condvar+nospin,eventcount,eventcount+nospin,\

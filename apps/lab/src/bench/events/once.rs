@@ -6,7 +6,7 @@ use super::measure::{Figures, Order, Outcome};
 use super::targets;
 use crate::bench::neighbours::Load;
 use crate::bench::repeat::repeat;
-use crate::bench::ticks::Ticks;
+use crate::ticks::Ticks;
 
 /// Greatest time that the trials may take, in seconds.
 const SECONDS: f64 = 5.0;

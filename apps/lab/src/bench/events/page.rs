@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use crate::bench::neighbours::Load;
     use crate::bench::rounds::{Measured, Rounds, Trouble};
-    use crate::bench::ticks::Ticks;
+    use crate::ticks::Ticks;
 
     #[test]
     fn each_mechanism_has_a_curve_and_one_that_is_missing_a_reason() {

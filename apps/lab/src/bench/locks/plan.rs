@@ -9,7 +9,7 @@ use super::subjects::Family;
 use crate::bench::neighbours::Load;
 use crate::bench::repeat::repeat;
 use crate::bench::rounds::{self, Measurement, Repeated, Rounds};
-use crate::bench::ticks::Ticks;
+use crate::ticks::Ticks;
 
 /// Length of a repetition in seconds, if none is asked for and no crowd needs more.
 pub const SECONDS: f64 = 0.2;

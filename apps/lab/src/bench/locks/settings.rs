@@ -14,7 +14,7 @@ use crate::bench::benchmark::Benchmark;
 use crate::bench::columns::Columns;
 use crate::bench::report::Beside;
 use crate::bench::settings::{Settings, check_seconds};
-use crate::bench::ticks::Ticks;
+use crate::ticks::Ticks;
 
 /// How to measure locks.
 #[derive(Args)]

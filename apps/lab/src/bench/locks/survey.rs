@@ -10,7 +10,7 @@ use super::measure::Case;
 pub use super::plan::Plan;
 use crate::bench::benchmark;
 use crate::bench::neighbours::Load;
-use crate::bench::ticks::Ticks;
+use crate::ticks::Ticks;
 use antiphon_report::failure::Failure;
 use antiphon_report::progress::Progress;
 use antiphon_report::say;

@@ -22,9 +22,10 @@ use antiphon_report::stats::Random;
 
 use super::cases::{Cell, Phase};
 use super::codec::{Mouth, mix};
-use super::waits::{now, put, take, wait_until};
+use super::waits::{put, take, wait_until};
 use crate::bench::pools::runner::Kind;
 use crate::bench::pools::tally::count;
+use crate::compete::work::now_ns;
 
 /// Time from one frame to the next.
 pub const PERIOD_NS: u64 = 20_000_000;
@@ -100,7 +101,7 @@ impl Exchange {
         let parts = cell.conferences as usize * (cell.legs + 1);
         Self {
             cell,
-            begun_ns: now(),
+            begun_ns: now_ns(),
             seed,
             over: Latch::new(parts as u32),
             breaches: AtomicU64::new(0),
@@ -131,7 +132,7 @@ impl Exchange {
         while self.arrived.load(Acquire) < sent {
             thread::sleep(LOOKS);
         }
-        (sent, now() - self.begun_ns)
+        (sent, now_ns() - self.begun_ns)
     }
 
     fn is_off(&self) -> bool {
@@ -222,7 +223,7 @@ impl<H: Host> Conference<H> {
     /// Sends a frame to a leg.
     fn send(self, mouth: &Mouth, mixed: &[i32], due_ns: u64, right: bool) {
         let right = mouth.encode(mixed).is_some() && right;
-        let latency = now().saturating_sub(due_ns);
+        let latency = now_ns().saturating_sub(due_ns);
         let good = latency <= WINDOW_NS;
         if !good {
             self.exchange.breaches.fetch_add(1, Relaxed);

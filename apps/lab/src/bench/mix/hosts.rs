@@ -23,6 +23,7 @@ use antiphon_linux::Linux;
 use super::conference::{Host, Part};
 use crate::bench::pools::policies::{self, Ranks, Take};
 use crate::bench::pools::runner::Kind;
+use crate::bench::pools::subjects::ours::STAGES;
 
 /// The peer that is not a pool.
 pub const THREADS: &str = "threads";
@@ -40,7 +41,6 @@ pub const POLICIES: [&str; 10] = [
     "levels",
 ];
 const SILOS: &str = "+silos";
-const STAGES: &str = "+stages";
 /// Default number of pools of a host with silos.
 pub const SILO_COUNT: u16 = 10;
 /// Share of the workers for each part, in tenths.

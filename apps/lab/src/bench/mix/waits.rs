@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use antiphon::channel::{Receiver, Sender};
 use antiphon::fiber;
-use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Clocks as _};
 
 use super::cases::Wait;
+use crate::compete::work::now_ns;
 
 /// Waits until this time of the monotonic clock, in nanoseconds.
 pub fn wait_until(due_ns: u64, wait: Wait) {
     loop {
-        let left = due_ns.saturating_sub(now());
+        let left = due_ns.saturating_sub(now_ns());
         match wait {
             _ if left == 0 => return,
             Wait::Sleep => fiber::sleep(Duration::from_nanos(left)),
@@ -49,9 +48,4 @@ pub fn take<T: Send>(slot: &Receiver<T>, wait: Wait) -> Option<T> {
             Err(TryRecvError::Disconnected) => return None,
         }
     }
-}
-
-/// Returns the time of the monotonic clock, in nanoseconds.
-pub fn now() -> u64 {
-    Linux::now(Clock::Monotonic)
 }

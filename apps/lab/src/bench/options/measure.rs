@@ -7,18 +7,17 @@ use antiphon_platform::{Clock, Clocks as _};
 use serde::{Deserialize, Serialize};
 
 use super::cases::{Case, Cell};
-use super::composed;
 use super::go;
 use super::problems::Problem;
-use super::work::{Run, Work};
+use super::work::Work;
 use crate::bench::pools::arrivals;
 use crate::bench::pools::course::Course;
 use crate::bench::pools::figures::{Counted, Figures};
-use crate::bench::pools::runner::Runner;
-use crate::bench::pools::subjects::{Setup, Visitor};
+use crate::bench::pools::runner::{Run, Runner};
+use crate::bench::pools::subjects::{self, Setup, Visitor};
 use crate::bench::rounds::Outcome;
-use crate::bench::ticks::Ticks;
-use crate::bench::ticks::now;
+use crate::ticks::Ticks;
+use crate::ticks::now;
 
 /// The order for one repetition.
 #[derive(Clone, Serialize, Deserialize)]
@@ -53,7 +52,7 @@ pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
         return go::measure(order);
     }
     let setup = Setup { workers: order.cell.workers, capacity: order.capacity, trace: false };
-    composed::with(&order.subject, &setup, Repetition(order))
+    subjects::with(&order.subject, &setup, Repetition(order))
 }
 
 struct Repetition<'a>(&'a Order);

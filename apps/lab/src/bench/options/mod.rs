@@ -7,7 +7,6 @@
 //! | [`problems`] | problems and their expected answers |
 //! | [`cases`] | cases and conditions |
 //! | [`work`] | the tasks, for any runner |
-//! | [`composed`] | their runners: a pool, a peer, or two pools |
 //! | [`measure`] | one repetition |
 //! | [`go`] | the peer in Go |
 //!
@@ -16,13 +15,13 @@
 mod alignment;
 mod binomial;
 pub mod cases;
-mod composed;
 mod go;
 mod measure;
 pub mod problems;
 mod work;
 
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::Args;
 use serde_json::Value;
@@ -33,17 +32,20 @@ use antiphon_report::failure::Failure;
 use antiphon_report::list::Counts;
 
 use super::benchmark::{self, Benchmark, ColumnsOf, RowOf};
+use super::mix::hosts::POLICIES;
 use super::neighbours::Load;
 use super::pools::built::{Built, Language};
 use super::pools::figures::Figures;
 use super::pools::go::COMMON;
+use super::pools::policies;
 use super::pools::rows::{self, Summary};
+use super::pools::subjects::ours::STAGES;
 use super::repeat::repeat;
 use super::report::Beside;
 use super::rounds::{Measurement, Repeated, Rounds};
 use super::settings::Settings;
-use super::ticks::Ticks;
 use crate::every::every;
+use crate::ticks::Ticks;
 use cases::{Case, Cell, Depths, Kernel};
 
 const SUBJECTS: &str = "fifo/steal-half,lifo/steal-half,lifo-slot/steal-half,adaptive/steal-half,\
@@ -153,13 +155,22 @@ fn plan(arguments: &Arguments) -> Result<Plan<'_>, Failure> {
     if !(1.0..=10_000.0).contains(strike) {
         return Err(Failure::arguments("--strike takes a price from 1 to 10000, such as 110"));
     }
-    let rounds = settings.rounds("policy", (subject, composed::names()), (against, &PEERS))?;
+    let rounds = settings.rounds("policy", (subject, names()), (against, &PEERS))?;
     let go = if rounds.peers.contains(&go::NAME) {
         Built::of("options", Language::Go, &[go::SOURCE, COMMON])?
     } else {
         Err("it is not asked for".to_owned())
     };
     Ok(Plan { arguments, cells: cells(arguments), rounds, ticks: Ticks::calibrate(), go })
+}
+
+/// Returns the names of all our runners; in two pools, for the same policies as in `bench mix`.
+fn names() -> &'static [&'static str] {
+    static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+        let composed = POLICIES.into_iter().map(|name| &*format!("{name}{STAGES}").leak());
+        policies::names().iter().copied().chain(composed).collect()
+    });
+    &NAMES
 }
 
 fn cells(arguments: &Arguments) -> Vec<Cell> {

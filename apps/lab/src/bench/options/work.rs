@@ -5,17 +5,9 @@ use antiphon_report::stats::Random;
 use super::cases::Depths;
 use super::problems::Problem;
 use crate::bench::pools::course::Course;
-use crate::bench::pools::runner::{Kind, Runner};
+use crate::bench::pools::runner::{Kind, LONG_STAGE, Run, Runner};
 use crate::bench::pools::tally::count;
-use crate::bench::ticks::{now, since};
-
-/// A run of a case; the tasks that `R` runs refer to it.
-pub struct Run<R: 'static> {
-    /// The runner of the tasks.
-    pub runner: &'static R,
-    /// The tasks.
-    pub work: &'static Work,
-}
+use crate::ticks::{now, since};
 
 /// The work of a run.
 pub struct Work {
@@ -35,8 +27,6 @@ pub struct Work {
     pub begun_ns: u64,
 }
 
-/// Stage of the tasks that follow the first one of a long chain.
-pub const LONG_STAGE: u64 = 1;
 /// A chain is due after the square of its number of steps, times this: about a hundred times its
 /// computing time. So short chains are due first.
 const DUE_NS: f64 = 100.0;
@@ -95,15 +85,7 @@ impl Work {
     }
 }
 
-impl<R> Clone for Run<R> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<R> Copy for Run<R> {}
-
-impl<R: Runner> Run<R> {
+impl<R: Runner> Run<R, Work> {
     /// Starts the spawners, which do the rest.
     pub fn begin(self) {
         for spawner in 0..self.work.course.spawners {

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use super::cases::{Case, Cell, Form};
 use super::contents::Buffers;
 use super::go;
-use super::work::{Run, Work};
+use super::work::Work;
 use crate::bench::pools::arrivals::{self, Arrival};
 use crate::bench::pools::course::Course;
 use crate::bench::pools::figures::{Counted, Figures};
-use crate::bench::pools::runner::Runner;
+use crate::bench::pools::runner::{Run, Runner};
 use crate::bench::pools::subjects::{self, Setup, Visitor};
 use crate::bench::rounds::Outcome;
-use crate::bench::ticks::Ticks;
+use crate::ticks::Ticks;
 
 /// The order for one repetition.
 #[derive(Clone, Serialize, Deserialize)]
@@ -78,7 +78,7 @@ impl Visitor for Repetition<'_> {
         runner: &'static R,
         counted: &dyn Fn() -> Option<Counted>,
     ) -> Outcome<Figures> {
-        let begin = |work| Run { runner, work }.begin();
+        let begin = |work: &'static Work| Run { runner, work }.begin();
         let arrivals = match self.order.cell.case {
             Case::Ramp => match carry_out(self.order, &begin, Some(PROBED), None) {
                 Ok(figures) => Some(arrivals::ramp(figures.tasks_per_s)),

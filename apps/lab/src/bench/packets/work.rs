@@ -12,17 +12,9 @@ use super::contents::{Buffers, read, scan};
 use super::copies::{Copied, Copies};
 use crate::bench::pools::arrivals::STEP_NS;
 use crate::bench::pools::course::Course;
-use crate::bench::pools::runner::Runner;
+use crate::bench::pools::runner::{Run, Runner};
 use crate::bench::pools::tally::{Tally, count};
-use crate::bench::ticks::{now, since};
-
-/// A run of a case; the tasks that `R` runs refer to it.
-pub struct Run<R: 'static> {
-    /// The runner of the tasks.
-    pub runner: &'static R,
-    /// The tasks.
-    pub work: &'static Work,
-}
+use crate::ticks::{now, since};
 
 /// The work of a run.
 pub struct Work {
@@ -189,15 +181,7 @@ impl Work {
     }
 }
 
-impl<R> Clone for Run<R> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<R> Copy for Run<R> {}
-
-impl<R: Runner> Run<R> {
+impl<R: Runner> Run<R, Work> {
     /// Starts the spawners, which do the rest.
     pub fn begin(self) {
         for spawner in 0..self.work.case.spawners() {

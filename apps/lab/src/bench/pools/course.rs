@@ -9,9 +9,9 @@ use std::time::Duration;
 use super::arrivals::Arrival;
 use super::figures::Figures;
 use super::tally::{self, Tally};
-use crate::bench::ticks::Ticks;
-use crate::bench::ticks::{now, since};
 use crate::bench::usage::Usage;
+use crate::ticks::Ticks;
+use crate::ticks::{now, since};
 
 /// Interval between checks whether all is done.
 const LOOKS: Duration = Duration::from_millis(1);

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::arrivals::STEP_NS;
 use super::tally::{Step, Tally};
-use crate::bench::ticks::Ticks;
-use crate::bench::ticks::since;
 use crate::bench::usage::Usage;
+use crate::ticks::Ticks;
+use crate::ticks::since;
 
 /// The figures of a repetition.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

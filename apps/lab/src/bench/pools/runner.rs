@@ -30,3 +30,22 @@ pub struct Kind {
     /// Time by which the task should be done, in nanoseconds of the monotonic clock.
     pub due_ns: u64,
 }
+
+/// Stage of the tasks that follow the first one of a long chain.
+pub const LONG_STAGE: u64 = 1;
+
+/// A run of some work; the tasks that `R` runs refer to it.
+pub struct Run<R: 'static, W: 'static> {
+    /// The runner of the tasks.
+    pub runner: &'static R,
+    /// The tasks.
+    pub work: &'static W,
+}
+
+impl<R, W> Clone for Run<R, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R, W> Copy for Run<R, W> {}

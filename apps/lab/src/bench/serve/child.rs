@@ -1,9 +1,10 @@
 //! A server as a process: its address, CPU time and end.
 
 use std::io::{BufRead as _, BufReader};
-use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, ChildStdin, Command, Stdio};
+
+use crate::compete::usage::process_ns;
 
 /// A server that listens. It ends when this is dropped, or with this process.
 pub struct Server {
@@ -44,19 +45,7 @@ impl Server {
     ///
     /// One line, if the server has ended.
     pub fn cpu_ns(&self) -> Result<u64, String> {
-        let gone = || "the server has ended".to_owned();
-        let id = i32::try_from(self.child.id()).map_err(|_| gone())?;
-        let mut clock = MaybeUninit::uninit();
-        // SAFETY: the clock's id is written if the call succeeds.
-        if unsafe { libc::clock_getcpuclockid(id, clock.as_mut_ptr()) } != 0 {
-            return Err(gone());
-        }
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the id was written above, and `time` is a local variable.
-        if unsafe { libc::clock_gettime(clock.assume_init(), &raw mut time) } != 0 {
-            return Err(gone());
-        }
-        Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+        process_ns(self.child.id()).ok_or_else(|| "the server has ended".to_owned())
     }
 }
 

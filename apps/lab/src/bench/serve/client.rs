@@ -10,13 +10,14 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use antiphon_linux::files::{Epoll, Events};
-use antiphon_platform::{Clock, Clocks as _, Deadline};
+use antiphon_platform::{Clock, Deadline};
 use antiphon_report::stats::Histogram;
 
 use super::cases::Case;
+use crate::compete::work::{now_ns, sleep_until};
 
 /// A request and the length of its answer.
 pub struct Exchange {
@@ -71,11 +72,6 @@ pub struct Seen {
 const MOST_ANSWER: usize = 2 << 20;
 /// Maximal time that a server may be silent.
 const SILENCE: Duration = Duration::from_secs(10);
-
-/// Returns the time by the clock of schedules.
-pub fn now() -> u64 {
-    antiphon_linux::Linux::now(Clock::Monotonic)
-}
 
 impl Exchange {
     /// The exchange of a case, with `bytes` to be echoed. Sends one request to the server, to learn
@@ -170,17 +166,17 @@ impl Client {
             // SAFETY: takes plain numbers.
             unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
         }
-        wait_until(schedule.begin_ns);
+        sleep_until(schedule.begin_ns);
         let mut due_ns = schedule.gap_ns.map_or(f64::MAX, |_| schedule.begin_ns as f64);
         let mut turn = 0;
         if schedule.gap_ns.is_none() {
             for at in 0..self.connections.len() {
-                self.connections[at].due.push_back(now());
+                self.connections[at].due.push_back(now_ns());
                 self.go_on(at, false, &schedule, &mut seen)?;
             }
         }
         loop {
-            let now_ns = now();
+            let now_ns = now_ns();
             if now_ns >= schedule.end_ns {
                 break;
             }
@@ -222,7 +218,7 @@ impl Client {
             // The next answer can't be there before its request is sent; it comes with another
             // event.
             reads = false;
-            let now_ns = now();
+            let now_ns = now_ns();
             if let Some(since_ns) = connection.since_ns.take()
                 && schedule.counts(since_ns, now_ns)
             {
@@ -286,14 +282,5 @@ impl Schedule {
     fn counts(&self, since_ns: u64, now_ns: u64) -> bool {
         let at_ns = if self.gap_ns.is_some() { since_ns } else { now_ns };
         (self.count_ns..self.end_ns).contains(&at_ns)
-    }
-}
-
-/// Sleeps until this time.
-pub fn wait_until(ns: u64) {
-    let left = Duration::from_nanos(ns.saturating_sub(now()));
-    let begun = Instant::now();
-    while begun.elapsed() < left {
-        std::thread::sleep(left.saturating_sub(begun.elapsed()));
     }
 }

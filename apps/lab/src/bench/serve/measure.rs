@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::cases::{Cell, Loader};
 use super::child::Server;
-use super::client::{Client, Exchange, Schedule, Seen, now, wait_until};
+use super::client::{Client, Exchange, Schedule, Seen};
 use super::{servers, wrk};
 use crate::bench::rounds::Outcome;
+use crate::compete::work::{now_ns, sleep_until};
 use crate::named::Named as _;
 
 /// The order for one repetition.
@@ -78,7 +79,7 @@ fn figures(order: &Order) -> Result<Figures, String> {
         })
         .collect();
     let ns = |seconds: f64| (seconds * 1e9) as u64;
-    let begin_ns = now() + BEGIN_NS;
+    let begin_ns = now_ns() + BEGIN_NS;
     let count_ns = begin_ns + ns((seconds * WARM).min(WARM_S));
     let end_ns = count_ns + ns(*seconds);
     // The rate is divided among the threads, whose requests alternate regularly.
@@ -93,9 +94,9 @@ fn figures(order: &Order) -> Result<Figures, String> {
             .enumerate()
             .map(|(thread, mut client)| scope.spawn(move || client.run(schedule(thread))));
         let clients: Vec<_> = clients.collect();
-        wait_until(count_ns);
+        sleep_until(count_ns);
         let before = server.cpu_ns()?;
-        wait_until(end_ns);
+        sleep_until(end_ns);
         let cpu_ns = server.cpu_ns()? - before;
         let mut all = Seen::default();
         for client in clients {

@@ -20,7 +20,7 @@ use super::houses::Houses;
 use crate::bench::mix;
 use crate::bench::mix::cases::Wait;
 use crate::bench::mix::conference::Exchange;
-use crate::bench::mix::waits::{now, wait_until};
+use crate::bench::mix::waits::wait_until;
 use crate::bench::options::cases::Kernel;
 use crate::bench::options::problems::Problem;
 use crate::bench::packets::contents::{Buffers, scan};
@@ -28,6 +28,7 @@ use crate::bench::pools::figures::Latencies;
 use crate::bench::pools::runner::{Kind, Runner};
 use crate::bench::pools::tally::{self, count};
 use crate::bench::rounds::Outcome;
+use crate::compete::work::now_ns;
 
 /// The order for one repetition.
 #[derive(Clone, Serialize, Deserialize)]
@@ -93,7 +94,7 @@ pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
     let load: &'static Load = Box::leak(Box::new(Load {
         buffers: Buffers::general(),
         options,
-        begun_ns: now() + LEAD_NS,
+        begun_ns: now_ns() + LEAD_NS,
         ends_ns: u64::from(frames) * 20_000_000,
         packets_at_once: some(PACKETS_AT_ONCE),
         options_at_once: some(OPTIONS_AT_ONCE),
@@ -202,7 +203,7 @@ impl Load {
     }
 
     fn end(&self, step: usize, due_ns: u64, right: bool) {
-        let latency = now().saturating_sub(due_ns);
+        let latency = now_ns().saturating_sub(due_ns);
         count(|tally| {
             tally.items += 1;
             let step = tally.step(step);

@@ -24,7 +24,7 @@ use antiphon_report::table::colour_stdout;
 
 use super::rounds::{Measurement, Repeated, Rounds};
 use super::settings::{Printed, Settings};
-use super::ticks::Ticks;
+use crate::ticks::Ticks;
 use workloads::{Cell, WORKLOADS, Workload};
 
 const SUBJECTS: &str = "fifo/steal-half,lifo/steal-half,lifo/shallow,lifo-slot/steal-half,\

@@ -10,8 +10,8 @@ use crate::bench::neighbours::Load;
 use crate::bench::pools::figures;
 use crate::bench::repeat::repeat;
 use crate::bench::rounds::{self, Outcome};
-use crate::bench::ticks::Ticks;
 use crate::bench::{Order, options, packets};
+use crate::ticks::Ticks;
 
 /// The workload of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

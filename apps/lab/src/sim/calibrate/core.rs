@@ -10,7 +10,8 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Atomic as _, Atomics, Budget, Clock, Clocks as _};
 use antiphon_report::failure::Failure;
 
-use crate::pinned::{Figure, Stopwatch, on_each};
+use crate::pinned::{Figure, on_each};
+use crate::ticks::Ticks;
 
 /// Repetitions of an instruction in a window, which lasts some microseconds.
 const TURNS: u32 = 1000;
@@ -37,7 +38,7 @@ pub struct Core {
 /// # Errors
 ///
 /// If the CPU can't be used.
-pub fn measure(watch: Stopwatch, place: usize, windows: usize) -> Result<Core, Failure> {
+pub fn measure(watch: Ticks, place: usize, windows: usize) -> Result<Core, Failure> {
     let measured = on_each(&[place], |_| {
         let each = |mut body: &mut dyn FnMut(u32)| {
             let body = &mut body;

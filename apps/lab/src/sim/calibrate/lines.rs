@@ -9,7 +9,8 @@ use antiphon_linux::ticks;
 use antiphon_report::failure::Failure;
 use antiphon_sim::Topology;
 
-use crate::pinned::{Figure, Stopwatch, Switches, on_each};
+use crate::pinned::{Figure, Switches, on_each};
+use crate::ticks::Ticks;
 
 /// Round trips in a window, which lasts some ten microseconds.
 const TRIPS: u64 = 100;
@@ -54,7 +55,7 @@ struct Word(AtomicU64);
 /// # Errors
 ///
 /// If one of the CPUs can't be used.
-pub fn measure(watch: Stopwatch, pair: &mut Pair, windows: usize) -> Result<(), Failure> {
+pub fn measure(watch: Ticks, pair: &mut Pair, windows: usize) -> Result<(), Failure> {
     // Even: the first thread's turn; odd: the second's.
     let word = Word(AtomicU64::new(0));
     let turn = |mine: u64| {

@@ -31,7 +31,8 @@ use antiphon_sim::{Description, Kind};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::pinned::{Figure, Stopwatch, usable};
+use crate::pinned::{Figure, usable};
+use crate::ticks::Ticks;
 use collected::{Collected, Missing};
 use file::replaced;
 use lines::Pair;
@@ -120,7 +121,7 @@ pub fn calibrate(quick: bool) -> Result<Calibrated, Failure> {
     };
     let base = host::text()?;
     let topology = host::described(&base)?.machine.topology;
-    let watch = Stopwatch::new()?;
+    let watch = Ticks::calibrate();
     let core = core::measure(watch, first, windows)?;
     let mut pairs = lines::pairs(&topology, &places);
     for pair in &mut pairs {
@@ -157,7 +158,7 @@ pub fn calibrate(quick: bool) -> Result<Calibrated, Failure> {
 ///
 /// If one of the CPUs can't be used.
 pub fn line_ns(
-    watch: Stopwatch,
+    watch: Ticks,
     [from, to]: [usize; 2],
     windows: usize,
 ) -> Result<Option<f64>, Failure> {

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use antiphon_linux::ticks;
 use antiphon_report::failure::Failure;
 
-use crate::pinned::{Figure, Stopwatch, Switches, on_each};
+use crate::pinned::{Figure, Switches, on_each};
+use crate::ticks::Ticks;
 
 /// Idle times of CPUs before they are woken, in nanoseconds.
 pub const IDLE_NS: [f64; 4] = [20e3, 100e3, 500e3, 2e6];
@@ -58,7 +59,7 @@ fn wake(word: &AtomicU32) -> bool {
 /// # Errors
 ///
 /// If one of the CPUs can't be used.
-pub fn measure(watch: Stopwatch, places: &[usize], windows: usize) -> Result<System, Failure> {
+pub fn measure(watch: Ticks, places: &[usize], windows: usize) -> Result<System, Failure> {
     let here = places[0];
     let mut system = System {
         switch: switch(watch, here, windows)?,
@@ -82,7 +83,7 @@ pub fn measure(watch: Stopwatch, places: &[usize], windows: usize) -> Result<Sys
 }
 
 /// Two threads of one CPU yield to each other. The kernel counts the switches.
-fn switch(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Figure>, Failure> {
+fn switch(watch: Ticks, place: usize, windows: usize) -> Result<Option<Figure>, Failure> {
     const YIELDS: u32 = 50;
     let stop = AtomicBool::new(false);
     let seen = on_each(&[place; 2], |number| {
@@ -111,7 +112,7 @@ fn switch(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Figur
 }
 
 /// Two threads of one CPU wake each other and sleep.
-fn hand_over(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Figure>, Failure> {
+fn hand_over(watch: Ticks, place: usize, windows: usize) -> Result<Option<Figure>, Failure> {
     const TRIPS: u32 = 20;
     let turn = AtomicU32::new(0);
     let seen = on_each(&[place; 2], |number| {
@@ -134,7 +135,7 @@ fn hand_over(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Fi
 
 /// One thread repeats a system call; the word that it passes is 0.
 fn calls(
-    watch: Stopwatch,
+    watch: Ticks,
     place: usize,
     windows: usize,
     call: impl Fn(&AtomicU32) + Sync,
@@ -154,7 +155,7 @@ fn calls(
 /// A thread sleeps for `idle_ns` on another CPU, and is woken. Returns the cost to the waker, and
 /// the latency from then on.
 fn wakes(
-    watch: Stopwatch,
+    watch: Ticks,
     (waker, sleeper): (usize, usize),
     idle_ns: f64,
     times: usize,
@@ -194,7 +195,7 @@ impl Wakes {
 
     /// Returns the cost of the wake, and the latency after it. `None` if no thread slept, or this
     /// thread lost its CPU.
-    fn wake(&self, watch: Stopwatch, round: u32, idle_ns: f64) -> Option<(f64, f64)> {
+    fn wake(&self, watch: Ticks, round: u32, idle_ns: f64) -> Option<(f64, f64)> {
         // Acquire: pairs with the Releases of the sleeper, here and below.
         while self.sleeps.load(Acquire) != round + 1 {
             std::hint::spin_loop();
@@ -222,7 +223,7 @@ impl Wakes {
 }
 
 /// Two threads of one CPU compute: each sees a gap while the other runs.
-fn slice(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Figure>, Failure> {
+fn slice(watch: Ticks, place: usize, windows: usize) -> Result<Option<Figure>, Failure> {
     /// Shorter gaps are interrupts.
     const GAP_NS: f64 = 200e3;
     let long_ns = windows as f64 * 1e6;
@@ -243,11 +244,7 @@ fn slice(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Figure
 }
 
 /// Measures a heavy fence while threads of this process run on all of `places`.
-fn membarrier(
-    watch: Stopwatch,
-    places: &[usize],
-    windows: usize,
-) -> Result<Option<Figure>, Failure> {
+fn membarrier(watch: Ticks, places: &[usize], windows: usize) -> Result<Option<Figure>, Failure> {
     const REGISTER: i32 = libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
     const FENCE: i32 = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
     // SAFETY: the call takes no pointers.

@@ -171,20 +171,19 @@ far        lines from another socket, an event
 
 /// Returns the table for people.
 pub fn text(rows: &[Row], colour: bool) -> String {
-    let heads = [">cores", ">colours", ">events/s", ">p50", ">p99", ">max", ">jain", ">far"];
-    let mut table = Table::new(&heads);
-    for row in rows {
-        let us = |us: f64| Cell::number(format!("{us:.0}"));
-        table.row(vec![
-            Cell::number(row.cores.to_string()),
-            Cell::number(row.colours.to_string()),
-            Cell::number(si(row.ops_per_s)),
-            us(row.tardiness.p50_us),
-            us(row.tardiness.p99_us),
-            us(row.tardiness.max_us),
-            Cell::number(format!("{:.3}", row.jain)),
-            Cell::number(format!("{:.2}", row.remote_per_op)),
-        ]);
-    }
+    let us = |us: f64| Cell::number(format!("{us:.0}"));
+    let table = Table::of(
+        rows,
+        &[
+            (">cores", &|row| Cell::number(row.cores.to_string())),
+            (">colours", &|row| Cell::number(row.colours.to_string())),
+            (">events/s", &|row| Cell::number(si(row.ops_per_s))),
+            (">p50", &|row| us(row.tardiness.p50_us)),
+            (">p99", &|row| us(row.tardiness.p99_us)),
+            (">max", &|row| us(row.tardiness.max_us)),
+            (">jain", &|row| Cell::number(format!("{:.3}", row.jain))),
+            (">far", &|row| Cell::number(format!("{:.2}", row.remote_per_op))),
+        ],
+    );
     format!("{NAME}: {ABOUT}\n{}\n{RULE}", table.render(colour))
 }

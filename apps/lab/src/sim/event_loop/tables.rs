@@ -36,55 +36,32 @@ frames/s   shown, of all players; switches and turns (given by the subject) are 
 far        lines from another socket, a turn
 ";
 
-const HEADS: [&str; 17] = [
-    "",
-    ">cores",
-    "place",
-    ">players",
-    ">hogs",
-    ">p50",
-    ">p99",
-    ">p99.9",
-    ">max",
-    ">others' p99",
-    ">jain",
-    ">players",
-    ">frames",
-    ">share",
-    ">frames/s",
-    ">switches",
-    ">turns",
-];
-
 fn table(rows: &[Row]) -> Table {
-    let heads: Vec<_> = HEADS.into_iter().chain([">far", ">moves"]).collect();
-    let mut table = Table::new(&heads);
-    for row in rows {
-        let late = row.tardiness;
-        let us = |us: f64| Cell::number(format!("{us:.0}"));
-        let index = |index: f64| Cell::number(format!("{index:.3}"));
-        let known = |figure: Option<String>| Cell::number(figure.unwrap_or_else(|| "-".to_owned()));
-        table.row(vec![
-            Cell::text(row.subject.name()),
-            Cell::number(row.cores.to_string()),
-            Cell::text(row.placement.name()),
-            Cell::number(row.players.to_string()),
-            Cell::number((row.hogs * row.cores).to_string()),
-            us(late.p50_us),
-            us(late.p99_us),
-            us(late.p999_us),
-            us(late.max_us),
-            known(row.others.map(|others| format!("{:.0}", others.p99_us))),
-            index(row.jain_cpu),
-            index(row.jain_cpu_players),
-            index(row.jain_fps),
-            Cell::number(format!("{:.1} %", 100.0 * row.players_share)),
-            Cell::number(si(row.frames_per_s)),
-            Cell::number(format!("{:.0}", row.switches_per_s)),
-            known(row.handovers_per_s.map(|turns| format!("{turns:.0}"))),
-            known(row.remote_per_handover.map(|far| format!("{far:.2}"))),
-            Cell::number(row.moves.to_string()),
-        ]);
-    }
-    table
+    let us = |us: f64| Cell::number(format!("{us:.0}"));
+    let index = |index: f64| Cell::number(format!("{index:.3}"));
+    let count = |count: usize| Cell::number(count.to_string());
+    Table::of(
+        rows,
+        &[
+            ("", &|row| Cell::text(row.subject.name())),
+            (">cores", &|row| count(row.cores)),
+            ("place", &|row| Cell::text(row.placement.name())),
+            (">players", &|row| count(row.players)),
+            (">hogs", &|row| count(row.hogs * row.cores)),
+            (">p50", &|row| us(row.tardiness.p50_us)),
+            (">p99", &|row| us(row.tardiness.p99_us)),
+            (">p99.9", &|row| us(row.tardiness.p999_us)),
+            (">max", &|row| us(row.tardiness.max_us)),
+            (">others' p99", &|row| Cell::known(row.others, |late| format!("{:.0}", late.p99_us))),
+            (">jain", &|row| index(row.jain_cpu)),
+            (">players", &|row| index(row.jain_cpu_players)),
+            (">frames", &|row| index(row.jain_fps)),
+            (">share", &|row| Cell::number(format!("{:.1} %", 100.0 * row.players_share))),
+            (">frames/s", &|row| Cell::number(si(row.frames_per_s))),
+            (">switches", &|row| Cell::number(format!("{:.0}", row.switches_per_s))),
+            (">turns", &|row| Cell::known(row.handovers_per_s, |turns| format!("{turns:.0}"))),
+            (">far", &|row| Cell::known(row.remote_per_handover, |far| format!("{far:.2}"))),
+            (">moves", &|row| Cell::number(row.moves.to_string())),
+        ],
+    )
 }

@@ -94,32 +94,29 @@ impl Inbox {
 }
 
 /// The kernel's active messages: an action of one CPU, or of all others by one command.
-pub struct Active {
+pub type Active = Messages<false>;
+
+/// The same, to one after the other.
+pub type ActiveLoop = Messages<true>;
+
+/// Active messages; several waiters are posted to one by one, if it says so.
+pub struct Messages<const ONE_BY_ONE: bool> {
     inboxes: Vec<Inbox>,
     broadcasts: OwnLine<Broadcasts<Sim, CAST>>,
     /// The sender's own.
     seen: OwnLine<Seen<Sim, CAST>>,
-    /// Whether several waiters are posted to one by one.
-    one_by_one: bool,
     /// When each waiter's action has begun.
     begun_ns: Vec<Cell<u64>>,
 }
 
-impl Active {
-    fn of(waiters: usize, one_by_one: bool) -> Self {
+impl<const ONE_BY_ONE: bool> Wakes for Messages<ONE_BY_ONE> {
+    fn new(waiters: usize) -> Self {
         Self {
             inboxes: (0..waiters).map(|_| Inbox::default()).collect(),
             broadcasts: OwnLine(Broadcasts::NEW),
             seen: OwnLine(Seen::NEW),
-            one_by_one,
             begun_ns: (0..waiters).map(|_| Cell::new(0)).collect(),
         }
-    }
-}
-
-impl Wakes for Active {
-    fn new(waiters: usize) -> Self {
-        Self::of(waiters, false)
     }
 
     fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
@@ -130,30 +127,13 @@ impl Wakes for Active {
     }
 
     fn wake(&self) {
-        if self.inboxes.len() > 1 && !self.one_by_one {
+        if ONE_BY_ONE || self.inboxes.len() == 1 {
+            self.inboxes.iter().for_each(Inbox::post);
+        } else {
             run_instructions(LENGTHS.broadcast.sender);
             self.broadcasts.send(0, &self.seen);
             interrupt_others();
-        } else {
-            self.inboxes.iter().for_each(Inbox::post);
         }
-    }
-}
-
-/// The same, to one after the other.
-pub struct ActiveLoop(Active);
-
-impl Wakes for ActiveLoop {
-    fn new(waiters: usize) -> Self {
-        Self(Active::of(waiters, true))
-    }
-
-    fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
-        self.0.wait(waiter, ready)
-    }
-
-    fn wake(&self) {
-        self.0.wake();
     }
 }
 

@@ -13,10 +13,16 @@ use antiphon_sim::{Sim, await_interrupt, interrupt, interrupt_others, now};
 
 use super::wakes::Wakes;
 
-/// The CPUs of waiters, as recorded by each when it begins to wait.
-struct Cpus(Vec<Cell<u32>>);
+/// An interrupt to each waiter; to several, by the shorthand for all other CPUs.
+pub type Ipi = Interrupts<false>;
 
-impl Cpus {
+/// Interrupts to the waiters, sent one by one.
+pub type IpiLoop = Interrupts<true>;
+
+/// The CPUs of waiters, as recorded by each when it begins to wait.
+pub struct Interrupts<const ONE_BY_ONE: bool>(Vec<Cell<u32>>);
+
+impl<const ONE_BY_ONE: bool> Wakes for Interrupts<ONE_BY_ONE> {
     fn new(waiters: usize) -> Self {
         Self((0..waiters).map(|_| Cell::default()).collect())
     }
@@ -29,45 +35,12 @@ impl Cpus {
         now()
     }
 
-    fn interrupt_each(&self) {
-        self.0.iter().for_each(|cpu| interrupt(cpu.get()));
-    }
-}
-
-/// An interrupt to each waiter; to several, by the shorthand for all other CPUs.
-pub struct Ipi(Cpus);
-
-impl Wakes for Ipi {
-    fn new(waiters: usize) -> Self {
-        Self(Cpus::new(waiters))
-    }
-
-    fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
-        self.0.wait(waiter, ready)
-    }
-
     fn wake(&self) {
-        match &*self.0.0 {
-            [_] => self.0.interrupt_each(),
-            _ => interrupt_others(),
+        if ONE_BY_ONE || self.0.len() == 1 {
+            self.0.iter().for_each(|cpu| interrupt(cpu.get()));
+        } else {
+            interrupt_others();
         }
-    }
-}
-
-/// Interrupts to the waiters, sent one by one.
-pub struct IpiLoop(Cpus);
-
-impl Wakes for IpiLoop {
-    fn new(waiters: usize) -> Self {
-        Self(Cpus::new(waiters))
-    }
-
-    fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
-        self.0.wait(waiter, ready)
-    }
-
-    fn wake(&self) {
-        self.0.interrupt_each();
     }
 }
 

@@ -133,33 +133,26 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let cases = arguments.case.on(machine, &threads).map_err(Failure::arguments)?;
     let setting = Setting { machine, seed, rounds, gap_ns };
     let rows = simulated(&setting, &cases, &subjects, &deliveries)?;
-    let conditions = format!("{}, {gap_us} µs apart, seed {seed}", several(rounds.into(), "round"));
-    let heading = heading(machine, &conditions);
+    let words = format!("{}, {gap_us} µs apart, seed {seed}", several(rounds.into(), "round"));
+    let heading = heading(machine, &words);
+    let conditions = json!({ "seed": seed, "rounds": rounds, "gap_us": gap_us });
     if arguments.parts {
         let parts = |row| Parts::of(&setting, &row).map(|parts| (row, parts));
         let rows = rows.into_iter().map(parts).collect::<Result<Vec<_>, _>>()?;
         let object = |(row, parts): &(Row, Parts)| {
             joined(row.object(machine), json!({ "parts_ns": parts.object(row.latency.mean) }))
         };
-        let objects = || rows.iter().map(object).collect();
         return print(
             arguments.json,
             (None, String::new),
-            || {
-                body(
-                    &described,
-                    json!({ "seed": seed, "rounds": rounds, "gap_us": gap_us }),
-                    objects(),
-                )
-            },
+            || body(&described, conditions, rows.iter().map(object).collect()),
             || format!("{heading}\n\n{}", parts::text(&rows, colour_stdout())),
         );
     }
-    let objects = || rows.iter().map(|row| row.object(machine)).collect();
     print(
         arguments.json,
         (html, || page::page(&heading, &rows)),
-        || body(&described, json!({ "seed": seed, "rounds": rounds, "gap_us": gap_us }), objects()),
+        || body(&described, conditions, rows.iter().map(|row| row.object(machine)).collect()),
         || format!("{heading}\n\n{}", tables::text(&rows, colour_stdout())),
     )
 }

@@ -67,8 +67,7 @@ fn broadcast(rows: &[Row]) -> Table {
 fn to_ipi(row: &Row, rows: &[Row]) -> Cell {
     let ipi = rows.iter().find(|other| other.subject.name == "ipi");
     let ipi = ipi.filter(|ipi| !std::ptr::eq(*ipi, row));
-    let ratio = ipi.map(|ipi| format!("{:.1}×", row.latency.mean / ipi.latency.mean));
-    Cell::number(ratio.unwrap_or("-".to_owned()))
+    Cell::known(ipi, |ipi| format!("{:.1}×", row.latency.mean / ipi.latency.mean))
 }
 
 fn time(ns: f64) -> Cell {
@@ -76,5 +75,5 @@ fn time(ns: f64) -> Cell {
 }
 
 fn maybe(ns: Option<f64>) -> Cell {
-    ns.map_or(Cell::number("-"), time)
+    Cell::known(ns, duration)
 }

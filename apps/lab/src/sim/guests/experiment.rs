@@ -1,12 +1,12 @@
 //! Simulations of a lock in virtual machines.
 
 use std::rc::Rc;
-use std::thread;
 
 use antiphon_replay::locks::{Sections, SimLock};
 use antiphon_sim::{Guests, Machine, Outcome, Simulation, Stuck, finished};
 
 use super::told::Told;
+use crate::all_cpus::on_all;
 use crate::sim::cases::{Case, Hand, Operation, Site};
 
 /// The hints that guests and their host give each other.
@@ -95,20 +95,13 @@ pub fn carry_out(
     case: &'static Case,
     hints: &[Hints],
 ) -> Result<Measured, Stuck> {
-    let alone = Setting { guests: 1, ..setting.clone() };
-    thread::scope(|scope| {
-        let alone = scope.spawn(move || simulate(&alone, lock, case, Hints::None));
-        let each = |&hints: &Hints| {
-            let setting = setting.clone();
-            (hints, scope.spawn(move || simulate(&setting, lock, case, hints)))
-        };
-        let with: Vec<_> = hints.iter().map(each).collect();
-        let done = |worker: thread::ScopedJoinHandle<'_, _>| {
-            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        let with = with.into_iter().map(|(hints, worker)| Ok((hints, done(worker)?)));
-        Ok(Measured { with: with.collect::<Result<_, _>>()?, alone: done(alone)? })
-    })
+    let mut runs = vec![(Setting { guests: 1, ..setting.clone() }, Hints::None)];
+    runs.extend(hints.iter().map(|&hints| (setting.clone(), hints)));
+    let run = |(setting, hints): &(Setting, Hints)| simulate(setting, lock, case, *hints);
+    let mut outcomes = on_all(&runs, run).into_iter();
+    let alone = outcomes.next().expect("it is the first run")?;
+    let with = hints.iter().zip(outcomes).map(|(&hints, outcome)| Ok((hints, outcome?)));
+    Ok(Measured { alone, with: with.collect::<Result<_, _>>()? })
 }
 
 fn simulate(

@@ -237,57 +237,41 @@ fn woken_ns(outcome: &Outcome) -> Option<u64> {
 }
 
 fn text(setting: &Setting, rows: &[Row]) -> String {
-    let mut work = Table::new(&[
-        "operations/s",
-        ">alone",
-        "hints",
-        ">together",
-        ">of alone",
-        ">times none",
-        ">won back",
-    ]);
-    let mut counts = Table::new(&[
-        "",
-        "hints",
-        ">preempted",
-        ">owners",
-        ">next",
-        ">woken",
-        ">wait",
-        ">put off",
-        ">overrun",
-        ">yields",
-    ]);
-    for Row { lock, measured } in rows {
-        for (hints, outcome) in &measured.with {
-            let two = |figure: Option<f64>| {
-                Cell::number(figure.map_or("-".to_owned(), |figure| format!("{figure:.2}")))
-            };
-            work.row(vec![
-                Cell::text(*lock),
-                Cell::number(si(rate(setting, &measured.alone))),
-                Cell::text(hints.name()),
-                Cell::number(si(rate(setting, outcome))),
-                two(measured.of_alone(outcome)),
-                two(measured.times_none(outcome)),
-                two(measured.won_back(outcome)),
-            ]);
-            let steals = &outcome.steals;
-            let count = |count: u64| Cell::number(count.to_string());
-            counts.row(vec![
-                Cell::text(*lock),
-                Cell::text(hints.name()),
-                count(steals.preemptions),
-                count(steals.of_owners),
-                count(steals.of_next),
-                count(steals.of_woken),
-                Cell::number(woken_ns(outcome).map_or("-".to_owned(), |ns| duration(ns as f64))),
-                count(steals.put_off),
-                count(steals.overrun),
-                count(steals.yields),
-            ]);
-        }
-    }
+    let all: Vec<_> = rows
+        .iter()
+        .flat_map(|Row { lock, measured }| {
+            measured.with.iter().map(move |(hints, outcome)| (lock, measured, hints, outcome))
+        })
+        .collect();
+    let two = |figure| Cell::known(figure, |figure: f64| format!("{figure:.2}"));
+    let count = |count: u64| Cell::number(count.to_string());
+    let work = Table::of(
+        &all,
+        &[
+            ("operations/s", &|(lock, ..)| Cell::text(**lock)),
+            (">alone", &|(_, of, ..)| Cell::number(si(rate(setting, &of.alone)))),
+            ("hints", &|(.., hints, _)| Cell::text(hints.name())),
+            (">together", &|(.., outcome)| Cell::number(si(rate(setting, outcome)))),
+            (">of alone", &|(_, of, _, outcome)| two(of.of_alone(outcome))),
+            (">times none", &|(_, of, _, outcome)| two(of.times_none(outcome))),
+            (">won back", &|(_, of, _, outcome)| two(of.won_back(outcome))),
+        ],
+    );
+    let counts = Table::of(
+        &all,
+        &[
+            ("", &|(lock, ..)| Cell::text(**lock)),
+            ("hints", &|(.., hints, _)| Cell::text(hints.name())),
+            (">preempted", &|(.., outcome)| count(outcome.steals.preemptions)),
+            (">owners", &|(.., outcome)| count(outcome.steals.of_owners)),
+            (">next", &|(.., outcome)| count(outcome.steals.of_next)),
+            (">woken", &|(.., outcome)| count(outcome.steals.of_woken)),
+            (">wait", &|(.., outcome)| Cell::known(woken_ns(outcome), |ns| duration(ns as f64))),
+            (">put off", &|(.., outcome)| count(outcome.steals.put_off)),
+            (">overrun", &|(.., outcome)| count(outcome.steals.overrun)),
+            (">yields", &|(.., outcome)| count(outcome.steals.yields)),
+        ],
+    );
     let colour = colour_stdout();
     format!("{}\n{}\n{RULE}", work.render(colour), counts.render(colour))
 }

@@ -78,7 +78,7 @@ pub fn run<S: Scenario>(
 
 /// A time, or that there is none.
 pub fn time(ns: Option<u64>) -> Cell {
-    Cell::number(ns.map_or("-".to_owned(), |ns| duration(ns as f64)))
+    Cell::known(ns, |ns| duration(ns as f64))
 }
 
 pub fn number(count: u64) -> Cell {

@@ -127,27 +127,6 @@ impl Row {
         let known = self.as_published && (self.workers, self.conferences()) == AT;
         PUBLISHED.iter().find(|(name, _)| known && *name == self.subject.name).map(|it| it.1)
     }
-
-    fn cells(&self) -> Vec<Cell> {
-        let percent = |share: Option<f64>| {
-            Cell::number(share.map_or("-".to_owned(), |share| format!("{:.2} %", share * 100.0)))
-        };
-        let mut cells = vec![
-            Cell::text(self.subject.name),
-            Cell::number(self.workers.to_string()),
-            Cell::number(self.conferences().to_string()),
-            percent(self.breaches()),
-            percent(self.published()),
-        ];
-        if let Some((_, figures)) = &self.held {
-            let quantile = |share| Cell::number(duration(figures.latency.quantile(share)));
-            cells.extend([0.5, 0.99, 0.999].map(quantile));
-            cells.push(Cell::number(duration(figures.latency.max() as f64)));
-            cells.push(Cell::number(format!("{:.2}", self.busy(figures))));
-            cells.push(Cell::number(format!("{:.1}", remote(figures))));
-        }
-        cells
-    }
 }
 
 /// Workers and conferences of the published figures.
@@ -205,20 +184,28 @@ fn most<T, E>(
 
 /// Returns the table of these rows.
 pub fn table(rows: &[Row], colour: bool) -> String {
-    let mut table = Table::new(&[
-        "",
-        ">workers",
-        ">conferences",
-        ">breaches",
-        ">published",
-        ">p50",
-        ">p99",
-        ">p99.9",
-        ">max",
-        ">busy",
-        ">far",
-    ]);
-    rows.iter().for_each(|row| table.row(row.cells()));
+    let percent = |share| Cell::known(share, |share: f64| format!("{:.2} %", share * 100.0));
+    let held = |row: &Row, show: &dyn Fn(&Figures) -> String| match &row.held {
+        Some((_, figures)) => Cell::number(show(figures)),
+        None => Cell::text(""),
+    };
+    let late = |row: &Row, share| held(row, &|of| duration(of.latency.quantile(share)));
+    let table = Table::of(
+        rows,
+        &[
+            ("", &|row| Cell::text(row.subject.name)),
+            (">workers", &|row| Cell::number(row.workers.to_string())),
+            (">conferences", &|row| Cell::number(row.conferences().to_string())),
+            (">breaches", &|row| percent(row.breaches())),
+            (">published", &|row| percent(row.published())),
+            (">p50", &|row| late(row, 0.5)),
+            (">p99", &|row| late(row, 0.99)),
+            (">p99.9", &|row| late(row, 0.999)),
+            (">max", &|row| held(row, &|of| duration(of.latency.max() as f64))),
+            (">busy", &|row| held(row, &|of| format!("{:.2}", row.busy(of)))),
+            (">far", &|row| held(row, &|of| format!("{:.1}", remote(of)))),
+        ],
+    );
     table.render(colour)
 }
 

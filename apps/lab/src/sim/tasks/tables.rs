@@ -44,50 +44,30 @@ push             what making a task ready takes, the mean; retries: how often th
 tries, hits      of thieves, a task; far, near: lines that move, a task: from another node, or not
 ";
 
-const HEADS: [&str; 17] = [
-    "",
-    "form",
-    ">workers",
-    ">packets/s",
-    ">published",
-    ">p50",
-    ">p99",
-    ">p99.9",
-    ">p99.99",
-    ">busy",
-    ">push",
-    ">retries",
-    ">tries",
-    ">hits",
-    ">far",
-    ">near",
-    ">parks",
-];
-
 fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new(&HEADS);
-    for row in rows {
-        let mut cells = vec![
-            Cell::text(row.subject.name),
-            Cell::text(row.subject.form.name()),
-            Cell::number(row.workers.to_string()),
-            Cell::number(si(row.ops_per_s())),
-            Cell::number(row.published_ops_per_s().map_or("-".to_owned(), si)),
-        ];
-        let quantile = |share| Cell::number(duration(row.quantile_ns(share)));
-        cells.extend([0.5, 0.99, 0.999, 0.9999].map(quantile));
-        cells.push(Cell::number(format!("{:.2}", row.busy())));
-        cells.push(Cell::number(duration(row.per_task(|figures| figures.push_ns))));
-        let counts: [fn(&Figures) -> u64; 6] = [
-            |figures| figures.retries,
-            |figures| figures.attempts,
-            |figures| figures.hits,
-            Figures::remote,
-            Figures::local,
-            |figures| figures.counts.parks,
-        ];
-        cells.extend(counts.map(|count| Cell::number(format!("{:.2}", row.per_task(count)))));
-        table.row(cells);
-    }
-    table
+    let time = |ns: f64| Cell::number(duration(ns));
+    let each =
+        |row: &Row, count: fn(&Figures) -> u64| Cell::number(format!("{:.2}", row.per_task(count)));
+    Table::of(
+        rows,
+        &[
+            ("", &|row| Cell::text(row.subject.name)),
+            ("form", &|row| Cell::text(row.subject.form.name())),
+            (">workers", &|row| Cell::number(row.workers.to_string())),
+            (">packets/s", &|row| Cell::number(si(row.ops_per_s()))),
+            (">published", &|row| Cell::known(row.published_ops_per_s(), si)),
+            (">p50", &|row| time(row.quantile_ns(0.5))),
+            (">p99", &|row| time(row.quantile_ns(0.99))),
+            (">p99.9", &|row| time(row.quantile_ns(0.999))),
+            (">p99.99", &|row| time(row.quantile_ns(0.9999))),
+            (">busy", &|row| Cell::number(format!("{:.2}", row.busy()))),
+            (">push", &|row| time(row.per_task(|figures| figures.push_ns))),
+            (">retries", &|row| each(row, |figures| figures.retries)),
+            (">tries", &|row| each(row, |figures| figures.attempts)),
+            (">hits", &|row| each(row, |figures| figures.hits)),
+            (">far", &|row| each(row, Figures::remote)),
+            (">near", &|row| each(row, Figures::local)),
+            (">parks", &|row| each(row, |figures| figures.counts.parks)),
+        ],
+    )
 }

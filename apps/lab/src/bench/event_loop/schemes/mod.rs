@@ -128,16 +128,19 @@ const BESIDE: &str = "callbacks of timers run beside the rest of the program: wh
 /// The cost of schemes in which the whole program is real-time.
 const WHOLE: &str = "all of the program is real-time: others have what it leaves";
 
+/// A loop of one thread that cooperates with nothing and needs nothing.
+const PLAIN: Scheme = Scheme {
+    name: "",
+    tier: None,
+    needs: Needs::Nothing,
+    shares: Shares::Nothing,
+    costs: WAITS,
+    play: |player, seat| cooperative::play(player, seat, &mut Alone),
+};
+
 /// Our schemes.
 pub static OURS: &[Scheme] = &[
-    Scheme {
-        name: "alone",
-        tier: None,
-        needs: Needs::Nothing,
-        shares: Shares::Nothing,
-        costs: WAITS,
-        play: |player, seat| cooperative::play(player, seat, &mut Alone),
-    },
+    Scheme { name: "alone", ..PLAIN },
     Scheme {
         name: "t1",
         tier: Some(Tier::Boost),
@@ -151,27 +154,27 @@ pub static OURS: &[Scheme] = &[
         name: "t1b",
         tier: Some(Tier::RealTimeSplit),
         needs: Needs::Realtime(SplitOptions::PRIORITY),
-        shares: Shares::Nothing,
         costs: BESIDE,
         play: |player, seat| isolated::play(player, seat, Some(SplitOptions::PRIORITY)),
+        ..PLAIN
     },
     Scheme {
         name: "t2",
         tier: Some(Tier::Split),
         needs: Needs::Slice,
-        shares: Shares::Nothing,
         costs: "callbacks of timers run beside the rest of the program: what they share needs a \
                 lock, or mail; of no use against programs on other run-queue levels",
         play: |player, seat| isolated::play(player, seat, None),
+        ..PLAIN
     },
     Scheme {
         name: "t3",
         tier: Some(Tier::Baton),
-        needs: Needs::Nothing,
         shares: Shares::Baton,
         costs: "one member runs at a time: beside programs that are none, all of them have the CPU \
                 of one or two",
         play: baton::play,
+        ..PLAIN
     },
 ];
 
@@ -180,62 +183,44 @@ const BOOST_PRIORITY: u8 = BoostOptions::PRIORITY + 1;
 
 /// The schemes that ours are compared with.
 pub static PEERS: &[Scheme] = &[
-    Scheme {
-        name: "epoll",
-        tier: None,
-        needs: Needs::Nothing,
-        shares: Shares::Nothing,
-        costs: WAITS,
-        play: |player, seat| cooperative::play(player, seat, &mut Alone),
-    },
+    Scheme { name: "epoll", ..PLAIN },
     Scheme {
         name: "epoll-slice",
-        tier: None,
         needs: Needs::Slice,
-        shares: Shares::Nothing,
         costs: "its timers wait while others have the CPU, and it is switched more often",
         play: |player, seat| {
             set_slice(ME, *SLICES_NS.start()).map_err(|refused| refused.to_string())?;
             cooperative::play(player, seat, &mut Alone)
         },
+        ..PLAIN
     },
-    Scheme {
-        name: "tokio",
-        tier: None,
-        needs: Needs::Nothing,
-        shares: Shares::Nothing,
-        costs: WAITS,
-        play: tokio::play,
-    },
+    Scheme { name: "tokio", play: tokio::play, ..PLAIN },
     Scheme {
         name: "fifo",
-        tier: None,
         needs: Needs::Realtime(LOOP_PRIORITY),
-        shares: Shares::Nothing,
         costs: WHOLE,
         play: |player, seat| {
             set_fifo(ME, LOOP_PRIORITY).map_err(|refused| refused.to_string())?;
             cooperative::play(player, seat, &mut Alone)
         },
+        ..PLAIN
     },
     Scheme {
         name: "rr",
-        tier: None,
         needs: Needs::Realtime(LOOP_PRIORITY),
-        shares: Shares::Nothing,
         costs: WHOLE,
         play: |player, seat| {
             set_round_robin(ME, LOOP_PRIORITY).map_err(|refused| refused.to_string())?;
             cooperative::play(player, seat, &mut Alone)
         },
+        ..PLAIN
     },
     Scheme {
         name: "fifo-timer",
-        tier: None,
         needs: Needs::Realtime(split::PRIORITY),
-        shares: Shares::Nothing,
         costs: BESIDE,
         play: split::play,
+        ..PLAIN
     },
 ];
 

@@ -27,8 +27,8 @@ use serde::{Deserialize, Serialize};
 use super::cases::{Case, Cell};
 use super::subjects::{Broadcast, ManyVisitor, Mechanism, OneVisitor, many as for_many, one};
 use crate::bench::rounds;
-use crate::bench::ticks::Ticks;
 use crate::pinned;
+use crate::ticks::Ticks;
 use thread::Part;
 
 /// The order for one repetition.

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use antiphon_linux::ticks;
 
 use super::{Order, WARM_UP};
-use crate::bench::ticks::Ticks;
+use crate::compete::work::cpu_ns;
 use crate::pinned::Switches;
+use crate::ticks::Ticks;
 
 /// The figures of one thread; fields that don't apply to it are empty.
 #[derive(Default)]
@@ -68,24 +69,21 @@ pub fn spin(clock: Ticks, ns: f64) {
 
 /// The CPU time and the sleeps of the calling thread.
 pub struct Usage {
-    cpu: Duration,
+    cpu_ns: u64,
     sleeps: u64,
 }
 
 impl Usage {
     /// Returns the usage up to now.
     pub fn now() -> Self {
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: `time` is a local variable, and every Linux has this clock.
-        unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-        let cpu = Duration::new(time.tv_sec as u64, time.tv_nsec as u32);
-        Self { cpu, sleeps: Switches::now().voluntary }
+        let cpu_ns = cpu_ns(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default();
+        Self { cpu_ns, sleeps: Switches::now().voluntary }
     }
 
     /// Returns the usage from this moment to now, for `events` events.
     pub fn part(self, events: u64) -> Part {
         let now = Self::now();
-        let cpu_ns = (now.cpu - self.cpu).as_nanos() as f64;
+        let cpu_ns = (now.cpu_ns - self.cpu_ns) as f64;
         Part { cpu_ns, sleeps: now.sleeps - self.sleeps, events, ..Part::default() }
     }
 }

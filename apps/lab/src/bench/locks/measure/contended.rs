@@ -32,8 +32,8 @@ use antiphon_report::stats::Random;
 use super::tally::{Had, Tally};
 use super::{Case, Contended, Figures, Order, Outcome};
 use crate::bench::locks::subjects::{Family, Subject};
-use crate::bench::ticks;
 use crate::bench::usage::Usage;
+use crate::ticks;
 
 /// Iterations of the loop outside of the critical section.
 const ELSEWHERE: u32 = 50;
@@ -268,7 +268,7 @@ fn elsewhere() {
 pub(crate) mod tests {
     use super::super::measure;
     use super::*;
-    use crate::bench::ticks::Ticks;
+    use crate::ticks::Ticks;
     use std::cell::OnceCell;
     use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
     use std::thread::{self, ThreadId};

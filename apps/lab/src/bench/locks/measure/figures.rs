@@ -4,8 +4,8 @@ use antiphon_report::stats::{Histogram, jain};
 use serde::{Deserialize, Serialize};
 
 use super::tally::{Had, Tally};
-use crate::bench::ticks::Ticks;
 use crate::bench::usage::Usage;
+use crate::ticks::Ticks;
 
 /// Figures of a repetition. A quantile or a mean of nothing is absent.
 #[derive(Clone, Debug, Serialize, Deserialize)]

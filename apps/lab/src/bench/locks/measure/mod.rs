@@ -19,7 +19,7 @@ pub use figures::{Contended, Side};
 pub use justine::{LIMIT_S as JUSTINE_LIMIT_S, Spent, THREADS as JUSTINE_THREADS};
 
 use super::subjects::{Family, Subject, Visitor};
-use crate::bench::ticks::Ticks;
+use crate::ticks::Ticks;
 
 /// The work of the threads of a repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

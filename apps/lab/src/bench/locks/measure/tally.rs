@@ -2,7 +2,7 @@
 
 use antiphon_report::stats::Histogram;
 
-use crate::bench::ticks::since;
+use crate::ticks::since;
 
 /// How a thread has held the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

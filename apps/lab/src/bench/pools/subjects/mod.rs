@@ -1,6 +1,6 @@
 //! The runners of tasks: our pools, and the peers in Rust.
 
-mod ours;
+pub mod ours;
 mod peers;
 
 use super::figures::Counted;
@@ -37,7 +37,7 @@ pub trait Visitor {
 ///
 /// If no such subject exists, or it can't start its threads.
 pub fn with<V: Visitor>(name: &str, setup: &Setup, visitor: V) -> Result<V::Output, String> {
-    if policies::names().contains(&name) {
+    if policies::names().contains(&name.strip_suffix(ours::STAGES).unwrap_or(name)) {
         ours::with(name, setup, visitor)
     } else {
         peers::with(name, setup, visitor)

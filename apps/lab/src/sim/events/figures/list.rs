@@ -103,44 +103,50 @@ const fn broadcasts(kicks: &'static str) -> [Compared; 4] {
     ]
 }
 
+/// A figure of wake-ups of one waiter on x64.
+const UNICAST: Figure = Figure {
+    number: 0,
+    about: "",
+    machine: X64,
+    broadcast: false,
+    sigma: false,
+    lines: &[],
+    published: &[],
+    compared: &[],
+};
+const BROADCAST: Figure = Figure { broadcast: true, ..UNICAST };
+
 /// The figures, in the document's order. Figures 1, 2, 14 and 19 are diagrams or a table.
 pub static FIGURES: [Figure; 17] = [
     Figure {
         number: 3,
         about: "wake-ups of one waiter at user level, and interrupts",
-        machine: X64,
-        broadcast: false,
-        sigma: false,
         lines: USERS,
         published: &[("condition variable, futex", 8_762.0), ("interrupt", 548.0)],
         compared: &to_interrupts("16 times", "16 times"),
+        ..UNICAST
     },
     Figure {
         number: 3,
         about: "the same on phi",
         machine: PHI,
-        broadcast: false,
-        sigma: false,
         lines: USERS,
         published: &[("condition variable", 21_527.0), ("futex", 10_764.0), ("interrupt", 673.0)],
         compared: &to_interrupts("32 times", "16 times"),
+        ..UNICAST
     },
     Figure {
         number: 4,
         about: "broadcasts at user level, and interrupts",
-        machine: X64,
-        broadcast: true,
-        sigma: false,
         lines: USERS,
         published: &[("condition variable", 42_714.0), ("futex", 16_429.0), ("interrupt", 548.0)],
         compared: &to_interrupts("78 times", "30 times"),
+        ..BROADCAST
     },
     Figure {
         number: 4,
         about: "the same on phi",
         machine: PHI,
-        broadcast: true,
-        sigma: false,
         lines: USERS,
         published: &[
             ("condition variable", 2_690_909.0),
@@ -148,65 +154,54 @@ pub static FIGURES: [Figure; 17] = [
             ("interrupt", 673.0),
         ],
         compared: &to_interrupts("4,000 times", "2,000 times"),
+        ..BROADCAST
     },
     Figure {
         number: 7,
         about: "interrupts from the first CPU to all others",
-        machine: X64,
-        broadcast: false,
-        sigma: false,
         lines: &[IPI],
         published: &[("interrupt, the least", 548.0)],
-        compared: &[],
+        ..UNICAST
     },
     Figure {
         number: 8,
         about: "a kernel's wake-ups of one waiter",
-        machine: X64,
-        broadcast: false,
-        sigma: false,
         lines: ONE,
         published: &[("condition variable with kick", 2_190.0)],
         compared: WAKES,
+        ..UNICAST
     },
     Figure {
         number: 9,
         about: "the same on phi",
         machine: PHI,
-        broadcast: false,
-        sigma: false,
         lines: ONE,
         published: &[("condition variable with kick", 5_382.0)],
         compared: WAKES,
+        ..UNICAST
     },
     Figure {
         number: 10,
         about: "a kernel's broadcasts",
-        machine: X64,
-        broadcast: true,
-        sigma: false,
         lines: MANY,
         published: &[("condition variable with kicks", 4_271.0)],
         compared: &broadcasts("10 times"),
+        ..BROADCAST
     },
     Figure {
         number: 11,
         about: "the same on phi",
         machine: PHI,
-        broadcast: true,
-        sigma: false,
         lines: MANY,
         published: &[("condition variable with kicks", 168_182.0)],
         compared: &broadcasts("16 times"),
+        ..BROADCAST
     },
     Figure {
         number: 12,
         about: "the spread of a broadcast; figure 5 has the first two and the interrupt",
-        machine: X64,
-        broadcast: true,
         sigma: true,
         lines: MANY,
-        published: &[],
         compared: &[
             compared("condition variable, to an interrupt", "3 orders", Sigma(USER, IPI)),
             compared("user level, to kicks one by one", "10 times", Sigma(USER, KICK)),
@@ -214,28 +209,25 @@ pub static FIGURES: [Figure; 17] = [
             compared("user level, to a tree of kicks", "", Sigma(USER, TREE)),
             compared("user level, to a message that wakes", "", Sigma(USER, WAKE)),
         ],
+        ..BROADCAST
     },
     Figure {
         number: 13,
         about: "the same on phi, as in figure 6; an interrupt has no spread in the model",
         machine: PHI,
-        broadcast: true,
         sigma: true,
         lines: MANY,
-        published: &[],
         compared: &[
             compared("user level, to kicks one by one", "10 times", Sigma(USER, KICK)),
             compared("user level, to one kick for all", "", Sigma(USER, BATCH)),
             compared("user level, to a tree of kicks", "", Sigma(USER, TREE)),
             compared("user level, to a message that wakes", "", Sigma(USER, WAKE)),
         ],
+        ..BROADCAST
     },
     Figure {
         number: 15,
         about: "active messages to one CPU",
-        machine: X64,
-        broadcast: false,
-        sigma: false,
         lines: MESSAGES,
         published: &[("message", 595.0)],
         compared: &[
@@ -243,61 +235,50 @@ pub static FIGURES: [Figure; 17] = [
             compared("message, beyond an interrupt", "100 cycles", Cycles(MESSAGE, IPI)),
             compared("with its own vector: median", "1.05 times", Median(DIRECT, IPI)),
         ],
+        ..UNICAST
     },
     Figure {
         number: 16,
         about: "active messages to all",
-        machine: X64,
-        broadcast: true,
-        sigma: false,
         lines: MESSAGES,
-        published: &[],
         compared: &[
             compared("message, beyond an interrupt", "tens of cycles", Cycles(MESSAGE, IPI)),
             compared("with its own vector, beyond it", "tens of cycles", Cycles(DIRECT, IPI)),
         ],
+        ..BROADCAST
     },
     Figure {
         number: 17,
         about: "the spread of active messages to all",
-        machine: X64,
-        broadcast: true,
         sigma: true,
         lines: MESSAGES,
-        published: &[],
         compared: &[compared("message, to an interrupt", "nearly identical", Sigma(MESSAGE, IPI))],
+        ..BROADCAST
     },
     Figure {
         number: 18,
         about: "interrupts, and polling",
-        machine: X64,
-        broadcast: false,
-        sigma: false,
         lines: &[SPIN, IPI],
-        published: &[],
         compared: &[compared("interrupt, beyond polling", "1,000 cycles", Cycles(IPI, SPIN))],
+        ..UNICAST
     },
     Figure {
         number: 20,
         about: "the remote system call",
-        machine: X64,
-        broadcast: false,
-        sigma: false,
         lines: &[SPIN, REMOTE, REMOTE_MESSAGE, IPI],
         published: &[("remote system call", 311.0)],
         compared: &[
             compared("interrupt, beyond it", "497 cycles", Cycles(IPI, REMOTE)),
             compared("it, beyond polling", "they overlap", Cycles(REMOTE, SPIN)),
         ],
+        ..UNICAST
     },
     Figure {
         number: 20,
         about: "the same on phi, which the document does not show",
         machine: PHI,
-        broadcast: false,
-        sigma: false,
         lines: &[SPIN, REMOTE, REMOTE_MESSAGE, IPI],
-        published: &[],
         compared: &[compared("it, to an interrupt", "", Mean(REMOTE, IPI))],
+        ..UNICAST
     },
 ];
