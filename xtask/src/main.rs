@@ -36,33 +36,44 @@ use finding::Outcome;
 /// Why a verb could not do its work: a sentence for the user.
 type Failure = Box<dyn std::error::Error>;
 
-/// The verbs, each with its line in `--help`.
-const VERBS: [(&str, &str); 9] = [
+/// A verb: its name, what it does, and its line in `--help`.
+type Verb = (&'static str, fn(lexopt::Parser) -> Result<Outcome, Failure>, &'static str);
+
+/// All verbs.
+const VERBS: [Verb; 9] = [
     (
         "claims",
+        claims::run,
         "check docs/claims.toml  [--readme] [--strict]; or run its commands and compare  --check \
          [NAME… | --all] [--part N/M] [--changed BASE] [--tested] [--limit S] [--record F]",
     ),
-    ("tidy", "check the style and the shape of the tree  [--fewer | --edges FOLDER]"),
-    ("tests", "build and run all tests  [--times FILE] [--report FILE]"),
+    ("tidy", tidy::run, "check the style and the shape of the tree  [--fewer | --edges FOLDER]"),
+    ("tests", suite::run, "build and run all tests  [--times FILE] [--report FILE]"),
     (
         "mutants",
+        mutants::run,
         "weaken the code, run the models  [--changed BASE | --all | --file F…] [--minutes N] \
          [--times FILE]",
     ),
-    ("hunt", "look for a hang of the locks  [--seconds S] [--seed N] [--library PATH]"),
+    ("hunt", hunt::run, "look for a hang of the locks  [--seconds S] [--seed N] [--library PATH]"),
     (
         "programs",
+        programs::run,
         "compare real programs without and with antiphon  [--quick] [--only LIST] [--mode LIST] \
          [--install] [--antiphon PATH] [--list F] [--jobs N]; or time them  --measure [--pairs N] \
          [--threads LIST] [--only LIST] [--lock L] [--record F]",
     ),
     (
         "vm",
+        vm::run,
         "run the scheduler's cases in QEMU  [--suite S] [--case NAME] [--limit S] [--kernel FILE]",
     ),
-    ("pictures", "put the charts of a page into docs/pictures  PAGE NAME…"),
-    ("install", "build and place the library for C and C++  --prefix P [--destdir D]"),
+    ("pictures", pictures::run, "put the charts of a page into docs/pictures  PAGE NAME…"),
+    (
+        "install",
+        install::run,
+        "build and place the library for C and C++  --prefix P [--destdir D]",
+    ),
 ];
 
 fn main() -> ExitCode {
@@ -79,20 +90,12 @@ fn main() -> ExitCode {
 fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     use lexopt::prelude::*;
     match arguments.next()? {
-        Some(Value(verb)) => match verb.to_str() {
-            Some("claims") => claims::run(arguments),
-            Some("tidy") => tidy::run(arguments),
-            Some("tests") => suite::run(arguments),
-            Some("mutants") => mutants::run(arguments),
-            Some("hunt") => hunt::run(arguments),
-            Some("programs") => programs::run(arguments),
-            Some("vm") => vm::run(arguments),
-            Some("pictures") => pictures::run(arguments),
-            Some("install") => install::run(arguments),
-            _ => Err(format!("no verb {verb:?}; there are {}", verbs().join(", ")).into()),
+        Some(Value(verb)) => match VERBS.iter().find(|(name, ..)| verb == *name) {
+            Some((_, run, _)) => run(arguments),
+            None => Err(format!("no verb {verb:?}; there are {}", verbs().join(", ")).into()),
         },
         Some(Short('h') | Long("help")) => {
-            for (verb, what) in VERBS {
+            for (verb, _, what) in VERBS {
                 println!("cargo xtask {verb:<8} {what}");
             }
             Ok(Outcome::Clean)
@@ -104,7 +107,7 @@ fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
 
 /// The names of the verbs.
 fn verbs() -> Vec<&'static str> {
-    VERBS.iter().map(|(verb, _)| *verb).collect()
+    VERBS.iter().map(|(verb, ..)| *verb).collect()
 }
 
 #[cfg(test)]

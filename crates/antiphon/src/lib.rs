@@ -81,6 +81,7 @@ pub mod cancel;
 pub mod channel;
 mod condvar;
 mod deadline;
+mod debug;
 #[cfg(feature = "deterministic")]
 pub mod deterministic;
 mod event;

@@ -31,6 +31,7 @@ use antiphon_sync::wait::Several;
 
 use crate::budget::may_be_ready;
 use crate::deadline::deadline_after;
+use crate::debug::by_name;
 use crate::select::{And, Select, Then};
 use crate::worker::wait_for;
 
@@ -149,11 +150,7 @@ impl fmt::Display for Broken {
 
 impl Error for Broken {}
 
-impl<T: Send + 'static> fmt::Debug for Promise<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Promise")
-    }
-}
+by_name!([T: Send + 'static] Promise<T>, "Promise");
 
 impl<T> fmt::Debug for Awaited<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -73,6 +73,18 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.add(None, Box::new(body));
     }
 
+    /// Adds a thread for each of `items`, on the next socket in turn.
+    pub fn spawn_each<T, F>(&'scope self, items: impl IntoIterator<Item = T>, body: F)
+    where
+        T: 'scope,
+        F: FnOnce(T) + Clone + 'scope,
+    {
+        for item in items {
+            let body = body.clone();
+            self.spawn(move || body(item));
+        }
+    }
+
     /// Adds a thread on `socket`.
     pub fn spawn_on<F: FnOnce() + 'scope>(&'scope self, socket: u32, body: F) {
         self.add(Some(socket), Box::new(body));

@@ -5,10 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
-use antiphon_linux::notify::{EventFd, Signal, UserInterrupts};
-use antiphon_platform::{
-    Clock, Clocks as _, Deadline, Notify, Parked, Platform, Ticket, Unsupported,
-};
+use antiphon_linux::notify::{EventFd, Signal};
+use antiphon_platform::{Clock, Clocks as _, Deadline, Notify, Parked, Platform, Ticket};
 
 fn ns_from_now(ns: u64) -> Option<Deadline> {
     Some(Deadline { clock: Clock::Monotonic, ns: Linux::now(Clock::Monotonic) + ns })
@@ -91,14 +89,4 @@ fn a_signal_that_the_program_uses_or_ignores_is_refused() {
     // SAFETY: as above.
     unsafe { libc::signal(libc::SIGURG, libc::SIG_DFL) };
     assert!(Signal::new(libc::SIGURG).is_ok());
-}
-
-#[test]
-fn user_interrupts_are_refused_where_there_are_none() {
-    // SAFETY: no thread notifies.
-    let made = unsafe { UserInterrupts::new(0) };
-    let flags = std::fs::read_to_string("/proc/cpuinfo").expect("procfs");
-    if !flags.split_whitespace().any(|flag| flag == "uintr") {
-        assert_eq!(made.map(|_| ()), Err(Unsupported));
-    }
 }

@@ -120,7 +120,7 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_runtime::message;
 
-pub use antiphon_linux::notify::{EventFd, Signal, UserInterrupts};
+pub use antiphon_linux::notify::{EventFd, Signal};
 pub use antiphon_platform::{Clock, CpuId, Deadline, Notify, SocketId};
 pub use antiphon_runtime::message::{
     ActionId, BATCH, Delivered, Message, Missed, NotPosted, NotSignalled, Payload, Refused,

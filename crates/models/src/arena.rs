@@ -6,25 +6,23 @@ use std::sync::atomic::Ordering::Relaxed;
 use antiphon_check::{Check, Data};
 use antiphon_platform::{Arena, Atomic, Platform, WaiterId};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::Program;
-
-const PLAIN: Bounds = Bounds::PLAIN;
 
 /// Number of nodes that a thread keeps in its cache.
 const CACHE: usize = 2;
 
 pub fn entries() -> Vec<Entry> {
     let stock = |spare| PLAIN.nodes((CACHE + LISTED + spare) as u32);
-    vec![
-        Entry::new("arena/one-user-2x2", one_user(2, 2), PLAIN),
-        Entry::new("arena/one-user-3x1", one_user(3, 1), PLAIN),
-        Entry::new("arena/free-list-2x4", free_list(), PLAIN),
-        Entry::new("arena/free-list-reused-1+1", reused(), stock(2)).reaches(&["emptied"]),
-        Entry::new("arena/free-list-given-2+1", given(), stock(6)).reaches(&["passed on"]),
-        Entry::new("arena/exhausted-2x1", exhausted(), PLAIN.nodes(1)).reaches(&["none left"]),
-    ]
+    Subject("arena").models([
+        model("one-user-2x2", one_user(2, 2), PLAIN),
+        model("one-user-3x1", one_user(3, 1), PLAIN),
+        model("free-list-2x4", free_list(), PLAIN),
+        model("free-list-reused-1+1", reused(), stock(2)).reaches(&["emptied"]),
+        model("free-list-given-2+1", given(), stock(6)).reaches(&["passed on"]),
+        model("exhausted-2x1", exhausted(), PLAIN.nodes(1)).reaches(&["none left"]),
+    ])
 }
 
 /// The uses of each node, written with no ordering but the arena's: two users at a time, or two
@@ -72,13 +70,11 @@ fn use_a_node(uses: &Uses) -> Option<WaiterId> {
 fn one_user(threads: u32, rounds: u32) -> Program {
     Program::new(threads, threads * rounds, move |scope| {
         let uses = scope.share(Uses::new());
-        for _ in 0..threads {
-            scope.spawn(move || {
-                for _ in 0..rounds {
-                    assert!(use_a_node(uses).is_some());
-                }
-            });
-        }
+        scope.spawn_each(0..threads, move |_| {
+            for _ in 0..rounds {
+                assert!(use_a_node(uses).is_some());
+            }
+        });
     })
 }
 
@@ -87,15 +83,13 @@ fn one_user(threads: u32, rounds: u32) -> Program {
 fn free_list() -> Program {
     Program::new(2, 8, |scope| {
         let uses = scope.share(Uses::new());
-        for _ in 0..2 {
-            scope.spawn(move || {
-                let taken: Vec<_> = (0..3).filter_map(|_| arena().take()).collect();
-                assert_eq!(taken.len(), 3);
-                taken.iter().for_each(|&id| uses.touch(id));
-                taken.into_iter().for_each(|id| arena().give(id));
-                assert!(use_a_node(uses).is_some());
-            });
-        }
+        scope.spawn_each(0..2, move |_| {
+            let taken: Vec<_> = (0..3).filter_map(|_| arena().take()).collect();
+            assert_eq!(taken.len(), 3);
+            taken.iter().for_each(|&id| uses.touch(id));
+            taken.into_iter().for_each(|id| arena().give(id));
+            assert!(use_a_node(uses).is_some());
+        });
         scope.finally(move || {
             let all: u32 = uses.0.iter().map(Data::get).sum();
             assert_eq!(all, 8);
@@ -196,12 +190,10 @@ fn given() -> Program {
 fn exhausted() -> Program {
     Program::new(2, 2, |scope| {
         let uses = scope.share(Uses::new());
-        for _ in 0..2 {
-            scope.spawn(move || {
-                if use_a_node(uses).is_none() {
-                    antiphon_check::probe("none left");
-                }
-            });
-        }
+        scope.spawn_each(0..2, move |_| {
+            if use_a_node(uses).is_none() {
+                antiphon_check::probe("none left");
+            }
+        });
     })
 }

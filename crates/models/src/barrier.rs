@@ -5,78 +5,76 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data};
 use antiphon_platform::{Atomic, Atomics, Platform, WaiterId};
-use antiphon_sync::lock::Standard;
+use antiphon_sync::lock::{Form, Standard};
+use antiphon_sync::shared::SharedBarrier;
 use antiphon_sync::wait::{self, CrowdForm};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{ANY, ANY_SHARED, PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::forms::{Sleepy, Spinning};
-use crate::program::{Program, soon};
+use crate::program::{GAVE_UP, Program, retire, soon};
 
 type Barrier<F> = wait::Barrier<Check, F>;
-
-const PLAIN: Bounds = Bounds::PLAIN;
-const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
+type Shared<F = Sleepy> = SharedBarrier<Check, F>;
 
 pub fn entries() -> Vec<Entry> {
+    all_of([own(), shared()])
+}
+
+fn own() -> Vec<Entry> {
     let gone = &["retired by one that waited"];
     let none = PLAIN.nodes(0);
-    let (timed, gave_up) = (PLAIN.timeouts(1), &["gave up"]);
-    vec![
-        Entry::new("barrier/meets-2x1", meeting::<Barrier<Sleepy>>(2, 2, 1), PLAIN),
-        Entry::new("barrier/meets-2x2", meeting::<Barrier<Sleepy>>(2, 2, 2), PLAIN.spurious(1)),
-        Entry::new("barrier/meets-3x1", meeting::<Barrier<Sleepy>>(3, 3, 1), PLAIN),
-        Entry::new("barrier/meets-3x2", meeting::<Barrier<Sleepy>>(3, 3, 2), PLAIN).by_lot(3_000),
-        Entry::new("barrier/meets-6x2", meeting::<Barrier<Sleepy>>(6, 6, 2), PLAIN.spurious(1))
-            .by_lot(1_000),
-        Entry::new("barrier/meets-any-platform-2x2", meeting::<Barrier<Spinning>>(2, 2, 2), ANY),
-        Entry::new("barrier/meets-any-platform-3x2", meeting::<Barrier<Spinning>>(3, 3, 2), ANY)
-            .by_lot(5_000),
+    Subject("barrier").models([
+        model("meets-2x1", meeting::<Barrier<Sleepy>>(2, 2, 1), PLAIN),
+        model("meets-2x2", meeting::<Barrier<Sleepy>>(2, 2, 2), SPURIOUS),
+        model("meets-3x1", meeting::<Barrier<Sleepy>>(3, 3, 1), PLAIN),
+        model("meets-3x2", meeting::<Barrier<Sleepy>>(3, 3, 2), PLAIN).by_lot(3_000),
+        model("meets-6x2", meeting::<Barrier<Sleepy>>(6, 6, 2), SPURIOUS).by_lot(1_000),
+        model("meets-any-platform-2x2", meeting::<Barrier<Spinning>>(2, 2, 2), ANY),
+        model("meets-any-platform-3x2", meeting::<Barrier<Spinning>>(3, 3, 2), ANY).by_lot(5_000),
         // More threads than `parties`: rounds overlap.
-        Entry::new("barrier/meets-overlapping-4x1", meeting::<Barrier<Sleepy>>(4, 2, 1), PLAIN)
-            .by_lot(10_000),
-        Entry::new("barrier/gives-up-1+1", trying(1, 1, 2), timed).reaches(gave_up),
-        Entry::new("barrier/gives-up-2+0", trying(2, 0, 2), timed).by_lot(5_000).reaches(gave_up),
-        Entry::new("barrier/gives-up-1+2", trying(1, 2, 3), timed).by_lot(5_000).reaches(gave_up),
-        Entry::new("barrier/gives-up-3+0", trying(3, 0, 3), PLAIN.timeouts(2))
-            .by_lot(5_000)
-            .reaches(gave_up),
-        Entry::new("barrier/gives-up-spuriously-1+1", trying(1, 1, 2), timed.spurious(1)),
-        Entry::new("barrier/gives-up-overlapping-2+2", trying(2, 2, 2), timed)
-            .by_lot(5_000)
-            .reaches(gave_up),
-        Entry::new("barrier/gives-up-overlapping-4+0", trying(4, 0, 2), timed)
-            .by_lot(5_000)
-            .reaches(gave_up),
-        Entry::new("barrier/gives-up-without-node-1+1", trying(1, 1, 2), timed.nodes(0))
-            .reaches(gave_up),
-        Entry::new("barrier/gives-up-with-one-node-1+1", trying(1, 1, 2), timed.nodes(1)),
-        Entry::new("barrier/exhausted-2x1", meeting::<Barrier<Sleepy>>(2, 2, 1), none),
-        Entry::new("barrier/exhausted-3x1", meeting::<Barrier<Sleepy>>(3, 3, 1), none),
-        Entry::new(
-            "barrier/exhausted-but-one-3x1",
-            meeting::<Barrier<Sleepy>>(3, 3, 1),
-            PLAIN.nodes(1),
-        ),
-        Entry::new(
-            "barrier/exhausted-but-one-3x2",
-            meeting::<Barrier<Sleepy>>(3, 3, 2),
-            PLAIN.nodes(1),
-        )
-        .by_lot(5_000),
-        Entry::new("barrier/destroyed-2x1", destroying(2), PLAIN).reaches(gone),
-        Entry::new("barrier/destroyed-3x1", destroying(3), PLAIN).reaches(gone),
-        Entry::new("barrier/destroyed-without-node-2x1", destroying(2), none).reaches(gone),
-        Entry::new("barrier/destroyed-with-one-node-3x1", destroying(3), PLAIN.nodes(1))
-            .reaches(gone),
-        Entry::new("barrier/destroyed-timed-1+1", destroying_timed(), timed).reaches(gone),
-        Entry::new("barrier/inherited-2x1", inherited(2, false), PLAIN),
-        Entry::new("barrier/inherited-3x1", inherited(3, false), PLAIN).by_lot(3_000),
-        Entry::new("barrier/inherited-timed-2x1", inherited(2, true), PLAIN),
-        Entry::new("barrier/inherited-timed-3x1", inherited(3, true), PLAIN).by_lot(3_000),
-        Entry::new("barrier/shipped-2x2", meeting::<Barrier<Standard>>(2, 2, 2), ANY),
-        Entry::new("barrier/shipped-5x2", meeting::<Barrier<Standard>>(5, 5, 2), ANY).by_lot(2_000),
-    ]
+        model("meets-overlapping-4x1", meeting::<Barrier<Sleepy>>(4, 2, 1), PLAIN).by_lot(10_000),
+        model("gives-up-1+1", trying(1, 1, 2), TIMED).reaches(GAVE_UP),
+        model("gives-up-2+0", trying(2, 0, 2), TIMED).by_lot(5_000).reaches(GAVE_UP),
+        model("gives-up-1+2", trying(1, 2, 3), TIMED).by_lot(5_000).reaches(GAVE_UP),
+        model("gives-up-3+0", trying(3, 0, 3), PLAIN.timeouts(2)).by_lot(5_000).reaches(GAVE_UP),
+        model("gives-up-spuriously-1+1", trying(1, 1, 2), TIMED.spurious(1)),
+        model("gives-up-overlapping-2+2", trying(2, 2, 2), TIMED).by_lot(5_000).reaches(GAVE_UP),
+        model("gives-up-overlapping-4+0", trying(4, 0, 2), TIMED).by_lot(5_000).reaches(GAVE_UP),
+        model("gives-up-without-node-1+1", trying(1, 1, 2), TIMED.nodes(0)).reaches(GAVE_UP),
+        model("gives-up-with-one-node-1+1", trying(1, 1, 2), TIMED.nodes(1)),
+        model("exhausted-2x1", meeting::<Barrier<Sleepy>>(2, 2, 1), none),
+        model("exhausted-3x1", meeting::<Barrier<Sleepy>>(3, 3, 1), none),
+        model("exhausted-but-one-3x1", meeting::<Barrier<Sleepy>>(3, 3, 1), PLAIN.nodes(1)),
+        model("exhausted-but-one-3x2", meeting::<Barrier<Sleepy>>(3, 3, 2), PLAIN.nodes(1))
+            .by_lot(5_000),
+        model("destroyed-2x1", destroying(2), PLAIN).reaches(gone),
+        model("destroyed-3x1", destroying(3), PLAIN).reaches(gone),
+        model("destroyed-without-node-2x1", destroying(2), none).reaches(gone),
+        model("destroyed-with-one-node-3x1", destroying(3), PLAIN.nodes(1)).reaches(gone),
+        model("destroyed-timed-1+1", destroying_timed(), TIMED).reaches(gone),
+        model("inherited-2x1", inherited(2, false), PLAIN),
+        model("inherited-3x1", inherited(3, false), PLAIN).by_lot(3_000),
+        model("inherited-timed-2x1", inherited(2, true), PLAIN),
+        model("inherited-timed-3x1", inherited(3, true), PLAIN).by_lot(3_000),
+        model("shipped-2x2", meeting::<Barrier<Standard>>(2, 2, 2), ANY),
+        model("shipped-5x2", meeting::<Barrier<Standard>>(5, 5, 2), ANY).by_lot(2_000),
+    ])
+}
+
+/// Those that processes share. Threads stand for processes.
+fn shared() -> Vec<Entry> {
+    Subject("shared-barrier").models([
+        model("meets-2x2", meeting::<Shared>(2, 2, 2), SPURIOUS),
+        model("meets-3x1", meeting::<Shared>(3, 3, 1), PLAIN),
+        model("meets-any-platform-2x1", meeting::<Shared<Spinning>>(2, 2, 1), ANY_SHARED),
+        model("meets-shipped-3x2", meeting::<Shared<Standard>>(3, 3, 2), ANY_SHARED).by_lot(3_000),
+        // More threads than `parties`: rounds overlap.
+        model("meets-overlapping-4x1", meeting::<Shared>(4, 2, 1), PLAIN).by_lot(5_000),
+        model("gives-up-1+1", shared_giving_up(1), TIMED).reaches(GAVE_UP),
+        model("gives-up-1+2", shared_giving_up(2), TIMED).by_lot(5_000).reaches(GAVE_UP),
+        model("last-destroys-2x1", shared_destroying(), PLAIN).reaches(&["retired"]),
+    ])
 }
 
 /// A barrier of any kind.
@@ -98,6 +96,16 @@ impl<F: CrowdForm> Meet for Barrier<F> {
     }
 }
 
+impl<F: Form> Meet for Shared<F> {
+    fn of(parties: u32) -> Self {
+        Self::new(parties)
+    }
+
+    fn meet(&self) -> bool {
+        self.wait()
+    }
+}
+
 /// The work of a thread in each round: it writes its own part, then checks the others' parts.
 pub fn meeting<B: Meet>(threads: u32, parties: u32, rounds: u32) -> Program {
     Program::new(threads, threads * rounds, move |scope| {
@@ -105,17 +113,15 @@ pub fn meeting<B: Meet>(threads: u32, parties: u32, rounds: u32) -> Program {
         let each = || (0..threads).map(|_| Data::new(false)).collect::<Vec<_>>();
         let parts = scope.share((0..rounds).map(|_| each()).collect::<Vec<_>>());
         let leaders = scope.share((0..rounds).map(|_| each()).collect::<Vec<_>>());
-        for me in 0..threads as usize {
-            scope.spawn(move || {
-                for (parts, leaders) in parts.iter().zip(leaders) {
-                    parts[me].set(true);
-                    leaders[me].set(barrier.meet());
-                    if parties == threads {
-                        assert!(parts.iter().all(Data::get), "all have come");
-                    }
+        scope.spawn_each(0..threads as usize, move |me| {
+            for (parts, leaders) in parts.iter().zip(leaders) {
+                parts[me].set(true);
+                leaders[me].set(barrier.meet());
+                if parties == threads {
+                    assert!(parts.iter().all(Data::get), "all have come");
                 }
-            });
-        }
+            }
+        });
         scope.finally(move || {
             for leaders in leaders {
                 let leaders = leaders.iter().filter(|leader| leader.get()).count();
@@ -133,19 +139,17 @@ fn trying(timed: u32, patient: u32, parties: u32) -> Program {
         let barrier = scope.share(Barrier::<Sleepy>::new(parties));
         let each = || (0..threads).map(|_| Data::new(false)).collect::<Vec<_>>();
         let (parts, leaders) = (scope.share(each()), scope.share(each()));
-        for me in 0..threads as usize {
-            scope.spawn(move || {
-                parts[me].set(true);
-                let told = (me < timed as usize).then(|| barrier.wait_until(soon()));
-                if told == Some(None) {
-                    antiphon_check::probe("gave up");
-                }
-                leaders[me].set(told.flatten().unwrap_or_else(|| barrier.wait()));
-                if parties == threads {
-                    assert!(parts.iter().all(Data::get), "all have come");
-                }
-            });
-        }
+        scope.spawn_each(0..threads as usize, move |me| {
+            parts[me].set(true);
+            let told = (me < timed as usize).then(|| barrier.wait_until(soon()));
+            if told == Some(None) {
+                antiphon_check::probe("gave up");
+            }
+            leaders[me].set(told.flatten().unwrap_or_else(|| barrier.wait()));
+            if parties == threads {
+                assert!(parts.iter().all(Data::get), "all have come");
+            }
+        });
         scope.finally(move || {
             let leaders = leaders.iter().filter(|leader| leader.get()).count();
             assert_eq!(leaders as u32, threads / parties, "one leader a round");
@@ -179,18 +183,16 @@ fn destroying_timed() -> Program {
 fn destroying(threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let barrier = scope.share(Barrier::<Sleepy>::new(threads));
-        for me in 0..threads {
-            scope.spawn(move || {
-                let leads = barrier.wait();
-                if me == 0 {
-                    barrier.retire();
-                    antiphon_check::retire(barrier);
-                    if !leads {
-                        antiphon_check::probe("retired by one that waited");
-                    }
+        scope.spawn_each(0..threads, move |me| {
+            let leads = barrier.wait();
+            if me == 0 {
+                barrier.retire();
+                antiphon_check::retire(barrier);
+                if !leads {
+                    antiphon_check::probe("retired by one that waited");
                 }
-            });
-        }
+            }
+        });
     })
 }
 
@@ -228,18 +230,54 @@ fn inherited(threads: u32, timed: bool) -> Program {
             words.first.store(stranger, Relaxed);
             words.last.store(stranger, Relaxed);
         }
-        for me in 0..threads {
-            scope.spawn(move || {
-                let leads = match timed && me == 0 {
-                    true => barrier.wait_until(soon()) == Some(true),
-                    false => barrier.wait(),
-                };
-                if leads {
-                    came.set(threads);
-                }
-                barrier.retire();
-            });
-        }
+        scope.spawn_each(0..threads, move |me| {
+            let leads = match timed && me == 0 {
+                true => barrier.wait_until(soon()) == Some(true),
+                false => barrier.wait(),
+            };
+            if leads {
+                came.set(threads);
+            }
+            barrier.retire();
+        });
         scope.finally(move || assert_eq!(came.get(), threads));
+    })
+}
+
+/// `others` meet one thread that may give up, and then comes again and stays. If a thread that gave
+/// up is still counted, a round has too few, and the last thread waits for ever. Must reach `gave
+/// up`.
+fn shared_giving_up(others: u32) -> Program {
+    Program::new(others + 1, others + 2, move |scope| {
+        let barrier = scope.share(Shared::<Sleepy>::new(others + 1));
+        let came = scope.share(Data::new(0));
+        let parts = scope.share((0..others).map(|_| Data::new(false)).collect::<Vec<_>>());
+        scope.spawn(move || {
+            came.set(1);
+            if barrier.wait_until(soon()).is_none() {
+                antiphon_check::probe("gave up");
+                came.set(2);
+                barrier.wait();
+            }
+            assert!(parts.iter().all(Data::get), "all have come");
+        });
+        scope.spawn_each(parts, move |part| {
+            part.set(true);
+            barrier.wait();
+            assert!(came.get() > 0, "all have come");
+        });
+    })
+}
+
+/// SHARED-5: the thread that has seen the round end frees the barrier while the last may still be
+/// in its `wait`. Must reach `retired`.
+fn shared_destroying() -> Program {
+    Program::new(2, 2, |scope| {
+        let barrier = scope.share(Shared::<Sleepy>::new(2));
+        scope.spawn_each(0..2, move |_| {
+            if !barrier.wait() {
+                retire(barrier);
+            }
+        });
     })
 }

@@ -7,34 +7,30 @@ use antiphon_check::{Check, Data};
 use antiphon_platform::{Atomic, AtomicInteger, Atomics, Clock, Clocks as _, Deadline, Platform};
 use antiphon_runtime::coop::{AtTable, Relay};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, model};
 use crate::program::Program;
 
 type Turn = <Check as Atomics>::U32;
 
-const PLAIN: Bounds = Bounds::PLAIN;
 /// Longer than any model lasts.
 const PATIENCE_NS: u64 = 1_000_000;
 
 pub fn entries() -> Vec<Entry> {
-    let timed = PLAIN.timeouts(1);
     let too_late = &["too late"];
-    vec![
-        Entry::new("baton/table-excludes-2x1", table(2, 1), PLAIN),
-        Entry::new("baton/table-excludes-2x2", table(2, 2), PLAIN),
-        Entry::new("baton/table-excludes-3x1", table(3, 1), PLAIN).by_lot(5_000),
-        Entry::new("baton/goes-round-2x1", round(2, 1), PLAIN),
-        Entry::new("baton/goes-round-2x2", round(2, 2), PLAIN.spurious(1)).by_lot(5_000),
-        Entry::new("baton/goes-round-3x2", round(3, 2), PLAIN.spurious(1)).by_lot(2_000),
-        Entry::new("baton/owner-dies-1+1", dying(1), timed.mortal(1)).reaches(&["after it"]),
-        Entry::new("baton/owner-dies-1+2", dying(2), timed.mortal(1))
-            .by_lot(3_000)
-            .reaches(&["after it"]),
-        Entry::new("baton/leaves-late-1+1", leaving_late(1), timed).reaches(too_late),
-        Entry::new("baton/hands-late-2x1", handing_late(2), timed).reaches(too_late),
-        Entry::new("baton/hands-late-3x1", handing_late(3), timed).by_lot(10_000).reaches(too_late),
-    ]
+    Subject("baton").models([
+        model("table-excludes-2x1", table(2, 1), PLAIN),
+        model("table-excludes-2x2", table(2, 2), PLAIN),
+        model("table-excludes-3x1", table(3, 1), PLAIN).by_lot(5_000),
+        model("goes-round-2x1", round(2, 1), PLAIN),
+        model("goes-round-2x2", round(2, 2), SPURIOUS).by_lot(5_000),
+        model("goes-round-3x2", round(3, 2), SPURIOUS).by_lot(2_000),
+        model("owner-dies-1+1", dying(1), TIMED.mortal(1)).reaches(&["after it"]),
+        model("owner-dies-1+2", dying(2), TIMED.mortal(1)).by_lot(3_000).reaches(&["after it"]),
+        model("leaves-late-1+1", leaving_late(1), TIMED).reaches(too_late),
+        model("hands-late-2x1", handing_late(2), TIMED).reaches(too_late),
+        model("hands-late-3x1", handing_late(3), TIMED).by_lot(10_000).reaches(too_late),
+    ])
 }
 
 fn enter(relay: &Relay<Check>) -> AtTable<'_, Check> {
@@ -55,16 +51,14 @@ fn table(threads: u32, rounds: u32) -> Program {
     Program::new(threads, threads * rounds, move |scope| {
         let relay = scope.share(Relay::<Check>::NEW);
         let table = scope.share(Data::new(0));
-        for _ in 0..threads {
-            scope.spawn(move || {
-                for _ in 0..rounds {
-                    let at = enter(relay);
-                    in_time();
-                    table.set(table.get() + 1);
-                    drop(at);
-                }
-            });
-        }
+        scope.spawn_each(0..threads, move |_| {
+            for _ in 0..rounds {
+                let at = enter(relay);
+                in_time();
+                table.set(table.get() + 1);
+                drop(at);
+            }
+        });
         scope.finally(move || assert_eq!(table.get(), threads * rounds));
     })
 }
@@ -77,23 +71,21 @@ fn round(threads: usize, rounds: u32) -> Program {
         let turns: &[Turn; 3] = scope.share([const { Turn::ZERO }; 3]);
         let cpu = scope.share(Data::new(0));
         assert!(enter(relay).hand(relay.held(), Some(0)));
-        for place in 0..threads {
-            scope.spawn(move || {
-                for round in 0..rounds {
-                    loop {
-                        let (calls, held) = relay.look(&turns[place]);
-                        if held.place() == Some(place) {
-                            break;
-                        }
-                        Relay::<Check>::wait(&turns[place], calls, later());
-                        in_time();
+        scope.spawn_each(0..threads, move |place| {
+            for round in 0..rounds {
+                loop {
+                    let (calls, held) = relay.look(&turns[place]);
+                    if held.place() == Some(place) {
+                        break;
                     }
-                    assert_eq!(cpu.get(), round * all + place as u32, "whose turn it is");
-                    cpu.set(cpu.get() + 1);
-                    pass(relay, turns, (place + 1) % threads);
+                    Relay::<Check>::wait(&turns[place], calls, later());
+                    in_time();
                 }
-            });
-        }
+                assert_eq!(cpu.get(), round * all + place as u32, "whose turn it is");
+                cpu.set(cpu.get() + 1);
+                pass(relay, turns, (place + 1) % threads);
+            }
+        });
         scope.finally(move || {
             assert_eq!((cpu.get(), relay.held().place()), (rounds * all, Some(0)));
         });
@@ -117,16 +109,14 @@ fn dying(others: u32) -> Program {
             at.hand(relay.held(), Some(0));
             std::mem::forget(at);
         });
-        for other in 1..=others as usize {
-            scope.spawn(move || {
-                let at = enter(relay);
-                let seen = relay.held();
-                if seen.place() == Some(0) {
-                    antiphon_check::probe("after it");
-                }
-                at.hand(seen, Some(other));
-            });
-        }
+        scope.spawn_each(1..=others as usize, move |other| {
+            let at = enter(relay);
+            let seen = relay.held();
+            if seen.place() == Some(0) {
+                antiphon_check::probe("after it");
+            }
+            at.hand(seen, Some(other));
+        });
         scope.finally(move || assert!(relay.held().place().is_some()));
     })
 }
@@ -143,13 +133,11 @@ fn leaving_late(others: u32) -> Program {
             }
             drop(slow);
         });
-        for _ in 0..others {
-            scope.spawn(move || {
-                let at = enter(relay);
-                assert!(at.stands(), "nobody has given up on it");
-                drop(at);
-            });
-        }
+        scope.spawn_each(0..others, move |_| {
+            let at = enter(relay);
+            assert!(at.stands(), "nobody has given up on it");
+            drop(at);
+        });
     })
 }
 
@@ -159,18 +147,16 @@ fn handing_late(threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let relay = scope.share(Relay::<Check>::NEW);
         let handed = scope.share(Turn::ZERO);
-        for _ in 0..threads {
-            scope.spawn(move || {
-                let at = enter(relay);
-                let seen = relay.held();
-                let next = seen.place().map_or(0, |place| place + 1);
-                if at.hand(seen, Some(next)) {
-                    handed.fetch_add(1, Relaxed);
-                } else {
-                    antiphon_check::probe("too late");
-                }
-            });
-        }
+        scope.spawn_each(0..threads, move |_| {
+            let at = enter(relay);
+            let seen = relay.held();
+            let next = seen.place().map_or(0, |place| place + 1);
+            if at.hand(seen, Some(next)) {
+                handed.fetch_add(1, Relaxed);
+            } else {
+                antiphon_check::probe("too late");
+            }
+        });
         scope.finally(move || {
             let place = relay.held().place().expect("the first has handed it over");
             assert_eq!(place as u32 + 1, handed.load(Relaxed));

@@ -8,11 +8,10 @@ use antiphon_platform::{Atomic, ThreadId};
 use antiphon_runtime::coop::Options;
 use antiphon_runtime::coop::boost::{Boosts, Helper, NEVER, Raise, Vigil};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::program::Program;
 
-const PLAIN: Bounds = Bounds::PLAIN;
 /// Due at once, because clocks start at 1 here.
 const DUE: u64 = 1;
 /// Endless, because the end of a slack would lower a loop that nothing else lowers.
@@ -20,17 +19,20 @@ const ENDLESS: u64 = u64::MAX;
 
 pub fn entries() -> Vec<Entry> {
     let raised = &["raised"];
-    let any = PLAIN.spurious(1);
-    vec![
-        Entry::new("vigil/tells-1+1", telling(1), any),
-        Entry::new("vigil/tells-1+2", telling(2), PLAIN),
-        Entry::new("boost/leaves-1+1", leaving(ENDLESS), PLAIN).by_lot(3_000).reaches(raised),
-        Entry::new("boost/dispatches-1+1", dispatching(), PLAIN).by_lot(3_000).reaches(raised),
-        Entry::new("boost/overruns-1+1", leaving(0), PLAIN.timeouts(1))
-            .by_lot(3_000)
-            .reaches(&["raised", "raised again"]),
-        Entry::new("boost/passes-on-1+1", passing_on(), PLAIN).by_lot(3_000).reaches(raised),
-    ]
+    all_of([
+        Subject("vigil").models([
+            model("tells-1+1", telling(1), SPURIOUS),
+            model("tells-1+2", telling(2), PLAIN),
+        ]),
+        Subject("boost").models([
+            model("leaves-1+1", leaving(ENDLESS), PLAIN).by_lot(3_000).reaches(raised),
+            model("dispatches-1+1", dispatching(), PLAIN).by_lot(3_000).reaches(raised),
+            model("overruns-1+1", leaving(0), TIMED)
+                .by_lot(3_000)
+                .reaches(&["raised", "raised again"]),
+            model("passes-on-1+1", passing_on(), PLAIN).by_lot(3_000).reaches(raised),
+        ]),
+    ])
 }
 
 /// VIGIL-1, VIGIL-2: a thread that sleeps for long is woken by each thread that has news.
@@ -44,15 +46,13 @@ fn telling(tellers: u32) -> Program {
                 vigil.sleep_by(|| if news.load(Acquire) < tellers { NEVER } else { 0 });
             }
         });
-        for _ in 0..tellers {
-            scope.spawn(move || {
-                let mut seen = news.load(Relaxed);
-                while let Err(now) = news.compare_exchange(seen, seen + 1, Release, Relaxed) {
-                    seen = now;
-                }
-                vigil.tell(DUE);
-            });
-        }
+        scope.spawn_each(0..tellers, move |_| {
+            let mut seen = news.load(Relaxed);
+            while let Err(now) = news.compare_exchange(seen, seen + 1, Release, Relaxed) {
+                seen = now;
+            }
+            vigil.tell(DUE);
+        });
     })
 }
 

@@ -127,6 +127,20 @@ impl Bounds {
     }
 }
 
+/// No optional behaviour of the platform.
+pub const PLAIN: Bounds = Bounds::PLAIN;
+/// One spurious wake of each thread.
+pub const SPURIOUS: Bounds = PLAIN.spurious(1);
+/// One timed park of each thread may time out.
+pub const TIMED: Bounds = PLAIN.timeouts(1);
+/// A machine of two sockets.
+pub const NUMA: Bounds = PLAIN.sockets(2);
+/// One spurious wake, one shortened spin and one answer that the machine is crowded, for each
+/// thread.
+pub const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
+/// [`ANY`] for types that processes share, which do not ask whether the machine is crowded.
+pub const ANY_SHARED: Bounds = PLAIN.spurious(1).expiries(1);
+
 /// Writes the differences from [`Bounds::PLAIN`]: `≤ 1 spurious, ≤ 1 crowded, 2 sockets`.
 impl fmt::Display for Bounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,95 +5,91 @@ use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 use antiphon_check::{Check, Data, Scope};
 use antiphon_platform::{Atomic, AtomicInteger, Atomics, Deadline, Platform, WaiterId};
-use antiphon_sync::lock::Standard;
+use antiphon_sync::lock::{Form, Standard};
+use antiphon_sync::shared::{SharedBroadcast, SharedGeneration};
 use antiphon_sync::wait::{self, CrowdForm};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{ANY, ANY_SHARED, NUMA, PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::forms::{Sleepy, Spinning};
-use crate::program::{Program, soon};
+use crate::program::{GAVE_UP, Program, soon};
 
 type Broadcast<F = Sleepy> = wait::Broadcast<Check, F, 2>;
-
-const PLAIN: Bounds = Bounds::PLAIN;
-const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
+type Shared<F = Sleepy> = SharedBroadcast<Check, F>;
 
 pub fn entries() -> Vec<Entry> {
-    let (timed, two) = (PLAIN.timeouts(1), PLAIN.sockets(2));
+    all_of([own(), shared()])
+}
+
+fn own() -> Vec<Entry> {
+    let (timed, two) = (TIMED, NUMA);
     let both = timed.sockets(2);
     let (no_node, one_node) = (PLAIN.nodes(0), PLAIN.nodes(1));
-    let gave_up = &["gave up"];
-    vec![
-        Entry::new("broadcast/sends-1+1", sending::<Broadcast>(1, 1), PLAIN.spurious(1)),
-        Entry::new("broadcast/sends-2+1", sending::<Broadcast>(2, 1), PLAIN),
-        Entry::new("broadcast/sends-1+2", sending::<Broadcast>(1, 2), PLAIN),
-        Entry::new("broadcast/sends-3+1", sending::<Broadcast>(3, 1), PLAIN).by_lot(5_000),
-        Entry::new("broadcast/sends-6+2", sending::<Broadcast>(6, 2), two.spurious(1))
-            .by_lot(2_000),
-        Entry::new("broadcast/sends-any-platform-1+1", sending::<Broadcast<Spinning>>(1, 1), ANY),
-        Entry::new("broadcast/sends-any-platform-3+2", sending::<Broadcast<Spinning>>(3, 2), ANY)
-            .by_lot(3_000),
-        Entry::new("broadcast/chases-1+1", chasing::<Broadcast>(1, 2), PLAIN),
-        Entry::new("broadcast/chases-2+1", chasing::<Broadcast>(2, 2), two).by_lot(5_000),
-        Entry::new("broadcast/gives-up-1+1+1", giving_up::<Broadcast>(1, 1), timed)
-            .reaches(gave_up),
-        Entry::new("broadcast/gives-up-2+1+2", giving_up::<Broadcast>(2, 2), timed.sockets(2))
+    Subject("broadcast").models([
+        model("sends-1+1", sending::<Broadcast>(1, 1), SPURIOUS),
+        model("sends-2+1", sending::<Broadcast>(2, 1), PLAIN),
+        model("sends-1+2", sending::<Broadcast>(1, 2), PLAIN),
+        model("sends-3+1", sending::<Broadcast>(3, 1), PLAIN).by_lot(5_000),
+        model("sends-6+2", sending::<Broadcast>(6, 2), two.spurious(1)).by_lot(2_000),
+        model("sends-any-platform-1+1", sending::<Broadcast<Spinning>>(1, 1), ANY),
+        model("sends-any-platform-3+2", sending::<Broadcast<Spinning>>(3, 2), ANY).by_lot(3_000),
+        model("chases-1+1", chasing::<Broadcast>(1, 2), PLAIN),
+        model("chases-2+1", chasing::<Broadcast>(2, 2), two).by_lot(5_000),
+        model("gives-up-1+1+1", giving_up::<Broadcast>(1, 1), timed).reaches(GAVE_UP),
+        model("gives-up-2+1+2", giving_up::<Broadcast>(2, 2), timed.sockets(2))
             .by_lot(5_000)
-            .reaches(gave_up),
-        Entry::new("broadcast/destroyed-1+1", destroying::<Broadcast>(1, 1), timed),
-        Entry::new("broadcast/destroyed-2+1", destroying::<Broadcast>(2, 1), timed).by_lot(10_000),
-        Entry::new("broadcast/destroyed-3+2", destroying::<Broadcast>(3, 2), timed.sockets(2))
-            .by_lot(10_000),
-        Entry::new("broadcast/crowd-2+1", sending::<Broadcast>(2, 1), two),
-        Entry::new("broadcast/crowd-3+1", sending::<Broadcast>(3, 1), two).by_lot(5_000),
-        Entry::new("broadcast/crowd-6+2", sending::<Broadcast>(6, 2), two.spurious(1))
-            .by_lot(3_000),
-        Entry::new("broadcast/crowd-late-5+2", late(5, 2), timed.sockets(2))
+            .reaches(GAVE_UP),
+        model("destroyed-1+1", destroying::<Broadcast>(1, 1), timed),
+        model("destroyed-2+1", destroying::<Broadcast>(2, 1), timed).by_lot(10_000),
+        model("destroyed-3+2", destroying::<Broadcast>(3, 2), timed.sockets(2)).by_lot(10_000),
+        model("crowd-2+1", sending::<Broadcast>(2, 1), two),
+        model("crowd-3+1", sending::<Broadcast>(3, 1), two).by_lot(5_000),
+        model("crowd-6+2", sending::<Broadcast>(6, 2), two.spurious(1)).by_lot(3_000),
+        model("crowd-late-5+2", late(5, 2), timed.sockets(2))
             .by_lot(8_000)
             .reaches(&["slept later"]),
-        Entry::new("broadcast/crowd-late-3+1", late(3, 1), timed.sockets(2))
+        model("crowd-late-3+1", late(3, 1), timed.sockets(2))
             .by_lot(4_000)
             .reaches(&["slept later"]),
-        Entry::new("broadcast/crowd-chase-2+1", chasing::<Broadcast>(2, 2), two).by_lot(5_000),
-        Entry::new("broadcast/crowd-give-up-2+1+1", giving_up::<Broadcast>(2, 1), timed.sockets(2))
+        model("crowd-chase-2+1", chasing::<Broadcast>(2, 2), two).by_lot(5_000),
+        model("crowd-give-up-2+1+1", giving_up::<Broadcast>(2, 1), timed.sockets(2))
             .by_lot(5_000)
-            .reaches(gave_up),
-        Entry::new(
-            "broadcast/crowd-destroyed-3+1",
-            destroying::<Broadcast>(3, 1),
-            timed.sockets(2),
-        )
-        .by_lot(10_000),
-        Entry::new("broadcast/fibers-1+1", sending::<Broadcast>(1, 1), PLAIN.spurious(1).fibers(1)),
-        Entry::new("broadcast/fibers-2+1", sending::<Broadcast>(2, 1), PLAIN.fibers(2)),
-        Entry::new("broadcast/fibers-6+2", sending::<Broadcast>(6, 2), two.spurious(1).fibers(6))
-            .by_lot(2_000),
-        Entry::new("broadcast/fibers-chase-2+1", chasing::<Broadcast>(2, 2), two.fibers(2))
-            .by_lot(5_000),
-        Entry::new("broadcast/fibers-give-up-1+1+1", giving_up::<Broadcast>(1, 1), timed.fibers(2))
-            .reaches(gave_up),
-        Entry::new(
-            "broadcast/fibers-destroyed-1+1",
-            destroying::<Broadcast>(1, 1),
-            timed.fibers(1),
-        ),
-        Entry::new("broadcast/fibers-destroyed-3+2", destroying::<Broadcast>(3, 2), both.fibers(3))
+            .reaches(GAVE_UP),
+        model("crowd-destroyed-3+1", destroying::<Broadcast>(3, 1), timed.sockets(2))
             .by_lot(10_000),
-        Entry::new("broadcast/mixed-2+1", sending::<Broadcast>(2, 1), PLAIN.fibers(1)),
-        Entry::new("broadcast/mixed-destroyed-2+1", destroying::<Broadcast>(2, 1), timed.fibers(1))
-            .by_lot(10_000),
-        Entry::new("broadcast/exhausted-2+1", sending::<Broadcast>(2, 1), no_node.fibers(2)),
-        Entry::new(
-            "broadcast/exhausted-but-one-2+1",
-            sending::<Broadcast>(2, 1),
-            one_node.fibers(2),
-        ),
-        Entry::new("broadcast/inherited-1+1", inherited(1), PLAIN.fibers(1)),
-        Entry::new("broadcast/inherited-2+1", inherited(2), PLAIN.fibers(2)).by_lot(3_000),
-        Entry::new("broadcast/shipped-1+1", sending::<Broadcast<Standard>>(1, 1), ANY),
-        Entry::new("broadcast/shipped-4+2", sending::<Broadcast<Standard>>(4, 2), ANY.sockets(2))
-            .by_lot(1_000),
-    ]
+        model("fibers-1+1", sending::<Broadcast>(1, 1), SPURIOUS.fibers(1)),
+        model("fibers-2+1", sending::<Broadcast>(2, 1), PLAIN.fibers(2)),
+        model("fibers-6+2", sending::<Broadcast>(6, 2), two.spurious(1).fibers(6)).by_lot(2_000),
+        model("fibers-chase-2+1", chasing::<Broadcast>(2, 2), two.fibers(2)).by_lot(5_000),
+        model("fibers-give-up-1+1+1", giving_up::<Broadcast>(1, 1), timed.fibers(2))
+            .reaches(GAVE_UP),
+        model("fibers-destroyed-1+1", destroying::<Broadcast>(1, 1), timed.fibers(1)),
+        model("fibers-destroyed-3+2", destroying::<Broadcast>(3, 2), both.fibers(3)).by_lot(10_000),
+        model("mixed-2+1", sending::<Broadcast>(2, 1), PLAIN.fibers(1)),
+        model("mixed-destroyed-2+1", destroying::<Broadcast>(2, 1), timed.fibers(1)).by_lot(10_000),
+        model("exhausted-2+1", sending::<Broadcast>(2, 1), no_node.fibers(2)),
+        model("exhausted-but-one-2+1", sending::<Broadcast>(2, 1), one_node.fibers(2)),
+        model("inherited-1+1", inherited(1), PLAIN.fibers(1)),
+        model("inherited-2+1", inherited(2), PLAIN.fibers(2)).by_lot(3_000),
+        model("shipped-1+1", sending::<Broadcast<Standard>>(1, 1), ANY),
+        model("shipped-4+2", sending::<Broadcast<Standard>>(4, 2), ANY.sockets(2)).by_lot(1_000),
+    ])
+}
+
+/// Those that processes share. Threads stand for processes.
+fn shared() -> Vec<Entry> {
+    Subject("shared-broadcast").models([
+        model("sends-1+1", sending::<Shared>(1, 1), SPURIOUS),
+        model("sends-2+1", sending::<Shared>(2, 1), PLAIN),
+        model("sends-1+2", sending::<Shared>(1, 2), PLAIN),
+        model("sends-any-platform-2+2", sending::<Shared<Spinning>>(2, 2), ANY_SHARED)
+            .by_lot(3_000),
+        model("sends-shipped-3+2", sending::<Shared<Standard>>(3, 2), ANY_SHARED).by_lot(2_000),
+        model("chases-1+1", chasing::<Shared>(1, 2), PLAIN),
+        model("gives-up-1+1+1", giving_up::<Shared>(1, 1), TIMED).by_lot(5_000).reaches(GAVE_UP),
+        model("destroyed-1+1", destroying::<Shared>(1, 1), TIMED),
+        model("destroyed-2+1", destroying::<Shared>(2, 1), TIMED).by_lot(5_000),
+    ])
 }
 
 /// A broadcast of any kind.
@@ -118,7 +114,7 @@ pub trait Casts: Sync + 'static {
     ) -> Option<Self::Generation>;
 
     /// Returns the number of sends from `earlier` to `now`.
-    fn since(now: Self::Generation, earlier: Self::Generation) -> u32;
+    fn since(now: Self::Generation, earlier: Self::Generation) -> u64;
 
     /// Waits until the generation differs from `seen`.
     fn wait(&self, seen: Self::Generation) -> Self::Generation {
@@ -130,31 +126,39 @@ pub trait Casts: Sync + 'static {
     }
 }
 
-impl<F: CrowdForm> Casts for Broadcast<F> {
-    type Generation = wait::Generation;
+/// Implements [`Casts`] by the methods of a broadcast.
+macro_rules! casts {
+    ([$($parameter:tt)*] $type:ty, $generation:ty) => {
+        impl<$($parameter)*> Casts for $type {
+            type Generation = $generation;
 
-    const NEW: Self = Self::NEW;
+            const NEW: Self = Self::NEW;
 
-    fn now(&self) -> wait::Generation {
-        self.now()
-    }
+            fn now(&self) -> $generation {
+                self.now()
+            }
 
-    fn send(&self) {
-        self.send();
-    }
+            fn send(&self) {
+                self.send();
+            }
 
-    fn wait_until(
-        &self,
-        seen: wait::Generation,
-        deadline: Option<Deadline>,
-    ) -> Option<wait::Generation> {
-        self.wait_until(seen, deadline)
-    }
+            fn wait_until(
+                &self,
+                seen: $generation,
+                deadline: Option<Deadline>,
+            ) -> Option<$generation> {
+                self.wait_until(seen, deadline)
+            }
 
-    fn since(now: wait::Generation, earlier: wait::Generation) -> u32 {
-        now.since(earlier) as u32
-    }
+            fn since(now: $generation, earlier: $generation) -> u64 {
+                now.since(earlier).into()
+            }
+        }
+    };
 }
+
+casts!([F: CrowdForm] Broadcast<F>, wait::Generation);
+casts!([F: Form] Shared<F>, SharedGeneration);
 
 /// Each of `senders` does its part and sends; waiters return when they find all parts done.
 pub fn sending<B: Casts>(waiters: u32, senders: u32) -> Program {
@@ -173,21 +177,17 @@ fn send<'scope, B: Casts>(
 ) {
     let parts = scope.share((0..senders).map(|_| Data::new(false)).collect::<Vec<_>>());
     let first = broadcast.now();
-    for _ in 0..waiters {
-        scope.spawn(move || {
-            let mut now = first;
-            while B::since(now, first) < senders {
-                now = broadcast.wait(now);
-            }
-            assert!(parts.iter().all(Data::get), "all is done");
-        });
-    }
-    for part in parts {
-        scope.spawn(move || {
-            part.set(true);
-            broadcast.send();
-        });
-    }
+    scope.spawn_each(0..waiters, move |_| {
+        let mut now = first;
+        while B::since(now, first) < senders.into() {
+            now = broadcast.wait(now);
+        }
+        assert!(parts.iter().all(Data::get), "all is done");
+    });
+    scope.spawn_each(parts, move |part| {
+        part.set(true);
+        broadcast.send();
+    });
 }
 
 /// Waiters follow one sender, which sends `sends` times, each time with a new datum.
@@ -196,15 +196,13 @@ pub fn chasing<B: Casts>(waiters: u32, sends: u32) -> Program {
     Program::new(waiters + 1, waiters + sends, move |scope| {
         let broadcast = scope.share(B::NEW);
         let sent = scope.share(Word::ZERO);
-        for _ in 0..waiters {
-            scope.spawn(move || {
-                let mut now = broadcast.now();
-                // Relaxed: the broadcast orders.
-                while sent.load(Relaxed) != sends {
-                    now = broadcast.wait(now);
-                }
-            });
-        }
+        scope.spawn_each(0..waiters, move |_| {
+            let mut now = broadcast.now();
+            // Relaxed: the broadcast orders.
+            while sent.load(Relaxed) != sends {
+                now = broadcast.wait(now);
+            }
+        });
         scope.spawn(move || {
             for number in 1..=sends {
                 sent.store(number, Relaxed);
@@ -219,17 +217,15 @@ pub fn giving_up<B: Casts>(patient: u32, senders: u32) -> Program {
     Program::new(patient + 1 + senders, patient + 1 + senders, move |scope| {
         let broadcast = scope.share(B::NEW);
         let first = broadcast.now();
-        for _ in 0..patient {
-            scope.spawn(move || assert!(broadcast.wait(first) != first, "it was sent"));
-        }
+        scope.spawn_each(0..patient, move |_| {
+            assert!(broadcast.wait(first) != first, "it was sent")
+        });
         scope.spawn(move || {
             if broadcast.wait_until(first, Some(soon())).is_none() {
                 antiphon_check::probe("gave up");
             }
         });
-        for _ in 0..senders {
-            scope.spawn(move || broadcast.send());
-        }
+        scope.spawn_each(0..senders, move |_| broadcast.send());
     })
 }
 
@@ -253,9 +249,7 @@ fn late(waiters: u32, sends: u32) -> Program {
                 }
             });
         }
-        for _ in 0..sends {
-            scope.spawn(move || broadcast.send());
-        }
+        scope.spawn_each(0..sends, move |_| broadcast.send());
     })
 }
 
@@ -266,20 +260,16 @@ pub fn destroying<B: Casts>(waiters: u32, senders: u32) -> Program {
         let broadcast = scope.share(B::NEW);
         let back = scope.share(<Check as Atomics>::U32::ZERO);
         let first = broadcast.now();
-        for _ in 0..waiters {
-            scope.spawn(move || {
-                let mut now = first;
-                while B::since(now, first) < senders {
-                    now = broadcast.wait_until(now, Some(soon())).unwrap_or(now);
-                }
-                if back.fetch_add(1, AcqRel) + 1 == waiters {
-                    antiphon_check::retire(broadcast);
-                }
-            });
-        }
-        for _ in 0..senders {
-            scope.spawn(move || broadcast.send());
-        }
+        scope.spawn_each(0..waiters, move |_| {
+            let mut now = first;
+            while B::since(now, first) < senders.into() {
+                now = broadcast.wait_until(now, Some(soon())).unwrap_or(now);
+            }
+            if back.fetch_add(1, AcqRel) + 1 == waiters {
+                antiphon_check::retire(broadcast);
+            }
+        });
+        scope.spawn_each(0..senders, move |_| broadcast.send());
     })
 }
 

@@ -12,26 +12,24 @@ use antiphon_runtime::cancel;
 use antiphon_runtime::channel;
 use antiphon_runtime::select::{Lot, Receives, select_as};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{PLAIN, SPURIOUS};
+use crate::entry::{Entry, Subject, model};
 use crate::forms::Sleepy;
 use crate::program::Program;
 
 type Token = cancel::Token<Check>;
 type Channel = channel::Channel<Check, usize>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
-    vec![
-        Entry::new("cancel/child-1+1", new_child(), PLAIN.spurious(1)),
-        Entry::new("cancel/grandchild-1+1", grandchild(), PLAIN),
-        Entry::new("cancel/waits-1+1", waits(1), PLAIN.spurious(1)),
-        Entry::new("cancel/waits-2+1", waits(2), PLAIN.spurious(1)).by_lot(4_000),
-        Entry::new("cancel/twice-1+2", twice(), PLAIN),
-        Entry::new("cancel/receives-1+1+1", receives(), PLAIN),
-        Entry::new("cancel/gone-1+1", gone(), PLAIN).by_lot(4_000),
-    ]
+    Subject("cancel").models([
+        model("child-1+1", new_child(), SPURIOUS),
+        model("grandchild-1+1", grandchild(), PLAIN),
+        model("waits-1+1", waits(1), SPURIOUS),
+        model("waits-2+1", waits(2), SPURIOUS).by_lot(4_000),
+        model("twice-1+2", twice(), PLAIN),
+        model("receives-1+1+1", receives(), PLAIN),
+        model("gone-1+1", gone(), PLAIN).by_lot(4_000),
+    ])
 }
 
 /// Waits for the token; sleeps at once.
@@ -82,9 +80,7 @@ fn waits(waiters: u32) -> Program {
     Program::new(waiters + 1, waiters + 1, move |scope| {
         let token = scope.share(Token::new(None));
         let child = scope.share(token.child(None));
-        for _ in 0..waiters {
-            scope.spawn(move || wait(child));
-        }
+        scope.spawn_each(0..waiters, move |_| wait(child));
         scope.spawn(move || token.cancel());
     })
 }

@@ -5,31 +5,29 @@ use antiphon_check::{Check, Data};
 use antiphon_platform::{Clock, Deadline};
 use antiphon_runtime::channel::{self, NotReceived, NotSent};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, model};
 use crate::ledger::Ledger;
 use crate::program::Program;
 
 type Channel = channel::Channel<Check, usize>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
-    vec![
-        Entry::new("channel/in-order-once-1+1", passing(1, 1, 1, 1), PLAIN.spurious(1)),
-        Entry::new("channel/in-order-1+1", passing(1, 1, 2, 1), PLAIN.spurious(1)).long(),
-        Entry::new("channel/in-order-roomy-1+1", passing(1, 1, 3, 2), PLAIN).by_lot(2_000),
-        Entry::new("channel/in-order-2+1", passing(2, 1, 1, 1), PLAIN).by_lot(2_000),
-        Entry::new("channel/in-order-1+2", passing(1, 2, 2, 1), PLAIN).by_lot(2_000),
-        Entry::new("channel/in-order-2+2", passing(2, 2, 2, 1), PLAIN).by_lot(1_000),
-        Entry::new("channel/once-each-2+2", passing(2, 2, 1, 2), PLAIN).by_lot(5_000),
-        Entry::new("channel/full-2+2", draining(), PLAIN).by_lot(5_000),
-        Entry::new("channel/closed-1+1", closing(), PLAIN).long(),
-        Entry::new("channel/closed-beside-2+1", closing_beside(1), PLAIN).by_lot(5_000),
-        Entry::new("channel/closed-beside-2+2", closing_beside(2), PLAIN).by_lot(5_000),
-        Entry::new("channel/closed-refuses-1+1", refusing(), PLAIN),
-        Entry::new("channel/gives-up-1+1", giving_up(), PLAIN.timeouts(1)),
-    ]
+    Subject("channel").models([
+        model("in-order-once-1+1", passing(1, 1, 1, 1), SPURIOUS),
+        model("in-order-1+1", passing(1, 1, 2, 1), SPURIOUS).long(),
+        model("in-order-roomy-1+1", passing(1, 1, 3, 2), PLAIN).by_lot(2_000),
+        model("in-order-2+1", passing(2, 1, 1, 1), PLAIN).by_lot(2_000),
+        model("in-order-1+2", passing(1, 2, 2, 1), PLAIN).by_lot(2_000),
+        model("in-order-2+2", passing(2, 2, 2, 1), PLAIN).by_lot(1_000),
+        model("once-each-2+2", passing(2, 2, 1, 2), PLAIN).by_lot(5_000),
+        model("full-2+2", draining(), PLAIN).by_lot(5_000),
+        model("closed-1+1", closing(), PLAIN).long(),
+        model("closed-beside-2+1", closing_beside(1), PLAIN).by_lot(5_000),
+        model("closed-beside-2+2", closing_beside(2), PLAIN).by_lot(5_000),
+        model("closed-refuses-1+1", refusing(), PLAIN),
+        model("gives-up-1+1", giving_up(), TIMED),
+    ])
 }
 
 /// A channel, and the values that are sent.
@@ -61,19 +59,17 @@ fn passing(senders: usize, receivers: usize, each: usize, room: usize) -> Progra
     let all = senders * each;
     Program::new((senders + receivers) as u32, (2 * all) as u32, move |scope| {
         let sent = scope.share(Sent::new(room, all));
-        for sender in 0..senders {
-            scope.spawn(move || (0..each).for_each(|turn| sent.send(sender * each + turn)));
-        }
-        for _ in 0..receivers {
-            scope.spawn(move || {
-                let numbers = (0..all / receivers).map(|_| sent.receive().expect("it is open"));
-                // Each sender's values arrive in the order in which it has sent them.
-                let mut last = vec![None; senders];
-                for number in numbers {
-                    assert!(last[number / each].replace(number).is_none_or(|last| last < number));
-                }
-            });
-        }
+        scope.spawn_each(0..senders, move |sender| {
+            (0..each).for_each(|turn| sent.send(sender * each + turn))
+        });
+        scope.spawn_each(0..receivers, move |_| {
+            let numbers = (0..all / receivers).map(|_| sent.receive().expect("it is open"));
+            // Each sender's values arrive in the order in which it has sent them.
+            let mut last = vec![None; senders];
+            for number in numbers {
+                assert!(last[number / each].replace(number).is_none_or(|last| last < number));
+            }
+        });
         scope.finally(move || {
             sent.ledger.assert_all_taken();
             assert!(sent.channel.is_empty());
@@ -87,12 +83,8 @@ fn draining() -> Program {
     Program::new(4, 8, |scope| {
         let sent = scope.share(Sent::new(2, 4));
         (0..2).for_each(|number| sent.send(number));
-        for number in 2..4 {
-            scope.spawn(move || sent.send(number));
-        }
-        for _ in 0..2 {
-            scope.spawn(move || assert!(sent.receive().is_some()));
-        }
+        scope.spawn_each(2..4, move |number| sent.send(number));
+        scope.spawn_each(0..2, move |_| assert!(sent.receive().is_some()));
         scope.finally(move || {
             (0..2).for_each(|_| assert!(sent.receive().is_some()));
             sent.ledger.assert_all_taken();
@@ -115,15 +107,13 @@ fn closing_beside(receivers: usize) -> Program {
             sent.send(1);
             sent.channel.close();
         });
-        for _ in 0..receivers {
-            scope.spawn(move || {
-                while let Some(number) = sent.receive() {
-                    if number == 1 {
-                        seen.take_number(0);
-                    }
+        scope.spawn_each(0..receivers, move |_| {
+            while let Some(number) = sent.receive() {
+                if number == 1 {
+                    seen.take_number(0);
                 }
-            });
-        }
+            }
+        });
         // Each receiver has seen the end, and received all that was sent before.
         scope.finally(move || seen.assert_all_taken());
     })

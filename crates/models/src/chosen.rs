@@ -11,18 +11,16 @@ use antiphon_platform::{Atomic, AtomicInteger, Atomics, Platform, ThreadId};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflOwned, ShflSpin};
 use antiphon_sync::policy::{Boost, Chosen, Numa, Policy, Priority, Waiting, set_priority};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{NUMA, PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::forms::{Sleepy, Spinning};
 use crate::in_line::Line;
-use crate::program::{Program, contend, soon, unlock};
+use crate::program::{GAVE_UP, Program, contend, section, soon, unlock};
 
 type Mutex = ShflMutex<Check, Changing, Sleepy>;
 /// No waiter sleeps: spins never end by themselves.
 type Awake = ShflMutex<Check, Changing, Spinning>;
 type Spin = ShflSpin<Check, Changing, Sleepy>;
-
-const PLAIN: Bounds = Bounds::PLAIN;
 
 /// Waiters of the same socket are grouped.
 const GROUPS: u8 = 1;
@@ -34,47 +32,42 @@ const SORTS_LAZILY: u8 = 3;
 const BYPASS: u16 = 1;
 
 pub fn entries() -> Vec<Entry> {
-    let two = PLAIN.sockets(2);
     let overtook = &["overtook"];
-    vec![
-        Entry::new("shfl-mutex/ranks-4+1", ranked::<Mutex>(&[0, 1, 2, 0]), PLAIN)
-            .by_lot(2_000)
-            .reaches(overtook),
-        Entry::new(
-            "shfl-mutex/ranks-left-5+1",
-            ranked::<Mutex>(&[0, 0, 1, 2, 0]),
-            PLAIN.spurious(1),
-        )
-        .by_lot(2_000)
-        .reaches(overtook),
-        // A head that finds the lock free does not sort: it passes the received mark on.
-        Entry::new("shfl-mutex/ranks-lazily-5+1", lazy::<Awake>(&[0, 0, 1, 2, 0]), PLAIN)
-            .by_lot(2_000)
-            .reaches(overtook),
-        Entry::new("shfl-mutex/ranks-give-up-5+1", given_up(), PLAIN.timeouts(1))
-            .by_lot(3_000)
-            .reaches(&["gave up"]),
-        Entry::new("shfl-mutex/changes-2+1", chosen(2), two.spurious(1)),
-        Entry::new("shfl-mutex/changes-3+1", chosen(3), two).by_lot(2_000),
-        Entry::new("shfl-mutex/changes-in-line-4+2", changed::<Mutex>(&[0, 1, 2, 0]), two)
-            .by_lot(10_000)
-            .reaches(overtook),
-        Entry::new(
-            "shfl-mutex/changes-in-line-5+2",
-            changed::<Mutex>(&[0, 0, 1, 2, 0]),
-            two.spurious(1),
-        )
-        .by_lot(10_000)
-        .reaches(overtook),
-        Entry::new("shfl-owned/lends-2x1", lent(2, 1), PLAIN.spurious(1)),
-        Entry::new("shfl-owned/lends-3x2", lent(3, 2), PLAIN.spurious(1)).by_lot(2_000),
-        Entry::new("shfl-spin/ranks-5+1", ranked::<Spin>(&[0, 0, 1, 2, 0]), PLAIN)
-            .by_lot(2_000)
-            .reaches(overtook),
-        Entry::new("shfl-spin/changes-in-line-5+2", changed::<Spin>(&[0, 0, 1, 2, 0]), two)
-            .by_lot(2_000)
-            .reaches(overtook),
-    ]
+    all_of([
+        Subject("shfl-mutex").models([
+            model("ranks-4+1", ranked::<Mutex>(&[0, 1, 2, 0]), PLAIN)
+                .by_lot(2_000)
+                .reaches(overtook),
+            model("ranks-left-5+1", ranked::<Mutex>(&[0, 0, 1, 2, 0]), SPURIOUS)
+                .by_lot(2_000)
+                .reaches(overtook),
+            // A head that finds the lock free does not sort: it passes the received mark on.
+            model("ranks-lazily-5+1", lazy::<Awake>(&[0, 0, 1, 2, 0]), PLAIN)
+                .by_lot(2_000)
+                .reaches(overtook),
+            model("ranks-give-up-5+1", given_up(), TIMED).by_lot(3_000).reaches(GAVE_UP),
+            model("changes-2+1", chosen(2), NUMA.spurious(1)),
+            model("changes-3+1", chosen(3), NUMA).by_lot(2_000),
+            model("changes-in-line-4+2", changed::<Mutex>(&[0, 1, 2, 0]), NUMA)
+                .by_lot(10_000)
+                .reaches(overtook),
+            model("changes-in-line-5+2", changed::<Mutex>(&[0, 0, 1, 2, 0]), NUMA.spurious(1))
+                .by_lot(10_000)
+                .reaches(overtook),
+        ]),
+        Subject("shfl-owned").models([
+            model("lends-2x1", lent(2, 1), SPURIOUS),
+            model("lends-3x2", lent(3, 2), SPURIOUS).by_lot(2_000),
+        ]),
+        Subject("shfl-spin").models([
+            model("ranks-5+1", ranked::<Spin>(&[0, 0, 1, 2, 0]), PLAIN)
+                .by_lot(2_000)
+                .reaches(overtook),
+            model("changes-in-line-5+2", changed::<Spin>(&[0, 0, 1, 2, 0]), NUMA)
+                .by_lot(2_000)
+                .reaches(overtook),
+        ]),
+    ])
 }
 
 /// Threads contend for a lock with a policy as programs use it, and one more thread changes its
@@ -126,26 +119,24 @@ fn given_up() -> Program {
         watch.mode.store(SORTS, Relaxed);
         WATCH.set(watch);
         let gone = scope.share(<Check as Atomics>::U8::ZERO);
-        for place in 0..WAITERS {
-            scope.spawn(move || {
-                if place == WAITERS - 1 {
-                    watch.begun.wait_while(Relaxed, |begun| begun == 0);
-                } else {
-                    line.stand(place);
-                }
-                if place == WAITERS - 2 {
-                    watch.begun.store(1, Relaxed);
-                }
-                if !(1..=2).contains(&place) {
-                    lock.lock();
-                } else if !lock.lock_until(soon()) {
-                    antiphon_check::probe("gave up");
-                    gone.fetch_add(1, Relaxed);
-                    return;
-                }
-                unlock(lock);
-            });
-        }
+        scope.spawn_each(0..WAITERS, move |place| {
+            if place == WAITERS - 1 {
+                watch.begun.wait_while(Relaxed, |begun| begun == 0);
+            } else {
+                line.stand(place);
+            }
+            if place == WAITERS - 2 {
+                watch.begun.store(1, Relaxed);
+            }
+            if !(1..=2).contains(&place) {
+                lock.lock();
+            } else if !lock.lock_until(soon()) {
+                antiphon_check::probe("gave up");
+                gone.fetch_add(1, Relaxed);
+                return;
+            }
+            unlock(lock);
+        });
         scope.spawn(move || {
             gone.wait_while(Relaxed, |gone| gone < 2);
             watch.begun.wait_while(Relaxed, |begun| begun == 0);
@@ -175,9 +166,7 @@ fn in_line<L: Lock>(ranks: &'static [u8], mode: u8, changes: &'static [u8]) -> P
                     line.begin();
                     watch.begun.store(1, Relaxed);
                 }
-                lock.lock();
-                data.set(data.get() + 1);
-                unlock(lock);
+                section(lock, data);
             });
         }
         scope.spawn(move || {

@@ -14,25 +14,25 @@ use antiphon_record::events::{
     Batch, Chunk, Code, Head, Note, Pen, Roll, RollHead, drain, reclaim,
 };
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::Program;
 use memory::{Stoppable, interrupted, killed};
 
 pub fn entries() -> Vec<Entry> {
-    let plain = Bounds::PLAIN;
-    vec![
+    let plain = PLAIN;
+    Subject("chunks").models([
         // Parameters: the number of chunks, and the capacity of each in events.
-        Entry::new("chunks/drained-1+1", drained::<1, 2>(1, 4, 2), plain).reaches(&["taken"]),
-        Entry::new("chunks/drained-2+1", drained::<2, 1>(2, 2, 1), plain).reaches(&["taken"]),
-        Entry::new("chunks/passed-on-2+1", drained::<1, 1>(2, 1, 1), plain).reaches(&["taken"]),
-        Entry::new("chunks/left-1+1", left::<1, 3>(), plain).reaches(&["cut", "whole"]),
-        Entry::new("chunks/ends-1+1", ends::<1, 2>(), plain).reaches(&["taken"]),
-        Entry::new("chunks/forks-2+1", forks::<2, 2>(), plain).reaches(&["taken"]),
-        Entry::new("chunks/interrupted-1+1", interrupts::<2, 2>(), plain).reaches(&["taken"]),
-        Entry::new("chunks/killed-1+1", kills::<1, 2>(0), plain).reaches(&["taken", "reclaimed"]),
-        Entry::new("chunks/killed-2+1", kills::<1, 2>(1), plain).reaches(&["taken", "reclaimed"]),
-    ]
+        model("drained-1+1", drained::<1, 2>(1, 4, 2), plain).reaches(&["taken"]),
+        model("drained-2+1", drained::<2, 1>(2, 2, 1), plain).reaches(&["taken"]),
+        model("passed-on-2+1", drained::<1, 1>(2, 1, 1), plain).reaches(&["taken"]),
+        model("left-1+1", left::<1, 3>(), plain).reaches(&["cut", "whole"]),
+        model("ends-1+1", ends::<1, 2>(), plain).reaches(&["taken"]),
+        model("forks-2+1", forks::<2, 2>(), plain).reaches(&["taken"]),
+        model("interrupted-1+1", interrupts::<2, 2>(), plain).reaches(&["taken"]),
+        model("killed-1+1", kills::<1, 2>(0), plain).reaches(&["taken", "reclaimed"]),
+        model("killed-2+1", kills::<1, 2>(1), plain).reaches(&["taken", "reclaimed"]),
+    ])
 }
 
 /// The number of a handler's event among those of its thread.
@@ -178,9 +178,7 @@ fn drained<const COUNT: usize, const ROOM: usize>(
 ) -> Program {
     Program::new(writers + 1, writers * events as u32 + rounds, move |scope| {
         let Cast { writers, reader } = cast::<COUNT, ROOM>(scope, writers).played_out(scope);
-        for writer in writers {
-            scope.spawn(move || (0..events).for_each(|event| writer.notes(event)));
-        }
+        scope.spawn_each(writers, move |writer| (0..events).for_each(|event| writer.notes(event)));
         scope.spawn(move || (0..rounds).for_each(|_| reader.drains()));
     })
 }
@@ -263,9 +261,7 @@ fn kills<const COUNT: usize, const ROOM: usize>(others: u32) -> Program {
             // Release: pairs with the acquire below. The kernel reports the death after all writes.
             dead.store(1, Release);
         });
-        for &writer in &writers[1..] {
-            scope.spawn(move || writer.notes(0));
-        }
+        scope.spawn_each(writers.into_iter().skip(1), move |writer| writer.notes(0));
         scope.spawn(move || {
             reader.drains();
             reader.reclaims(|head| head.tid == victim.tid && dead.load(Acquire) == 1);

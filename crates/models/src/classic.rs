@@ -2,31 +2,27 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_check::{Check, Data};
+use antiphon_check::Check;
 use antiphon_platform::{Atomic, Atomics};
 use antiphon_rivals::classic::{self, Clh, Futex, Mcs, McsStp, Ttas};
+use antiphon_sync::lock::Lock;
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
-use crate::program::{Program, destruction, exclusion, tries, unlock};
+use crate::bounds::{Bounds, PLAIN, SPURIOUS};
+use crate::entry::{Entry, Subject, all_of, model};
+use crate::program::{Program, destruction, exclusion, finish, guarded, section, tries};
 
-const PLAIN: Bounds = Bounds::PLAIN;
 /// One spurious wake, one timeout and one shortened spin for each thread.
-const ANY: Bounds = PLAIN.spurious(1).timeouts(1).expiries(1);
+const ANY: Bounds = SPURIOUS.timeouts(1).expiries(1);
 
 /// The models of one lock.
-macro_rules! models {
-    ($subject:literal: $lock:ty, $bounds:expr) => {
-        [
-            Entry::new(concat!($subject, "/excludes-2x1"), exclusion::<$lock>(2, 1), $bounds),
-            Entry::new(concat!($subject, "/excludes-2x2"), exclusion::<$lock>(2, 2), $bounds),
-            Entry::new(concat!($subject, "/excludes-3x1"), exclusion::<$lock>(3, 1), $bounds),
-            Entry::new(concat!($subject, "/tries-1+1"), tries::<$lock>(1), $bounds)
-                .reaches(&["busy"]),
-            Entry::new(concat!($subject, "/destroyed-1+1"), destruction::<$lock>(), $bounds)
-                .reaches(&["retired"]),
-        ]
-    };
+fn models<L: Lock>(subject: &'static str, bounds: Bounds) -> Vec<Entry> {
+    Subject(subject).models([
+        model("excludes-2x1", exclusion::<L>(2, 1), bounds),
+        model("excludes-2x2", exclusion::<L>(2, 2), bounds),
+        model("excludes-3x1", exclusion::<L>(3, 1), bounds),
+        model("tries-1+1", tries::<L>(1), bounds).reaches(&["busy"]),
+        model("destroyed-1+1", destruction::<L>(), bounds).reaches(&["retired"]),
+    ])
 }
 
 /// The models of each lock of the registry.
@@ -35,33 +31,37 @@ macro_rules! each {
         $name:literal: $file:ident::$lock:ident, $bytes:literal,
         $memory:ident, $waits:literal, $order:literal, ($bounds:ident $(, $small:literal)*);
     )+) => {
-        [$(models!($name: classic::$lock<Check $(, $small)*>, $bounds)),+]
+        [$(models::<classic::$lock<Check $(, $small)*>>($name, $bounds)),+]
     };
 }
 
 pub fn entries() -> Vec<Entry> {
     // Without a spin, all waiters sleep.
     type Sleepy = McsStp<Check, 0>;
-    // First, and by lot: if the ordering that it tests is missing, the other models do not
-    // terminate.
-    let passes_over = Entry::new("futex/passes-over-1+2", passed_over(), PLAIN).by_lot(10_000);
-    let mut entries = vec![passes_over];
-    entries.extend(antiphon_rivals::locks!(classic => each).into_iter().flatten());
     let one_node = PLAIN.nodes(1).mortal(1);
-    entries.extend([
-        Entry::new("ttas/shipped-3x1", exclusion::<Ttas<Check>>(3, 1), ANY),
-        Entry::new("mcs-stp/spurious-2x2", exclusion::<Sleepy>(2, 2), ANY),
-        Entry::new("mcs-stp/shipped-2x2", exclusion::<McsStp<Check>>(2, 2), ANY),
-        Entry::new("futex/spurious-2x2", exclusion::<Futex<Check>>(2, 2), ANY),
-        Entry::new("mcs-stp/spurious-3x2", exclusion::<Sleepy>(3, 2), ANY).by_lot(5_000),
-        Entry::new("futex/spurious-3x2", exclusion::<Futex<Check>>(3, 2), ANY).by_lot(5_000),
+    all_of([
+        Subject("futex").models([
+            // First, and by lot: if the ordering that it tests is missing, the other models do not
+            // terminate.
+            model("passes-over-1+2", passed_over(), PLAIN).by_lot(10_000),
+        ]),
+        all_of(antiphon_rivals::locks!(classic => each)),
+        Subject("ttas").models([model("shipped-3x1", exclusion::<Ttas<Check>>(3, 1), ANY)]),
+        Subject("mcs-stp").models([
+            model("spurious-2x2", exclusion::<Sleepy>(2, 2), ANY),
+            model("shipped-2x2", exclusion::<McsStp<Check>>(2, 2), ANY),
+            model("spurious-3x2", exclusion::<Sleepy>(3, 2), ANY).by_lot(5_000),
+        ]),
         // One thread must wait until the other is dead and its node is found.
-        Entry::new("mcs/exhausted-2x1", exclusion::<Mcs<Check>>(2, 1), one_node),
-        Entry::new("clh/exhausted-2x1", exclusion::<Clh<Check>>(2, 1), one_node),
-        Entry::new("futex/exhausted-2x1", exclusion::<Futex<Check>>(2, 1), PLAIN.nodes(0)),
-        Entry::new("futex/exhausted-3x1", exclusion::<Futex<Check>>(3, 1), PLAIN.nodes(1)),
-    ]);
-    entries
+        Subject("mcs").models([model("exhausted-2x1", exclusion::<Mcs<Check>>(2, 1), one_node)]),
+        Subject("clh").models([model("exhausted-2x1", exclusion::<Clh<Check>>(2, 1), one_node)]),
+        Subject("futex").models([
+            model("spurious-2x2", exclusion::<Futex<Check>>(2, 2), ANY),
+            model("spurious-3x2", exclusion::<Futex<Check>>(3, 2), ANY).by_lot(5_000),
+            model("exhausted-2x1", exclusion::<Futex<Check>>(2, 1), PLAIN.nodes(0)),
+            model("exhausted-3x1", exclusion::<Futex<Check>>(3, 1), PLAIN.nodes(1)),
+        ]),
+    ])
 }
 
 /// Layout of the words of a [`Futex`].
@@ -83,26 +83,17 @@ fn passed_over() -> Program {
         words.word.wait_while(Relaxed, |word| word >> 2 != index);
     }
     Program::new(3, 4, |scope| {
-        let lock = scope.share(Futex::<Check>::NEW);
-        let data = scope.share(Data::new(0));
-        let add = move || {
-            data.set(data.get() + 1);
-            unlock(lock);
-        };
+        let (lock, data) = guarded::<Futex<Check>>(scope);
         lock.lock();
         scope.spawn(move || {
             joined(lock, 2);
-            add();
-            lock.lock();
-            add();
+            finish(lock, data);
+            section(lock, data);
         });
-        for before in 0..2 {
-            scope.spawn(move || {
-                joined(lock, before);
-                lock.lock();
-                add();
-            });
-        }
+        scope.spawn_each(0..2, move |before| {
+            joined(lock, before);
+            section(lock, data);
+        });
         scope.finally(move || assert_eq!(data.get(), 4));
     })
 }

@@ -7,30 +7,35 @@ use antiphon_platform::{Atomic as _, AtomicInteger as _};
 use antiphon_sync::clock::tl2::{self, Abort, Transaction, Word};
 use antiphon_sync::clock::{Apart, Least, Meeting, Order, Ordo, SharedCounter, Stamps};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::program::Program;
 
-const PLAIN: Bounds = Bounds::PLAIN;
 /// Difference of the counters, in ticks: more than a few accesses take, so that it matters.
 const APART: u32 = 8;
 const CLOCK: Ordo<Check> = Ordo::new(APART as u64);
 
 pub fn entries() -> Vec<Entry> {
     let apart = PLAIN.apart(APART);
-    vec![
-        Entry::new("ordo/measures-1+1", measured(), apart),
-        Entry::new("ordo/orders-1+1", ordered(), apart).reaches(&["uncertain"]),
-        Entry::new("ordo/waits-1+1", waited(), apart),
-        Entry::new("tl2-counter/snapshot-1+1", snapshot(counter), PLAIN).reaches(&["new"]),
-        Entry::new("tl2-counter/skew-1+1", skew(counter), PLAIN).reaches(&["one"]),
-        Entry::new("tl2-counter/adds-2x1", adds(counter), PLAIN).reaches(&["both"]),
-        Entry::new("tl2-counter/blind-2x1", blind(counter), PLAIN).reaches(&["both"]),
-        Entry::new("tl2-ordo/snapshot-1+1", snapshot(ordo), apart),
-        Entry::new("tl2-ordo/skew-1+1", skew(ordo), apart).reaches(&["one"]),
-        Entry::new("tl2-ordo/adds-2x1", adds(ordo), apart),
-        Entry::new("tl2-ordo/blind-2x1", blind(ordo), apart).reaches(&["both"]),
-    ]
+    all_of([
+        Subject("ordo").models([
+            model("measures-1+1", measured(), apart),
+            model("orders-1+1", ordered(), apart).reaches(&["uncertain"]),
+            model("waits-1+1", waited(), apart),
+        ]),
+        Subject("tl2-counter").models([
+            model("snapshot-1+1", snapshot(counter), PLAIN).reaches(&["new"]),
+            model("skew-1+1", skew(counter), PLAIN).reaches(&["one"]),
+            model("adds-2x1", adds(counter), PLAIN).reaches(&["both"]),
+            model("blind-2x1", blind(counter), PLAIN).reaches(&["both"]),
+        ]),
+        Subject("tl2-ordo").models([
+            model("snapshot-1+1", snapshot(ordo), apart),
+            model("skew-1+1", skew(ordo), apart).reaches(&["one"]),
+            model("adds-2x1", adds(ordo), apart),
+            model("blind-2x1", blind(ordo), apart).reaches(&["both"]),
+        ]),
+    ])
 }
 
 fn counter() -> SharedCounter<Check> {
@@ -136,9 +141,7 @@ fn site<S: Stamps + Send + Sync + 'static>(
     Program::new(2, 2, move |scope| {
         let words = [const { Word::new() }; 2];
         let site = scope.share(Site { stamps: stamps(), words, committed: U64::ZERO });
-        for thread in threads {
-            scope.spawn(move || thread(site));
-        }
+        scope.spawn_each(threads, move |thread| thread(site));
         scope.finally(move || sound(site.values(), site.committed.load(Relaxed)));
     })
 }

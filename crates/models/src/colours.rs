@@ -6,21 +6,19 @@ use antiphon_platform::{Atomic, AtomicInteger, Atomics, SharedWait};
 use antiphon_runtime::event_loop::{Call, Palette};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::Program;
 
 type Word = <Check as Atomics>::U32;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
-    vec![
-        Entry::new("colours/one-2+1", loops(2, &[0, 0]), PLAIN).by_lot(3_000),
-        Entry::new("colours/two-2+1", loops(2, &[0, 1]), PLAIN).by_lot(3_000),
-        Entry::new("colours/stolen-2+1", loops(2, &[0, 2]), PLAIN).by_lot(3_000),
-        Entry::new("colours/stolen-between-2+1", loops(2, &[0, 2, 0]), PLAIN).by_lot(2_000),
-    ]
+    Subject("colours").models([
+        model("one-2+1", loops(2, &[0, 0]), PLAIN).by_lot(3_000),
+        model("two-2+1", loops(2, &[0, 1]), PLAIN).by_lot(3_000),
+        model("stolen-2+1", loops(2, &[0, 2]), PLAIN).by_lot(3_000),
+        model("stolen-between-2+1", loops(2, &[0, 2, 0]), PLAIN).by_lot(2_000),
+    ])
 }
 
 /// The state that loops share.

@@ -10,68 +10,44 @@ use antiphon_rivals::classic::Ticket;
 use antiphon_sync::lock::Lock;
 use antiphon_sync::wait;
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, model};
 use crate::forms::Mutex;
-use crate::program::{Program, soon, unlock};
+use crate::program::{GAVE_UP, Program, soon, unlock};
 
 type Simple = Ticket<Check>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
-    let timed = PLAIN.timeouts(1).spurious(1);
+    let timed = TIMED.spurious(1);
     // Spins are cut short: otherwise no thread would sleep for the list's lock.
-    let tired = PLAIN.spurious(1).expiries(3);
-    let gave_up = &["gave up"];
+    let tired = SPURIOUS.expiries(3);
     let handed_on = &["cancelled after a notification"];
-    vec![
-        Entry::new(
-            "condvar/notifies-1+1",
-            one_each::<Check, Mutex>(1),
-            PLAIN.spurious(1).crowded(1),
-        ),
-        Entry::new("condvar/notifies-3+1", one_each::<Check, Mutex>(3), PLAIN.spurious(1))
-            .by_lot(3_000),
-        Entry::new("condvar/notifies-simply-2+1", one_each::<Check, Simple>(2), tired).long(),
-        Entry::new("condvar/notifies-simply-3+1", one_each::<Check, Simple>(3), PLAIN),
-        Entry::new("condvar/broadcasts-1+1", all_at_once::<Check, Mutex>(1), PLAIN),
-        Entry::new("condvar/broadcasts-3+1", all_at_once::<Check, Mutex>(3), PLAIN.spurious(1))
-            .by_lot(3_000),
-        Entry::new("condvar/broadcasts-simply-2+1", all_at_once::<Check, Simple>(2), tired),
-        Entry::new(
-            "condvar/broadcasts-simply-3+1",
-            all_at_once::<Check, Simple>(3),
-            PLAIN.spurious(1),
-        ),
-        Entry::new("condvar/gives-up-1+1+1", one_gives_up::<Check, Mutex>(), timed)
+    Subject("condvar").models([
+        model("notifies-1+1", one_each::<Check, Mutex>(1), SPURIOUS.crowded(1)),
+        model("notifies-3+1", one_each::<Check, Mutex>(3), SPURIOUS).by_lot(3_000),
+        model("notifies-simply-2+1", one_each::<Check, Simple>(2), tired).long(),
+        model("notifies-simply-3+1", one_each::<Check, Simple>(3), PLAIN),
+        model("broadcasts-1+1", all_at_once::<Check, Mutex>(1), PLAIN),
+        model("broadcasts-3+1", all_at_once::<Check, Mutex>(3), SPURIOUS).by_lot(3_000),
+        model("broadcasts-simply-2+1", all_at_once::<Check, Simple>(2), tired),
+        model("broadcasts-simply-3+1", all_at_once::<Check, Simple>(3), SPURIOUS),
+        model("gives-up-1+1+1", one_gives_up::<Check, Mutex>(), timed)
             .by_lot(10_000)
-            .reaches(gave_up),
-        Entry::new("condvar/gives-up-simply-1+1+1", one_gives_up::<Check, Simple>(), timed)
-            .reaches(gave_up),
-        Entry::new("condvar/cancelled-1+1+1", cancelled::<Check, Mutex>(), PLAIN)
+            .reaches(GAVE_UP),
+        model("gives-up-simply-1+1+1", one_gives_up::<Check, Simple>(), timed).reaches(GAVE_UP),
+        model("cancelled-1+1+1", cancelled::<Check, Mutex>(), PLAIN)
             .by_lot(20_000)
             .reaches(handed_on),
-        Entry::new(
-            "condvar/cancelled-simply-1+1+1",
-            cancelled::<Check, Simple>(),
-            PLAIN.spurious(1),
-        )
-        .reaches(handed_on),
-        Entry::new("condvar/cancelled-simply-tired-1+1+1", cancelled::<Check, Simple>(), tired)
+        model("cancelled-simply-1+1+1", cancelled::<Check, Simple>(), SPURIOUS).reaches(handed_on),
+        model("cancelled-simply-tired-1+1+1", cancelled::<Check, Simple>(), tired)
             .reaches(handed_on)
             .long(),
-        Entry::new("condvar/exhausted-2+1", one_each::<Check, Mutex>(2), PLAIN.nodes(0))
-            .by_lot(2_000),
-        Entry::new("condvar/exhausted-simply-2+1", one_each::<Check, Simple>(2), PLAIN.nodes(0)),
-        Entry::new(
-            "condvar/exhausted-gives-up-1+1+1",
-            one_gives_up::<Check, Simple>(),
-            timed.nodes(0),
-        )
-        .reaches(gave_up),
-        Entry::new("condvar/exhausted-but-one-2+1", one_each::<Check, Simple>(2), PLAIN.nodes(1)),
-    ]
+        model("exhausted-2+1", one_each::<Check, Mutex>(2), PLAIN.nodes(0)).by_lot(2_000),
+        model("exhausted-simply-2+1", one_each::<Check, Simple>(2), PLAIN.nodes(0)),
+        model("exhausted-gives-up-1+1+1", one_gives_up::<Check, Simple>(), timed.nodes(0))
+            .reaches(GAVE_UP),
+        model("exhausted-but-one-2+1", one_each::<Check, Simple>(2), PLAIN.nodes(1)),
+    ])
 }
 
 /// A mutex, a condition variable, and the number of items.
@@ -112,9 +88,7 @@ impl<P: Platform, L: Lock> Shelf<P, L> {
 pub fn one_each<P: Platform, L: Lock>(takers: u32) -> Program {
     Program::new(takers + 1, 2 * takers, move |scope| {
         let shelf = scope.share(Shelf::<P, L>::new());
-        for _ in 0..takers {
-            scope.spawn(|| assert!(shelf.take(None)));
-        }
+        scope.spawn_each(0..takers, move |_| assert!(shelf.take(None)));
         scope.spawn(move || {
             for _ in 0..takers {
                 shelf.put();
@@ -128,9 +102,7 @@ pub fn one_each<P: Platform, L: Lock>(takers: u32) -> Program {
 pub fn all_at_once<P: Platform, L: Lock>(takers: u32) -> Program {
     Program::new(takers + 1, takers + 1, move |scope| {
         let shelf = scope.share(Shelf::<P, L>::new());
-        for _ in 0..takers {
-            scope.spawn(|| assert!(shelf.take(None)));
-        }
+        scope.spawn_each(0..takers, move |_| assert!(shelf.take(None)));
         scope.spawn(move || {
             for _ in 0..takers {
                 shelf.put();

@@ -12,38 +12,36 @@ use antiphon_runtime::sched::{
 };
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::ledger::Ledger;
 use crate::program::Program;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
-    vec![
-        Entry::new("crew/outside-1+1", working(Fifo, 1, 2, 0), PLAIN).by_lot(800),
-        Entry::new("crew/outside-2+1", working(Lifo, 2, 2, 0), PLAIN).by_lot(800),
-        Entry::new("crew/staged-1+1", staged(1, 2, 0), PLAIN).by_lot(800),
-        Entry::new("crew/staged-2+1", staged(2, 1, 2), PLAIN).by_lot(800),
-        Entry::new("crew/blocks-2+1", in_blocks(2, 1, 3), PLAIN).by_lot(800),
-        Entry::new("crew/requests-2+1", requests(false, 2, 1, 3), PLAIN).by_lot(300),
-        Entry::new("crew/requests-sticky-2+1", requests(true, 2, 1, 3), PLAIN).by_lot(300),
-        Entry::new("crew/requests-3+1", requests(false, 3, 1, 4), PLAIN).by_lot(150),
-        Entry::new("crew/requests-few-3+1", few_desks(), PLAIN).by_lot(300),
-        Entry::new("crew/asked-1+1", asked(), PLAIN).by_lot(600).reaches(&["handed over"]),
-        Entry::new("crew/closed-1+1", closed(1), PLAIN),
-        Entry::new("crew/closed-in-a-task-2", closed_in_a_task(), PLAIN).by_lot(1500),
-        Entry::new("crew/closed-while-one-waits-2+1", closed_while_one_waits(), PLAIN).by_lot(1500),
-        Entry::new("crew/surplus-1+2", surplus(1, 2, 2), PLAIN).by_lot(800),
-        Entry::new("crew/surplus-2+1", surplus(2, 1, 4), PLAIN).by_lot(800),
-        Entry::new("crew/surplus-only-2", surplus_only(), PLAIN).reaches(&["both"]),
-        Entry::new("crew/room-1+1", waiting(scheme, 1, 1, 3), PLAIN).by_lot(800),
-        Entry::new("crew/room-1+2", waiting(scheme, 1, 2, 2), PLAIN).by_lot(800),
-        Entry::new("crew/room-apart-1+1", waiting(Apart::new, 1, 1, 4), PLAIN).by_lot(800),
-        Entry::new("crew/room-closed-0+2", waiting_closed(), PLAIN),
-        Entry::new("crew/inside-2+1", working(Lifo, 2, 1, 3), PLAIN).by_lot(800),
-        Entry::new("crew/inside-3+1", working(Fifo, 3, 1, 4), PLAIN.expiries(1)).by_lot(800),
-    ]
+    Subject("crew").models([
+        model("outside-1+1", working(Fifo, 1, 2, 0), PLAIN).by_lot(800),
+        model("outside-2+1", working(Lifo, 2, 2, 0), PLAIN).by_lot(800),
+        model("staged-1+1", staged(1, 2, 0), PLAIN).by_lot(800),
+        model("staged-2+1", staged(2, 1, 2), PLAIN).by_lot(800),
+        model("blocks-2+1", in_blocks(2, 1, 3), PLAIN).by_lot(800),
+        model("requests-2+1", requests(false, 2, 1, 3), PLAIN).by_lot(300),
+        model("requests-sticky-2+1", requests(true, 2, 1, 3), PLAIN).by_lot(300),
+        model("requests-3+1", requests(false, 3, 1, 4), PLAIN).by_lot(150),
+        model("requests-few-3+1", few_desks(), PLAIN).by_lot(300),
+        model("asked-1+1", asked(), PLAIN).by_lot(600).reaches(&["handed over"]),
+        model("closed-1+1", closed(1), PLAIN),
+        model("closed-in-a-task-2", closed_in_a_task(), PLAIN).by_lot(1500),
+        model("closed-while-one-waits-2+1", closed_while_one_waits(), PLAIN).by_lot(1500),
+        model("surplus-1+2", crowding(scheme, Room::Make, 1, 2, 2), PLAIN).by_lot(800),
+        model("surplus-2+1", crowding(scheme, Room::Make, 2, 1, 4), PLAIN).by_lot(800),
+        model("surplus-only-2", surplus_only(), PLAIN).reaches(&["both"]),
+        model("room-1+1", crowding(scheme, Room::Wait, 1, 1, 3), PLAIN).by_lot(800),
+        model("room-1+2", crowding(scheme, Room::Wait, 1, 2, 2), PLAIN).by_lot(800),
+        model("room-apart-1+1", crowding(Apart::new, Room::Wait, 1, 1, 4), PLAIN).by_lot(800),
+        model("room-closed-0+2", waiting_closed(), PLAIN),
+        model("inside-2+1", working(Lifo, 2, 1, 3), PLAIN).by_lot(800),
+        model("inside-3+1", working(Fifo, 3, 1, 4), PLAIN.expiries(1)).by_lot(800),
+    ])
 }
 
 type Crew<Y> = sched::Crew<Check, Y>;
@@ -129,9 +127,9 @@ fn working_by<Y: Policy<Check> + 'static>(
         let ledger = scope.share(Ledger::new(outside + inside));
         let left = scope.share(U32::ZERO);
         left.store((outside + inside) as u32, Relaxed);
-        for me in 0..workers {
-            scope.spawn(move || run(crew, me, ledger, left, outside..outside + inside));
-        }
+        scope.spawn_each(0..workers, move |me| {
+            run(crew, me, ledger, left, outside..outside + inside)
+        });
         scope.spawn(move || {
             for number in 0..outside {
                 crew.submit(ledger.make(number), Put::PLAIN).expect("there is room");
@@ -173,19 +171,17 @@ fn closed_in_a_task() -> Program {
         crew.submit(ledger.make(0), Put::PLAIN).expect("there is room");
         crew.close();
         let workers = [0, 1].map(|seat| crew.worker(seat).expect("a seat"));
-        for mut worker in workers {
-            scope.spawn(move || {
-                while let Some(task) = worker.next_task() {
-                    ledger.take(task);
-                    if ledger.number(task) == 0 {
-                        worker.push(ledger.make(1), Put::PLAIN).expect("there is room");
-                        ran.wait_while(Relaxed, |ran| ran == 0);
-                    } else {
-                        ran.fetch_add(1, Relaxed);
-                    }
+        scope.spawn_each(workers, move |mut worker| {
+            while let Some(task) = worker.next_task() {
+                ledger.take(task);
+                if ledger.number(task) == 0 {
+                    worker.push(ledger.make(1), Put::PLAIN).expect("there is room");
+                    ran.wait_while(Relaxed, |ran| ran == 0);
+                } else {
+                    ran.fetch_add(1, Relaxed);
                 }
-            });
-        }
+            }
+        });
         scope.finally(move || ledger.assert_all_taken());
     })
 }
@@ -212,30 +208,6 @@ fn closed_while_one_waits() -> Program {
                 ran.fetch_add(1, Relaxed);
             }
         });
-        scope.finally(move || ledger.assert_all_taken());
-    })
-}
-
-/// `workers` workers run what `others` threads submit, `each` tasks each, with room for one task.
-fn surplus(workers: usize, others: usize, each: usize) -> Program {
-    let tasks = others * each;
-    Program::new((workers + others) as u32, 2 * tasks as u32, move |scope| {
-        let policy = Scheme::new(Fifo, Steal { share: Share::Half }).capacity(2, 2);
-        let crew = scope.share(sched::Crew::new(policy, workers, 1));
-        let ledger = scope.share(Ledger::new(tasks));
-        let left = scope.share(U32::ZERO);
-        left.store(tasks as u32, Relaxed);
-        for me in 0..workers {
-            scope.spawn(move || run(crew, me, ledger, left, 0..0));
-        }
-        for other in 0..others {
-            scope.spawn(move || {
-                for number in other * each..(other + 1) * each {
-                    let put = Put { room: Room::Make, ..Put::PLAIN };
-                    crew.submit(ledger.make(number), put).expect("room is made");
-                }
-            });
-        }
         scope.finally(move || ledger.assert_all_taken());
     })
 }
@@ -297,9 +269,10 @@ fn surplus_only() -> Program {
 }
 
 /// `workers` workers run what `others` threads submit, `each` tasks each, with room for one task;
-/// the submitting threads wait for room.
-fn waiting<Y: Policy<Check> + 'static>(
+/// `room` says what a thread does that finds none.
+fn crowding<Y: Policy<Check> + 'static>(
     policy: fn() -> Y,
+    room: Room,
     workers: usize,
     others: usize,
     each: usize,
@@ -310,17 +283,13 @@ fn waiting<Y: Policy<Check> + 'static>(
         let ledger = scope.share(Ledger::new(tasks));
         let left = scope.share(U32::ZERO);
         left.store(tasks as u32, Relaxed);
-        for me in 0..workers {
-            scope.spawn(move || run(crew, me, ledger, left, 0..0));
-        }
-        for other in 0..others {
-            scope.spawn(move || {
-                for number in other * each..(other + 1) * each {
-                    let put = Put { room: Room::Wait, ..Put::PLAIN };
-                    crew.submit(ledger.make(number), put).expect("not closed before");
-                }
-            });
-        }
+        scope.spawn_each(0..workers, move |me| run(crew, me, ledger, left, 0..0));
+        scope.spawn_each(0..others, move |other| {
+            for number in other * each..(other + 1) * each {
+                let put = Put { room, ..Put::PLAIN };
+                crew.submit(ledger.make(number), put).expect("room comes, or is made");
+            }
+        });
         scope.finally(move || ledger.assert_all_taken());
     })
 }
@@ -385,14 +354,12 @@ fn closed(workers: usize) -> Program {
         let policy = Scheme::new(Fifo, HALF).capacity(4, 4);
         let crew = scope.share(Crew::new(policy, workers, 4));
         let ledger = scope.share(Ledger::new(1));
-        for me in 0..workers {
-            scope.spawn(move || {
-                let mut worker = crew.worker(me).expect("a seat");
-                while let Some(task) = worker.next_task() {
-                    ledger.take(task);
-                }
-            });
-        }
+        scope.spawn_each(0..workers, move |me| {
+            let mut worker = crew.worker(me).expect("a seat");
+            while let Some(task) = worker.next_task() {
+                ledger.take(task);
+            }
+        });
         scope.spawn(move || {
             crew.submit(ledger.make(0), Put::PLAIN).expect("there is room");
             crew.close();

@@ -5,11 +5,9 @@ use antiphon_check::{Check, Data, Scope};
 use antiphon_platform::SocketId;
 use antiphon_rivals::cst::{CstForm, CstRwLock};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
-use crate::program::{Program, unlock};
-
-const PLAIN: Bounds = Bounds::PLAIN;
+use crate::bounds::{NUMA, PLAIN, SPURIOUS};
+use crate::entry::{Entry, Subject, model};
+use crate::program::{Program, finish, guarded, section, unlock};
 
 /// All waiters sleep at once, and a batch is two.
 struct Sleepy;
@@ -24,24 +22,22 @@ type Lock = CstRwLock<Check, Sleepy>;
 
 pub fn entries() -> Vec<Entry> {
     const LOTS: u64 = 500;
-    let two = PLAIN.sockets(2);
-    vec![
-        Entry::new("cst-rw/shares-1+1", sharing(1, 1, 1, 1), PLAIN).reaches(&["read", "written"]),
-        Entry::new("cst-rw/shares-2+1", sharing(1, 2, 1, 1), PLAIN).by_lot(LOTS),
-        Entry::new("cst-rw/shares-1+2", sharing(1, 1, 2, 1), PLAIN).by_lot(LOTS),
-        Entry::new("cst-rw/shares-2+2", sharing(2, 2, 2, 1), two).by_lot(LOTS),
-        Entry::new("cst-rw/shares-3+2", sharing(1, 3, 2, 2), PLAIN.spurious(1)).by_lot(LOTS),
-        Entry::new("cst-rw/makes-1+1", sharing(0, 1, 1, 1), PLAIN).by_lot(LOTS),
-        Entry::new("cst-rw/makes-2+1", sharing(0, 2, 1, 1), two).by_lot(LOTS),
+    Subject("cst-rw").models([
+        model("shares-1+1", sharing(1, 1, 1, 1), PLAIN).reaches(&["read", "written"]),
+        model("shares-2+1", sharing(1, 2, 1, 1), PLAIN).by_lot(LOTS),
+        model("shares-1+2", sharing(1, 1, 2, 1), PLAIN).by_lot(LOTS),
+        model("shares-2+2", sharing(2, 2, 2, 1), NUMA).by_lot(LOTS),
+        model("shares-3+2", sharing(1, 3, 2, 2), SPURIOUS).by_lot(LOTS),
+        model("makes-1+1", sharing(0, 1, 1, 1), PLAIN).by_lot(LOTS),
+        model("makes-2+1", sharing(0, 2, 1, 1), NUMA).by_lot(LOTS),
         // The second writer makes the structure that the reader finds, while the first has the
         // lock.
-        Entry::new("cst-rw/makes-1+2", sharing(0, 1, 2, 1), two).by_lot(LOTS),
-        Entry::new("cst-rw/downgrades-1+1", downgrading(1), PLAIN).reaches(&["beside"]),
-        Entry::new("cst-rw/downgrades-1+2", downgrading(2), two).by_lot(LOTS),
-        Entry::new("cst-rw/tries-1+1", trying(), PLAIN).reaches(&["busy", "had"]),
-        Entry::new("cst-rw/exhausted-1+1", sharing(0, 1, 1, 1), PLAIN.nodes(2).mortal(1))
-            .by_lot(LOTS),
-    ]
+        model("makes-1+2", sharing(0, 1, 2, 1), NUMA).by_lot(LOTS),
+        model("downgrades-1+1", downgrading(1), PLAIN).reaches(&["beside"]),
+        model("downgrades-1+2", downgrading(2), NUMA).by_lot(LOTS),
+        model("tries-1+1", trying(), PLAIN).reaches(&["busy", "had"]),
+        model("exhausted-1+1", sharing(0, 1, 1, 1), PLAIN.nodes(2).mortal(1)).by_lot(LOTS),
+    ])
 }
 
 /// Shares a lock with the structures of the first `reserved` sockets, and its guarded data.
@@ -49,8 +45,7 @@ fn shared<'scope>(
     scope: &'scope Scope<'scope, '_>,
     reserved: u32,
 ) -> (&'scope Lock, &'scope Data<u32>) {
-    let lock = scope.share(Lock::NEW);
-    let data = scope.share(Data::new(0));
+    let (lock, data) = guarded::<Lock>(scope);
     assert!((0..reserved).all(|socket| lock.reserve(SocketId(socket))), "few nodes");
     (lock, data)
 }
@@ -60,26 +55,16 @@ fn shared<'scope>(
 fn sharing(reserved: u32, readers: u32, writers: u32, rounds: u32) -> Program {
     Program::new(readers + writers, (readers + writers) * rounds, move |scope| {
         let (lock, data) = shared(scope, reserved);
-        for _ in 0..readers {
-            scope.spawn(move || {
-                for _ in 0..rounds {
-                    let seat = lock.read();
-                    let seen = data.get();
-                    antiphon_check::probe(if seen == 0 { "read" } else { "written" });
-                    // SAFETY: acquired above with this seat.
-                    unsafe { lock.unlock_read(seat) };
-                }
-            });
-        }
-        for _ in 0..writers {
-            scope.spawn(move || {
-                for _ in 0..rounds {
-                    lock.write();
-                    data.set(data.get() + 1);
-                    unlock(lock);
-                }
-            });
-        }
+        scope.spawn_each(0..readers, move |_| {
+            for _ in 0..rounds {
+                let seat = lock.read();
+                let seen = data.get();
+                antiphon_check::probe(if seen == 0 { "read" } else { "written" });
+                // SAFETY: acquired above with this seat.
+                unsafe { lock.unlock_read(seat) };
+            }
+        });
+        scope.spawn_each(0..writers, move |_| (0..rounds).for_each(|_| section(lock, data)));
         scope.finally(move || assert_eq!(data.get(), writers * rounds));
     })
 }
@@ -99,16 +84,13 @@ fn downgrading(others: u32) -> Program {
             // SAFETY: downgraded above to this seat.
             unsafe { lock.unlock_read(seat) };
         });
-        for _ in 0..others {
-            scope.spawn(move || {
-                lock.write();
-                if data.get() >= 10 {
-                    antiphon_check::probe("beside");
-                }
-                data.set(data.get() + 1);
-                unlock(lock);
-            });
-        }
+        scope.spawn_each(0..others, move |_| {
+            lock.write();
+            if data.get() >= 10 {
+                antiphon_check::probe("beside");
+            }
+            finish(lock, data);
+        });
         scope.finally(move || assert_eq!(data.get(), 10 + others));
     })
 }

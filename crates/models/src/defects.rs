@@ -11,21 +11,18 @@ use antiphon_platform::{Atomic, Atomics, Platform};
 use antiphon_sync::lock::{ShflMutex, ShflSpin};
 use antiphon_sync::policy::{self, Policy, Waiting};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::forms::{Insistent, Sleepy};
 use crate::program::{Program, unlock};
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
-    vec![
-        Entry::new("shfl-defects/a-b-kept-for-the-head-1+1", kept_for_the_head(), PLAIN)
+    Subject("shfl-defects").models([
+        model("a-b-kept-for-the-head-1+1", kept_for_the_head(), PLAIN)
             .by_lot(10_000)
             .reaches(&["had what was kept"]),
-        Entry::new("shfl-defects/f-not-overtaken-2+1", not_overtaken(), PLAIN)
-            .reaches(&["came behind a waiter"]),
-    ]
+        model("f-not-overtaken-2+1", not_overtaken(), PLAIN).reaches(&["came behind a waiter"]),
+    ])
 }
 
 /// Defect a: stealing, once forbidden for a waiter, stays forbidden when no thread waits. Defect b:

@@ -9,11 +9,10 @@ use antiphon_check::{Check, Data, Scope};
 use antiphon_platform::Platform;
 use antiphon_rivals::delegation::{DsmSynch, Rcl};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
-use crate::program::Program;
+use crate::bounds::{PLAIN, SPURIOUS};
+use crate::entry::{Entry, Subject, model};
+use crate::program::{Program, retire};
 
-const PLAIN: Bounds = Bounds::PLAIN;
 const LOTS: u64 = 500;
 
 /// All waiters sleep at once.
@@ -23,28 +22,23 @@ type Shipped = DsmSynch<Sum, Check>;
 
 pub fn entries() -> Vec<Entry> {
     let crowded = PLAIN.crowded(1).expiries(1);
-    let mut entries = vec![
-        Entry::new("dsm-synch/excludes-2x1", excludes::<Sleepy<2>>(2, 1), PLAIN),
-        Entry::new("dsm-synch/excludes-2x2", excludes::<Sleepy<2>>(2, 2), PLAIN),
-        Entry::new("dsm-synch/excludes-3x1", excludes::<Sleepy<2>>(3, 1), PLAIN)
-            .reaches(&["another's"]),
-        Entry::new("dsm-synch/excludes-3x2", excludes::<Sleepy<2>>(3, 2), PLAIN).by_lot(LOTS),
+    let mut entries = Subject("dsm-synch").models([
+        model("excludes-2x1", excludes::<Sleepy<2>>(2, 1), PLAIN),
+        model("excludes-2x2", excludes::<Sleepy<2>>(2, 2), PLAIN),
+        model("excludes-3x1", excludes::<Sleepy<2>>(3, 1), PLAIN).reaches(&["another's"]),
+        model("excludes-3x2", excludes::<Sleepy<2>>(3, 2), PLAIN).by_lot(LOTS),
         // Each thread runs only its own section, or one thread runs all.
-        Entry::new("dsm-synch/hands-over-2x2", excludes::<Sleepy<1>>(2, 2), PLAIN),
-        Entry::new("dsm-synch/hands-over-3x1", excludes::<Sleepy<1>>(3, 1), PLAIN),
-        Entry::new("dsm-synch/spins-2x2", excludes::<Spinning>(2, 2), crowded),
-        Entry::new("dsm-synch/spurious-2x2", excludes::<Sleepy<2>>(2, 2), PLAIN.spurious(1)),
-        Entry::new("dsm-synch/bounded-3x1", bounded::<1>(3), PLAIN),
-        Entry::new("dsm-synch/bounded-4x1", bounded::<2>(4), PLAIN).by_lot(LOTS),
-        Entry::new("dsm-synch/tries-1+1", tries(), PLAIN).reaches(&["busy"]),
-        Entry::new(
-            "dsm-synch/exhausted-2x1",
-            excludes::<Sleepy<2>>(2, 1),
-            PLAIN.nodes(1).mortal(1),
-        ),
-        Entry::new("dsm-synch/destroyed-1+1", destruction(), PLAIN).reaches(&["retired"]),
-        Entry::new("dsm-synch/shipped-2x2", excludes::<Shipped>(2, 2), crowded),
-    ];
+        model("hands-over-2x2", excludes::<Sleepy<1>>(2, 2), PLAIN),
+        model("hands-over-3x1", excludes::<Sleepy<1>>(3, 1), PLAIN),
+        model("spins-2x2", excludes::<Spinning>(2, 2), crowded),
+        model("spurious-2x2", excludes::<Sleepy<2>>(2, 2), SPURIOUS),
+        model("bounded-3x1", bounded::<1>(3), PLAIN),
+        model("bounded-4x1", bounded::<2>(4), PLAIN).by_lot(LOTS),
+        model("tries-1+1", tries(), PLAIN).reaches(&["busy"]),
+        model("exhausted-2x1", excludes::<Sleepy<2>>(2, 1), PLAIN.nodes(1).mortal(1)),
+        model("destroyed-1+1", destruction(), PLAIN).reaches(&["retired"]),
+        model("shipped-2x2", excludes::<Shipped>(2, 2), crowded),
+    ]);
     entries.extend(rcl::entries());
     entries
 }
@@ -137,16 +131,14 @@ fn bounded<const BOUND: u32>(threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let lock = scope.share(Sleepy::<BOUND>::new(Data::new(0)));
         let ran = scope.share([const { Cell::new(0) }; 8]);
-        for _ in 0..threads {
-            scope.spawn(move || {
-                Delegated::with(lock, |_| {
-                    let runner = &ran[Check::thread().0 as usize];
-                    runner.set(runner.get() + 1);
-                });
-                let mine = ran[Check::thread().0 as usize].get();
-                assert!(mine <= BOUND, "one ran {mine} sections");
+        scope.spawn_each(0..threads, move |_| {
+            Delegated::with(lock, |_| {
+                let runner = &ran[Check::thread().0 as usize];
+                runner.set(runner.get() + 1);
             });
-        }
+            let mine = ran[Check::thread().0 as usize].get();
+            assert!(mine <= BOUND, "one ran {mine} sections");
+        });
         scope.finally(move || assert_eq!(ran.iter().map(Cell::get).sum::<u32>(), threads));
     })
 }
@@ -181,8 +173,7 @@ fn destruction() -> Program {
             let mine = scope.share(Data::new(0));
             scope.spawn(move || {
                 if section(lock, mine) == 2 {
-                    antiphon_check::retire(lock);
-                    antiphon_check::probe("retired");
+                    retire(lock);
                 }
             });
         }

@@ -7,8 +7,8 @@ use antiphon_check::linearizability::queues::{Order, Queue, QueueAnswer};
 use antiphon_check::{Check, History};
 use antiphon_sync::queue::{self, Stolen, WorkQueue};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::ledger::{Ledger, found, settle};
 use crate::program::Program;
 
@@ -18,40 +18,45 @@ type Slotted = queue::Slotted<Check>;
 /// The queue of small blocks.
 type Blocks = queue::Blocks<Check, 2>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
-    vec![
-        Entry::new("deque/back-1+1", stealing(LAST_OUT, 2, 4, &[2]), PLAIN),
-        Entry::new("deque/back-1+2", stealing(LAST_OUT, 2, 4, &[1, 1]), PLAIN),
-        Entry::new("deque/front-1+1", stealing(FIRST_OUT, 2, 4, &[2]), PLAIN),
-        Entry::new("deque/grows-1+1", stealing(GROWS, 2, 8, &[2]), PLAIN),
-        Entry::new("deque/laps-1+1", stealing(LAPS, 2, 2, &[2]), PLAIN),
-        Entry::new("deque/laps-1+2", stealing(LAPS, 2, 2, &[2, 2]), PLAIN).by_lot(5_000),
-        Entry::new("chase-lev/back-1+1", stealing_one(LAST_OUT, 2, 4, &[2]), PLAIN),
-        Entry::new("chase-lev/back-1+2", stealing_one(LAST_OUT, 2, 4, &[1, 1]), PLAIN),
-        Entry::new("chase-lev/front-1+1", stealing_one(FIRST_OUT, 2, 4, &[2]), PLAIN),
-        Entry::new("chase-lev/laps-1+1", stealing_one(LAPS, 2, 2, &[2]), PLAIN),
-        Entry::new("deque/half-1+1", halving(four, LAST_OUT, &[2]), PLAIN),
-        Entry::new("deque/half-1+2", halving(four, LAST_OUT, &[1, 1]), PLAIN),
-        Entry::new("deque/half-both-ends-1+2", halving(four, BOTH, &[2, 1]), PLAIN).by_lot(10_000),
-        Entry::new("deque/half-refilled-1+2", halving(four, REFILLED, &[2, 2]), PLAIN)
-            .by_lot(10_000),
-        Entry::new("deque/seen-laps-1+1", seen(|| Deque::new(4, 4), 3, &[Last, Last]), PLAIN),
-        Entry::new("deque/seen-grows-1+1", seen(|| Deque::new(2, 4), 2, &[In, In]), PLAIN),
-        Entry::new("blocks/in-order-1+1", in_blocks_of_one(FIRST_OUT, &[2]), PLAIN),
-        Entry::new("blocks/in-order-both-ends-1+1", in_blocks_of_one(LAPS, &[2]), PLAIN),
-        Entry::new("blocks/half-1+1", halving(blocks, BLOCKS, &[2]), PLAIN),
-        Entry::new("blocks/half-1+2", halving(blocks, BLOCKS, &[1, 1]), PLAIN),
-        Entry::new("blocks/half-both-ends-1+2", halving(blocks, BLOCKS_BOTH, &[2, 1]), PLAIN),
-        Entry::new("blocks/full-1+1", halving(blocks, FILLS, &[1]), PLAIN),
-        Entry::new("slotted/once-1+1", halving(slotted, SLOT, &[2]), PLAIN),
-        Entry::new("slotted/once-1+2", halving(slotted, SLOT, &[1, 1]), PLAIN),
-        Entry::new("slotted/once-full-1+1", halving(slotted, SLOT_FULL, &[2]), PLAIN),
-        Entry::new("slotted/once-aged-1+1", halving(aged, SLOT, &[2]), PLAIN),
-        Entry::new("slotted/seen-1+1", seen(slotted, 1, &[In, Last]), PLAIN),
-        Entry::new("slotted/seen-moved-1+1", seen(slotted, 1, &[In, In, Last]), PLAIN),
-    ]
+    all_of([
+        Subject("deque").models([
+            model("back-1+1", stealing(LAST_OUT, 2, 4, &[2]), PLAIN),
+            model("back-1+2", stealing(LAST_OUT, 2, 4, &[1, 1]), PLAIN),
+            model("front-1+1", stealing(FIRST_OUT, 2, 4, &[2]), PLAIN),
+            model("grows-1+1", stealing(GROWS, 2, 8, &[2]), PLAIN),
+            model("laps-1+1", stealing(LAPS, 2, 2, &[2]), PLAIN),
+            model("laps-1+2", stealing(LAPS, 2, 2, &[2, 2]), PLAIN).by_lot(5_000),
+            model("half-1+1", halving(four, LAST_OUT, &[2]), PLAIN),
+            model("half-1+2", halving(four, LAST_OUT, &[1, 1]), PLAIN),
+            model("half-both-ends-1+2", halving(four, BOTH, &[2, 1]), PLAIN).by_lot(10_000),
+            model("half-refilled-1+2", halving(four, REFILLED, &[2, 2]), PLAIN).by_lot(10_000),
+            model("seen-laps-1+1", seen(|| Deque::new(4, 4), 3, &[Last, Last]), PLAIN),
+            model("seen-grows-1+1", seen(|| Deque::new(2, 4), 2, &[In, In]), PLAIN),
+        ]),
+        Subject("chase-lev").models([
+            model("back-1+1", stealing_one(LAST_OUT, 2, 4, &[2]), PLAIN),
+            model("back-1+2", stealing_one(LAST_OUT, 2, 4, &[1, 1]), PLAIN),
+            model("front-1+1", stealing_one(FIRST_OUT, 2, 4, &[2]), PLAIN),
+            model("laps-1+1", stealing_one(LAPS, 2, 2, &[2]), PLAIN),
+        ]),
+        Subject("blocks").models([
+            model("in-order-1+1", in_blocks_of_one(FIRST_OUT, &[2]), PLAIN),
+            model("in-order-both-ends-1+1", in_blocks_of_one(LAPS, &[2]), PLAIN),
+            model("half-1+1", halving(blocks, BLOCKS, &[2]), PLAIN),
+            model("half-1+2", halving(blocks, BLOCKS, &[1, 1]), PLAIN),
+            model("half-both-ends-1+2", halving(blocks, BLOCKS_BOTH, &[2, 1]), PLAIN),
+            model("full-1+1", halving(blocks, FILLS, &[1]), PLAIN),
+        ]),
+        Subject("slotted").models([
+            model("once-1+1", halving(slotted, SLOT, &[2]), PLAIN),
+            model("once-1+2", halving(slotted, SLOT, &[1, 1]), PLAIN),
+            model("once-full-1+1", halving(slotted, SLOT_FULL, &[2]), PLAIN),
+            model("once-aged-1+1", halving(aged, SLOT, &[2]), PLAIN),
+            model("seen-1+1", seen(slotted, 1, &[In, Last]), PLAIN),
+            model("seen-moved-1+1", seen(slotted, 1, &[In, In, Last]), PLAIN),
+        ]),
+    ])
 }
 
 fn four() -> Deque {
@@ -189,13 +194,11 @@ fn telling<Q: WorkQueue + 'static>(
         let ledger = scope.share(Ledger::new(items(script)));
         let history = scope.share(History::new());
         scope.spawn(move || own(deque, ledger, script, |call, how| history.record(call, how)));
-        for &times in thieves {
-            scope.spawn(move || {
-                for _ in 0..times {
-                    settle(ledger, history.record(Front, || told(steal(deque))));
-                }
-            });
-        }
+        scope.spawn_each(thieves, move |&times| {
+            for _ in 0..times {
+                settle(ledger, history.record(Front, || told(steal(deque))));
+            }
+        });
         scope.finally(move || {
             drain(deque, ledger);
             history.assert_linearizable(&Queue::new(Order::Exact, room));
@@ -214,17 +217,15 @@ fn halving<Q: WorkQueue + 'static>(
         let queue = scope.share(new());
         let ledger = scope.share(Ledger::new(items(script)));
         scope.spawn(move || own(queue, ledger, script, |_, how| how()));
-        for &times in thieves {
-            scope.spawn(move || {
-                let mine = new();
-                for _ in 0..times {
-                    // SAFETY: the queue is the caller's, and is drained below.
-                    let stolen = unsafe { queue.steal_into(&mine, |size| size) };
-                    settle(ledger, told(stolen));
-                    drain_own(&mine, ledger);
-                }
-            });
-        }
+        scope.spawn_each(thieves, move |&times| {
+            let mine = new();
+            for _ in 0..times {
+                // SAFETY: the queue is the caller's, and is drained below.
+                let stolen = unsafe { queue.steal_into(&mine, |size| size) };
+                settle(ledger, told(stolen));
+                drain_own(&mine, ledger);
+            }
+        });
         scope.finally(move || drain(queue, ledger));
     })
 }

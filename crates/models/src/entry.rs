@@ -10,7 +10,8 @@ use crate::program::Program;
 
 /// A model: a named program with bounds.
 pub struct Entry {
-    name: &'static str,
+    /// Without its subject, until [`Subject::models`] has put that before it.
+    name: String,
     program: Program,
     bounds: Bounds,
     /// Number of executions drawn by lot in each mode; `None` for an exhaustive search.
@@ -37,12 +38,31 @@ impl Limits {
     pub const NONE: Self = Self { executions: u64::MAX, time: Duration::MAX };
 }
 
-impl Entry {
-    /// Creates an exhaustive model.
-    pub(crate) const fn new(name: &'static str, program: Program, bounds: Bounds) -> Self {
-        Self { name, program, bounds, lots: None, reaches: &[], fails: None, long: false }
-    }
+/// What a model is about: a lock with its variant, such as `shfl-mutex`.
+pub(crate) struct Subject(pub &'static str);
 
+impl Subject {
+    /// The models of the subject, whose names begin with it from now on.
+    pub fn models<const N: usize>(self, mut models: [Entry; N]) -> Vec<Entry> {
+        for model in &mut models {
+            model.name = format!("{}/{}", self.0, model.name);
+        }
+        models.into()
+    }
+}
+
+/// Creates an exhaustive model, whose name is `property-case`.
+pub(crate) fn model(name: &str, program: Program, bounds: Bounds) -> Entry {
+    let name = name.to_owned();
+    Entry { name, program, bounds, lots: None, reaches: &[], fails: None, long: false }
+}
+
+/// The models of several lists.
+pub(crate) fn all_of<const N: usize>(lists: [Vec<Entry>; N]) -> Vec<Entry> {
+    lists.into_iter().flatten().collect()
+}
+
+impl Entry {
     /// Makes the search random, for models too large to enumerate: `executions` random executions,
     /// and as many by PCT.
     pub(crate) const fn by_lot(mut self, executions: u64) -> Self {
@@ -72,14 +92,14 @@ impl Entry {
 
     /// The name, `subject/property-case`, such as `shfl-mutex/excludes-3x1`.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        self.name
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The subject of the check, such as `shfl-mutex`.
     #[must_use]
-    pub fn subject(&self) -> &'static str {
-        self.name.split_once('/').map_or(self.name, |(subject, _)| subject)
+    pub fn subject(&self) -> &str {
+        self.name.split_once('/').map_or(self.name(), |(subject, _)| subject)
     }
 
     /// Number of threads.
@@ -159,7 +179,7 @@ impl Entry {
     /// If a model is already running on this OS thread, or if the word of [`Mode::Replay`] cannot
     /// be parsed.
     pub fn run(&self, mode: Mode, limits: Limits) -> Report {
-        let model = self.bounds.model(self.name).mode(mode);
+        let model = self.bounds.model(&self.name).mode(mode);
         let model = model.executions(limits.executions).time(limits.time);
         model.run(|scope| (self.program.body)(scope))
     }

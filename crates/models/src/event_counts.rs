@@ -9,40 +9,30 @@ use antiphon_sync::lock::Standard;
 use antiphon_sync::policy::None;
 use antiphon_sync::wait::{self, CrowdForm};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{ANY, PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, model};
 use crate::forms::{Sleepy, Spinning};
-use crate::program::{Program, soon};
+use crate::program::{GAVE_UP, Program, soon, take_one};
 
 type EventCount<F> = wait::EventCount<Check, None, F>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
-
 pub fn entries() -> Vec<Entry> {
-    let timed = PLAIN.timeouts(1);
-    let gave_up = &["gave up"];
     let passed_on = &["cancelled"];
-    vec![
-        Entry::new("event-count/notifies-1+1", notifying::<Sleepy>(1, 1), PLAIN.spurious(1)),
-        Entry::new("event-count/notifies-2+1", notifying::<Sleepy>(2, 1), PLAIN).by_lot(5_000),
-        Entry::new("event-count/notifies-all-2+1", notifying::<Sleepy>(2, 2), PLAIN).by_lot(5_000),
-        Entry::new("event-count/notifies-all-5+1", notifying::<Sleepy>(5, 5), PLAIN.spurious(1))
-            .by_lot(1_000),
-        Entry::new("event-count/notifies-nobody-1+1", notifying_nobody(), PLAIN),
-        Entry::new("event-count/notifies-any-platform-1+1", notifying::<Spinning>(1, 1), ANY),
-        Entry::new("event-count/notifies-any-platform-3+1", notifying::<Spinning>(3, 1), ANY)
-            .by_lot(2_000),
-        Entry::new("event-count/cancelled-1+1+1", cancelling(), PLAIN)
-            .by_lot(5_000)
-            .reaches(passed_on),
-        Entry::new("event-count/gives-up-1+1+1", giving_up(), timed).by_lot(5_000).reaches(gave_up),
-        Entry::new("event-count/exhausted-2+1", notifying::<Sleepy>(2, 1), PLAIN.nodes(0)),
-        Entry::new("event-count/exhausted-but-one-2+1", notifying::<Sleepy>(2, 1), PLAIN.nodes(1)),
-        Entry::new("event-count/shipped-1+1", notifying::<Standard>(1, 1), ANY),
-        Entry::new("event-count/shipped-3+1", notifying::<Standard>(3, 1), ANY.timeouts(1))
-            .by_lot(1_500),
-    ]
+    Subject("event-count").models([
+        model("notifies-1+1", notifying::<Sleepy>(1, 1), SPURIOUS),
+        model("notifies-2+1", notifying::<Sleepy>(2, 1), PLAIN).by_lot(5_000),
+        model("notifies-all-2+1", notifying::<Sleepy>(2, 2), PLAIN).by_lot(5_000),
+        model("notifies-all-5+1", notifying::<Sleepy>(5, 5), SPURIOUS).by_lot(1_000),
+        model("notifies-nobody-1+1", notifying_nobody(), PLAIN),
+        model("notifies-any-platform-1+1", notifying::<Spinning>(1, 1), ANY),
+        model("notifies-any-platform-3+1", notifying::<Spinning>(3, 1), ANY).by_lot(2_000),
+        model("cancelled-1+1+1", cancelling(), PLAIN).by_lot(5_000).reaches(passed_on),
+        model("gives-up-1+1+1", giving_up(), TIMED).by_lot(5_000).reaches(GAVE_UP),
+        model("exhausted-2+1", notifying::<Sleepy>(2, 1), PLAIN.nodes(0)),
+        model("exhausted-but-one-2+1", notifying::<Sleepy>(2, 1), PLAIN.nodes(1)),
+        model("shipped-1+1", notifying::<Standard>(1, 1), ANY),
+        model("shipped-3+1", notifying::<Standard>(3, 1), ANY.timeouts(1)).by_lot(1_500),
+    ])
 }
 
 /// Items and an event count. The number of items orders nothing, because the event count must work
@@ -63,14 +53,7 @@ impl<F: CrowdForm> Shelf<F> {
     }
 
     fn try_take(&self) -> bool {
-        let mut seen = self.items.load(Relaxed);
-        while seen != 0 {
-            match self.items.compare_exchange(seen, seen - 1, Relaxed, Relaxed) {
-                Ok(_) => return true,
-                Err(now) => seen = now,
-            }
-        }
-        false
+        take_one(&self.items)
     }
 
     /// Waits for an item and takes it; returns `false` if `deadline` came first.
@@ -92,9 +75,7 @@ impl<F: CrowdForm> Shelf<F> {
 fn notifying<F: CrowdForm>(takers: u32, step: u32) -> Program {
     Program::new(takers + 1, takers + takers / step, move |scope| {
         let shelf = scope.share(Shelf::<F>::new());
-        for _ in 0..takers {
-            scope.spawn(move || assert!(shelf.take(Option::None)));
-        }
+        scope.spawn_each(0..takers, move |_| assert!(shelf.take(Option::None)));
         scope.spawn(move || (0..takers / step).for_each(|_| shelf.put(step)));
     })
 }

@@ -5,93 +5,103 @@ use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 use antiphon_check::{Check, Data, Scope};
 use antiphon_platform::{Atomic, AtomicInteger, Atomics, Deadline, Platform, WaiterId};
-use antiphon_sync::lock::Standard;
+use antiphon_sync::lock::{Form, Standard};
 use antiphon_sync::policy::{Distance, None, Policy};
+use antiphon_sync::shared::SharedEvent;
 use antiphon_sync::wait::{self, CrowdForm};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{ANY, ANY_SHARED, NUMA, PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::forms::{Sleepy, Spinning};
-use crate::program::{Program, soon};
+use crate::program::{GAVE_UP, Program, soon};
 
 type Event<F = Sleepy, Q = None> = wait::Event<Check, Q, F>;
-
-const PLAIN: Bounds = Bounds::PLAIN;
-const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
+type Shared<F = Sleepy> = SharedEvent<Check, F>;
 
 pub fn entries() -> Vec<Entry> {
-    [exclusive(), signalled(), impatient(), sorted(), hardened()].into_iter().flatten().collect()
+    all_of([exclusive(), signalled(), impatient(), sorted(), hardened(), shared()])
+}
+
+/// Those that processes share. Threads stand for processes.
+fn shared() -> Vec<Entry> {
+    let both = &["one for both", "one each"];
+    Subject("shared-event").models([
+        model("excludes-2x1", excluding::<Shared>(2, 1), SPURIOUS),
+        model("excludes-2x2", excluding::<Shared>(2, 2), PLAIN).by_lot(3_000),
+        model("excludes-3x1", excluding::<Shared>(3, 1), PLAIN).by_lot(3_000),
+        model("excludes-shipped-3x2", excluding::<Shared<Standard>>(3, 2), ANY_SHARED)
+            .by_lot(2_000),
+        model("coalesces-1+2", coalescing::<Shared>(), PLAIN).reaches(both),
+        model("coalesces-any-platform-1+2", coalescing::<Shared<Spinning>>(), ANY_SHARED)
+            .by_lot(3_000)
+            .reaches(both),
+        model("gives-up-1+1", giving_up::<Shared>(0), TIMED).reaches(GAVE_UP),
+        model("gives-up-beside-1+1+1", giving_up::<Shared>(1), TIMED)
+            .by_lot(5_000)
+            .reaches(GAVE_UP),
+        model("destroyed-1+1", destroying::<Shared>(), TIMED),
+    ])
 }
 
 /// A set event as the right to touch plain data.
 fn exclusive() -> Vec<Entry> {
-    vec![
-        Entry::new("event/excludes-2x1", excluding::<Event>(2, 1), PLAIN),
-        Entry::new("event/excludes-2x2", excluding::<Event>(2, 2), PLAIN),
-        Entry::new("event/excludes-3x1", excluding::<Event>(3, 1), PLAIN).by_lot(8_000),
-        Entry::new("event/excludes-4x2", excluding::<Event>(4, 2), PLAIN.spurious(1)).by_lot(3_000),
-        Entry::new("event/excludes-any-platform-2x1", excluding::<Event<Spinning>>(2, 1), ANY),
-        Entry::new("event/excludes-any-platform-3x2", excluding::<Event<Spinning>>(3, 2), ANY)
-            .by_lot(5_000),
-    ]
+    Subject("event").models([
+        model("excludes-2x1", excluding::<Event>(2, 1), PLAIN),
+        model("excludes-2x2", excluding::<Event>(2, 2), PLAIN),
+        model("excludes-3x1", excluding::<Event>(3, 1), PLAIN).by_lot(8_000),
+        model("excludes-4x2", excluding::<Event>(4, 2), SPURIOUS).by_lot(3_000),
+        model("excludes-any-platform-2x1", excluding::<Event<Spinning>>(2, 1), ANY),
+        model("excludes-any-platform-3x2", excluding::<Event<Spinning>>(3, 2), ANY).by_lot(5_000),
+    ])
 }
 
 fn signalled() -> Vec<Entry> {
     let both = &["one for both", "one each"];
-    vec![
-        Entry::new("event/signals-1+1", signalling(1), PLAIN.spurious(1)),
-        Entry::new("event/signals-2+1", signalling(2), PLAIN),
-        Entry::new("event/signals-3+1", signalling(3), PLAIN).by_lot(3_000),
-        Entry::new("event/coalesces-1+2", coalescing::<Event>(), PLAIN).reaches(both),
-        Entry::new("event/coalesces-any-platform-1+2", coalescing::<Event<Spinning>>(), ANY)
+    Subject("event").models([
+        model("signals-1+1", signalling(1), SPURIOUS),
+        model("signals-2+1", signalling(2), PLAIN),
+        model("signals-3+1", signalling(3), PLAIN).by_lot(3_000),
+        model("coalesces-1+2", coalescing::<Event>(), PLAIN).reaches(both),
+        model("coalesces-any-platform-1+2", coalescing::<Event<Spinning>>(), ANY)
             .by_lot(5_000)
             .reaches(both),
-        Entry::new("event/tries-1+1", trying(1), PLAIN.spurious(1)).reaches(&["not set"]),
+        model("tries-1+1", trying(1), SPURIOUS).reaches(&["not set"]),
         // Exhaustive, although it takes a while: by lot, a set that is taken twice goes unnoticed.
-        Entry::new("event/tries-2+1", trying(2), PLAIN).reaches(&["not set"]),
-    ]
+        model("tries-2+1", trying(2), PLAIN).reaches(&["not set"]),
+    ])
 }
 
 fn impatient() -> Vec<Entry> {
-    let timed = PLAIN.timeouts(1);
-    let gave_up = &["gave up"];
-    vec![
-        Entry::new("event/gives-up-alone-1+1", giving_up::<Event>(0), timed).reaches(gave_up),
-        Entry::new("event/gives-up-beside-1+1+1", giving_up::<Event>(1), timed)
-            .by_lot(8_000)
-            .reaches(gave_up),
-        Entry::new("event/gives-up-2+1+1", giving_up::<Event>(2), timed.spurious(1))
+    Subject("event").models([
+        model("gives-up-alone-1+1", giving_up::<Event>(0), TIMED).reaches(GAVE_UP),
+        model("gives-up-beside-1+1+1", giving_up::<Event>(1), TIMED).by_lot(8_000).reaches(GAVE_UP),
+        model("gives-up-2+1+1", giving_up::<Event>(2), TIMED.spurious(1))
             .by_lot(3_000)
-            .reaches(gave_up),
-        Entry::new("event/destroyed-1+1", destroying::<Event>(), PLAIN),
-        Entry::new("event/destroyed-timed-1+1", destroying::<Event>(), timed),
-        Entry::new("event/destroyed-beside-2+1", destroying_beside(), timed)
-            .by_lot(8_000)
-            .reaches(gave_up),
-    ]
+            .reaches(GAVE_UP),
+        model("destroyed-1+1", destroying::<Event>(), PLAIN),
+        model("destroyed-timed-1+1", destroying::<Event>(), TIMED),
+        model("destroyed-beside-2+1", destroying_beside(), TIMED).by_lot(8_000).reaches(GAVE_UP),
+    ])
 }
 
 /// With a policy, and several waiters to choose from.
 fn sorted() -> Vec<Entry> {
-    let two = PLAIN.sockets(2);
-    vec![
-        Entry::new("event/sorts-3x1", excluding::<Event<Sleepy, Distance>>(3, 1), two)
-            .by_lot(5_000),
-        Entry::new("event/sorts-4x2", excluding::<Event<Sleepy, Distance>>(4, 2), two.spurious(1))
+    Subject("event").models([
+        model("sorts-3x1", excluding::<Event<Sleepy, Distance>>(3, 1), NUMA).by_lot(5_000),
+        model("sorts-4x2", excluding::<Event<Sleepy, Distance>>(4, 2), NUMA.spurious(1))
             .by_lot(1_500),
-    ]
+    ])
 }
 
 fn hardened() -> Vec<Entry> {
-    vec![
-        Entry::new("event/exhausted-3x1", excluding::<Event>(3, 1), PLAIN.nodes(0)),
-        Entry::new("event/exhausted-but-one-3x1", excluding::<Event>(3, 1), PLAIN.nodes(1)),
-        Entry::new("event/inherited-2x1", inherited(2), PLAIN),
-        Entry::new("event/inherited-3x1", inherited(3), PLAIN).by_lot(3_000),
-        Entry::new("event/shipped-2x1", excluding::<Event<Standard>>(2, 1), ANY),
-        Entry::new("event/shipped-3x2", excluding::<Event<Standard>>(3, 2), ANY.timeouts(1))
-            .by_lot(3_000),
-    ]
+    Subject("event").models([
+        model("exhausted-3x1", excluding::<Event>(3, 1), PLAIN.nodes(0)),
+        model("exhausted-but-one-3x1", excluding::<Event>(3, 1), PLAIN.nodes(1)),
+        model("inherited-2x1", inherited(2), PLAIN),
+        model("inherited-3x1", inherited(3), PLAIN).by_lot(3_000),
+        model("shipped-2x1", excluding::<Event<Standard>>(2, 1), ANY),
+        model("shipped-3x2", excluding::<Event<Standard>>(3, 2), ANY.timeouts(1)).by_lot(3_000),
+    ])
 }
 
 /// An event of any kind.
@@ -114,21 +124,29 @@ pub trait AutoReset: Sync + 'static {
     }
 }
 
-impl<F: CrowdForm, Q: Policy> AutoReset for Event<F, Q> {
-    const NEW: Self = Self::NEW;
+/// Implements [`AutoReset`] by the methods of an event.
+macro_rules! auto_reset {
+    ([$($parameter:tt)*] $type:ty) => {
+        impl<$($parameter)*> AutoReset for $type {
+            const NEW: Self = Self::NEW;
 
-    fn set(&self) {
-        self.set();
-    }
+            fn set(&self) {
+                self.set();
+            }
 
-    fn wait_until(&self, deadline: Option<Deadline>) -> bool {
-        self.wait_until(deadline)
-    }
+            fn wait_until(&self, deadline: Option<Deadline>) -> bool {
+                self.wait_until(deadline)
+            }
 
-    fn try_wait(&self) -> bool {
-        self.try_wait()
-    }
+            fn try_wait(&self) -> bool {
+                self.try_wait()
+            }
+        }
+    };
 }
+
+auto_reset!([F: CrowdForm, Q: Policy] Event<F, Q>);
+auto_reset!([F: Form] Shared<F>);
 
 /// Threads that take the event, touch plain data, and set it again.
 fn sections<'scope, E: AutoReset>(
@@ -138,15 +156,13 @@ fn sections<'scope, E: AutoReset>(
     rounds: u32,
 ) {
     let data = scope.share(Data::new(0));
-    for _ in 0..threads {
-        scope.spawn(move || {
-            for _ in 0..rounds {
-                event.wait();
-                data.set(data.get() + 1);
-                event.set();
-            }
-        });
-    }
+    scope.spawn_each(0..threads, move |_| {
+        for _ in 0..rounds {
+            event.wait();
+            data.set(data.get() + 1);
+            event.set();
+        }
+    });
     scope.finally(move || {
         assert_eq!(data.get(), threads * rounds);
         assert!(event.try_wait(), "it was set last");
@@ -168,13 +184,11 @@ fn signalling(waiters: u32) -> Program {
     Program::new(waiters + 1, waiters + 1, move |scope| {
         let event = scope.share(Event::<Sleepy>::NEW);
         let data = scope.share(Data::new(false));
-        for _ in 0..waiters {
-            scope.spawn(move || {
-                event.wait();
-                assert!(data.get(), "what came before the set");
-                event.set();
-            });
-        }
+        scope.spawn_each(0..waiters, move |_| {
+            event.wait();
+            assert!(data.get(), "what came before the set");
+            event.set();
+        });
         scope.spawn(move || {
             data.set(true);
             event.set();
@@ -195,12 +209,10 @@ pub fn coalescing<E: AutoReset>() -> Program {
             // Relaxed: the event orders.
             seen.set(parts.iter().all(|part| part.load(Relaxed) == 1));
         });
-        for part in parts {
-            scope.spawn(move || {
-                part.store(1, Relaxed);
-                event.set();
-            });
-        }
+        scope.spawn_each(parts, move |part| {
+            part.store(1, Relaxed);
+            event.set();
+        });
         scope.finally(move || {
             let again = event.try_wait();
             antiphon_check::probe(if again { "one each" } else { "one for both" });
@@ -216,13 +228,11 @@ fn trying(others: u32) -> Program {
         let event = scope.share(Event::<Sleepy>::NEW);
         event.set();
         let data = scope.share(Data::new(0));
-        for _ in 0..others {
-            scope.spawn(move || {
-                event.wait();
-                data.set(data.get() + 1);
-                event.set();
-            });
-        }
+        scope.spawn_each(0..others, move |_| {
+            event.wait();
+            data.set(data.get() + 1);
+            event.set();
+        });
         scope.spawn(move || {
             if event.try_wait() {
                 data.set(data.get() + 1);
@@ -243,12 +253,10 @@ fn trying(others: u32) -> Program {
 pub fn giving_up<E: AutoReset>(patient: u32) -> Program {
     Program::new(patient + 2, patient + 2, move |scope| {
         let event = scope.share(E::NEW);
-        for _ in 0..patient {
-            scope.spawn(move || {
-                event.wait();
-                event.set();
-            });
-        }
+        scope.spawn_each(0..patient, move |_| {
+            event.wait();
+            event.set();
+        });
         scope.spawn(move || {
             if event.wait_until(Some(soon())) {
                 event.set();

@@ -14,8 +14,8 @@ use antiphon_runtime::sched::{Crew, Lifo, Put, Scheme, Share, Steal, Worker};
 use antiphon_runtime::{fiber, task};
 use antiphon_sync::queue::{Item, Link};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{Bounds, PLAIN};
+use crate::entry::{Entry, Subject, model};
 use crate::program::{Anywhere, Program};
 
 type Ready = fiber::Ready<Check>;
@@ -23,22 +23,20 @@ type Handle = task::Handle<Check, u32>;
 type Promise = task::Promise<Check, u32>;
 type U32 = <Check as Atomics>::U32;
 
-const PLAIN: Bounds = Bounds::PLAIN;
 /// A waiting thread may end its spin and sleep.
 const SLEEPY: Bounds = PLAIN.expiries(1);
 
 pub fn entries() -> Vec<Entry> {
-    vec![
-        Entry::new("fibers/goes-on-1+1", going_on(1, 1), SLEEPY.spurious(1)),
-        Entry::new("fibers/goes-on-2+1", going_on(2, 1), SLEEPY),
-        Entry::new("fibers/again-1+1", going_on(1, 2), SLEEPY),
-        Entry::new("fibers/again-2+1", going_on(2, 2), SLEEPY).by_lot(5_000),
-        Entry::new("fibers/next-owner-1+2", next_owner(), SLEEPY),
-        Entry::new("fibers/beside-tasks-1+1", beside_tasks(), SLEEPY),
-        Entry::new("fibers/and-threads-1+1", and_threads(1), SLEEPY.spurious(1))
-            .reaches(&["waits"]),
-        Entry::new("fibers/and-threads-1+2", and_threads(2), PLAIN),
-    ]
+    Subject("fibers").models([
+        model("goes-on-1+1", going_on(1, 1), SLEEPY.spurious(1)),
+        model("goes-on-2+1", going_on(2, 1), SLEEPY),
+        model("again-1+1", going_on(1, 2), SLEEPY),
+        model("again-2+1", going_on(2, 2), SLEEPY).by_lot(5_000),
+        model("next-owner-1+2", next_owner(), SLEEPY),
+        model("beside-tasks-1+1", beside_tasks(), SLEEPY),
+        model("and-threads-1+1", and_threads(1), SLEEPY.spurious(1)).reaches(&["waits"]),
+        model("and-threads-1+2", and_threads(2), PLAIN),
+    ])
 }
 
 /// A fiber of the model: it waits a number of times until others resume it.
@@ -95,9 +93,7 @@ fn going_on(fibers: u32, times: u32) -> Program {
     Program::new(fibers + 1, fibers * (times + 1), move |scope| {
         let ready = scope.share(Ready::NEW);
         let all: &Vec<Fiber> = scope.share((0..fibers).map(|_| Fiber::new()).collect());
-        for fiber in all {
-            scope.spawn(move || (0..times).for_each(|turn| fiber.post(ready, turn)));
-        }
+        scope.spawn_each(all, move |fiber| (0..times).for_each(|turn| fiber.post(ready, turn)));
         scope.spawn(move || {
             let mut left = fibers * times;
             while left > 0 {

@@ -4,18 +4,18 @@
 use antiphon_check::{Check, Data, probe};
 use antiphon_runtime::flight::Ring;
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::Program;
 
 pub fn entries() -> Vec<Entry> {
     let cases = &["all", "some"];
-    vec![
-        Entry::new("flight/read-1+1", read(2, 3, 1), Bounds::PLAIN).reaches(cases),
-        Entry::new("flight/larger-1+1", read(3, 4, 1), Bounds::PLAIN).reaches(cases),
-        Entry::new("flight/latest-1+1", latest(2, 3), Bounds::PLAIN).reaches(&["got", "missed"]),
-        Entry::new("flight/readers-1+2", read(2, 3, 2), Bounds::PLAIN).by_lot(2_000).reaches(cases),
-    ]
+    Subject("flight").models([
+        model("read-1+1", read(2, 3, 1), PLAIN).reaches(cases),
+        model("larger-1+1", read(3, 4, 1), PLAIN).reaches(cases),
+        model("latest-1+1", latest(2, 3), PLAIN).reaches(&["got", "missed"]),
+        model("readers-1+2", read(2, 3, 2), PLAIN).by_lot(2_000).reaches(cases),
+    ])
 }
 
 /// Words of a record, both of which contain its number, counted from 1.
@@ -32,17 +32,15 @@ fn read(slots: usize, records: u64, readers: u32) -> Program {
                 ring.write([number; WORDS]);
             }
         });
-        for _ in 0..readers {
-            scope.spawn(move || {
-                let read = ring.read();
-                assert_whole(&read);
-                // A reader that gets a record sees what was done before it was written; otherwise
-                // this is a data race.
-                let seen = |&[number, _]: &[u64; WORDS]| written[number as usize].get();
-                assert!(read.iter().all(seen));
-                probe(if read.len() == slots - 1 { "all" } else { "some" });
-            });
-        }
+        scope.spawn_each(0..readers, move |_| {
+            let read = ring.read();
+            assert_whole(&read);
+            // A reader that gets a record sees what was done before it was written; otherwise
+            // this is a data race.
+            let seen = |&[number, _]: &[u64; WORDS]| written[number as usize].get();
+            assert!(read.iter().all(seen));
+            probe(if read.len() == slots - 1 { "all" } else { "some" });
+        });
         // The slot of the oldest record belongs to the next one.
         scope.finally(move || {
             let read = ring.read();

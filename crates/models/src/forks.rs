@@ -11,24 +11,22 @@ use antiphon_runtime::sched::{self, Lifo, Put, Scheme, Share, Steal};
 use antiphon_runtime::task::{self, Awaited};
 use antiphon_sync::queue::Full;
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::{Anywhere, Program};
 
 type Task = task::Task<Check>;
 type Policy = Scheme<Lifo, Steal>;
 type Crew = sched::Crew<Check, Policy>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
     let all = &["here", "there"];
-    vec![
-        Entry::new("fork/one-2", forking(2, 1, 2), PLAIN).by_lot(2_000).reaches(all),
-        Entry::new("fork/nested-2", forking(2, 2, 4), PLAIN).by_lot(1_000).reaches(all),
-        Entry::new("fork/no-room-2", forking(2, 3, 1), PLAIN).by_lot(600).reaches(all),
-        Entry::new("fork/nested-3", forking(3, 2, 4), PLAIN.expiries(1)).by_lot(400).reaches(all),
-    ]
+    Subject("fork").models([
+        model("one-2", forking(2, 1, 2), PLAIN).by_lot(2_000).reaches(all),
+        model("nested-2", forking(2, 2, 4), PLAIN).by_lot(1_000).reaches(all),
+        model("no-room-2", forking(2, 3, 1), PLAIN).by_lot(600).reaches(all),
+        model("nested-3", forking(3, 2, 4), PLAIN.expiries(1)).by_lot(400).reaches(all),
+    ])
 }
 
 /// The worker that a thread of the model acts as.

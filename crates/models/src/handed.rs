@@ -5,139 +5,101 @@ use antiphon_check::{Check, Data, Scope, probe};
 use antiphon_sync::lock::{Form, ShflMutex};
 use antiphon_sync::policy::{None, Numa, Policy};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{NUMA, PLAIN, TIMED};
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::forms::Handing;
-use crate::program::{Program, soon, unlock};
+use crate::program::{Program, guarded, retire, soon, unlock};
 
 /// One hand-over within a cohort, then it is the next cohort's turn.
 type Short = Handing<1, 0>;
 type Longer = Handing<2, 0>;
 type Backed = Handing<1, 1>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
     let handed = &["hands over"];
-    let sockets = PLAIN.sockets(2);
     let tired = PLAIN.expiries(1);
     let light = PLAIN.light(Granted);
-    let timed = PLAIN.timeouts(1);
-    let asleep = sockets.expiries(1);
+    let asleep = NUMA.expiries(1);
     let timed_sockets = asleep.timeouts(1);
-    vec![
-        Entry::new("shfl-mutex/passes-3x1", handing::<None, Short>(&[1; 3], 0), PLAIN)
-            .reaches(handed),
-        Entry::new("shfl-mutex/passes-to-sleepers-3x1", handing::<None, Short>(&[1; 3], 0), tired)
-            .reaches(handed),
-        Entry::new("shfl-mutex/passes-to-sleepers-4x2", handing::<None, Short>(&[2; 4], 0), tired)
+    all_of([
+        Subject("shfl-mutex").models([
+            model("passes-3x1", handing::<None, Short>(&[1; 3], 0), PLAIN).reaches(handed),
+            model("passes-to-sleepers-3x1", handing::<None, Short>(&[1; 3], 0), tired)
+                .reaches(handed),
+            model("passes-to-sleepers-4x2", handing::<None, Short>(&[2; 4], 0), tired)
+                .by_lot(5_000)
+                .reaches(handed),
+            model("passes-gives-up-2+1", handing::<None, Short>(&[1; 2], 1), TIMED)
+                .reaches(&["hands over", "gave up"]),
+            model("passes-destroyed-3x1", destroyed::<None, Short>(), PLAIN).reaches(&["retired"]),
+            model("sets-aside-1+2", handed_from::<None, Short>(2, 0), tired).long().reaches(handed),
+            model("sets-aside-1+3", handed_from::<None, Short>(3, 0), tired)
+                .by_lot(20_000)
+                .reaches(handed),
+            model("sets-aside-4x2", handing::<None, Short>(&[2; 4], 0), tired.spurious(1))
+                .by_lot(5_000)
+                .reaches(handed),
+            model("sets-aside-gives-up-1+1+1", handed_from::<None, Short>(1, 1), tired.timeouts(1))
+                .long()
+                .reaches(&["hands over", "gave up"]),
+            model("sets-aside-gives-up-1+2+1", handed_from::<None, Short>(2, 1), tired.timeouts(1))
+                .by_lot(10_000)
+                .reaches(&["hands over", "gave up"]),
+            model("sets-aside-backed-1+2+1", handed_from::<None, Backed>(2, 1), tired.timeouts(2))
+                .by_lot(5_000)
+                .reaches(&["hands over", "gave up"]),
+            model("sets-aside-destroyed-3x1", destroyed::<None, Short>(), tired)
+                .reaches(&["retired"]),
+            model("sets-aside-in-cohorts-1+3", handed_from::<Numa, Longer>(3, 0), asleep)
+                .by_lot(10_000)
+                .reaches(handed),
+            model("sets-aside-sorting-5x2", handing::<Numa, Longer>(&[2; 5], 0), asleep)
+                .by_lot(5_000)
+                .reaches(handed),
+            model("cohorts-1+2", handed_from::<Numa, Short>(2, 0), NUMA).reaches(handed),
+            model("cohorts-of-sleepers-1+2", handed_from::<Numa, Short>(2, 0), asleep)
+                .long()
+                .reaches(handed),
+            model("cohorts-give-up-1+1+1", handed_from::<Numa, Short>(1, 1), timed_sockets)
+                .by_lot(5_000)
+                .reaches(&["hands over", "gave up"]),
+            model("cohorts-1+3", handed_from::<Numa, Short>(3, 0), NUMA)
+                .by_lot(5_000)
+                .reaches(handed),
+            model("cohorts-longer-1+4", handed_from::<Numa, Longer>(4, 0), asleep)
+                .by_lot(5_000)
+                .reaches(handed),
+            model("cohorts-4x2", handing::<Numa, Short>(&[2; 4], 0), NUMA)
+                .by_lot(5_000)
+                .reaches(handed),
+            model("cohorts-longer-5x2", handing::<Numa, Longer>(&[2; 5], 0), NUMA)
+                .by_lot(5_000)
+                .reaches(handed),
+            model(
+                "cohorts-of-sleepers-4x2",
+                handing::<Numa, Longer>(&[2; 4], 0),
+                NUMA.expiries(1).spurious(1),
+            )
             .by_lot(5_000)
             .reaches(handed),
-        Entry::new("shfl-mutex/passes-gives-up-2+1", handing::<None, Short>(&[1; 2], 1), timed)
+            model(
+                "cohorts-give-up-3+2",
+                handing::<Numa, Backed>(&[2; 3], 2),
+                NUMA.expiries(1).timeouts(2),
+            )
+            .by_lot(5_000)
             .reaches(&["hands over", "gave up"]),
-        Entry::new("shfl-mutex/passes-destroyed-3x1", destroyed::<None, Short>(), PLAIN)
-            .reaches(&["retired"]),
-        Entry::new("shfl-mutex/sets-aside-1+2", handed_from::<None, Short>(2, 0), tired)
-            .long()
-            .reaches(handed),
-        Entry::new("shfl-mutex/sets-aside-1+3", handed_from::<None, Short>(3, 0), tired)
-            .by_lot(20_000)
-            .reaches(handed),
-        Entry::new(
-            "shfl-mutex/sets-aside-4x2",
-            handing::<None, Short>(&[2; 4], 0),
-            tired.spurious(1),
-        )
-        .by_lot(5_000)
-        .reaches(handed),
-        Entry::new(
-            "shfl-mutex/sets-aside-gives-up-1+1+1",
-            handed_from::<None, Short>(1, 1),
-            tired.timeouts(1),
-        )
-        .long()
-        .reaches(&["hands over", "gave up"]),
-        Entry::new(
-            "shfl-mutex/sets-aside-gives-up-1+2+1",
-            handed_from::<None, Short>(2, 1),
-            tired.timeouts(1),
-        )
-        .by_lot(10_000)
-        .reaches(&["hands over", "gave up"]),
-        Entry::new(
-            "shfl-mutex/sets-aside-backed-1+2+1",
-            handed_from::<None, Backed>(2, 1),
-            tired.timeouts(2),
-        )
-        .by_lot(5_000)
-        .reaches(&["hands over", "gave up"]),
-        Entry::new("shfl-mutex/sets-aside-destroyed-3x1", destroyed::<None, Short>(), tired)
-            .reaches(&["retired"]),
-        Entry::new(
-            "shfl-mutex/sets-aside-in-cohorts-1+3",
-            handed_from::<Numa, Longer>(3, 0),
-            asleep,
-        )
-        .by_lot(10_000)
-        .reaches(handed),
-        Entry::new(
-            "shfl-mutex/sets-aside-sorting-5x2",
-            handing::<Numa, Longer>(&[2; 5], 0),
-            asleep,
-        )
-        .by_lot(5_000)
-        .reaches(handed),
-        Entry::new("shfl-mutex+light/passes-3x1", handing::<None, Short>(&[1; 3], 0), light)
-            .reaches(handed),
-        Entry::new("shfl-mutex/cohorts-1+2", handed_from::<Numa, Short>(2, 0), sockets)
-            .reaches(handed),
-        Entry::new("shfl-mutex/cohorts-of-sleepers-1+2", handed_from::<Numa, Short>(2, 0), asleep)
-            .long()
-            .reaches(handed),
-        Entry::new(
-            "shfl-mutex/cohorts-give-up-1+1+1",
-            handed_from::<Numa, Short>(1, 1),
-            timed_sockets,
-        )
-        .by_lot(5_000)
-        .reaches(&["hands over", "gave up"]),
-        Entry::new(
-            "shfl-mutex+light/cohorts-1+2",
-            handed_from::<Numa, Short>(2, 0),
-            sockets.light(Granted),
-        )
-        .by_lot(5_000)
-        .reaches(handed),
-        Entry::new("shfl-mutex/cohorts-1+3", handed_from::<Numa, Short>(3, 0), sockets)
-            .by_lot(5_000)
-            .reaches(handed),
-        Entry::new("shfl-mutex/cohorts-longer-1+4", handed_from::<Numa, Longer>(4, 0), asleep)
-            .by_lot(5_000)
-            .reaches(handed),
-        Entry::new("shfl-mutex/cohorts-4x2", handing::<Numa, Short>(&[2; 4], 0), sockets)
-            .by_lot(5_000)
-            .reaches(handed),
-        Entry::new("shfl-mutex/cohorts-longer-5x2", handing::<Numa, Longer>(&[2; 5], 0), sockets)
-            .by_lot(5_000)
-            .reaches(handed),
-        Entry::new(
-            "shfl-mutex/cohorts-of-sleepers-4x2",
-            handing::<Numa, Longer>(&[2; 4], 0),
-            sockets.expiries(1).spurious(1),
-        )
-        .by_lot(5_000)
-        .reaches(handed),
-        Entry::new(
-            "shfl-mutex/cohorts-give-up-3+2",
-            handing::<Numa, Backed>(&[2; 3], 2),
-            sockets.expiries(1).timeouts(2),
-        )
-        .by_lot(5_000)
-        .reaches(&["hands over", "gave up"]),
-        Entry::new("shfl-mutex/cohorts-destroyed-3x1", destroyed::<Numa, Longer>(), sockets)
-            .by_lot(5_000)
-            .reaches(&["retired"]),
-    ]
+            model("cohorts-destroyed-3x1", destroyed::<Numa, Longer>(), NUMA)
+                .by_lot(5_000)
+                .reaches(&["retired"]),
+        ]),
+        Subject("shfl-mutex+light").models([
+            model("passes-3x1", handing::<None, Short>(&[1; 3], 0), light).reaches(handed),
+            model("cohorts-1+2", handed_from::<Numa, Short>(2, 0), NUMA.light(Granted))
+                .by_lot(5_000)
+                .reaches(handed),
+        ]),
+    ])
 }
 
 /// One thread for each element of `rounds` locks that many times; `timed` more may give up. At the
@@ -170,25 +132,20 @@ fn come<'scope, Q: Policy, F: Form>(
     timed: u32,
     others: u32,
 ) -> (&'scope ShflMutex<Check, Q, F>, &'scope Data<u32>) {
-    let lock = scope.share(ShflMutex::NEW);
-    let data = scope.share(Data::new(0));
-    for &rounds in rounds {
-        scope.spawn(move || {
-            for _ in 0..rounds {
-                lock.lock();
-                owns(lock, data);
-            }
-        });
-    }
-    for _ in 0..timed {
-        scope.spawn(move || {
-            if lock.lock_until(soon()) {
-                owns(lock, data);
-            } else {
-                probe("gave up");
-            }
-        });
-    }
+    let (lock, data) = guarded::<ShflMutex<_, _, _>>(scope);
+    scope.spawn_each(rounds.iter().copied(), move |rounds| {
+        for _ in 0..rounds {
+            lock.lock();
+            owns(lock, data);
+        }
+    });
+    scope.spawn_each(0..timed, move |_| {
+        if lock.lock_until(soon()) {
+            owns(lock, data);
+        } else {
+            probe("gave up");
+        }
+    });
     let least = rounds.iter().sum::<u32>() + others;
     scope.finally(move || {
         assert!(data.get() >= least);
@@ -212,19 +169,15 @@ fn owns<Q: Policy, F: Form>(lock: &ShflMutex<Check, Q, F>, data: &Data<u32>) {
 fn destroyed<Q: Policy, F: Form>() -> Program {
     const THREADS: u32 = 3;
     Program::new(THREADS, THREADS, |scope| {
-        let lock = scope.share(ShflMutex::<Check, Q, F>::NEW);
-        let data = scope.share(Data::new(0));
-        for _ in 0..THREADS {
-            scope.spawn(move || {
-                lock.lock();
-                let before = data.get();
-                data.set(before + 1);
-                unlock(lock);
-                if before == THREADS - 1 {
-                    antiphon_check::retire(lock);
-                    probe("retired");
-                }
-            });
-        }
+        let (lock, data) = guarded::<ShflMutex<Check, Q, F>>(scope);
+        scope.spawn_each(0..THREADS, move |_| {
+            lock.lock();
+            let before = data.get();
+            data.set(before + 1);
+            unlock(lock);
+            if before == THREADS - 1 {
+                retire(lock);
+            }
+        });
     })
 }

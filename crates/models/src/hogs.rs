@@ -9,31 +9,27 @@ use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 use antiphon_runtime::sched::{self, Others, Own, Policy, Put, Worker};
 use antiphon_sync::queue::{Blocks, Item, Stolen};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::ledger::Ledger;
 use crate::program::Program;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
     let either = PLAIN.light(HeavyFence::Either);
-    vec![
-        Entry::new("hogs/taken-1+1", taken(1), either).reaches(&["taken", "kept"]),
-        Entry::new("hogs/taken-twice-1+1", taken(2), PLAIN)
-            .by_lot(4_000)
-            .reaches(&["taken", "kept"]),
-        Entry::new("hogs/ended-1+1", ended(), PLAIN).reaches(&["taken"]),
-        Entry::new("hogs/in-turn-0+2", in_turn(), PLAIN).reaches(&["both"]),
-        Entry::new("hogs/left-1+1", left(), PLAIN).reaches(&["taken"]),
-        Entry::new("hogs/comes-and-goes-1+1", comes_and_goes(), PLAIN).reaches(&["kept"]),
-        Entry::new("hogs/next-1+1", next(), PLAIN).reaches(&["next"]),
-        Entry::new("hogs/closed-1+1", closed(false), PLAIN),
-        Entry::new("hogs/closed-awaited-1+1", closed(true), PLAIN),
-        Entry::new("hogs/closed-leaves-1+1", closed_leaves(), PLAIN),
-        Entry::new("hogs/dismissed-1+1", dismissed(), PLAIN).reaches(&["dismissed"]),
-        Entry::new("hogs/watched-1+2", watched(), PLAIN).by_lot(2_000).reaches(&["taken"]),
-    ]
+    Subject("hogs").models([
+        model("taken-1+1", taken(1), either).reaches(&["taken", "kept"]),
+        model("taken-twice-1+1", taken(2), PLAIN).by_lot(4_000).reaches(&["taken", "kept"]),
+        model("ended-1+1", ended(), PLAIN).reaches(&["taken"]),
+        model("in-turn-0+2", in_turn(), PLAIN).reaches(&["both"]),
+        model("left-1+1", left(), PLAIN).reaches(&["taken"]),
+        model("comes-and-goes-1+1", comes_and_goes(), PLAIN).reaches(&["kept"]),
+        model("next-1+1", next(), PLAIN).reaches(&["next"]),
+        model("closed-1+1", closed(false), PLAIN),
+        model("closed-awaited-1+1", closed(true), PLAIN),
+        model("closed-leaves-1+1", closed_leaves(), PLAIN),
+        model("dismissed-1+1", dismissed(), PLAIN).reaches(&["dismissed"]),
+        model("watched-1+2", watched(), PLAIN).by_lot(2_000).reaches(&["taken"]),
+    ])
 }
 
 type Crew = sched::Crew<Check, Keeps>;
@@ -139,16 +135,14 @@ fn in_turn() -> Program {
             assert_eq!(worker.try_next_task(), None);
             worker
         });
-        for _ in 0..2 {
-            scope.spawn(move || {
-                let Some(mut dog) = crew.watchdog(0) else { return };
-                let mut seat = None;
-                dog.look(|hog| seat = seat.or_else(|| hog.take()));
-                if seat.is_some() {
-                    took.fetch_add(1, Relaxed);
-                }
-            });
-        }
+        scope.spawn_each(0..2, move |_| {
+            let Some(mut dog) = crew.watchdog(0) else { return };
+            let mut seat = None;
+            dog.look(|hog| seat = seat.or_else(|| hog.take()));
+            if seat.is_some() {
+                took.fetch_add(1, Relaxed);
+            }
+        });
         scope.finally(move || {
             let took = took.load(Relaxed);
             if took == 2 {

@@ -6,34 +6,31 @@ use antiphon_check::Check;
 use antiphon_platform::{Atomic, AtomicInteger, Atomics, Budget};
 use antiphon_runtime::sched;
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
-use crate::program::Program;
+use crate::bounds::{PLAIN, SPURIOUS};
+use crate::entry::{Entry, Subject, model};
+use crate::program::{Program, take_one};
 
 type Idlers = sched::Idlers<Check>;
 type U32 = <Check as Atomics>::U32;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
-    vec![
-        Entry::new("idlers/one-each-1+1", one_each(1, NOT, 1), PLAIN.spurious(1)).reaches(RESTS),
-        Entry::new("idlers/moves-1+1", moving(), PLAIN),
-        Entry::new("idlers/one-each-inside-2", one_each(2, BRIEF, 0), PLAIN.expiries(1))
-            .reaches(RESTS),
-        Entry::new("idlers/one-each-2+1", one_each(2, NOT, 1), PLAIN).by_lot(5_000),
-        Entry::new("idlers/one-each-3+1", one_each(3, NOT, 1), PLAIN.expiries(1)).by_lot(5_000),
-        Entry::new("idlers/one-each-2+2", one_each(2, NOT, 2), PLAIN).by_lot(5_000),
-        Entry::new("idlers/batch-2+1", batch(2, 2), PLAIN).by_lot(5_000).reaches(RESTS),
-        Entry::new("idlers/batch-and-one-2+1", batch(2, 1), PLAIN).by_lot(5_000).reaches(RESTS),
-        Entry::new("idlers/batch-3+1", batch(3, 3), PLAIN).by_lot(5_000),
-        Entry::new("idlers/batch-passed-on-3+1", passing_on(), PLAIN).by_lot(20_000),
-        Entry::new("idlers/again-1+1", working(1, 2, 0, NOT), PLAIN).reaches(RESTS),
-        Entry::new("idlers/again-2+1", working(2, 2, 1, NOT), PLAIN).by_lot(5_000).reaches(RESTS),
-        Entry::new("idlers/again-3+1", working(3, 1, 2, NOT), PLAIN).by_lot(5_000).reaches(RESTS),
-        Entry::new("idlers/all-2+1", all(2), PLAIN).reaches(RESTS),
-        Entry::new("idlers/all-and-one-2+2", all_and_one(), PLAIN).by_lot(20_000),
-    ]
+    Subject("idlers").models([
+        model("one-each-1+1", one_each(1, NOT, 1), SPURIOUS).reaches(RESTS),
+        model("moves-1+1", moving(), PLAIN),
+        model("one-each-inside-2", one_each(2, BRIEF, 0), PLAIN.expiries(1)).reaches(RESTS),
+        model("one-each-2+1", one_each(2, NOT, 1), PLAIN).by_lot(5_000),
+        model("one-each-3+1", one_each(3, NOT, 1), PLAIN.expiries(1)).by_lot(5_000),
+        model("one-each-2+2", one_each(2, NOT, 2), PLAIN).by_lot(5_000),
+        model("batch-2+1", batch(2, 2), PLAIN).by_lot(5_000).reaches(RESTS),
+        model("batch-and-one-2+1", batch(2, 1), PLAIN).by_lot(5_000).reaches(RESTS),
+        model("batch-3+1", batch(3, 3), PLAIN).by_lot(5_000),
+        model("batch-passed-on-3+1", passing_on(), PLAIN).by_lot(20_000),
+        model("again-1+1", working(1, 2, 0, NOT), PLAIN).reaches(RESTS),
+        model("again-2+1", working(2, 2, 1, NOT), PLAIN).by_lot(5_000).reaches(RESTS),
+        model("again-3+1", working(3, 1, 2, NOT), PLAIN).by_lot(5_000).reaches(RESTS),
+        model("all-2+1", all(2), PLAIN).reaches(RESTS),
+        model("all-and-one-2+2", all_and_one(), PLAIN).by_lot(20_000),
+    ])
 }
 
 const RESTS: &[&str] = &["rests"];
@@ -113,26 +110,13 @@ fn looked(seen: bool) -> bool {
     seen
 }
 
-fn take_one(count: &U32) -> bool {
-    let mut seen = count.load(Relaxed);
-    while seen > 0 {
-        match count.compare_exchange(seen, seen - 1, Relaxed, Relaxed) {
-            Ok(_) => return true,
-            Err(now) => seen = now,
-        }
-    }
-    false
-}
-
 /// `workers` workers do the items that a thread from outside puts in, and those that such items put
 /// in when done.
 fn working(workers: usize, outside: u32, inside: u32, spin: Budget) -> Program {
     Program::new(workers as u32 + 1, 2 * (outside + inside), move |scope| {
         let crew = scope.share(Crew::new(workers, outside + inside));
         crew.more.store(inside, Relaxed);
-        for me in 0..workers {
-            scope.spawn(move || crew.work(me, spin));
-        }
+        scope.spawn_each(0..workers, move |me| crew.work(me, spin));
         scope.spawn(move || {
             for _ in 0..outside {
                 crew.put(0);
@@ -153,14 +137,12 @@ fn one_each(workers: usize, spin: Budget, outside: usize) -> Program {
                 idlers.notify(0);
             }
         };
-        for me in 0..workers {
-            scope.spawn(move || {
-                if outside == 0 && me == 0 {
-                    put();
-                }
-                take_mine(idlers, me, ready, spin);
-            });
-        }
+        scope.spawn_each(0..workers, move |me| {
+            if outside == 0 && me == 0 {
+                put();
+            }
+            take_mine(idlers, me, ready, spin);
+        });
         for _ in 0..outside {
             scope.spawn(put);
         }
@@ -173,9 +155,7 @@ fn batch(workers: usize, together: u32) -> Program {
     Program::new(workers as u32 + 1, 2 * workers as u32, move |scope| {
         let idlers = scope.share(Idlers::new(workers));
         let ready = scope.share(U32::ZERO);
-        for me in 0..workers {
-            scope.spawn(move || take_mine(idlers, me, ready, NOT));
-        }
+        scope.spawn_each(0..workers, move |me| take_mine(idlers, me, ready, NOT));
         scope.spawn(move || {
             ready.fetch_add(together, Relaxed);
             idlers.notify_many(0, together);
@@ -193,15 +173,13 @@ fn passing_on() -> Program {
     Program::new(4, 6, move |scope| {
         let idlers = scope.share(Idlers::new(3));
         let [ready, taken] = [(); 2].map(|()| scope.share(U32::ZERO));
-        for me in 0..3 {
-            scope.spawn(move || {
-                take_mine(idlers, me, ready, NOT);
-                if taken.fetch_add(1, Relaxed) == 1 {
-                    ready.fetch_add(1, Relaxed);
-                    idlers.notify(me);
-                }
-            });
-        }
+        scope.spawn_each(0..3, move |me| {
+            take_mine(idlers, me, ready, NOT);
+            if taken.fetch_add(1, Relaxed) == 1 {
+                ready.fetch_add(1, Relaxed);
+                idlers.notify(me);
+            }
+        });
         scope.spawn(move || {
             ready.fetch_add(2, Relaxed);
             idlers.notify_many(0, 2);
@@ -250,15 +228,13 @@ fn all(workers: usize) -> Program {
     Program::new(workers as u32 + 1, workers as u32 + 1, move |scope| {
         let idlers = scope.share(Idlers::new(workers));
         let over = scope.share(U32::ZERO);
-        for me in 0..workers {
-            scope.spawn(move || {
-                let is_over = || over.load(Relaxed) > 0;
-                while !is_over() {
-                    idlers.rest(me, false, BRIEF, |_| looked(is_over()));
-                    idlers.found(me, || false);
-                }
-            });
-        }
+        scope.spawn_each(0..workers, move |me| {
+            let is_over = || over.load(Relaxed) > 0;
+            while !is_over() {
+                idlers.rest(me, false, BRIEF, |_| looked(is_over()));
+                idlers.found(me, || false);
+            }
+        });
         scope.spawn(move || {
             over.store(1, Relaxed);
             idlers.notify_all();
@@ -273,24 +249,22 @@ fn all_and_one() -> Program {
         let idlers = scope.share(Idlers::new(2));
         let [ready, brief, over] = [(); 3].map(|()| scope.share(U32::ZERO));
         brief.store(1, Relaxed);
-        for me in 0..2 {
-            scope.spawn(move || {
-                let is_over = || over.load(Relaxed) > 0;
-                // An item that only worker 0 sees, once.
-                let is_seen = || ready.load(Relaxed) > 0 || is_over();
-                while !is_over() {
-                    let mine = me == 0 && brief.swap(0, Relaxed) > 0;
-                    let seen = |alone| is_over() || alone && is_seen();
-                    idlers.rest(me, false, NOT, |alone| mine || looked(seen(alone)));
-                    let took = take_one(ready);
-                    idlers.found(me, is_seen);
-                    if took {
-                        over.store(1, Relaxed);
-                        idlers.notify_all();
-                    }
+        scope.spawn_each(0..2, move |me| {
+            let is_over = || over.load(Relaxed) > 0;
+            // An item that only worker 0 sees, once.
+            let is_seen = || ready.load(Relaxed) > 0 || is_over();
+            while !is_over() {
+                let mine = me == 0 && brief.swap(0, Relaxed) > 0;
+                let seen = |alone| is_over() || alone && is_seen();
+                idlers.rest(me, false, NOT, |alone| mine || looked(seen(alone)));
+                let took = take_one(ready);
+                idlers.found(me, is_seen);
+                if took {
+                    over.store(1, Relaxed);
+                    idlers.notify_all();
                 }
-            });
-        }
+            }
+        });
         scope.spawn(move || {
             ready.fetch_add(1, Relaxed);
             idlers.notify(0);

@@ -4,17 +4,17 @@
 use std::cell::Cell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use antiphon_check::{Check, Data, Scope};
+use antiphon_check::{Check, Scope};
 use antiphon_platform::{Atomic, Atomics, Waiter, WaiterId};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflRwLock};
 use antiphon_sync::policy;
 
 use crate::arena::arena;
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{NUMA, PLAIN};
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::forms::Sleepy;
-use crate::program::{Program, soon, unlock};
-use crate::rw::{assert_free, look_around, read, unlock_read, unlock_write};
+use crate::program::{Program, guarded, section, soon, unlock};
+use crate::rw::{assert_free, look_around, read, unlock_read};
 use crate::watched::{Watch, Watched, watch};
 
 type Mutex = ShflMutex<Check, Watched, Sleepy>;
@@ -24,47 +24,39 @@ type Plain = ShflMutex<Check, policy::None, Sleepy>;
 /// Models of the mutex, which adds sleep, early wakes and waiters that leave; and of the
 /// readers-writer lock, whose waiters are of two kinds.
 pub fn entries() -> Vec<Entry> {
-    const PLAIN: Bounds = Bounds::PLAIN;
-    let two = PLAIN.sockets(2);
     let shuffled = &["shuffled"];
-    vec![
-        Entry::new("shfl-mutex/hands-over-2+1", in_line::<Plain>(&[0; 2], false), Bounds::PLAIN),
-        Entry::new("shfl-mutex/hands-over-3+1", in_line::<Plain>(&[0; 3], false), Bounds::PLAIN)
-            .long(),
-        Entry::new("shfl-mutex/hands-over-4+1", in_line::<Plain>(&[0; 4], false), Bounds::PLAIN)
-            .by_lot(20_000),
-        Entry::new(
-            "shfl-mutex/hands-over-greedily-3+1",
-            in_line::<Plain>(&[0; 3], true),
-            Bounds::PLAIN,
-        )
-        .long(),
-        Entry::new("shfl-mutex/sorts-in-line-4+1", in_line::<Mutex>(&[0, 1, 0, 1], false), two)
-            .by_lot(5_000)
-            .reaches(shuffled),
-        // A waiter between the head and the shuffler does not get the role, not even as the head.
-        Entry::new("shfl-mutex/sorts-three-4+1", in_line::<Mutex>(&[0, 0, 0, 1], false), two)
-            .by_lot(5_000)
-            .reaches(shuffled),
-        // A waiter that was given the role wakes by itself, as the head.
-        Entry::new(
-            "shfl-mutex/sorts-woken-4+1",
-            in_line::<Mutex>(&[0, 0, 1, 1], false),
-            two.spurious(1),
-        )
-        .by_lot(20_000)
-        .reaches(shuffled),
-        // Readers behind a writer, and a writer behind readers, are moved up by their own kind.
-        Entry::new("shfl-rw/sorts-readers-4+1", kinds_in_line(&[false, true, false, true]), PLAIN)
-            .by_lot(20_000)
-            .reaches(&["shuffled", "together"]),
-        Entry::new("shfl-rw/sorts-writers-4+1", kinds_in_line(&[true, false, true, false]), PLAIN)
-            .by_lot(5_000)
-            .reaches(shuffled),
-        Entry::new("shfl-mutex/sorts-left-5+1", left(), two.spurious(1).timeouts(1))
-            .by_lot(3_000)
-            .reaches(&["left what it had sorted"]),
-    ]
+    all_of([
+        Subject("shfl-mutex").models([
+            model("hands-over-2+1", in_line::<Plain>(&[0; 2], false), PLAIN),
+            model("hands-over-3+1", in_line::<Plain>(&[0; 3], false), PLAIN).long(),
+            model("hands-over-4+1", in_line::<Plain>(&[0; 4], false), PLAIN).by_lot(20_000),
+            model("hands-over-greedily-3+1", in_line::<Plain>(&[0; 3], true), PLAIN).long(),
+            model("sorts-in-line-4+1", in_line::<Mutex>(&[0, 1, 0, 1], false), NUMA)
+                .by_lot(5_000)
+                .reaches(shuffled),
+            // A waiter between the head and the shuffler does not get the role, not even as the
+            // head.
+            model("sorts-three-4+1", in_line::<Mutex>(&[0, 0, 0, 1], false), NUMA)
+                .by_lot(5_000)
+                .reaches(shuffled),
+            // A waiter that was given the role wakes by itself, as the head.
+            model("sorts-woken-4+1", in_line::<Mutex>(&[0, 0, 1, 1], false), NUMA.spurious(1))
+                .by_lot(20_000)
+                .reaches(shuffled),
+            model("sorts-left-5+1", left(), NUMA.spurious(1).timeouts(1))
+                .by_lot(3_000)
+                .reaches(&["left what it had sorted"]),
+        ]),
+        Subject("shfl-rw").models([
+            // Readers behind a writer, and a writer behind readers, are moved up by their own kind.
+            model("sorts-readers-4+1", kinds_in_line(&[false, true, false, true]), PLAIN)
+                .by_lot(20_000)
+                .reaches(&["shuffled", "together"]),
+            model("sorts-writers-4+1", kinds_in_line(&[true, false, true, false]), PLAIN)
+                .by_lot(5_000)
+                .reaches(shuffled),
+        ]),
+    ])
 }
 
 /// Waiters on `sockets`, each of which joins the queue behind the one before it, and an owner that
@@ -103,31 +95,26 @@ pub fn in_line<L: Lock>(sockets: &'static [u32], greedy: bool) -> Program {
 fn kinds_in_line(writes: &'static [bool]) -> Program {
     let count = writes.len() as u32;
     Program::new(count + 1, count + 1, move |scope| {
-        let lock = scope.share(RwLock::NEW);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<RwLock>(scope);
         let inside = scope.share(Cell::new(0));
         assert!(lock.try_write());
         let line = scope.share(Line::new(scope, writes.len()));
-        for (place, &writes) in writes.iter().enumerate() {
-            scope.spawn(move || {
-                line.stand(place);
-                if place == count as usize - 1 {
-                    line.begin();
-                }
-                if writes {
-                    lock.write();
-                    data.set(data.get() + 1);
-                    unlock_write(lock);
-                } else {
-                    read(lock);
-                    look_around(inside, data);
-                    unlock_read(lock);
-                }
-            });
-        }
+        scope.spawn_each(writes.iter().enumerate(), move |(place, &writes)| {
+            line.stand(place);
+            if place == count as usize - 1 {
+                line.begin();
+            }
+            if writes {
+                section(lock, data);
+            } else {
+                read(lock);
+                look_around(inside, data);
+                unlock_read(lock);
+            }
+        });
         scope.spawn(move || {
             line.wait_for_begin();
-            unlock_write(lock);
+            unlock(lock);
         });
         scope.finally(move || {
             let written: u32 = writes.iter().copied().map(u32::from).sum();

@@ -7,21 +7,19 @@ use antiphon_check::linearizability::queues::{Order, Queue, QueueAnswer};
 use antiphon_check::{Check, History};
 use antiphon_sync::queue::{self, Item, Link};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::ledger::Ledger;
 use crate::program::Program;
 
 type Inbox = queue::Inbox<Check>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
-    vec![
-        Entry::new("inbox/in-order-1+1", posting(&[2], 3), PLAIN),
-        Entry::new("inbox/in-order-2+1", posting(&[1, 1], 2), PLAIN),
-        Entry::new("inbox/again-2+1", posting(&[2, 1], 3), PLAIN),
-    ]
+    Subject("inbox").models([
+        model("in-order-1+1", posting(&[2], 3), PLAIN),
+        model("in-order-2+1", posting(&[1, 1], 2), PLAIN),
+        model("again-2+1", posting(&[2, 1], 3), PLAIN),
+    ])
 }
 
 /// An inbox, and the links that are posted to it.

@@ -3,15 +3,15 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_check::{Check, Data};
+use antiphon_check::Check;
 use antiphon_platform::{Atomic, Atomics, Platform, WaiterId};
 use antiphon_sync::lock::{Lock, ShflRwLock, ShflSpin};
 use antiphon_sync::policy::None;
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::forms::{Mutex, Sleepy};
-use crate::program::{Program, unlock};
+use crate::program::{Program, finish, guarded, section};
 
 type Spin = ShflSpin<Check, None, Sleepy>;
 type RwLock = ShflRwLock<Check, None, Sleepy>;
@@ -31,17 +31,20 @@ const STALE: u32 = 40;
 const SHARED: u16 = 1;
 
 pub fn entries() -> Vec<Entry> {
-    let plain = Bounds::PLAIN;
-    vec![
-        Entry::new("shfl-mutex/inherited-free-2x1", mutex(2, FAIR, false), plain),
-        Entry::new("shfl-mutex/inherited-held-1+1", mutex(1, LOCKED | WAKE | FAIR, true), plain),
-        Entry::new("shfl-mutex/inherited-held-2+1", mutex(2, LOCKED | WAKE | FAIR, true), plain)
-            .by_lot(3_000),
-        Entry::new("shfl-spin/inherited-held-2+1", spin(), plain),
-        Entry::new("shfl-rw/inherited-free-2x1", rw(2, 0), plain),
-        Entry::new("shfl-rw/inherited-held-1+1", rw(1, RW_WRITER), plain),
-        Entry::new("shfl-rw/inherited-held-2+1", rw(2, RW_WRITER), plain).by_lot(3_000),
-    ]
+    let plain = PLAIN;
+    all_of([
+        Subject("shfl-mutex").models([
+            model("inherited-free-2x1", mutex(2, FAIR, false), plain),
+            model("inherited-held-1+1", mutex(1, LOCKED | WAKE | FAIR, true), plain),
+            model("inherited-held-2+1", mutex(2, LOCKED | WAKE | FAIR, true), plain).by_lot(3_000),
+        ]),
+        Subject("shfl-spin").models([model("inherited-held-2+1", spin(), plain)]),
+        Subject("shfl-rw").models([
+            model("inherited-free-2x1", rw(2, 0), plain),
+            model("inherited-held-1+1", rw(1, RW_WRITER), plain),
+            model("inherited-held-2+1", rw(2, RW_WRITER), plain).by_lot(3_000),
+        ]),
+    ])
 }
 
 /// Layout of the words of a [`Mutex`].
@@ -121,21 +124,11 @@ fn inherited<L: Lock>(
 ) -> Program {
     let threads = lockers + u32::from(held);
     Program::new(threads, threads, move |scope| {
-        let lock = scope.share(L::NEW);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<L>(scope);
         leave(lock);
-        for _ in 0..lockers {
-            scope.spawn(move || {
-                lock.lock();
-                data.set(data.get() + 1);
-                unlock(lock);
-            });
-        }
+        scope.spawn_each(0..lockers, move |_| section(lock, data));
         if held {
-            scope.spawn(move || {
-                data.set(data.get() + 1);
-                unlock(lock);
-            });
+            scope.spawn(move || finish(lock, data));
         }
         scope.finally(move || {
             assert_eq!(data.get(), threads);

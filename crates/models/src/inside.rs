@@ -4,30 +4,28 @@
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_check::{Check, Data, probe, retire};
+use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, Atomics};
 use antiphon_sync::wait;
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
-use crate::program::Program;
+use crate::bounds::{Bounds, PLAIN};
+use crate::entry::{Entry, Subject, model};
+use crate::program::{Program, retire};
 
 type Inside = wait::Inside<Check>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
 /// Shortened spins: then the count is checked between naps.
 const TIRED: Bounds = PLAIN.expiries(1);
 
 pub fn entries() -> Vec<Entry> {
-    vec![
-        Entry::new("inside/destroyed-1+1", destroyed(1), TIRED).reaches(&["retired"]),
-        Entry::new("inside/destroyed-2+1", destroyed(2), TIRED).reaches(&["retired"]),
-        Entry::new("inside/adopted-2", adopted(2, 0), TIRED),
-        Entry::new("inside/inherited-2", adopted(2, STRANGERS), TIRED).reaches(&["renewed"]),
-        Entry::new("inside/inherited-3", adopted(3, STRANGERS), PLAIN).reaches(&["renewed"]),
-        Entry::new("inside/interrupted-2", adopted(2, STRANGERS | 1 << 31), PLAIN)
-            .reaches(&["renewed"]),
-    ]
+    Subject("inside").models([
+        model("destroyed-1+1", destroyed(1), TIRED).reaches(&["retired"]),
+        model("destroyed-2+1", destroyed(2), TIRED).reaches(&["retired"]),
+        model("adopted-2", adopted(2, 0), TIRED),
+        model("inherited-2", adopted(2, STRANGERS), TIRED).reaches(&["renewed"]),
+        model("inherited-3", adopted(3, STRANGERS), PLAIN).reaches(&["renewed"]),
+        model("interrupted-2", adopted(2, STRANGERS | 1 << 31), PLAIN).reaches(&["renewed"]),
+    ])
 }
 
 /// The epoch of a parent.
@@ -54,7 +52,6 @@ fn destroyed(visitors: u32) -> Program {
             let all: u32 = used.iter().map(Data::get).sum();
             assert_eq!(all, visitors);
             retire(inside);
-            probe("retired");
         });
     })
 }
@@ -73,18 +70,16 @@ fn adopted(threads: u32, epoch: u32) -> Program {
             words[0].store(3, Relaxed);
             words[1].store(epoch, Relaxed);
         }
-        for _ in 0..threads {
-            scope.spawn(move || {
-                inside.adopt(|| {
-                    probe("renewed");
-                    made.set(made.get() + 1);
-                });
-                assert_eq!(made.get(), u32::from(epoch != 0), "made new, and once");
-                let visit = inside.enter();
-                uses.set(uses.get() + 1);
-                inside.leave(visit);
+        scope.spawn_each(0..threads, move |_| {
+            inside.adopt(|| {
+                probe("renewed");
+                made.set(made.get() + 1);
             });
-        }
+            assert_eq!(made.get(), u32::from(epoch != 0), "made new, and once");
+            let visit = inside.enter();
+            uses.set(uses.get() + 1);
+            inside.leave(visit);
+        });
         scope.finally(move || {
             assert!(uses.get() == threads && inside.is_used());
             inside.wait_until_empty();

@@ -4,44 +4,58 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data};
 use antiphon_platform::{Atomic, Atomics, Deadline, Platform, WaiterId};
-use antiphon_sync::lock::Standard;
+use antiphon_sync::lock::{Form, Standard};
+use antiphon_sync::shared::SharedLatch;
 use antiphon_sync::wait::{self, CrowdForm};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{ANY, ANY_SHARED, PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::forms::{Sleepy, Spinning};
-use crate::program::{Program, soon};
+use crate::program::{GAVE_UP, Program, soon};
 
 type Latch<F = Sleepy> = wait::Latch<Check, F>;
-
-const PLAIN: Bounds = Bounds::PLAIN;
-const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
+type Shared<F = Sleepy> = SharedLatch<Check, F>;
 
 pub fn entries() -> Vec<Entry> {
-    let timed = PLAIN.timeouts(1);
-    let gave_up = &["gave up"];
-    vec![
-        Entry::new("latch/opens-1+1", opening::<Latch>(1, 1, 1), PLAIN.spurious(1)),
-        Entry::new("latch/opens-1+2", opening::<Latch>(1, 2, 1), PLAIN),
-        Entry::new("latch/opens-2+1", opening::<Latch>(2, 1, 1), PLAIN),
-        Entry::new("latch/opens-beyond-1+2", opening::<Latch>(1, 2, 2), PLAIN),
-        Entry::new("latch/opens-5+2", opening::<Latch>(5, 2, 1), PLAIN.spurious(1)).by_lot(3_000),
-        Entry::new("latch/opens-any-platform-1+1", opening::<Latch<Spinning>>(1, 1, 1), ANY),
-        Entry::new("latch/opens-any-platform-2+2", opening::<Latch<Spinning>>(2, 2, 1), ANY)
-            .by_lot(5_000),
-        Entry::new("latch/gives-up-1+1+1", giving_up::<Latch>(), timed)
-            .by_lot(5_000)
-            .reaches(gave_up),
-        Entry::new("latch/destroyed-1+1", destroying::<Latch>(1), PLAIN),
-        Entry::new("latch/destroyed-timed-1+1", destroying::<Latch>(1), timed),
-        Entry::new("latch/destroyed-timed-1+2", destroying::<Latch>(2), timed).by_lot(5_000),
-        Entry::new("latch/exhausted-2+1", opening::<Latch>(2, 1, 1), PLAIN.nodes(0)),
-        Entry::new("latch/exhausted-but-one-2+1", opening::<Latch>(2, 1, 1), PLAIN.nodes(1)),
-        Entry::new("latch/inherited-1+1", inherited(1), PLAIN),
-        Entry::new("latch/inherited-2+1", inherited(2), PLAIN).by_lot(2_000),
-        Entry::new("latch/shipped-1+1", opening::<Latch<Standard>>(1, 1, 1), ANY),
-        Entry::new("latch/shipped-4+3", opening::<Latch<Standard>>(4, 3, 1), ANY).by_lot(2_000),
-    ]
+    all_of([own(), shared()])
+}
+
+fn own() -> Vec<Entry> {
+    Subject("latch").models([
+        model("opens-1+1", opening::<Latch>(1, 1, 1), SPURIOUS),
+        model("opens-1+2", opening::<Latch>(1, 2, 1), PLAIN),
+        model("opens-2+1", opening::<Latch>(2, 1, 1), PLAIN),
+        model("opens-beyond-1+2", opening::<Latch>(1, 2, 2), PLAIN),
+        model("opens-5+2", opening::<Latch>(5, 2, 1), SPURIOUS).by_lot(3_000),
+        model("opens-any-platform-1+1", opening::<Latch<Spinning>>(1, 1, 1), ANY),
+        model("opens-any-platform-2+2", opening::<Latch<Spinning>>(2, 2, 1), ANY).by_lot(5_000),
+        model("gives-up-1+1+1", giving_up::<Latch>(), TIMED).by_lot(5_000).reaches(GAVE_UP),
+        model("destroyed-1+1", destroying::<Latch>(1), PLAIN),
+        model("destroyed-timed-1+1", destroying::<Latch>(1), TIMED),
+        model("destroyed-timed-1+2", destroying::<Latch>(2), TIMED).by_lot(5_000),
+        model("exhausted-2+1", opening::<Latch>(2, 1, 1), PLAIN.nodes(0)),
+        model("exhausted-but-one-2+1", opening::<Latch>(2, 1, 1), PLAIN.nodes(1)),
+        model("inherited-1+1", inherited(1), PLAIN),
+        model("inherited-2+1", inherited(2), PLAIN).by_lot(2_000),
+        model("shipped-1+1", opening::<Latch<Standard>>(1, 1, 1), ANY),
+        model("shipped-4+3", opening::<Latch<Standard>>(4, 3, 1), ANY).by_lot(2_000),
+    ])
+}
+
+/// Those that processes share. Threads stand for processes.
+fn shared() -> Vec<Entry> {
+    Subject("shared-latch").models([
+        model("opens-1+1", opening::<Shared>(1, 1, 1), SPURIOUS),
+        model("opens-1+2", opening::<Shared>(1, 2, 1), PLAIN),
+        model("opens-2+1", opening::<Shared>(2, 1, 1), PLAIN),
+        model("opens-beyond-1+2", opening::<Shared>(1, 2, 2), PLAIN),
+        model("opens-any-platform-2+2", opening::<Shared<Spinning>>(2, 2, 1), ANY_SHARED)
+            .by_lot(3_000),
+        model("opens-shipped-3+2", opening::<Shared<Standard>>(3, 2, 1), ANY_SHARED).by_lot(2_000),
+        model("gives-up-1+1+1", giving_up::<Shared>(), TIMED).by_lot(5_000).reaches(GAVE_UP),
+        model("destroyed-1+1", destroying::<Shared>(1), TIMED),
+        model("destroyed-1+2", destroying::<Shared>(2), TIMED).by_lot(5_000),
+    ])
 }
 
 /// A latch of any kind.
@@ -67,27 +81,35 @@ pub trait Opens: Sync + 'static {
     }
 }
 
-impl<F: CrowdForm> Opens for Latch<F> {
-    fn of(count: u32) -> Self {
-        Self::new(count)
-    }
+/// Implements [`Opens`] by the methods of a latch.
+macro_rules! opens {
+    ([$($parameter:tt)*] $type:ty) => {
+        impl<$($parameter)*> Opens for $type {
+            fn of(count: u32) -> Self {
+                Self::new(count)
+            }
 
-    fn count_down(&self, step: u32) {
-        self.count_down(step);
-    }
+            fn count_down(&self, step: u32) {
+                self.count_down(step);
+            }
 
-    fn wait_until(&self, deadline: Option<Deadline>) -> bool {
-        self.wait_until(deadline)
-    }
+            fn wait_until(&self, deadline: Option<Deadline>) -> bool {
+                self.wait_until(deadline)
+            }
 
-    fn is_open(&self) -> bool {
-        self.is_open()
-    }
+            fn is_open(&self) -> bool {
+                self.is_open()
+            }
 
-    fn left(&self) -> u32 {
-        self.left()
-    }
+            fn left(&self) -> u32 {
+                self.left()
+            }
+        }
+    };
 }
+
+opens!([F: CrowdForm] Latch<F>);
+opens!([F: Form] Shared<F>);
 
 /// Each of `doers` does its part and counts down by `step`, which may be more than the remaining
 /// count.
@@ -96,18 +118,14 @@ pub fn opening<L: Opens>(waiters: u32, doers: u32, step: u32) -> Program {
         let count = doers * step - (step - 1);
         let latch = scope.share(L::of(count));
         let parts = scope.share((0..doers).map(|_| Data::new(false)).collect::<Vec<_>>());
-        for _ in 0..waiters {
-            scope.spawn(move || {
-                latch.wait();
-                assert!(parts.iter().all(Data::get), "all is done");
-            });
-        }
-        for part in parts {
-            scope.spawn(move || {
-                part.set(true);
-                latch.count_down(step);
-            });
-        }
+        scope.spawn_each(0..waiters, move |_| {
+            latch.wait();
+            assert!(parts.iter().all(Data::get), "all is done");
+        });
+        scope.spawn_each(parts, move |part| {
+            part.set(true);
+            latch.count_down(step);
+        });
         scope.finally(move || {
             latch.count_down(1);
             assert!(latch.is_open() && latch.left() == 0, "for good");
@@ -139,9 +157,7 @@ pub fn giving_up<L: Opens>() -> Program {
 pub fn destroying<L: Opens>(doers: u32) -> Program {
     Program::new(doers + 1, doers + 1, move |scope| {
         let latch = scope.share(L::of(doers));
-        for _ in 0..doers {
-            scope.spawn(move || latch.count_down(1));
-        }
+        scope.spawn_each(0..doers, move |_| latch.count_down(1));
         scope.spawn(move || {
             if !latch.wait_until(Some(soon())) {
                 latch.wait();
@@ -174,9 +190,7 @@ fn inherited(waiters: u32) -> Program {
         words.state.store(1, Relaxed);
         words.first.store(stranger, Relaxed);
         words.last.store(stranger, Relaxed);
-        for _ in 0..waiters {
-            scope.spawn(move || latch.wait());
-        }
+        scope.spawn_each(0..waiters, move |_| latch.wait());
         scope.spawn(move || latch.count_down(1));
         scope.finally(move || assert!(latch.is_open()));
     })

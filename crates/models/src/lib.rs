@@ -84,10 +84,6 @@ mod selects;
 mod semaphore;
 mod several;
 mod shared;
-mod shared_barrier;
-mod shared_broadcast;
-mod shared_event;
-mod shared_latch;
 mod shared_rw;
 mod spin;
 mod stages;
@@ -103,6 +99,7 @@ mod yields;
 pub use antiphon_rivals::locks;
 
 pub use bounds::Bounds;
+use entry::all_of;
 pub use entry::{Entry, Limits};
 pub use outcome::{Outcome, Verdict};
 pub use tests::{TESTS, Test};
@@ -110,7 +107,7 @@ pub use tests::{TESTS, Test};
 /// All models, by subject.
 #[must_use]
 pub fn all() -> Vec<Entry> {
-    [
+    all_of([
         classic::entries(),
         numa::entries(),
         numa_rw::entries(),
@@ -136,11 +133,7 @@ pub fn all() -> Vec<Entry> {
         event_counts::entries(),
         several::entries(),
         shared::entries(),
-        shared_barrier::entries(),
         boosts::entries(),
-        shared_event::entries(),
-        shared_latch::entries(),
-        shared_broadcast::entries(),
         shared_rw::entries(),
         batons::entries(),
         colours::entries(),
@@ -171,10 +164,7 @@ pub fn all() -> Vec<Entry> {
         cancels::entries(),
         tasks::entries(),
         promises::entries(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    ])
 }
 
 /// Returns the model of this name.

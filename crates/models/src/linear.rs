@@ -14,33 +14,36 @@ use antiphon_check::linearizability::objects::{
 use antiphon_check::{Check, History};
 use antiphon_sync::wait;
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{PLAIN, TIMED};
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::forms::{Mutex, Sleepy};
 use crate::program::{Program, soon, unlock};
-use crate::rw::{Lock as RwLock, unlock_read, unlock_write};
+use crate::rw::{Lock as RwLock, unlock_read};
 
 pub fn entries() -> Vec<Entry> {
-    const PLAIN: Bounds = Bounds::PLAIN;
-    let timed = PLAIN.timeouts(1);
-    vec![
-        Entry::new("shfl-mutex/linearizable-1+1", mutex(&[MutexCall::Lock, MutexCall::Try]), timed),
-        Entry::new(
-            "shfl-mutex/linearizable-2+1",
-            mutex(&[MutexCall::Lock, MutexCall::Try, MutexCall::Lock]),
-            timed.spurious(1),
-        )
-        .by_lot(5_000),
-        Entry::new("shfl-rw/linearizable-tries-1+1", rw(&[TRIES, WRITES]), PLAIN),
-        Entry::new("shfl-rw/linearizable-changes-1+1", rw(&[CHANGES, TRIES]), PLAIN),
-        Entry::new("shfl-rw/linearizable-gives-up-1+1", rw_giving_up(), timed),
-        Entry::new("shfl-rw/linearizable-1+1+1+1", rw(&[TRIES, READS, WRITES, CHANGES]), timed)
-            .by_lot(10_000),
-        Entry::new("condvar/linearizable-1+1", condvar(1, &[false]), timed),
-        Entry::new("condvar/linearizable-2+1", condvar(2, &[false]), timed).long(),
-        Entry::new("condvar/linearizable-3+2", condvar(3, &[false, true]), timed.spurious(1))
+    all_of([
+        Subject("shfl-mutex").models([
+            model("linearizable-1+1", mutex(&[MutexCall::Lock, MutexCall::Try]), TIMED),
+            model(
+                "linearizable-2+1",
+                mutex(&[MutexCall::Lock, MutexCall::Try, MutexCall::Lock]),
+                TIMED.spurious(1),
+            )
             .by_lot(5_000),
-    ]
+        ]),
+        Subject("shfl-rw").models([
+            model("linearizable-tries-1+1", rw(&[TRIES, WRITES]), PLAIN),
+            model("linearizable-changes-1+1", rw(&[CHANGES, TRIES]), PLAIN),
+            model("linearizable-gives-up-1+1", rw_giving_up(), TIMED),
+            model("linearizable-1+1+1+1", rw(&[TRIES, READS, WRITES, CHANGES]), TIMED)
+                .by_lot(10_000),
+        ]),
+        Subject("condvar").models([
+            model("linearizable-1+1", condvar(1, &[false]), TIMED),
+            model("linearizable-2+1", condvar(2, &[false]), TIMED).long(),
+            model("linearizable-3+2", condvar(3, &[false, true]), TIMED.spurious(1)).by_lot(5_000),
+        ]),
+    ])
 }
 
 /// One thread for each call takes the lock and releases it; a thread with `Try` tries it, and then
@@ -50,30 +53,28 @@ fn mutex(calls: &'static [fn(usize) -> MutexCall]) -> Program {
     Program::new(threads, 2 * threads, move |scope| {
         let lock = scope.share(Mutex::NEW);
         let history = scope.share(History::new());
-        for (me, call) in calls.iter().enumerate() {
-            scope.spawn(move || {
-                let release = || {
-                    history.record(MutexCall::Unlock(me), || {
-                        unlock(lock);
-                        true
-                    });
-                };
-                let waits = call(me) == MutexCall::Lock(me);
-                let first = || {
-                    if !waits {
-                        return lock.try_lock();
-                    }
-                    lock.lock();
+        scope.spawn_each(calls.iter().enumerate(), move |(me, call)| {
+            let release = || {
+                history.record(MutexCall::Unlock(me), || {
+                    unlock(lock);
                     true
-                };
-                if history.record(call(me), first) {
-                    release();
+                });
+            };
+            let waits = call(me) == MutexCall::Lock(me);
+            let first = || {
+                if !waits {
+                    return lock.try_lock();
                 }
-                if !waits && history.record(MutexCall::Try(me), || lock.lock_until(soon())) {
-                    release();
-                }
-            });
-        }
+                lock.lock();
+                true
+            };
+            if history.record(call(me), first) {
+                release();
+            }
+            if !waits && history.record(MutexCall::Try(me), || lock.lock_until(soon())) {
+                release();
+            }
+        });
         scope.finally(move || {
             history.record(MutexCall::Try(0), || lock.try_lock());
             history.assert_linearizable(&SeenMutex::default());
@@ -121,9 +122,9 @@ fn rw(scripts: &'static [Script]) -> Program {
     Program::new(threads, operations, move |scope| {
         let lock = scope.share(RwLock::<Sleepy>::NEW);
         let history = scope.share(History::new());
-        for (me, script) in scripts.iter().enumerate() {
-            scope.spawn(move || follow(script, me, lock, history));
-        }
+        scope.spawn_each(scripts.iter().enumerate(), move |(me, script)| {
+            follow(script, me, lock, history)
+        });
         scope.finally(move || {
             history.record(RwLockCall::TryWrite(0), || lock.try_write());
             if !waits_to_read {
@@ -188,7 +189,7 @@ fn perform(lock: &RwLock, call: RwLockCall) -> bool {
         RwLockCall::UnlockRead(_) => unlock_read(lock),
         RwLockCall::Write(_) => lock.write(),
         RwLockCall::TryWrite(_) => return lock.try_write(),
-        RwLockCall::UnlockWrite(_) => unlock_write(lock),
+        RwLockCall::UnlockWrite(_) => unlock(lock),
         RwLockCall::Upgradable(_) => lock.upgradable(),
         RwLockCall::TryUpgradable(_) => return lock.try_upgradable(),
         // SAFETY: a script releases or changes only what its earlier calls have acquired.
@@ -210,31 +211,27 @@ fn condvar(waiters: usize, notifiers: &'static [bool]) -> Program {
     Program::new(threads, threads + waiters as u32, move |scope| {
         let condvar = scope.share(wait::Condvar::<Check>::NEW);
         let history = scope.share(History::new());
-        for me in 0..waiters {
-            scope.spawn(move || {
-                let mut entry = None;
-                let begin = || entry.replace(condvar.prepare()).is_none();
-                history.record(CondvarCall::Begin(me), begin);
-                let Some(entry) = entry else { return };
-                while !entry.sleep(Some(soon())) {}
-                history.record(CondvarCall::End(me), || {
-                    // SAFETY: `entry` was prepared above.
-                    !matches!(unsafe { condvar.finish(entry) }, wait::End::GaveUp)
+        scope.spawn_each(0..waiters, move |me| {
+            let mut entry = None;
+            let begin = || entry.replace(condvar.prepare()).is_none();
+            history.record(CondvarCall::Begin(me), begin);
+            let Some(entry) = entry else { return };
+            while !entry.sleep(Some(soon())) {}
+            history.record(CondvarCall::End(me), || {
+                // SAFETY: `entry` was prepared above.
+                !matches!(unsafe { condvar.finish(entry) }, wait::End::GaveUp)
+            });
+        });
+        scope.spawn_each(notifiers, move |&all| {
+            if all {
+                history.record(CondvarCall::NotifyAll, || {
+                    condvar.notify_all();
+                    true
                 });
-            });
-        }
-        for &all in notifiers {
-            scope.spawn(move || {
-                if all {
-                    history.record(CondvarCall::NotifyAll, || {
-                        condvar.notify_all();
-                        true
-                    });
-                } else {
-                    history.record(CondvarCall::NotifyOne, || condvar.notify_one());
-                }
-            });
-        }
+            } else {
+                history.record(CondvarCall::NotifyOne, || condvar.notify_one());
+            }
+        });
         scope.finally(move || history.assert_linearizable(&SeenCondvar::default()));
     })
 }

@@ -9,8 +9,8 @@ use antiphon_check::{Check, History};
 use antiphon_sync::policy::None;
 use antiphon_sync::wait;
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::forms::Sleepy;
 use crate::program::{Program, soon};
 
@@ -18,24 +18,25 @@ type Semaphore = wait::Semaphore<Check, None, Sleepy>;
 type Barrier = wait::Barrier<Check, Sleepy>;
 
 pub fn entries() -> Vec<Entry> {
-    const PLAIN: Bounds = Bounds::PLAIN;
-    let timed = PLAIN.timeouts(1);
-    vec![
-        Entry::new("semaphore/linearizable-tries-1+1", semaphore(2, &[TAKES, TRIES]), PLAIN),
-        Entry::new("semaphore/linearizable-gives-1+1", semaphore(0, &[GIVES, TRIES]), PLAIN),
-        Entry::new("semaphore/linearizable-until-1+1", semaphore(0, &[GIVES, UNTIL]), timed),
-        Entry::new(
-            "semaphore/linearizable-1+1+1+1",
-            semaphore(1, &[TAKES, TRIES, UNTIL, GIVES]),
-            timed.spurious(1),
-        )
-        .by_lot(5_000),
-        Entry::new("barrier/linearizable-2x2", barrier(2, 2, 2), PLAIN.spurious(1)),
-        // More threads than `parties`: rounds overlap.
-        Entry::new("barrier/linearizable-overlapping-4x1", barrier(4, 2, 1), PLAIN).by_lot(5_000),
-        Entry::new("barrier/linearizable-overlapping-6x1", barrier(6, 3, 1), PLAIN.spurious(1))
-            .by_lot(3_000),
-    ]
+    all_of([
+        Subject("semaphore").models([
+            model("linearizable-tries-1+1", semaphore(2, &[TAKES, TRIES]), PLAIN),
+            model("linearizable-gives-1+1", semaphore(0, &[GIVES, TRIES]), PLAIN),
+            model("linearizable-until-1+1", semaphore(0, &[GIVES, UNTIL]), TIMED),
+            model(
+                "linearizable-1+1+1+1",
+                semaphore(1, &[TAKES, TRIES, UNTIL, GIVES]),
+                TIMED.spurious(1),
+            )
+            .by_lot(5_000),
+        ]),
+        Subject("barrier").models([
+            model("linearizable-2x2", barrier(2, 2, 2), SPURIOUS),
+            // More threads than `parties`: rounds overlap.
+            model("linearizable-overlapping-4x1", barrier(4, 2, 1), PLAIN).by_lot(5_000),
+            model("linearizable-overlapping-6x1", barrier(6, 3, 1), SPURIOUS).by_lot(3_000),
+        ]),
+    ])
 }
 
 /// A step of a thread at a semaphore.
@@ -65,9 +66,9 @@ fn semaphore(permits: u32, scripts: &'static [Script]) -> Program {
     Program::new(threads, operations, move |scope| {
         let semaphore = scope.share(Semaphore::new(permits));
         let history = scope.share(Told::new());
-        for script in scripts {
-            scope.spawn(move || script.iter().for_each(|&step| perform(step, semaphore, history)));
-        }
+        scope.spawn_each(scripts, move |script| {
+            script.iter().for_each(|&step| perform(step, semaphore, history))
+        });
         scope.finally(move || {
             perform(Step::Try(permits.max(1)), semaphore, history);
             history.assert_linearizable(&SeenSemaphore { permits });
@@ -109,13 +110,11 @@ fn barrier(threads: u32, parties: u32, rounds: u32) -> Program {
     Program::new(threads, threads * rounds, move |scope| {
         let barrier = scope.share(Barrier::new(parties));
         let history = scope.share(History::new());
-        for me in 0..threads as usize {
-            scope.spawn(move || {
-                for _ in 0..rounds {
-                    history.record(me, || barrier.wait());
-                }
-            });
-        }
+        scope.spawn_each(0..threads as usize, move |me| {
+            for _ in 0..rounds {
+                history.record(me, || barrier.wait());
+            }
+        });
         scope.finally(move || {
             let told = in_halves(&history.calls());
             let story = explain(&SeenBarrier::new(parties as usize), &told);

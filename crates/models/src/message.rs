@@ -11,8 +11,8 @@ use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, Atomics, Notify};
 use antiphon_runtime::message::{self, Message, NotPosted, NotSignalled, Payload};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{ANY, PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, model};
 use crate::program::{Anywhere, Program, soon};
 
 type Actions = message::Actions<Check>;
@@ -20,32 +20,27 @@ type Mailbox<N = Park> = message::Mailbox<Check, N>;
 type Park = message::Park<Check>;
 type Spin = message::Spin<Check>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-const ANY: Bounds = PLAIN.spurious(1).expiries(1).crowded(1);
-
 pub fn entries() -> Vec<Entry> {
     let full = &["full"];
-    let mut entries = vec![
-        Entry::new("message/delivers-1+1", delivering::<Park>(1, 2, 4, 0), PLAIN.spurious(1)),
-        Entry::new("message/delivers-2+1", delivering::<Park>(2, 1, 4, 0), PLAIN),
-        Entry::new("message/delivers-spinning-1+1", delivering::<Spin>(1, 2, 2, 1), ANY),
-        Entry::new("message/delivers-any-2+1", delivering::<Park>(2, 2, 2, 1), ANY).by_lot(1_000),
-        Entry::new("message/waits-for-room-1+1", delivering::<Park>(1, 2, 1, 0), PLAIN.spurious(1)),
-        Entry::new("message/waits-for-room-2+1", delivering::<Park>(2, 1, 1, 0), PLAIN),
-        Entry::new("message/laps-2+1", delivering::<Park>(2, 2, 2, 0), PLAIN).by_lot(3_000),
-        Entry::new("message/exhausted-1+1", delivering::<Park>(1, 2, 1, 0), PLAIN.nodes(0))
-            .by_lot(1_000),
-        Entry::new("message/shipped-2+1", delivering::<Park>(2, 2, 2, 20_000), ANY).by_lot(1_000),
-        Entry::new("message/full-passed-on-2+1", passing_on(), PLAIN).reaches(&["posted"]),
-        Entry::new("message/full-1+1", refusing(), PLAIN).reaches(full),
-        Entry::new("message/gives-up-1+1", giving_up(), PLAIN.timeouts(1)).reaches(full),
-        Entry::new("message/signals-1+1", signalling(1), PLAIN.spurious(1)),
-        Entry::new("message/signals-2+1", signalling(2), PLAIN),
-        Entry::new("message/closes-1+1", closing(1, 2, 2), PLAIN).reaches(&["returned", "closed"]),
-        Entry::new("message/closes-2+1", closing(2, 1, 2), PLAIN).reaches(&["returned", "closed"]),
-        Entry::new("message/closes-full-2+1", closing(2, 1, 1), PLAIN)
-            .reaches(&["returned", "closed"]),
-    ];
+    let mut entries = Subject("message").models([
+        model("delivers-1+1", delivering::<Park>(1, 2, 4, 0), SPURIOUS),
+        model("delivers-2+1", delivering::<Park>(2, 1, 4, 0), PLAIN),
+        model("delivers-spinning-1+1", delivering::<Spin>(1, 2, 2, 1), ANY),
+        model("delivers-any-2+1", delivering::<Park>(2, 2, 2, 1), ANY).by_lot(1_000),
+        model("waits-for-room-1+1", delivering::<Park>(1, 2, 1, 0), SPURIOUS),
+        model("waits-for-room-2+1", delivering::<Park>(2, 1, 1, 0), PLAIN),
+        model("laps-2+1", delivering::<Park>(2, 2, 2, 0), PLAIN).by_lot(3_000),
+        model("exhausted-1+1", delivering::<Park>(1, 2, 1, 0), PLAIN.nodes(0)).by_lot(1_000),
+        model("shipped-2+1", delivering::<Park>(2, 2, 2, 20_000), ANY).by_lot(1_000),
+        model("full-passed-on-2+1", passing_on(), PLAIN).reaches(&["posted"]),
+        model("full-1+1", refusing(), PLAIN).reaches(full),
+        model("gives-up-1+1", giving_up(), TIMED).reaches(full),
+        model("signals-1+1", signalling(1), SPURIOUS),
+        model("signals-2+1", signalling(2), PLAIN),
+        model("closes-1+1", closing(1, 2, 2), PLAIN).reaches(&["returned", "closed"]),
+        model("closes-2+1", closing(2, 1, 2), PLAIN).reaches(&["returned", "closed"]),
+        model("closes-full-2+1", closing(2, 1, 1), PLAIN).reaches(&["returned", "closed"]),
+    ]);
     entries.extend(actions::entries());
     entries.extend(idle::entries());
     entries

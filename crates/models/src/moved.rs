@@ -12,73 +12,72 @@ use antiphon_sync::policy;
 use antiphon_sync::wait::{self, Condvar, End};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, model};
 use crate::forms::{Backed, Sleepy, Spinning};
-use crate::program::{Program, soon, unlock};
+use crate::program::{Program, retire, soon, unlock};
 
 type Word = <Check as Atomics>::U32;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
-    let timed = PLAIN.timeouts(1).spurious(1);
+    let timed = TIMED.spurious(1);
     let stuck_bounds = PLAIN.timeouts(2).awake();
     let moved = &["moved"];
-    vec![
-        Entry::new("condvar/moves-listed-2+1", listed::<Sleepy>(2, 0), PLAIN)
-            .reaches(&["moved", "destroyed"]),
-        Entry::new("condvar/moves-listed-spurious-2+1", listed::<Sleepy>(2, 0), PLAIN.spurious(1))
+    Subject("condvar").models([
+        model("moves-listed-2+1", listed::<Sleepy>(2, 0), PLAIN).reaches(&["moved", "destroyed"]),
+        model("moves-listed-spurious-2+1", listed::<Sleepy>(2, 0), SPURIOUS)
             .reaches(&["moved", "destroyed"])
             .long(),
-        Entry::new("condvar/moves-listed-3+1", listed::<Sleepy>(3, 0), PLAIN)
+        model("moves-listed-3+1", listed::<Sleepy>(3, 0), PLAIN)
             .reaches(&["moved", "destroyed"])
             .long(),
-        Entry::new("condvar/moves-timed-2+1", listed::<Sleepy>(2, 1), PLAIN.timeouts(1))
+        model("moves-timed-2+1", listed::<Sleepy>(2, 1), TIMED)
             .reaches(&["moved", "moved at the deadline", "destroyed"])
             .long(),
-        Entry::new("condvar/moves-both-timed-2+1", listed::<Sleepy>(2, 2), PLAIN.timeouts(1))
+        model("moves-both-timed-2+1", listed::<Sleepy>(2, 2), TIMED)
             .reaches(&["moved", "moved at the deadline", "destroyed"])
             .long(),
-        Entry::new("condvar/moves-light-2+1", listed::<Sleepy>(2, 0), PLAIN.light(Granted))
+        model("moves-light-2+1", listed::<Sleepy>(2, 0), PLAIN.light(Granted))
             .reaches(&["moved", "destroyed"]),
-        Entry::new("condvar/moves-light-3+1", listed::<Sleepy>(3, 1), timed.light(Either))
+        model("moves-light-3+1", listed::<Sleepy>(3, 1), timed.light(Either))
             .by_lot(5_000)
             .reaches(&["moved", "destroyed"]),
-        Entry::new("condvar/moves-2+1", to_all::<Sleepy>(2, true), PLAIN)
+        model("moves-2+1", to_all::<Sleepy>(2, true), PLAIN).by_lot(5_000).reaches(moved),
+        model("moves-unlocked-2+1", to_all::<Sleepy>(2, false), SPURIOUS)
             .by_lot(5_000)
             .reaches(moved),
-        Entry::new("condvar/moves-unlocked-2+1", to_all::<Sleepy>(2, false), PLAIN.spurious(1))
+        model("moves-spinning-3+1", to_all::<Spinning>(3, false), PLAIN.expiries(2))
             .by_lot(5_000)
             .reaches(moved),
-        Entry::new("condvar/moves-spinning-3+1", to_all::<Spinning>(3, false), PLAIN.expiries(2))
-            .by_lot(5_000)
-            .reaches(moved),
-        Entry::new("condvar/moves-3+1", to_all::<Sleepy>(3, true), PLAIN.spurious(1))
-            .by_lot(5_000)
-            .reaches(moved),
-        Entry::new("condvar/moves-or-gives-up-3+1", or_gives_up::<Sleepy>(3), timed)
-            .by_lot(5_000)
-            .reaches(&["moved", "moved at the deadline", "gave up"]),
-        Entry::new("condvar/destroyed-2+1", destruction::<Sleepy>(2), timed)
-            .by_lot(5_000)
-            .reaches(&["moved", "moved at the deadline", "retired"]),
-        Entry::new("condvar/destroyed-3+1", destruction::<Sleepy>(3), timed)
-            .by_lot(5_000)
-            .reaches(&["moved", "moved at the deadline", "retired"]),
-        Entry::new("condvar/passes-the-stuck-3+1", stuck(&[0; 3], 0), stuck_bounds)
+        model("moves-3+1", to_all::<Sleepy>(3, true), SPURIOUS).by_lot(5_000).reaches(moved),
+        model("moves-or-gives-up-3+1", or_gives_up::<Sleepy>(3), timed).by_lot(5_000).reaches(&[
+            "moved",
+            "moved at the deadline",
+            "gave up",
+        ]),
+        model("destroyed-2+1", destruction::<Sleepy>(2), timed).by_lot(5_000).reaches(&[
+            "moved",
+            "moved at the deadline",
+            "retired",
+        ]),
+        model("destroyed-3+1", destruction::<Sleepy>(3), timed).by_lot(5_000).reaches(&[
+            "moved",
+            "moved at the deadline",
+            "retired",
+        ]),
+        model("passes-the-stuck-3+1", stuck(&[0; 3], 0), stuck_bounds)
             .by_lot(30_000)
             .reaches(&["passed"]),
-        Entry::new("condvar/passes-the-stuck-4+1", stuck(&[0; 4], 0), stuck_bounds)
+        model("passes-the-stuck-4+1", stuck(&[0; 4], 0), stuck_bounds)
             .by_lot(5_000)
             .reaches(&["passed"]),
-        Entry::new("condvar/passes-the-stuck-giving-up-3+1+1", stuck(&[0; 3], 1), stuck_bounds)
+        model("passes-the-stuck-giving-up-3+1+1", stuck(&[0; 3], 1), stuck_bounds)
             .by_lot(10_000)
             .reaches(&["passed", "gave up"]),
-        Entry::new("condvar/passes-the-stuck-urgent-4+1", stuck(&[0, 20, 5, 0], 0), stuck_bounds)
+        model("passes-the-stuck-urgent-4+1", stuck(&[0, 20, 5, 0], 0), stuck_bounds)
             .by_lot(5_000)
             .reaches(&["passed"]),
-    ]
+    ])
 }
 
 struct Shelf<F: Form> {
@@ -154,9 +153,7 @@ impl<F: Form> Shelf<F> {
 fn to_all<F: Form>(takers: u32, held: bool) -> Program {
     Program::new(takers + 1, takers + 1, move |scope| {
         let shelf = scope.share(Shelf::<F>::new());
-        for _ in 0..takers {
-            scope.spawn(|| assert!(shelf.take(None)));
-        }
+        scope.spawn_each(0..takers, move |_| assert!(shelf.take(None)));
         scope.spawn(move || {
             shelf.lock.lock();
             shelf.items.set(takers);
@@ -212,14 +209,12 @@ fn or_gives_up<F: Form>(takers: u32) -> Program {
     Program::new(takers + 1, takers + 1, move |scope| {
         let shelf = scope.share(Shelf::<F>::new());
         let given_up = scope.share(Word::ZERO);
-        for _ in 0..takers {
-            scope.spawn(|| {
-                if !shelf.take(Some(soon())) {
-                    antiphon_check::probe("gave up");
-                    given_up.fetch_add(1, Relaxed);
-                }
-            });
-        }
+        scope.spawn_each(0..takers, move |_| {
+            if !shelf.take(Some(soon())) {
+                antiphon_check::probe("gave up");
+                given_up.fetch_add(1, Relaxed);
+            }
+        });
         scope.spawn(move || {
             shelf.lock.lock();
             shelf.items.set(takers);
@@ -235,19 +230,16 @@ fn or_gives_up<F: Form>(takers: u32) -> Program {
 fn destruction<F: Form>(takers: u32) -> Program {
     Program::new(takers + 1, takers + 1, move |scope| {
         let shelf = scope.share(Shelf::<F>::new());
-        for _ in 0..takers {
-            scope.spawn(|| {
-                let _ = shelf.take(Some(soon()));
-            });
-        }
+        scope.spawn_each(0..takers, move |_| {
+            let _ = shelf.take(Some(soon()));
+        });
         scope.spawn(move || {
             shelf.lock.lock();
             shelf.items.set(takers);
             shelf.notify_all();
             // Acquire: pairs with the release of each thread that has left.
             shelf.inside.wait_while(Acquire, |inside| inside != 0);
-            antiphon_check::retire(&shelf.filled);
-            antiphon_check::probe("retired");
+            retire(&shelf.filled);
             unlock(&shelf.lock);
         });
     })
@@ -261,23 +253,19 @@ fn stuck(urgencies: &'static [u8], timed: u32) -> Program {
     Program::new(takers + timed + 1, takers + timed + 1, move |scope| {
         let shelf = scope.share(Shelf::<Backed>::new());
         let through = scope.share(Word::ZERO);
-        for &urgency in &urgencies[1..] {
-            scope.spawn(move || {
-                set_urgency(urgency);
-                assert!(shelf.take(None));
-                through.fetch_add(1, Relaxed);
-            });
-        }
-        for _ in 0..timed {
-            scope.spawn(|| {
-                if shelf.lock.lock_until(soon()) {
-                    unlock(&shelf.lock);
-                } else {
-                    antiphon_check::probe("gave up");
-                }
-                through.fetch_add(1, Relaxed);
-            });
-        }
+        scope.spawn_each(&urgencies[1..], move |&urgency| {
+            set_urgency(urgency);
+            assert!(shelf.take(None));
+            through.fetch_add(1, Relaxed);
+        });
+        scope.spawn_each(0..timed, move |_| {
+            if shelf.lock.lock_until(soon()) {
+                unlock(&shelf.lock);
+            } else {
+                antiphon_check::probe("gave up");
+            }
+            through.fetch_add(1, Relaxed);
+        });
         scope.spawn(move || {
             set_urgency(urgencies[0]);
             shelf.lock.lock();

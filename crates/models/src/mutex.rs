@@ -2,17 +2,20 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use antiphon_check::Check;
 use antiphon_check::HeavyFence::{Either, Granted, Refused};
-use antiphon_check::{Check, Data};
 use antiphon_platform::Atomic;
 use antiphon_sync::lock::{Form, Published, ShflMutex, Standard};
 use antiphon_sync::policy::{None, Numa, Policy};
 
 use crate::arena::arena;
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{ANY, NUMA, PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::forms::{Backed, Insistent, Mutex, Sleepy, Spinning};
-use crate::program::{Program, contend, destruction, exclusion, soon, tries, unlock};
+use crate::program::{
+    GAVE_UP, Program, contend, destruction, exclusion, finish, guarded, section, soon, tries,
+    unlock,
+};
 use crate::watched::{Watched, sorting};
 
 type BackedUp = ShflMutex<Check, None, Backed>;
@@ -22,115 +25,92 @@ type Sorted = ShflMutex<Check, Watched, Sleepy>;
 type Theirs = ShflMutex<Check, Numa, Published>;
 type Shipped = ShflMutex<Check>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-/// One spurious wake, one shortened spin and one answer that the machine is crowded, for each
-/// thread.
-const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
-
 pub fn entries() -> Vec<Entry> {
-    [exclusive(), sorted(), fair(), impatient(), light(), shipped()].into_iter().flatten().collect()
+    all_of([exclusive(), sorted(), fair(), impatient(), light(), shipped()])
 }
 
 fn exclusive() -> Vec<Entry> {
     // Two spins are cut short: otherwise no waiter of the published form would sleep.
-    let two_sockets = PLAIN.sockets(2).expiries(2);
+    let two_sockets = NUMA.expiries(2);
     let timed = PLAIN.timeouts(2);
-    vec![
-        Entry::new("shfl-mutex/excludes-2x1", exclusion::<Mutex>(2, 1), PLAIN),
-        Entry::new("shfl-mutex/excludes-2x2", exclusion::<Mutex>(2, 2), PLAIN),
-        Entry::new("shfl-mutex/excludes-3x1", exclusion::<Mutex>(3, 1), PLAIN),
-        Entry::new("shfl-mutex/excludes-4x2", exclusion::<Mutex>(4, 2), PLAIN).by_lot(5_000),
-        Entry::new("shfl-mutex/any-platform-2x1", exclusion::<Mutex>(2, 1), ANY),
-        Entry::new("shfl-mutex/any-platform-spinning-2x1", exclusion::<Spun>(2, 1), ANY),
-        Entry::new("shfl-mutex/any-platform-spinning-3x2", exclusion::<Spun>(3, 2), ANY)
-            .by_lot(10_000),
-        Entry::new("shfl-mutex/any-platform-4x1", exclusion::<Mutex>(4, 1), ANY).by_lot(5_000),
-        Entry::new("shfl-mutex/spurious-3x1", exclusion::<Mutex>(3, 1), PLAIN.spurious(1)).long(),
-        Entry::new("shfl-mutex/crowded-3x1", exclusion::<Mutex>(3, 1), PLAIN.crowded(1)).long(),
-        Entry::new("shfl-mutex/spins-2x1", exclusion::<Spun>(2, 1), PLAIN.expiries(1)),
-        Entry::new("shfl-mutex/spins-3x1", exclusion::<Spun>(3, 1), PLAIN.expiries(2)),
-        Entry::new("shfl-mutex/backstop-2x1", exclusion::<BackedUp>(2, 1), timed),
-        Entry::new("shfl-mutex/backstop-3x2", exclusion::<BackedUp>(3, 2), timed.spurious(1))
-            .by_lot(10_000),
-        Entry::new("shfl-mutex/backstop-4x2", exclusion::<BackedUp>(4, 2), timed).by_lot(5_000),
-        Entry::new("shfl-mutex/backstop-awake-3x1", exclusion::<BackedUp>(3, 1), timed.awake())
-            .by_lot(10_000),
-        // If no node is free, waiters nap and barge.
-        Entry::new("shfl-mutex/exhausted-3x1", exclusion::<Mutex>(3, 1), PLAIN.nodes(0)),
-        Entry::new("shfl-mutex/exhausted-but-one-3x1", exclusion::<Mutex>(3, 1), PLAIN.nodes(1)),
-        Entry::new("shfl-mutex/destroyed-1+1", destruction::<Mutex>(), PLAIN).reaches(&["retired"]),
-        Entry::new("shfl-mutex+published/excludes-2x1", exclusion::<Theirs>(2, 1), two_sockets),
-        Entry::new("shfl-mutex+published/excludes-3x1", exclusion::<Theirs>(3, 1), two_sockets),
-    ]
+    all_of([
+        Subject("shfl-mutex").models([
+            model("excludes-2x1", exclusion::<Mutex>(2, 1), PLAIN),
+            model("excludes-2x2", exclusion::<Mutex>(2, 2), PLAIN),
+            model("excludes-3x1", exclusion::<Mutex>(3, 1), PLAIN),
+            model("excludes-4x2", exclusion::<Mutex>(4, 2), PLAIN).by_lot(5_000),
+            model("any-platform-2x1", exclusion::<Mutex>(2, 1), ANY),
+            model("any-platform-spinning-2x1", exclusion::<Spun>(2, 1), ANY),
+            model("any-platform-spinning-3x2", exclusion::<Spun>(3, 2), ANY).by_lot(10_000),
+            model("any-platform-4x1", exclusion::<Mutex>(4, 1), ANY).by_lot(5_000),
+            model("spurious-3x1", exclusion::<Mutex>(3, 1), SPURIOUS).long(),
+            model("crowded-3x1", exclusion::<Mutex>(3, 1), PLAIN.crowded(1)).long(),
+            model("spins-2x1", exclusion::<Spun>(2, 1), PLAIN.expiries(1)),
+            model("spins-3x1", exclusion::<Spun>(3, 1), PLAIN.expiries(2)),
+            model("backstop-2x1", exclusion::<BackedUp>(2, 1), timed),
+            model("backstop-3x2", exclusion::<BackedUp>(3, 2), timed.spurious(1)).by_lot(10_000),
+            model("backstop-4x2", exclusion::<BackedUp>(4, 2), timed).by_lot(5_000),
+            model("backstop-awake-3x1", exclusion::<BackedUp>(3, 1), timed.awake()).by_lot(10_000),
+            // If no node is free, waiters nap and barge.
+            model("exhausted-3x1", exclusion::<Mutex>(3, 1), PLAIN.nodes(0)),
+            model("exhausted-but-one-3x1", exclusion::<Mutex>(3, 1), PLAIN.nodes(1)),
+            model("destroyed-1+1", destruction::<Mutex>(), PLAIN).reaches(&["retired"]),
+        ]),
+        Subject("shfl-mutex+published").models([
+            model("excludes-2x1", exclusion::<Theirs>(2, 1), two_sockets),
+            model("excludes-3x1", exclusion::<Theirs>(3, 1), two_sockets),
+        ]),
+    ])
 }
 
 /// INV-1…4, and that sorting loses no waiter: with sleepers, the wake ahead of the hand-off, and
 /// the shuffler's role.
 fn sorted() -> Vec<Entry> {
-    vec![
-        Entry::new("shfl-mutex/sorts-3x1", sorting::<Sorted>(3), PLAIN.sockets(2)),
-        Entry::new("shfl-mutex/sorts-5x1", sorting::<Sorted>(5), PLAIN.sockets(2))
-            .by_lot(5_000)
-            .reaches(&["shuffled"]),
-    ]
+    Subject("shfl-mutex").models([
+        model("sorts-3x1", sorting::<Sorted>(3), NUMA),
+        model("sorts-5x1", sorting::<Sorted>(5), NUMA).by_lot(5_000).reaches(&["shuffled"]),
+    ])
 }
 
 /// The lock is reserved for a head that was signalled and overtaken; no thread hangs because of
 /// that.
 fn fair() -> Vec<Entry> {
-    let spurious = PLAIN.spurious(1);
     let light = PLAIN.light(Granted);
-    let timed = PLAIN.timeouts(1);
     let give_up = giving_up::<None, Insistent>;
-    vec![
-        Entry::new("shfl-mutex/fair-2x2", exclusion::<Fair>(2, 2), PLAIN).long(),
-        Entry::new("shfl-mutex/fair-3x1", exclusion::<Fair>(3, 1), PLAIN),
-        Entry::new("shfl-mutex/fair-3x2", exclusion::<Fair>(3, 2), spurious).by_lot(10_000),
-        Entry::new("shfl-mutex/fair-late-2x2", late(2, 2), PLAIN).long(),
-        Entry::new("shfl-mutex/fair-late-3x1", late(3, 1), PLAIN),
-        Entry::new("shfl-mutex/fair-late-3x2", late(3, 2), spurious).by_lot(10_000),
-        Entry::new("shfl-mutex/fair-gives-up-1+1", give_up(1, 1), timed),
-        Entry::new("shfl-mutex/fair-gives-up-2+2", give_up(2, 2), timed.spurious(1)).by_lot(10_000),
-        Entry::new("shfl-mutex/fair-gives-up-2x1+1", overtaken(), timed).reaches(&["gave up"]),
-        Entry::new(
-            "shfl-mutex/fair-tries-2+1",
-            tries::<ShflMutex<Check, None, Insistent>>(2),
-            PLAIN,
-        ),
-        Entry::new("shfl-mutex+light/fair-2x2", exclusion::<Fair>(2, 2), light).by_lot(10_000),
-        Entry::new("shfl-mutex+light/fair-3x2", exclusion::<Fair>(3, 2), light).by_lot(10_000),
-    ]
+    all_of([
+        Subject("shfl-mutex").models([
+            model("fair-2x2", exclusion::<Fair>(2, 2), PLAIN).long(),
+            model("fair-3x1", exclusion::<Fair>(3, 1), PLAIN),
+            model("fair-3x2", exclusion::<Fair>(3, 2), SPURIOUS).by_lot(10_000),
+            model("fair-late-2x2", late(2, 2), PLAIN).long(),
+            model("fair-late-3x1", late(3, 1), PLAIN),
+            model("fair-late-3x2", late(3, 2), SPURIOUS).by_lot(10_000),
+            model("fair-gives-up-1+1", give_up(1, 1), TIMED),
+            model("fair-gives-up-2+2", give_up(2, 2), TIMED.spurious(1)).by_lot(10_000),
+            model("fair-gives-up-2x1+1", overtaken(), TIMED).reaches(GAVE_UP),
+            model("fair-tries-2+1", tries::<ShflMutex<Check, None, Insistent>>(2), PLAIN),
+        ]),
+        Subject("shfl-mutex+light").models([
+            model("fair-2x2", exclusion::<Fair>(2, 2), light).by_lot(10_000),
+            model("fair-3x2", exclusion::<Fair>(3, 2), light).by_lot(10_000),
+        ]),
+    ])
 }
 
 fn impatient() -> Vec<Entry> {
-    let timed = PLAIN.timeouts(1);
-    let gave_up = &["gave up"];
     let busy = &["busy"];
-    vec![
-        Entry::new("shfl-mutex/gives-up-1+1", giving_up::<None, Sleepy>(1, 1), timed)
-            .reaches(gave_up),
-        Entry::new("shfl-mutex/gives-up-2+1", giving_up::<None, Sleepy>(2, 1), timed)
-            .reaches(gave_up)
-            .long(),
-        Entry::new("shfl-mutex/gives-up-2+2", giving_up::<None, Sleepy>(2, 2), timed.spurious(1))
+    Subject("shfl-mutex").models([
+        model("gives-up-1+1", giving_up::<None, Sleepy>(1, 1), TIMED).reaches(GAVE_UP),
+        model("gives-up-2+1", giving_up::<None, Sleepy>(2, 1), TIMED).reaches(GAVE_UP).long(),
+        model("gives-up-2+2", giving_up::<None, Sleepy>(2, 2), TIMED.spurious(1))
             .by_lot(10_000)
-            .reaches(gave_up),
-        Entry::new(
-            "shfl-mutex/tries-1+1",
-            tries::<ShflMutex<Check, None, Sleepy>>(1),
-            PLAIN.spurious(1),
-        )
-        .reaches(busy),
-        Entry::new("shfl-mutex/tries-2+1", tries::<ShflMutex<Check, None, Sleepy>>(2), PLAIN)
+            .reaches(GAVE_UP),
+        model("tries-1+1", tries::<ShflMutex<Check, None, Sleepy>>(1), SPURIOUS).reaches(busy),
+        model("tries-2+1", tries::<ShflMutex<Check, None, Sleepy>>(2), PLAIN).reaches(busy),
+        model("tries-3+1", tries::<ShflMutex<Check, None, Sleepy>>(3), SPURIOUS)
+            .by_lot(5_000)
             .reaches(busy),
-        Entry::new(
-            "shfl-mutex/tries-3+1",
-            tries::<ShflMutex<Check, None, Sleepy>>(3),
-            PLAIN.spurious(1),
-        )
-        .by_lot(5_000)
-        .reaches(busy),
-    ]
+    ])
 }
 
 /// The light unlock: a plain store, because the sleeper fences.
@@ -139,19 +119,16 @@ fn light() -> Vec<Entry> {
     let three = || exclusion::<Mutex>(3, 2);
     let light = |heavy_fence| PLAIN.light(heavy_fence);
     let two_naps = light(Either).timeouts(1);
-    vec![
-        Entry::new("shfl-mutex+light/excludes-2x1", two(), light(Granted)),
-        Entry::new("shfl-mutex+light/excludes-any-fence-2x1", two(), light(Either).spurious(1)),
-        Entry::new("shfl-mutex+light/excludes-3x1", exclusion::<Mutex>(3, 1), light(Granted)),
-        Entry::new("shfl-mutex+light/excludes-3x2", three(), light(Granted)).by_lot(5_000),
-        Entry::new("shfl-mutex+light/excludes-fenceless-3x2", three(), light(Refused))
-            .by_lot(5_000),
-        Entry::new("shfl-mutex+light/excludes-any-fence-3x2", three(), light(Either)).by_lot(5_000),
-        Entry::new("shfl-mutex+light/excludes-fences-shared-2+1", fences_shared(), two_naps)
-            .reaches(&["gave up"]),
-        Entry::new("shfl-mutex+light/destroyed-1+1", destruction::<Mutex>(), light(Granted))
-            .reaches(&["retired"]),
-    ]
+    Subject("shfl-mutex+light").models([
+        model("excludes-2x1", two(), light(Granted)),
+        model("excludes-any-fence-2x1", two(), light(Either).spurious(1)),
+        model("excludes-3x1", exclusion::<Mutex>(3, 1), light(Granted)),
+        model("excludes-3x2", three(), light(Granted)).by_lot(5_000),
+        model("excludes-fenceless-3x2", three(), light(Refused)).by_lot(5_000),
+        model("excludes-any-fence-3x2", three(), light(Either)).by_lot(5_000),
+        model("excludes-fences-shared-2+1", fences_shared(), two_naps).reaches(GAVE_UP),
+        model("destroyed-1+1", destruction::<Mutex>(), light(Granted)).reaches(&["retired"]),
+    ])
 }
 
 /// The form and the policy that programs get.
@@ -161,62 +138,45 @@ fn shipped() -> Vec<Entry> {
     let timed = tired.timeouts(1);
     let light = tired.light(Granted);
     let give_up = giving_up::<Numa, Standard>;
-    let gave_up = &["gave up"];
-    vec![
-        Entry::new(
-            "shfl-mutex/shipped-2x1",
-            exclusion::<Shipped>(2, 1),
-            tired.spurious(1).crowded(1),
-        ),
-        Entry::new("shfl-mutex/shipped-3x1", exclusion::<Shipped>(3, 1), tired).long(),
-        Entry::new("shfl-mutex/shipped-awake-3x1", exclusion::<Shipped>(3, 1), PLAIN),
-        Entry::new("shfl-mutex/shipped-4x1", exclusion::<Shipped>(4, 1), tired).by_lot(5_000),
-        Entry::new(
-            "shfl-mutex/shipped-5x2",
-            exclusion::<Shipped>(5, 2),
-            tired.spurious(1).sockets(2),
-        )
-        .by_lot(5_000),
-        Entry::new(
-            "shfl-mutex/shipped-tries-1+1",
-            tries::<ShflMutex<Check, Numa, Standard>>(1),
-            tired.spurious(1),
-        )
-        .reaches(&["busy"]),
-        Entry::new("shfl-mutex/shipped-gives-up-1+1", give_up(1, 1), timed.expiries(8))
-            .reaches(gave_up),
-        Entry::new("shfl-mutex/shipped-gives-up-2+2", give_up(2, 2), timed.spurious(1))
-            .by_lot(5_000)
-            .reaches(gave_up),
-        Entry::new("shfl-mutex+light/shipped-2x1", exclusion::<Shipped>(2, 1), light),
-        Entry::new("shfl-mutex+light/shipped-3x2", exclusion::<Shipped>(3, 2), light.spurious(1))
-            .by_lot(5_000),
-    ]
+    all_of([
+        Subject("shfl-mutex").models([
+            model("shipped-2x1", exclusion::<Shipped>(2, 1), tired.spurious(1).crowded(1)),
+            model("shipped-3x1", exclusion::<Shipped>(3, 1), tired).long(),
+            model("shipped-awake-3x1", exclusion::<Shipped>(3, 1), PLAIN),
+            model("shipped-4x1", exclusion::<Shipped>(4, 1), tired).by_lot(5_000),
+            model("shipped-5x2", exclusion::<Shipped>(5, 2), tired.spurious(1).sockets(2))
+                .by_lot(5_000),
+            model(
+                "shipped-tries-1+1",
+                tries::<ShflMutex<Check, Numa, Standard>>(1),
+                tired.spurious(1),
+            )
+            .reaches(&["busy"]),
+            model("shipped-gives-up-1+1", give_up(1, 1), timed.expiries(8)).reaches(GAVE_UP),
+            model("shipped-gives-up-2+2", give_up(2, 2), timed.spurious(1))
+                .by_lot(5_000)
+                .reaches(GAVE_UP),
+        ]),
+        Subject("shfl-mutex+light").models([
+            model("shipped-2x1", exclusion::<Shipped>(2, 1), light),
+            model("shipped-3x2", exclusion::<Shipped>(3, 2), light.spurious(1)).by_lot(5_000),
+        ]),
+    ])
 }
 
 /// `untimed` threads lock, `timed` threads may give up; no thread hangs, and at the end the lock is
 /// free. Must reach `gave up`.
 fn giving_up<Q: Policy, F: Form>(untimed: u32, timed: u32) -> Program {
     Program::new(untimed + timed, untimed + timed, move |scope| {
-        let lock = scope.share(ShflMutex::<Check, Q, F>::NEW);
-        let data = scope.share(Data::new(0));
-        for _ in 0..untimed {
-            scope.spawn(move || {
-                lock.lock();
-                data.set(data.get() + 1);
-                unlock(lock);
-            });
-        }
-        for _ in 0..timed {
-            scope.spawn(move || {
-                if lock.lock_until(soon()) {
-                    data.set(data.get() + 1);
-                    unlock(lock);
-                } else {
-                    antiphon_check::probe("gave up");
-                }
-            });
-        }
+        let (lock, data) = guarded::<ShflMutex<Check, Q, F>>(scope);
+        scope.spawn_each(0..untimed, move |_| section(lock, data));
+        scope.spawn_each(0..timed, move |_| {
+            if lock.lock_until(soon()) {
+                finish(lock, data);
+            } else {
+                antiphon_check::probe("gave up");
+            }
+        });
         scope.finally(move || {
             assert!(data.get() >= untimed);
             assert!(lock.try_lock(), "the lock is free at the end");

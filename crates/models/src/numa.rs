@@ -10,12 +10,9 @@ use antiphon_rivals::numa::{Ahmcs, Cna, Cohort, Hbo, Hclh, Hmcs, Malthusian};
 use antiphon_sync::lock::Lock;
 
 use crate::arena::arena;
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{NUMA, PLAIN};
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::program::{Program, contend, destruction, tries};
-
-/// Threads 1 and 3 are on one socket, thread 2 is on the other.
-const TWO: Bounds = Bounds::PLAIN.sockets(2);
 
 /// [`exclusion`](crate::program::exclusion); and at the end no node is in use: a free lock owns
 /// none, and none was lost.
@@ -35,29 +32,20 @@ fn exclusion<L: Lock>(threads: u32, rounds: u32) -> Program {
     })
 }
 
-/// The models of each of these locks.
-macro_rules! each {
-    ($($subject:literal: $lock:ty;)+) => {
-        vec![$(
-            Entry::new(concat!($subject, "/excludes-2x2"), exclusion::<$lock>(2, 2), TWO),
-            Entry::new(concat!($subject, "/excludes-3x1"), exclusion::<$lock>(3, 1), TWO),
-            Entry::new(concat!($subject, "/shares-a-socket-2x2"),
-                exclusion::<$lock>(2, 2), Bounds::PLAIN),
-            Entry::new(concat!($subject, "/larger-3x2"), exclusion::<$lock>(3, 2), TWO)
-                .by_lot(500),
-            Entry::new(concat!($subject, "/larger-4x2"), exclusion::<$lock>(4, 2), TWO)
-                .by_lot(500),
-            Entry::new(concat!($subject, "/tries-1+1"), tries::<$lock>(1), TWO)
-                .reaches(&["busy"]),
-            Entry::new(concat!($subject, "/destroyed-1+1"), destruction::<$lock>(), TWO)
-                .reaches(&["retired"]),
-            Entry::new(concat!($subject, "/destroyed-on-a-socket-1+1"),
-                destruction::<$lock>(), Bounds::PLAIN).reaches(&["retired"]),
-            // One thread must wait until the other is dead and its node is found.
-            Entry::new(concat!($subject, "/exhausted-2x1"),
-                exclusion::<$lock>(2, 1), TWO.nodes(1).mortal(1)),
-        )+]
-    };
+/// The models of one lock. On two sockets, threads 1 and 3 are on one, thread 2 on the other.
+fn each<L: Lock>(subject: &'static str) -> Vec<Entry> {
+    Subject(subject).models([
+        model("excludes-2x2", exclusion::<L>(2, 2), NUMA),
+        model("excludes-3x1", exclusion::<L>(3, 1), NUMA),
+        model("shares-a-socket-2x2", exclusion::<L>(2, 2), PLAIN),
+        model("larger-3x2", exclusion::<L>(3, 2), NUMA).by_lot(500),
+        model("larger-4x2", exclusion::<L>(4, 2), NUMA).by_lot(500),
+        model("tries-1+1", tries::<L>(1), NUMA).reaches(&["busy"]),
+        model("destroyed-1+1", destruction::<L>(), NUMA).reaches(&["retired"]),
+        model("destroyed-on-a-socket-1+1", destruction::<L>(), PLAIN).reaches(&["retired"]),
+        // One thread must wait until the other is dead and its node is found.
+        model("exhausted-2x1", exclusion::<L>(2, 1), NUMA.nodes(1).mortal(1)),
+    ])
 }
 
 pub fn entries() -> Vec<Entry> {
@@ -68,27 +56,26 @@ pub fn entries() -> Vec<Entry> {
     // time.
     type Sleepy = Malthusian<Check, 0>;
     type Fair = Malthusian<Check, 0, 2>;
-    let mut entries = each! {
-        // A waiter that is set aside stays there.
-        "cna": Cna<Check>;
-        // Every second time a waiter that was set aside comes back.
-        "cna+fair": Cna<Check, 1>;
-        "c-bo-mcs": BackingOff;
-        "c-tkt-mcs": InTurn;
-        "hmcs": Hmcs<Check, 2, 1>;
-        // After a thread that was alone in its socket, the next thread skips the socket's queue.
-        "ahmcs": Ahmcs<Check, 2, 1, 1>;
-        "hbo": Hbo<Check, 1, 1>;
-        "hclh": Hclh<Check, 2>;
-        "malthusian": Sleepy;
-        "malthusian+fair": Fair;
-    };
     // One spurious wake, and one shortened spin for each thread.
-    let any = TWO.spurious(1).expiries(1);
-    entries.extend([
-        Entry::new("malthusian/spurious-2x2", exclusion::<Sleepy>(2, 2), any),
-        Entry::new("malthusian/shipped-2x2", exclusion::<Malthusian<Check>>(2, 2), any),
-        Entry::new("malthusian/spurious-3x2", exclusion::<Fair>(3, 2), any).by_lot(500),
-    ]);
-    entries
+    let any = NUMA.spurious(1).expiries(1);
+    all_of([
+        // A waiter that is set aside stays there.
+        each::<Cna<Check>>("cna"),
+        // Every second time a waiter that was set aside comes back.
+        each::<Cna<Check, 1>>("cna+fair"),
+        each::<BackingOff>("c-bo-mcs"),
+        each::<InTurn>("c-tkt-mcs"),
+        each::<Hmcs<Check, 2, 1>>("hmcs"),
+        // After a thread that was alone in its socket, the next thread skips the socket's queue.
+        each::<Ahmcs<Check, 2, 1, 1>>("ahmcs"),
+        each::<Hbo<Check, 1, 1>>("hbo"),
+        each::<Hclh<Check, 2>>("hclh"),
+        each::<Sleepy>("malthusian"),
+        each::<Fair>("malthusian+fair"),
+        Subject("malthusian").models([
+            model("spurious-2x2", exclusion::<Sleepy>(2, 2), any),
+            model("shipped-2x2", exclusion::<Malthusian<Check>>(2, 2), any),
+            model("spurious-3x2", exclusion::<Fair>(3, 2), any).by_lot(500),
+        ]),
+    ])
 }

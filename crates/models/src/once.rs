@@ -7,37 +7,32 @@ use antiphon_platform::{Atomic, Atomics};
 use antiphon_sync::lock::Standard;
 use antiphon_sync::wait::{self, CrowdForm};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{ANY, PLAIN, SPURIOUS};
+use crate::entry::{Entry, Subject, model};
 use crate::forms::{Sleepy, Spinning};
 use crate::program::Program;
 
 type Once<F> = wait::Once<Check, F>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
-
 pub fn entries() -> Vec<Entry> {
     let failed = &["another has failed"];
-    vec![
-        Entry::new("once/runs-2x1", running::<Sleepy>(2, 0), PLAIN),
-        Entry::new("once/runs-2x2", running_twice(), PLAIN),
-        Entry::new("once/runs-3x1", running::<Sleepy>(3, 0), PLAIN),
-        Entry::new("once/runs-6x1", running::<Sleepy>(6, 0), PLAIN.spurious(1)).by_lot(5_000),
-        Entry::new("once/runs-any-platform-2x1", running::<Spinning>(2, 0), ANY),
-        Entry::new("once/runs-any-platform-3x1", running::<Spinning>(3, 0), ANY).by_lot(10_000),
-        Entry::new("once/fails-2x1", failing::<Sleepy>(2), PLAIN.spurious(1)).reaches(failed),
-        Entry::new("once/fails-3x1", failing::<Sleepy>(3), PLAIN).reaches(failed),
-        Entry::new("once/fails-any-platform-4x1", failing::<Spinning>(4), ANY)
-            .by_lot(5_000)
-            .reaches(failed),
-        Entry::new("once/exhausted-3x1", running::<Sleepy>(3, 0), PLAIN.nodes(0)),
-        Entry::new("once/exhausted-but-one-3x1", running::<Sleepy>(3, 0), PLAIN.nodes(1)),
-        Entry::new("once/inherited-2x1", running::<Sleepy>(2, STRANGERS), PLAIN),
-        Entry::new("once/inherited-3x1", running::<Sleepy>(3, STRANGERS), PLAIN).by_lot(3_000),
-        Entry::new("once/shipped-2x1", running::<Standard>(2, 0), ANY),
-        Entry::new("once/shipped-5x1", running::<Standard>(5, 0), ANY).by_lot(3_000),
-    ]
+    Subject("once").models([
+        model("runs-2x1", running::<Sleepy>(2, 0), PLAIN),
+        model("runs-2x2", running_twice(), PLAIN),
+        model("runs-3x1", running::<Sleepy>(3, 0), PLAIN),
+        model("runs-6x1", running::<Sleepy>(6, 0), SPURIOUS).by_lot(5_000),
+        model("runs-any-platform-2x1", running::<Spinning>(2, 0), ANY),
+        model("runs-any-platform-3x1", running::<Spinning>(3, 0), ANY).by_lot(10_000),
+        model("fails-2x1", failing::<Sleepy>(2), SPURIOUS).reaches(failed),
+        model("fails-3x1", failing::<Sleepy>(3), PLAIN).reaches(failed),
+        model("fails-any-platform-4x1", failing::<Spinning>(4), ANY).by_lot(5_000).reaches(failed),
+        model("exhausted-3x1", running::<Sleepy>(3, 0), PLAIN.nodes(0)),
+        model("exhausted-but-one-3x1", running::<Sleepy>(3, 0), PLAIN.nodes(1)),
+        model("inherited-2x1", running::<Sleepy>(2, STRANGERS), PLAIN),
+        model("inherited-3x1", running::<Sleepy>(3, STRANGERS), PLAIN).by_lot(3_000),
+        model("shipped-2x1", running::<Standard>(2, 0), ANY),
+        model("shipped-5x1", running::<Standard>(5, 0), ANY).by_lot(3_000),
+    ])
 }
 
 /// Word in which a parent's thread runs the function and another waits, with an index that the
@@ -54,12 +49,10 @@ fn running<F: CrowdForm>(threads: u32, word: u32) -> Program {
             let words = unsafe { &*std::ptr::from_ref(once).cast::<<Check as Atomics>::U32>() };
             words.store(word, Relaxed);
         }
-        for _ in 0..threads {
-            scope.spawn(move || {
-                once.call_once(|| made.set(made.get() + 1));
-                assert_eq!(made.get(), 1, "done, and once");
-            });
-        }
+        scope.spawn_each(0..threads, move |_| {
+            once.call_once(|| made.set(made.get() + 1));
+            assert_eq!(made.get(), 1, "done, and once");
+        });
         scope.finally(|| assert!(once.is_completed()));
     })
 }
@@ -69,17 +62,15 @@ fn running_twice() -> Program {
     Program::new(2, 4, |scope| {
         let once = scope.share(Once::<Sleepy>::NEW);
         let made = scope.share(Data::new(0));
-        for _ in 0..2 {
-            scope.spawn(move || {
-                if once.is_completed() {
-                    assert_eq!(made.get(), 1, "done, and seen");
-                }
-                for _ in 0..2 {
-                    once.call_once(|| made.set(made.get() + 1));
-                }
-                assert_eq!(made.get(), 1, "done, and once");
-            });
-        }
+        scope.spawn_each(0..2, move |_| {
+            if once.is_completed() {
+                assert_eq!(made.get(), 1, "done, and seen");
+            }
+            for _ in 0..2 {
+                once.call_once(|| made.set(made.get() + 1));
+            }
+            assert_eq!(made.get(), 1, "done, and once");
+        });
     })
 }
 
@@ -89,18 +80,16 @@ fn failing<F: CrowdForm>(threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let once = scope.share(Once::<F>::NEW);
         let tries = scope.share(Data::new(0));
-        for _ in 0..threads {
-            scope.spawn(move || {
-                let run = once.try_call_once(|| {
-                    tries.set(tries.get() + 1);
-                    if tries.get() == 1 { Err("the first") } else { Ok(()) }
-                });
-                if run.is_ok() {
-                    antiphon_check::probe("another has failed");
-                    assert_eq!(tries.get(), 2, "done by the second");
-                }
+        scope.spawn_each(0..threads, move |_| {
+            let run = once.try_call_once(|| {
+                tries.set(tries.get() + 1);
+                if tries.get() == 1 { Err("the first") } else { Ok(()) }
             });
-        }
+            if run.is_ok() {
+                antiphon_check::probe("another has failed");
+                assert_eq!(tries.get(), 2, "done by the second");
+            }
+        });
         scope.finally(|| assert!(once.is_completed()));
     })
 }

@@ -155,7 +155,7 @@ mod tests {
     use antiphon_check::FailureKind;
 
     use crate::bounds::Bounds;
-    use crate::entry::{Entry, Limits};
+    use crate::entry::{Limits, model};
     use crate::program::Program;
 
     use super::Verdict;
@@ -163,7 +163,7 @@ mod tests {
     /// Returns the verdict for one thread that runs `body`, which is declared to end in a deadlock.
     fn verdict(body: fn()) -> Verdict {
         let program = Program::new(1, 1, move |scope| scope.spawn(body));
-        let entry = Entry::new("bad/form-1", program, Bounds::PLAIN).fails(FailureKind::Deadlock);
+        let entry = model("bad/form-1", program, Bounds::PLAIN).fails(FailureKind::Deadlock);
         let outcome = entry.check(Limits::NONE);
         let passed = std::panic::catch_unwind(|| outcome.assert_passed().executions());
         assert_eq!(passed.is_ok(), *outcome.verdict() == Verdict::Refuted);

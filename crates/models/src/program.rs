@@ -1,8 +1,11 @@
 //! The program of a model: threads with a few operations each; and the programs that every lock
 //! runs.
 
+use std::cell::Cell;
+use std::sync::atomic::Ordering::Relaxed;
+
 use antiphon_check::{Check, Data, Scope};
-use antiphon_platform::{Clock, Clocks as _, Deadline};
+use antiphon_platform::{Atomic as _, Atomics, Clock, Clocks as _, Deadline};
 use antiphon_sync::lock::Lock;
 
 type Body = Box<dyn for<'scope> Fn(&'scope Scope<'scope, 'static>) + Send + Sync>;
@@ -51,20 +54,24 @@ pub fn contend<'scope, L: Lock>(
     threads: u32,
     rounds: u32,
 ) -> &'scope L {
-    let lock = scope.share(L::NEW);
-    let data = scope.share(Data::new(0));
-    for _ in 0..threads {
-        scope.spawn(move || {
-            for _ in 0..rounds {
-                lock.lock();
-                data.set(data.get() + 1);
-                // SAFETY: locked above.
-                unsafe { lock.unlock() };
-            }
-        });
-    }
+    let (lock, data) = guarded::<L>(scope);
+    scope.spawn_each(0..threads, move |_| {
+        for _ in 0..rounds {
+            lock.lock();
+            data.set(data.get() + 1);
+            // SAFETY: locked above.
+            unsafe { lock.unlock() };
+        }
+    });
     scope.finally(move || assert_eq!(data.get(), threads * rounds));
     lock
+}
+
+/// Shares a lock, and data that it guards.
+pub fn guarded<'scope, L: Lock>(
+    scope: &'scope Scope<'scope, '_>,
+) -> (&'scope L, &'scope Data<u32>) {
+    (scope.share(L::NEW), scope.share(Data::new(0)))
 }
 
 /// MUTEX-3: the next owner may free the lock while the last owner is still in `unlock`. Must reach
@@ -83,8 +90,35 @@ pub fn destruction<L: Lock>() -> Program {
             let last = data.get();
             unlock(lock);
             if last {
-                antiphon_check::retire(lock);
-                antiphon_check::probe("retired");
+                retire(lock);
+            }
+        });
+    })
+}
+
+/// A reader comes in by `visit`, which calls its argument inside, and the writer that comes after
+/// it may free the lock while the reader is still in its release. Must reach `retired`.
+pub fn left_for_good<L: Lock>(
+    share: for<'scope> fn(&'scope Scope<'scope, 'static>) -> &'scope L,
+    visit: fn(&L, &dyn Fn()),
+) -> Program {
+    Program::new(2, 2, move |scope| {
+        let lock = share(scope);
+        let data = scope.share(Data::new(()));
+        let read_once = scope.share(Cell::new(false));
+        scope.spawn_on(0, move || {
+            visit(lock, &|| {
+                data.get();
+                read_once.set(true);
+            });
+        });
+        scope.spawn(move || {
+            lock.lock();
+            data.set(());
+            let last = read_once.get();
+            unlock(lock);
+            if last {
+                retire(lock);
             }
         });
     })
@@ -94,15 +128,12 @@ pub fn destruction<L: Lock>() -> Program {
 /// lock fails. Must reach `busy`.
 pub fn tries<L: Lock>(lockers: u32) -> Program {
     Program::new(lockers + 1, lockers + 1, move |scope| {
-        let lock = scope.share(L::NEW);
-        let data = scope.share(Data::new(0));
-        for _ in 0..lockers {
-            scope.spawn(move || {
-                lock.lock();
-                data.set(data.get() + 1);
-                unlock(lock);
-            });
-        }
+        let (lock, data) = guarded::<L>(scope);
+        scope.spawn_each(0..lockers, move |_| {
+            lock.lock();
+            data.set(data.get() + 1);
+            unlock(lock);
+        });
         scope.spawn(move || {
             if lock.try_lock() {
                 data.set(data.get() + 1);
@@ -120,6 +151,39 @@ pub fn unlock(lock: &impl Lock) {
     // SAFETY: each caller owns the lock.
     unsafe { lock.unlock() }
 }
+
+/// Locks, adds one to the data that the lock guards, and unlocks.
+pub fn section(lock: &impl Lock, data: &Data<u32>) {
+    lock.lock();
+    finish(lock, data);
+}
+
+/// The rest of [`section`], for a caller that owns the lock.
+pub fn finish(lock: &impl Lock, data: &Data<u32>) {
+    data.set(data.get() + 1);
+    unlock(lock);
+}
+
+/// Frees an object that no other thread may touch any more. Passes the probe `retired`.
+pub fn retire<T>(object: &T) {
+    antiphon_check::retire(object);
+    antiphon_check::probe("retired");
+}
+
+/// Takes one of `count`, if there is one, without an order.
+pub fn take_one(count: &<Check as Atomics>::U32) -> bool {
+    let mut seen = count.load(Relaxed);
+    while seen > 0 {
+        match count.compare_exchange(seen, seen - 1, Relaxed, Relaxed) {
+            Ok(_) => return true,
+            Err(now) => seen = now,
+        }
+    }
+    false
+}
+
+/// The probe of a thread that gave up.
+pub const GAVE_UP: &[&str] = &["gave up"];
 
 /// Returns a deadline that a model may let pass.
 pub fn soon() -> Deadline {

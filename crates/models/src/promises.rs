@@ -6,22 +6,20 @@ use std::sync::Arc;
 use antiphon_check::{Check, Data, probe};
 use antiphon_runtime::task;
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::{Anywhere, Program};
 
 type Promise<T> = task::Promise<Check, T>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
     let spins = PLAIN.expiries(1).spurious(1);
-    vec![
-        Entry::new("promise/fulfilled-1+1", promised(true), spins),
-        Entry::new("promise/dropped-1+1", promised(false), spins),
-        Entry::new("promise/passed-on-1+1+1", passed_on(), PLAIN.expiries(1)),
-        Entry::new("promise/left-1+1", leaving(), PLAIN).reaches(&["taken", "lost"]),
-    ]
+    Subject("promise").models([
+        model("fulfilled-1+1", promised(true), spins),
+        model("dropped-1+1", promised(false), spins),
+        model("passed-on-1+1+1", passed_on(), PLAIN.expiries(1)),
+        model("left-1+1", leaving(), PLAIN).reaches(&["taken", "lost"]),
+    ])
 }
 
 /// One thread provides a value or drops its promise; another waits.

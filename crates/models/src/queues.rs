@@ -8,8 +8,8 @@ use antiphon_check::linearizability::queues::{Order, Queue, QueueAnswer};
 use antiphon_check::{Check, FailureKind, History, probe};
 use antiphon_sync::queue::{self, Full, Item, Lot};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::ledger::{Ledger, found, settle};
 use crate::program::Program;
 
@@ -18,50 +18,50 @@ type MultiQueue = queue::MultiQueue<Check>;
 type RankedQueue = queue::RankedQueue<Check>;
 type KFifo = queue::KFifo<Check>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
     let impatient = PLAIN.expiries(1);
-    vec![
-        Entry::new("relaxed-queue/bag-1+1", bag(relaxed::<4>, &[TWICE_IN, TWICE_OUT]), PLAIN),
-        Entry::new("relaxed-queue/bag-2+1", bag(relaxed::<2>, &[IN, IN, TWICE_OUT]), PLAIN),
-        Entry::new("relaxed-queue/bag-1+2", bag(relaxed::<2>, &[TWICE_IN, OUT, OUT]), PLAIN),
-        Entry::new("relaxed-queue/bag-both-2", bag(relaxed::<2>, &[IN_OUT, IN_OUT]), PLAIN),
-        Entry::new("relaxed-queue/laps-1+1", bag(relaxed::<1>, &[TWICE_IN, TWICE_OUT]), impatient),
-        Entry::new("relaxed-queue/laps-2+2", bag(relaxed::<1>, FOUR), impatient).by_lot(10_000),
-        Entry::new("relaxed-queue/size-1+1", counted(), PLAIN).fails(FailureKind::Panic),
-        Entry::new("relaxed-queue/passes-the-stopped-1+1", stopped(), impatient)
-            .reaches(&["passed"]),
-        Entry::new("multi-queue/bag-1+1", bag(multi::<2>, &[TWICE_IN, TWICE_OUT]), PLAIN),
-        Entry::new("multi-queue/bag-both-2", bag(multi::<2>, &[IN_OUT, IN_OUT]), PLAIN),
-        Entry::new("multi-queue/bag-2+1", bag(multi::<1>, &[IN, IN, TWICE_OUT]), PLAIN),
-        Entry::new("multi-queue/bag-grows-1+1", bag(growing::<2>, &[TWICE_IN, TWICE_OUT]), PLAIN),
-        Entry::new("multi-queue/bag-grows-2+1", bag(growing::<2>, &[IN, TWICE_IN, OUT]), PLAIN)
-            .by_lot(10_000),
-        Entry::new("multi-queue/bag-grows-both-2", bag(growing::<3>, &[IN_OUT_IN, IN_OUT]), PLAIN)
-            .by_lot(20_000),
-        Entry::new("ranked-queue/queue-1+1", ranked(1, &[TWICE_IN, TWICE_OUT]), PLAIN),
-        Entry::new("ranked-queue/queue-both-2", ranked(1, &[IN_OUT, IN_OUT]), PLAIN),
-        Entry::new("ranked-queue/bag-both-2", ranked(2, &[IN_OUT, IN_OUT]), PLAIN),
-        Entry::new("k-fifo/queue-1+1", fifo::<1>(1, &[TWICE_IN, TWICE_OUT]), PLAIN),
-        Entry::new("k-fifo/queue-both-2", fifo::<1>(1, &[IN_OUT, IN_OUT]), PLAIN),
-        Entry::new("k-fifo/queue-2+1", fifo::<1>(1, &[IN, IN, TWICE_OUT]), PLAIN),
-        Entry::new("k-fifo/queue-burnt-2+1", fifo::<1>(1, &[IN, IN, TWICE_OUT]), impatient)
-            .by_lot(20_000),
-        Entry::new("k-fifo/queue-1+2", fifo::<1>(1, &[TWICE_IN, OUT, OUT]), PLAIN),
-        Entry::new("k-fifo/queue-laps-1+1", fifo::<1>(1, &[AROUND, OUT]), PLAIN),
-        Entry::new("k-fifo/queue-laps-both-2", fifo::<1>(1, &[IN_OUT, IN_OUT_IN]), PLAIN),
-        Entry::new("k-fifo/queue-passed-both-2", fifo::<1>(1, &[TWO_LAPS, IN_OUT]), PLAIN)
-            .by_lot(20_000),
-        Entry::new("k-fifo/bounded-1+1", fifo::<2>(2, &[THRICE_IN, THRICE_OUT]), impatient),
-        Entry::new("k-fifo/bounded-2+1", fifo::<2>(2, &[TWICE_IN, IN, TWICE_OUT]), PLAIN),
-        Entry::new("k-fifo/bounded-both-2", fifo::<2>(2, &[IN_OUT, IN_OUT]), impatient),
-        Entry::new("k-fifo/bounded-2+2", fifo::<2>(2, FOUR), impatient).by_lot(10_000),
-        Entry::new("k-fifo/passes-the-stopped-1+1", burnt(), impatient)
-            .reaches(&["passed"])
-            .by_lot(20_000),
-        Entry::new("k-fifo/passes-the-stopped-all-1+1", burnt(), impatient).long(),
-    ]
+    all_of([
+        Subject("relaxed-queue").models([
+            model("bag-1+1", bag(relaxed::<4>, &[TWICE_IN, TWICE_OUT]), PLAIN),
+            model("bag-2+1", bag(relaxed::<2>, &[IN, IN, TWICE_OUT]), PLAIN),
+            model("bag-1+2", bag(relaxed::<2>, &[TWICE_IN, OUT, OUT]), PLAIN),
+            model("bag-both-2", bag(relaxed::<2>, &[IN_OUT, IN_OUT]), PLAIN),
+            model("laps-1+1", bag(relaxed::<1>, &[TWICE_IN, TWICE_OUT]), impatient),
+            model("laps-2+2", bag(relaxed::<1>, FOUR), impatient).by_lot(10_000),
+            model("size-1+1", counted(), PLAIN).fails(FailureKind::Panic),
+            model("passes-the-stopped-1+1", stopped(), impatient).reaches(&["passed"]),
+        ]),
+        Subject("multi-queue").models([
+            model("bag-1+1", bag(multi::<2>, &[TWICE_IN, TWICE_OUT]), PLAIN),
+            model("bag-both-2", bag(multi::<2>, &[IN_OUT, IN_OUT]), PLAIN),
+            model("bag-2+1", bag(multi::<1>, &[IN, IN, TWICE_OUT]), PLAIN),
+            model("bag-grows-1+1", bag(growing::<2>, &[TWICE_IN, TWICE_OUT]), PLAIN),
+            model("bag-grows-2+1", bag(growing::<2>, &[IN, TWICE_IN, OUT]), PLAIN).by_lot(10_000),
+            model("bag-grows-both-2", bag(growing::<3>, &[IN_OUT_IN, IN_OUT]), PLAIN)
+                .by_lot(20_000),
+        ]),
+        Subject("ranked-queue").models([
+            model("queue-1+1", ranked(1, &[TWICE_IN, TWICE_OUT]), PLAIN),
+            model("queue-both-2", ranked(1, &[IN_OUT, IN_OUT]), PLAIN),
+            model("bag-both-2", ranked(2, &[IN_OUT, IN_OUT]), PLAIN),
+        ]),
+        Subject("k-fifo").models([
+            model("queue-1+1", fifo::<1>(1, &[TWICE_IN, TWICE_OUT]), PLAIN),
+            model("queue-both-2", fifo::<1>(1, &[IN_OUT, IN_OUT]), PLAIN),
+            model("queue-2+1", fifo::<1>(1, &[IN, IN, TWICE_OUT]), PLAIN),
+            model("queue-burnt-2+1", fifo::<1>(1, &[IN, IN, TWICE_OUT]), impatient).by_lot(20_000),
+            model("queue-1+2", fifo::<1>(1, &[TWICE_IN, OUT, OUT]), PLAIN),
+            model("queue-laps-1+1", fifo::<1>(1, &[AROUND, OUT]), PLAIN),
+            model("queue-laps-both-2", fifo::<1>(1, &[IN_OUT, IN_OUT_IN]), PLAIN),
+            model("queue-passed-both-2", fifo::<1>(1, &[TWO_LAPS, IN_OUT]), PLAIN).by_lot(20_000),
+            model("bounded-1+1", fifo::<2>(2, &[THRICE_IN, THRICE_OUT]), impatient),
+            model("bounded-2+1", fifo::<2>(2, &[TWICE_IN, IN, TWICE_OUT]), PLAIN),
+            model("bounded-both-2", fifo::<2>(2, &[IN_OUT, IN_OUT]), impatient),
+            model("bounded-2+2", fifo::<2>(2, FOUR), impatient).by_lot(10_000),
+            model("passes-the-stopped-1+1", burnt(), impatient).reaches(&["passed"]).by_lot(20_000),
+            model("passes-the-stopped-all-1+1", burnt(), impatient).long(),
+        ]),
+    ])
 }
 
 /// A queue with many producers and consumers.

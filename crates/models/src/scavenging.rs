@@ -3,21 +3,19 @@
 use antiphon_platform::WaiterId;
 
 use crate::arena::{Uses, arena};
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::Program;
 
 pub fn entries() -> Vec<Entry> {
-    let mortal = |block| Bounds::PLAIN.mortal(block);
+    let mortal = |block| PLAIN.mortal(block);
     let found = &["found"];
-    vec![
-        Entry::new("arena/scavenges-1+1", left_behind(1, 1), mortal(1)).reaches(found),
-        Entry::new("arena/scavenges-1+2", left_behind(1, 2), mortal(1)).reaches(found),
-        Entry::new("arena/scavenges-two-1+2", left_behind(2, 2), mortal(2))
-            .by_lot(5_000)
-            .reaches(found),
-        Entry::new("arena/scavenges-in-use-1+1", in_use(), mortal(1)),
-    ]
+    Subject("arena").models([
+        model("scavenges-1+1", left_behind(1, 1), mortal(1)).reaches(found),
+        model("scavenges-1+2", left_behind(1, 2), mortal(1)).reaches(found),
+        model("scavenges-two-1+2", left_behind(2, 2), mortal(2)).by_lot(5_000).reaches(found),
+        model("scavenges-in-use-1+1", in_use(), mortal(1)),
+    ])
 }
 
 /// One thread leaves `nodes` nodes in its cache, and `takers` threads that want a node each search
@@ -30,15 +28,13 @@ fn left_behind(nodes: u32, takers: u32) -> Program {
             taken.iter().for_each(|&id| uses.touch(id));
             taken.into_iter().for_each(|id| arena().give(id));
         });
-        for _ in 0..takers {
-            scope.spawn(move || {
-                let id = arena().take().expect("there are nodes enough");
-                uses.touch(id);
-                if uses.count(id) > 1 {
-                    antiphon_check::probe("found");
-                }
-            });
-        }
+        scope.spawn_each(0..takers, move |_| {
+            let id = arena().take().expect("there are nodes enough");
+            uses.touch(id);
+            if uses.count(id) > 1 {
+                antiphon_check::probe("found");
+            }
+        });
     })
 }
 

@@ -9,38 +9,35 @@ use antiphon_runtime::channel::{self, NotReceived};
 use antiphon_runtime::select::{Awaits, Lot, Receives, Sends, Source, select_as};
 use antiphon_runtime::task;
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, model};
 use crate::forms::Sleepy;
 use crate::ledger::Ledger;
-use crate::program::{Program, soon};
+use crate::program::{GAVE_UP, Program, soon};
 use events::{events, leaving_set, opened};
 
 type Channel = channel::Channel<Check, usize>;
 type Promise = task::Promise<Check, u32>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
-    let timed = PLAIN.timeouts(1);
-    vec![
-        Entry::new("select/events-1+1", events(), PLAIN.spurious(1)),
-        Entry::new("select/events-left-1+1", leaving_set(false), PLAIN),
-        Entry::new("select/events-left-turned-1+1", leaving_set(true), PLAIN),
-        Entry::new("select/latches-1+2", opened(), PLAIN),
-        Entry::new("select/receives-1+1", receiving(1, 1), PLAIN.spurious(1)),
-        Entry::new("select/receives-1+2", receiving(1, 2), PLAIN).by_lot(4_000),
-        Entry::new("select/receives-2+2", receiving(2, 2), PLAIN).by_lot(3_000),
-        Entry::new("select/receives-beside-one-2+1", beside_one(), PLAIN).by_lot(4_000),
-        Entry::new("select/passes-on-2+2", passing_on(false), PLAIN).by_lot(5_000),
-        Entry::new("select/passes-on-turned-2+2", passing_on(true), PLAIN).by_lot(5_000),
-        Entry::new("select/receives-exhausted-1+1", receiving(1, 1), PLAIN.nodes(1)),
-        Entry::new("select/sends-1+2", sending(), PLAIN).by_lot(4_000),
-        Entry::new("select/closed-1+1", closing(), PLAIN).long(),
-        Entry::new("select/gives-up-1+1", giving_up(), timed).reaches(&["gave up"]),
-        Entry::new("select/promises-1+2", promises(), PLAIN),
-        Entry::new("select/promises-broken-1+1", broken(), PLAIN.spurious(1)),
-    ]
+    Subject("select").models([
+        model("events-1+1", events(), SPURIOUS),
+        model("events-left-1+1", leaving_set(false), PLAIN),
+        model("events-left-turned-1+1", leaving_set(true), PLAIN),
+        model("latches-1+2", opened(), PLAIN),
+        model("receives-1+1", receiving(1, 1), SPURIOUS),
+        model("receives-1+2", receiving(1, 2), PLAIN).by_lot(4_000),
+        model("receives-2+2", receiving(2, 2), PLAIN).by_lot(3_000),
+        model("receives-beside-one-2+1", beside_one(), PLAIN).by_lot(4_000),
+        model("passes-on-2+2", passing_on(false), PLAIN).by_lot(5_000),
+        model("passes-on-turned-2+2", passing_on(true), PLAIN).by_lot(5_000),
+        model("receives-exhausted-1+1", receiving(1, 1), PLAIN.nodes(1)),
+        model("sends-1+2", sending(), PLAIN).by_lot(4_000),
+        model("closed-1+1", closing(), PLAIN).long(),
+        model("gives-up-1+1", giving_up(), TIMED).reaches(GAVE_UP),
+        model("promises-1+2", promises(), PLAIN),
+        model("promises-broken-1+1", broken(), SPURIOUS),
+    ])
 }
 
 /// Returns the index of the chosen source.
@@ -82,13 +79,11 @@ fn receiving(receivers: usize, senders: usize) -> Program {
     let all = receivers.max(senders);
     Program::new((receivers + senders) as u32, 2 * all as u32, move |scope| {
         let sent = scope.share(Sent::new(all));
-        for receiver in 0..receivers {
-            scope.spawn(move || {
-                for _ in (receiver..all).step_by(receivers) {
-                    assert!(matches!(sent.receive(None), Some(Ok(_))));
-                }
-            });
-        }
+        scope.spawn_each(0..receivers, move |receiver| {
+            for _ in (receiver..all).step_by(receivers) {
+                assert!(matches!(sent.receive(None), Some(Ok(_))));
+            }
+        });
         for sender in 0..senders {
             scope
                 .spawn(move || (sender..all).step_by(senders).for_each(|number| sent.send(number)));
@@ -129,9 +124,9 @@ fn passing_on(turned: bool) -> Program {
             }
         });
         scope.spawn(move || assert_eq!(sent[0].recv(None), Ok(0)));
-        for (number, channel) in sent.iter().enumerate() {
-            scope.spawn(move || assert_eq!(channel.send(number, None), Ok(())));
-        }
+        scope.spawn_each(sent.iter().enumerate(), move |(number, channel)| {
+            assert_eq!(channel.send(number, None), Ok(()))
+        });
     })
 }
 
@@ -156,13 +151,11 @@ fn sending() -> Program {
                 assert_eq!(values.iter().flatten().count(), left);
             }
         });
-        for channel in &sent.channels {
-            scope.spawn(move || {
-                for _ in 0..2 {
-                    sent.ledger.take_number(channel.recv(None).expect("it is open"));
-                }
-            });
-        }
+        scope.spawn_each(&sent.channels, move |channel| {
+            for _ in 0..2 {
+                sent.ledger.take_number(channel.recv(None).expect("it is open"));
+            }
+        });
         scope.finally(move || sent.ledger.assert_all_taken());
     })
 }
@@ -223,12 +216,10 @@ fn promises() -> Program {
             }
             assert!(sum > 0 && (sum & 1 == 0 || data[0].get()) && (sum & 2 == 0 || data[1].get()));
         });
-        for (at, promise) in [one, other].into_iter().enumerate() {
-            scope.spawn(move || {
-                data[at].set(true);
-                promise.fulfil(1 << at);
-            });
-        }
+        scope.spawn_each([one, other].into_iter().enumerate(), move |(at, promise)| {
+            data[at].set(true);
+            promise.fulfil(1 << at);
+        });
     })
 }
 

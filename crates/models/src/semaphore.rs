@@ -8,102 +8,81 @@ use antiphon_sync::lock::{Form, Standard};
 use antiphon_sync::policy::None;
 use antiphon_sync::wait;
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{ANY, PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::forms::{Backed, Insistent, Sleepy, Spinning};
-use crate::program::{Program, soon};
+use crate::program::{GAVE_UP, Program, soon};
 
 type Semaphore<F = Sleepy> = wait::Semaphore<Check, None, F>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
-
 pub fn entries() -> Vec<Entry> {
-    [exclusive(), signalled(), gathered(), impatient(), hardened()].into_iter().flatten().collect()
+    all_of([exclusive(), signalled(), gathered(), impatient(), hardened()])
 }
 
 /// One permit, used as a mutex.
 fn exclusive() -> Vec<Entry> {
-    let timed = PLAIN.timeouts(1);
-    vec![
-        Entry::new("semaphore/excludes-2x1", excluding::<Sleepy>(2, 1), PLAIN),
-        Entry::new("semaphore/excludes-2x2", excluding::<Sleepy>(2, 2), PLAIN).long(),
-        Entry::new("semaphore/excludes-3x1", excluding::<Sleepy>(3, 1), PLAIN).long(),
-        Entry::new("semaphore/excludes-4x2", excluding::<Sleepy>(4, 2), PLAIN.spurious(1))
-            .by_lot(5_000),
-        Entry::new("semaphore/excludes-any-platform-2x1", excluding::<Spinning>(2, 1), ANY),
-        Entry::new("semaphore/excludes-any-platform-3x2", excluding::<Spinning>(3, 2), ANY)
-            .by_lot(5_000),
-        Entry::new("semaphore/fair-2x2", excluding::<Insistent>(2, 2), PLAIN).long(),
-        Entry::new("semaphore/fair-3x2", excluding::<Insistent>(3, 2), PLAIN.spurious(1))
-            .by_lot(5_000),
-        Entry::new("semaphore/backstop-2x1", excluding::<Backed>(2, 1), timed),
-        Entry::new("semaphore/backstop-awake-3x2", excluding::<Backed>(3, 2), timed.awake())
-            .by_lot(5_000),
-        Entry::new("semaphore/backstop-3x2", excluding::<Backed>(3, 2), timed.spurious(1))
-            .by_lot(5_000),
-        Entry::new("semaphore/exhausted-3x1", excluding::<Sleepy>(3, 1), PLAIN.nodes(0)),
-        Entry::new("semaphore/exhausted-but-one-3x1", excluding::<Sleepy>(3, 1), PLAIN.nodes(1)),
-    ]
+    Subject("semaphore").models([
+        model("excludes-2x1", excluding::<Sleepy>(2, 1), PLAIN),
+        model("excludes-2x2", excluding::<Sleepy>(2, 2), PLAIN).long(),
+        model("excludes-3x1", excluding::<Sleepy>(3, 1), PLAIN).long(),
+        model("excludes-4x2", excluding::<Sleepy>(4, 2), SPURIOUS).by_lot(5_000),
+        model("excludes-any-platform-2x1", excluding::<Spinning>(2, 1), ANY),
+        model("excludes-any-platform-3x2", excluding::<Spinning>(3, 2), ANY).by_lot(5_000),
+        model("fair-2x2", excluding::<Insistent>(2, 2), PLAIN).long(),
+        model("fair-3x2", excluding::<Insistent>(3, 2), SPURIOUS).by_lot(5_000),
+        model("backstop-2x1", excluding::<Backed>(2, 1), TIMED),
+        model("backstop-awake-3x2", excluding::<Backed>(3, 2), TIMED.awake()).by_lot(5_000),
+        model("backstop-3x2", excluding::<Backed>(3, 2), TIMED.spurious(1)).by_lot(5_000),
+        model("exhausted-3x1", excluding::<Sleepy>(3, 1), PLAIN.nodes(0)),
+        model("exhausted-but-one-3x1", excluding::<Sleepy>(3, 1), PLAIN.nodes(1)),
+    ])
 }
 
 /// Permits that one thread releases and others take, for good.
 fn signalled() -> Vec<Entry> {
-    vec![
-        Entry::new("semaphore/signals-1+1", signalling::<Sleepy>(1, 1), PLAIN.spurious(1)),
-        Entry::new("semaphore/signals-2+1", signalling::<Sleepy>(2, 1), PLAIN).long(),
-        Entry::new("semaphore/signals-together-2+1", signalling::<Sleepy>(2, 2), PLAIN),
-        Entry::new("semaphore/signals-together-3+1", signalling::<Sleepy>(3, 3), PLAIN.spurious(1))
-            .by_lot(5_000),
-        Entry::new("semaphore/signals-any-platform-3+1", signalling::<Spinning>(3, 1), ANY)
-            .by_lot(5_000),
-        Entry::new("semaphore/destroyed-1+1", destroying(), PLAIN),
-    ]
+    Subject("semaphore").models([
+        model("signals-1+1", signalling::<Sleepy>(1, 1), SPURIOUS),
+        model("signals-2+1", signalling::<Sleepy>(2, 1), PLAIN).long(),
+        model("signals-together-2+1", signalling::<Sleepy>(2, 2), PLAIN),
+        model("signals-together-3+1", signalling::<Sleepy>(3, 3), SPURIOUS).by_lot(5_000),
+        model("signals-any-platform-3+1", signalling::<Spinning>(3, 1), ANY).by_lot(5_000),
+        model("destroyed-1+1", destroying(), PLAIN),
+    ])
 }
 
 fn gathered() -> Vec<Entry> {
-    let timed = PLAIN.timeouts(1);
-    vec![
-        Entry::new("semaphore/gathers-1+2", gathering::<Sleepy>(2, 0), PLAIN),
-        Entry::new("semaphore/gathers-beside-1+2+1", gathering::<Sleepy>(2, 1), PLAIN.spurious(1))
-            .by_lot(5_000),
-        Entry::new("semaphore/gathers-fair-1+2+1", gathering::<Insistent>(2, 1), PLAIN)
-            .by_lot(5_000),
-        Entry::new("semaphore/gathers-backstop-1+2+1", gathering::<Backed>(2, 1), timed)
-            .by_lot(5_000),
-    ]
+    Subject("semaphore").models([
+        model("gathers-1+2", gathering::<Sleepy>(2, 0), PLAIN),
+        model("gathers-beside-1+2+1", gathering::<Sleepy>(2, 1), SPURIOUS).by_lot(5_000),
+        model("gathers-fair-1+2+1", gathering::<Insistent>(2, 1), PLAIN).by_lot(5_000),
+        model("gathers-backstop-1+2+1", gathering::<Backed>(2, 1), TIMED).by_lot(5_000),
+    ])
 }
 
 fn impatient() -> Vec<Entry> {
-    let timed = PLAIN.timeouts(1);
-    let gave_up = &["gave up"];
-    vec![
-        Entry::new("semaphore/gives-up-alone-1+1", giving_up::<Sleepy>(0), timed).reaches(gave_up),
-        Entry::new("semaphore/gives-up-beside-1+1+1", giving_up::<Sleepy>(1), timed)
-            .reaches(gave_up)
-            .long(),
-        Entry::new("semaphore/gives-up-2+1+1", giving_up::<Sleepy>(2), timed.spurious(1))
+    Subject("semaphore").models([
+        model("gives-up-alone-1+1", giving_up::<Sleepy>(0), TIMED).reaches(GAVE_UP),
+        model("gives-up-beside-1+1+1", giving_up::<Sleepy>(1), TIMED).reaches(GAVE_UP).long(),
+        model("gives-up-2+1+1", giving_up::<Sleepy>(2), TIMED.spurious(1))
             .by_lot(8_000)
-            .reaches(gave_up),
-        Entry::new("semaphore/gives-up-fair-1+1+1", giving_up::<Insistent>(1), timed)
+            .reaches(GAVE_UP),
+        model("gives-up-fair-1+1+1", giving_up::<Insistent>(1), TIMED)
             .by_lot(5_000)
-            .reaches(gave_up),
-        Entry::new("semaphore/tries-1+1", trying(1), PLAIN.spurious(1)).reaches(&["busy"]),
-        Entry::new("semaphore/tries-2+1", trying(2), PLAIN).reaches(&["busy"]),
-    ]
+            .reaches(GAVE_UP),
+        model("tries-1+1", trying(1), SPURIOUS).reaches(&["busy"]),
+        model("tries-2+1", trying(2), PLAIN).reaches(&["busy"]),
+    ])
 }
 
 fn hardened() -> Vec<Entry> {
     let tired = PLAIN.expiries(3);
-    vec![
-        Entry::new("semaphore/inherited-1+1", inherited(1), PLAIN),
-        Entry::new("semaphore/inherited-2+1", inherited(2), PLAIN).by_lot(3_000),
-        Entry::new("semaphore/shipped-2x1", excluding::<Standard>(2, 1), tired.spurious(1)),
-        Entry::new("semaphore/shipped-3x2", excluding::<Standard>(3, 2), tired.spurious(1))
-            .by_lot(5_000),
-        Entry::new("semaphore/shipped-3+1", signalling::<Standard>(3, 1), tired.timeouts(1))
-            .by_lot(5_000),
-    ]
+    Subject("semaphore").models([
+        model("inherited-1+1", inherited(1), PLAIN),
+        model("inherited-2+1", inherited(2), PLAIN).by_lot(3_000),
+        model("shipped-2x1", excluding::<Standard>(2, 1), tired.spurious(1)),
+        model("shipped-3x2", excluding::<Standard>(3, 2), tired.spurious(1)).by_lot(5_000),
+        model("shipped-3+1", signalling::<Standard>(3, 1), tired.timeouts(1)).by_lot(5_000),
+    ])
 }
 
 fn release<F: Form>(semaphore: &Semaphore<F>, permits: u32) {
@@ -144,12 +123,10 @@ fn signalling<F: Form>(takers: u32, step: u32) -> Program {
     Program::new(takers + 1, takers + takers / step, move |scope| {
         let semaphore = scope.share(Semaphore::<F>::new(0));
         let data = scope.share(Data::new(0));
-        for _ in 0..takers {
-            scope.spawn(move || {
-                semaphore.acquire();
-                assert!(data.get() > 0, "what came before the release");
-            });
-        }
+        scope.spawn_each(0..takers, move |_| {
+            semaphore.acquire();
+            assert!(data.get() > 0, "what came before the release");
+        });
         scope.spawn(move || {
             data.set(1);
             (0..takers / step).for_each(|_| release(semaphore, step));
@@ -181,18 +158,14 @@ fn gathering<F: Form>(givers: u32, others: u32) -> Program {
             assert!(parts.iter().all(Data::get), "all have given");
             release(semaphore, givers);
         });
-        for part in parts {
-            scope.spawn(move || {
-                part.set(true);
-                release(semaphore, 1);
-            });
-        }
-        for _ in 0..others {
-            scope.spawn(move || {
-                semaphore.acquire();
-                release(semaphore, 1);
-            });
-        }
+        scope.spawn_each(parts, move |part| {
+            part.set(true);
+            release(semaphore, 1);
+        });
+        scope.spawn_each(0..others, move |_| {
+            semaphore.acquire();
+            release(semaphore, 1);
+        });
         scope.finally(move || assert_eq!(semaphore.permits(), givers));
     })
 }
@@ -202,9 +175,7 @@ fn gathering<F: Form>(givers: u32, others: u32) -> Program {
 fn giving_up<F: Form>(patient: u32) -> Program {
     Program::new(patient + 2, patient + 2, move |scope| {
         let semaphore = scope.share(Semaphore::<F>::new(0));
-        for _ in 0..patient {
-            scope.spawn(move || semaphore.acquire());
-        }
+        scope.spawn_each(0..patient, move |_| semaphore.acquire());
         scope.spawn(move || {
             if semaphore.acquire_until(1, soon()) {
                 release(semaphore, 1);
@@ -262,9 +233,7 @@ fn inherited(takers: u32) -> Program {
         let words = unsafe { &*std::ptr::from_ref(semaphore).cast::<Words>() };
         words.state.store(HEADS, Relaxed);
         words.tail.store(WaiterId::new(Check::epoch() + 1, 1).bits(), Relaxed);
-        for _ in 0..takers {
-            scope.spawn(move || semaphore.acquire());
-        }
+        scope.spawn_each(0..takers, move |_| semaphore.acquire());
         scope.spawn(move || (0..takers).for_each(|_| release(semaphore, 1)));
         scope.finally(move || assert_eq!(semaphore.permits(), 0));
     })

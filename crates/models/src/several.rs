@@ -8,37 +8,34 @@ use antiphon_platform::{Atomic, AtomicInteger, Atomics, Deadline};
 use antiphon_sync::policy::None as Unsorted;
 use antiphon_sync::wait::{self, Place};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, model};
 use crate::forms::Sleepy;
-use crate::program::{Program, soon};
+use crate::program::{Program, soon, take_one};
 
 type EventCount = wait::EventCount<Check, Unsorted, Sleepy>;
 type Event = wait::Event<Check, Unsorted, Sleepy>;
 type Latch = wait::Latch<Check, Sleepy>;
 type Several = wait::Several<Check>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
-    let timed = PLAIN.timeouts(1);
     let both = &["passed on"];
-    vec![
-        Entry::new("several/counts-1+1", counts(1, false), PLAIN.spurious(1)),
-        Entry::new("several/counts-1+2", counts(2, false), PLAIN).by_lot(5_000),
-        Entry::new("several/counts-beside-one-2+1", beside_one(), PLAIN).by_lot(5_000),
-        Entry::new("several/counts-passed-on-2+2", passed_on(), PLAIN).by_lot(10_000).reaches(both),
-        Entry::new("several/counts-gives-up-1+1", counts(1, true), timed),
-        Entry::new("several/counts-gives-up-1+2", counts(2, true), timed).by_lot(5_000),
-        Entry::new("several/counts-exhausted-1+1", counts(1, false), PLAIN.nodes(0)),
-        Entry::new("several/counts-exhausted-but-one-1+1", counts(1, false), PLAIN.nodes(1)),
-        Entry::new("several/events-1+1", events(1), PLAIN.spurious(1)),
-        Entry::new("several/events-1+2", events(2), PLAIN).by_lot(5_000),
-        Entry::new("several/events-set-again-2+2", set_again(), PLAIN).by_lot(10_000).reaches(both),
-        Entry::new("several/latches-1+2", latches(), PLAIN).by_lot(5_000),
-        Entry::new("several/latches-many-5+1", opened_for_many(5), PLAIN).by_lot(1_000),
-        Entry::new("several/latches-crossed-2+1", crossed(), PLAIN).by_lot(2_000),
-    ]
+    Subject("several").models([
+        model("counts-1+1", counts(1, false), SPURIOUS),
+        model("counts-1+2", counts(2, false), PLAIN).by_lot(5_000),
+        model("counts-beside-one-2+1", beside_one(), PLAIN).by_lot(5_000),
+        model("counts-passed-on-2+2", passed_on(), PLAIN).by_lot(10_000).reaches(both),
+        model("counts-gives-up-1+1", counts(1, true), TIMED),
+        model("counts-gives-up-1+2", counts(2, true), TIMED).by_lot(5_000),
+        model("counts-exhausted-1+1", counts(1, false), PLAIN.nodes(0)),
+        model("counts-exhausted-but-one-1+1", counts(1, false), PLAIN.nodes(1)),
+        model("events-1+1", events(1), SPURIOUS),
+        model("events-1+2", events(2), PLAIN).by_lot(5_000),
+        model("events-set-again-2+2", set_again(), PLAIN).by_lot(10_000).reaches(both),
+        model("latches-1+2", latches(), PLAIN).by_lot(5_000),
+        model("latches-many-5+1", opened_for_many(5), PLAIN).by_lot(1_000),
+        model("latches-crossed-2+1", crossed(), PLAIN).by_lot(2_000),
+    ])
 }
 
 /// Numbers of items in two places, each with its event count.
@@ -63,14 +60,7 @@ impl Shelf {
     }
 
     fn try_take(&self) -> bool {
-        let mut seen = self.items.load(Relaxed);
-        while seen != 0 {
-            match self.items.compare_exchange(seen, seen - 1, Relaxed, Relaxed) {
-                Ok(_) => return true,
-                Err(now) => seen = now,
-            }
-        }
-        false
+        take_one(&self.items)
     }
 
     /// Waits for an item, and takes it.
@@ -124,9 +114,7 @@ fn counts(putters: u32, gives_up: bool) -> Program {
                 taken.set(taken.get() + u32::from(shelves.take(deadline)));
             }
         });
-        for putter in 0..putters {
-            scope.spawn(move || shelves.0[1 - putter as usize % 2].put());
-        }
+        scope.spawn_each(0..putters, move |putter| shelves.0[1 - putter as usize % 2].put());
         scope.finally(move || {
             let left = shelves.0.iter().map(|shelf| shelf.items.load(Relaxed)).sum::<u32>();
             assert_eq!(taken.get() + left, putters);
@@ -201,12 +189,10 @@ fn events(setters: usize) -> Program {
                 assert!(data[wait_either(both)].get());
             }
         });
-        for at in 0..setters {
-            scope.spawn(move || {
-                data[at].set(true);
-                both[at].set();
-            });
-        }
+        scope.spawn_each(0..setters, move |at| {
+            data[at].set(true);
+            both[at].set();
+        });
     })
 }
 
@@ -254,12 +240,10 @@ fn latches() -> Program {
             both[1 - at].wait();
             assert!(data[1 - at].get());
         });
-        for at in 0..2 {
-            scope.spawn(move || {
-                data[at].set(true);
-                both[at].count_down(1);
-            });
-        }
+        scope.spawn_each(0..2, move |at| {
+            data[at].set(true);
+            both[at].count_down(1);
+        });
     })
 }
 
@@ -268,16 +252,14 @@ fn opened_for_many(waiters: u32) -> Program {
     Program::new(waiters + 1, waiters + 1, move |scope| {
         let latch = scope.share(Latch::new(1));
         let never = scope.share(Event::NEW);
-        for _ in 0..waiters {
-            scope.spawn(move || {
-                let several = Several::new();
-                let _other = never.stand(&several);
-                let Some(mut place) = latch.stand(&several) else { return };
-                while !place.look() {
-                    several.wait_as::<Sleepy>(None, || place.look());
-                }
-            });
-        }
+        scope.spawn_each(0..waiters, move |_| {
+            let several = Several::new();
+            let _other = never.stand(&several);
+            let Some(mut place) = latch.stand(&several) else { return };
+            while !place.look() {
+                several.wait_as::<Sleepy>(None, || place.look());
+            }
+        });
         scope.spawn(move || latch.count_down(1));
     })
 }
@@ -289,22 +271,20 @@ fn crossed() -> Program {
         let both = scope.share([const { Latch::new(1) }; 2]);
         // Number of places that are taken; finally, tells that both latches are open.
         let taken = scope.share(<Check as Atomics>::U32::ZERO);
-        for me in 0..2 {
-            scope.spawn(move || {
-                let several = Several::new();
-                let stand = |at: usize, before: u32| {
-                    taken.wait_while(Relaxed, |taken| taken < before);
-                    let place = both[at].stand(&several);
-                    taken.fetch_add(1, Relaxed);
-                    place
-                };
-                let first = stand(me, me as u32);
-                let second = stand(1 - me, 2);
-                taken.wait_while(Relaxed, |taken| taken < 5);
-                drop(first);
-                drop(second);
-            });
-        }
+        scope.spawn_each(0..2, move |me| {
+            let several = Several::new();
+            let stand = |at: usize, before: u32| {
+                taken.wait_while(Relaxed, |taken| taken < before);
+                let place = both[at].stand(&several);
+                taken.fetch_add(1, Relaxed);
+                place
+            };
+            let first = stand(me, me as u32);
+            let second = stand(1 - me, 2);
+            taken.wait_while(Relaxed, |taken| taken < 5);
+            drop(first);
+            drop(second);
+        });
         scope.spawn(move || {
             taken.wait_while(Relaxed, |taken| taken < 4);
             both.iter().for_each(|latch| latch.count_down(1));

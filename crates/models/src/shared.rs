@@ -6,79 +6,55 @@ use antiphon_platform::Deadline;
 use antiphon_sync::lock::{Form, Lock, Standard};
 use antiphon_sync::shared::{Acquired, SharedCondvar, SharedMutex, SharedSemaphore};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{ANY_SHARED as ANY, PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::forms::{Backed, Sleepy, Spinning};
-use crate::program::{Program, destruction, exclusion, soon, tries};
+use crate::program::{GAVE_UP, Program, destruction, exclusion, soon, tries};
 
 type Mutex<F = Sleepy> = SharedMutex<Check, F>;
 type Semaphore<F = Sleepy> = SharedSemaphore<Check, F>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-const ANY: Bounds = PLAIN.spurious(1).expiries(1);
-
 pub fn entries() -> Vec<Entry> {
-    [mutex(), condvar(), semaphore()].into_iter().flatten().collect()
+    all_of([mutex(), condvar(), semaphore()])
 }
 
 fn mutex() -> Vec<Entry> {
-    let timed = PLAIN.timeouts(1);
-    let gave_up = &["gave up"];
-    vec![
-        Entry::new("shared-mutex/excludes-2x1", exclusion::<Whole>(2, 1), PLAIN),
-        Entry::new("shared-mutex/excludes-2x2", exclusion::<Whole>(2, 2), PLAIN),
-        Entry::new("shared-mutex/excludes-3x1", exclusion::<Whole>(3, 1), PLAIN).long(),
-        Entry::new("shared-mutex/excludes-3x2", exclusion::<Whole>(3, 2), PLAIN.spurious(1))
-            .by_lot(3_000),
-        Entry::new(
-            "shared-mutex/excludes-any-platform-2x1",
-            exclusion::<Whole<Spinning>>(2, 1),
-            ANY,
-        ),
-        Entry::new("shared-mutex/excludes-backstop-3x1", exclusion::<Whole<Backed>>(3, 1), timed)
-            .by_lot(3_000),
-        Entry::new("shared-mutex/excludes-shipped-3x2", exclusion::<Whole<Standard>>(3, 2), ANY)
-            .by_lot(3_000),
-        Entry::new("shared-mutex/tries-1+1", tries::<Whole>(1), PLAIN.spurious(1))
-            .reaches(&["busy"]),
-        Entry::new("shared-mutex/gives-up-alone-1+1", giving_up(1), timed).reaches(gave_up),
-        Entry::new("shared-mutex/gives-up-beside-3+1", giving_up(3), timed)
-            .by_lot(10_000)
-            .reaches(gave_up),
-        Entry::new("shared-mutex/owner-dies-1+1", dying(1), timed.mortal(1)).reaches(&["found"]),
-        Entry::new("shared-mutex/owner-dies-1+2", dying(2), timed.mortal(1))
-            .by_lot(3_000)
-            .reaches(&["found"]),
-        Entry::new("shared-mutex/destroyed-1+1", destruction::<Whole>(), PLAIN)
-            .reaches(&["retired"]),
-    ]
+    Subject("shared-mutex").models([
+        model("excludes-2x1", exclusion::<Whole>(2, 1), PLAIN),
+        model("excludes-2x2", exclusion::<Whole>(2, 2), PLAIN),
+        model("excludes-3x1", exclusion::<Whole>(3, 1), PLAIN).long(),
+        model("excludes-3x2", exclusion::<Whole>(3, 2), SPURIOUS).by_lot(3_000),
+        model("excludes-any-platform-2x1", exclusion::<Whole<Spinning>>(2, 1), ANY),
+        model("excludes-backstop-3x1", exclusion::<Whole<Backed>>(3, 1), TIMED).by_lot(3_000),
+        model("excludes-shipped-3x2", exclusion::<Whole<Standard>>(3, 2), ANY).by_lot(3_000),
+        model("tries-1+1", tries::<Whole>(1), SPURIOUS).reaches(&["busy"]),
+        model("gives-up-alone-1+1", giving_up(1), TIMED).reaches(GAVE_UP),
+        model("gives-up-beside-3+1", giving_up(3), TIMED).by_lot(10_000).reaches(GAVE_UP),
+        model("owner-dies-1+1", dying(1), TIMED.mortal(1)).reaches(&["found"]),
+        model("owner-dies-1+2", dying(2), TIMED.mortal(1)).by_lot(3_000).reaches(&["found"]),
+        model("destroyed-1+1", destruction::<Whole>(), PLAIN).reaches(&["retired"]),
+    ])
 }
 
 fn condvar() -> Vec<Entry> {
-    let timed = PLAIN.timeouts(1);
-    vec![
-        Entry::new("shared-condvar/notifies-1+1", notifying(1, None), PLAIN.spurious(1)),
-        Entry::new("shared-condvar/notifies-2+1", notifying(2, None), PLAIN).by_lot(2_000),
-        Entry::new("shared-condvar/gives-up-1+1", notifying(1, Some(soon)), timed)
-            .reaches(&["gave up"]),
-    ]
+    Subject("shared-condvar").models([
+        model("notifies-1+1", notifying(1, None), SPURIOUS),
+        model("notifies-2+1", notifying(2, None), PLAIN).by_lot(2_000),
+        model("gives-up-1+1", notifying(1, Some(soon)), TIMED).reaches(GAVE_UP),
+    ])
 }
 
 fn semaphore() -> Vec<Entry> {
-    let timed = PLAIN.timeouts(1);
-    vec![
-        Entry::new("shared-semaphore/excludes-2x1", excluding::<Sleepy>(2, 1), PLAIN),
-        Entry::new("shared-semaphore/excludes-3x2", excluding::<Spinning>(3, 2), ANY).by_lot(3_000),
-        Entry::new("shared-semaphore/signals-1+1", signalling(1, 1), PLAIN.spurious(1)),
-        Entry::new("shared-semaphore/signals-2+1", signalling(2, 1), PLAIN),
-        Entry::new("shared-semaphore/signals-together-2+1", signalling(2, 2), PLAIN),
-        Entry::new("shared-semaphore/signals-together-3+1", signalling(3, 3), PLAIN.spurious(1))
-            .by_lot(3_000),
-        Entry::new("shared-semaphore/gives-up-1+1+1", passing_on(), timed)
-            .by_lot(3_000)
-            .reaches(&["gave up"]),
-        Entry::new("shared-semaphore/destroyed-1+1", destroying(), PLAIN),
-    ]
+    Subject("shared-semaphore").models([
+        model("excludes-2x1", excluding::<Sleepy>(2, 1), PLAIN),
+        model("excludes-3x2", excluding::<Spinning>(3, 2), ANY).by_lot(3_000),
+        model("signals-1+1", signalling(1, 1), SPURIOUS),
+        model("signals-2+1", signalling(2, 1), PLAIN),
+        model("signals-together-2+1", signalling(2, 2), PLAIN),
+        model("signals-together-3+1", signalling(3, 3), SPURIOUS).by_lot(3_000),
+        model("gives-up-1+1+1", passing_on(), TIMED).by_lot(3_000).reaches(GAVE_UP),
+        model("destroyed-1+1", destroying(), PLAIN),
+    ])
 }
 
 /// A mutex of which no owner dies.
@@ -121,13 +97,11 @@ fn giving_up(patient: u32) -> Program {
             }
             None => antiphon_check::probe("gave up"),
         });
-        for _ in 0..patient {
-            scope.spawn(move || {
-                assert_eq!(mutex.lock(), Acquired::Whole);
-                data.set(data.get() + 1);
-                unlock(mutex);
-            });
-        }
+        scope.spawn_each(0..patient, move |_| {
+            assert_eq!(mutex.lock(), Acquired::Whole);
+            data.set(data.get() + 1);
+            unlock(mutex);
+        });
         scope.finally(move || assert!(data.get() >= patient && !mutex.is_locked()));
     })
 }
@@ -139,16 +113,14 @@ fn dying(others: u32) -> Program {
         let mutex = scope.share(Mutex::<Backed>::NEW);
         let found = scope.share(Data::new(0));
         scope.spawn(move || assert_eq!(mutex.lock(), Acquired::Whole));
-        for _ in 0..others {
-            scope.spawn(move || {
-                if mutex.lock() == Acquired::OwnerDied {
-                    antiphon_check::probe("found");
-                    found.set(found.get() + 1);
-                    mutex.recovered();
-                }
-                unlock(mutex);
-            });
-        }
+        scope.spawn_each(0..others, move |_| {
+            if mutex.lock() == Acquired::OwnerDied {
+                antiphon_check::probe("found");
+                found.set(found.get() + 1);
+                mutex.recovered();
+            }
+            unlock(mutex);
+        });
         scope.finally(move || {
             let left = u32::from(mutex.is_locked());
             assert_eq!(found.get() + left, 1, "it died once");
@@ -163,22 +135,20 @@ fn notifying(takers: u32, deadline: Option<fn() -> Deadline>) -> Program {
         let mutex = scope.share(Mutex::<Sleepy>::NEW);
         let filled = scope.share(SharedCondvar::<Check, Sleepy>::NEW);
         let items = scope.share(Data::new(0));
-        for _ in 0..takers {
-            scope.spawn(move || {
-                let _ = mutex.lock();
-                let mut in_time = true;
-                while items.get() == 0 && in_time {
-                    // SAFETY: locked above.
-                    (_, in_time) = unsafe { filled.wait(mutex, deadline.map(|soon| soon())) };
-                }
-                if items.get() > 0 {
-                    items.set(items.get() - 1);
-                } else {
-                    antiphon_check::probe("gave up");
-                }
-                unlock(mutex);
-            });
-        }
+        scope.spawn_each(0..takers, move |_| {
+            let _ = mutex.lock();
+            let mut in_time = true;
+            while items.get() == 0 && in_time {
+                // SAFETY: locked above.
+                (_, in_time) = unsafe { filled.wait(mutex, deadline.map(|soon| soon())) };
+            }
+            if items.get() > 0 {
+                items.set(items.get() - 1);
+            } else {
+                antiphon_check::probe("gave up");
+            }
+            unlock(mutex);
+        });
         scope.spawn(move || {
             for _ in 0..takers {
                 let _ = mutex.lock();
@@ -196,15 +166,13 @@ fn excluding<F: Form>(threads: u32, rounds: u32) -> Program {
     Program::new(threads, threads * rounds, move |scope| {
         let semaphore = scope.share(Semaphore::<F>::new(1));
         let data = scope.share(Data::new(0));
-        for _ in 0..threads {
-            scope.spawn(move || {
-                for _ in 0..rounds {
-                    semaphore.acquire();
-                    data.set(data.get() + 1);
-                    assert_eq!(semaphore.release(1), Ok(()));
-                }
-            });
-        }
+        scope.spawn_each(0..threads, move |_| {
+            for _ in 0..rounds {
+                semaphore.acquire();
+                data.set(data.get() + 1);
+                assert_eq!(semaphore.release(1), Ok(()));
+            }
+        });
         scope.finally(move || {
             assert_eq!((data.get(), semaphore.permits()), (threads * rounds, 1));
         });
@@ -216,12 +184,10 @@ fn signalling(takers: u32, step: u32) -> Program {
     Program::new(takers + 1, takers + takers / step, move |scope| {
         let semaphore = scope.share(Semaphore::<Sleepy>::new(0));
         let data = scope.share(Data::new(0));
-        for _ in 0..takers {
-            scope.spawn(move || {
-                semaphore.acquire();
-                assert!(data.get() > 0, "what came before the release");
-            });
-        }
+        scope.spawn_each(0..takers, move |_| {
+            semaphore.acquire();
+            assert!(data.get() > 0, "what came before the release");
+        });
         scope.spawn(move || {
             data.set(1);
             (0..takers / step).for_each(|_| assert_eq!(semaphore.release(step), Ok(())));

@@ -8,58 +8,40 @@ use antiphon_platform::{Atomic, Atomics};
 use antiphon_sync::lock::{Form, Lock, Standard};
 use antiphon_sync::shared::{Acquired, SharedRwLock};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{ANY_SHARED as ANY, PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, model};
 use crate::forms::{Backed, Sleepy, Spinning};
-use crate::program::{Program, destruction, exclusion, soon};
+use crate::program::{GAVE_UP, Program, destruction, exclusion, retire, soon};
 use crate::rw::look_around;
 
 type RwLock<F = Sleepy> = SharedRwLock<Check, F>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-const ANY: Bounds = PLAIN.spurious(1).expiries(1);
-
 pub fn entries() -> Vec<Entry> {
-    let timed = PLAIN.timeouts(1);
-    let (together, gave_up, found) = (&["together"], &["gave up"], &["found"]);
+    let (together, gave_up, found) = (&["together"], GAVE_UP, &["found"]);
     let tried = &["had", "refused"];
-    vec![
-        Entry::new("shared-rwlock/excludes-2x1", exclusion::<Whole>(2, 1), PLAIN),
-        Entry::new("shared-rwlock/excludes-3x1", exclusion::<Whole>(3, 1), PLAIN).by_lot(3_000),
-        Entry::new("shared-rwlock/shares-1+1", sharing::<Sleepy>(1, 1), PLAIN.spurious(1)),
-        Entry::new("shared-rwlock/shares-any-platform-1+1", sharing::<Spinning>(1, 1), ANY),
-        Entry::new("shared-rwlock/shares-2+1", sharing::<Sleepy>(2, 1), PLAIN)
-            .by_lot(5_000)
-            .reaches(together),
-        Entry::new("shared-rwlock/shares-1+2", sharing::<Sleepy>(1, 2), PLAIN).by_lot(5_000),
-        Entry::new("shared-rwlock/shares-backstop-2+1", sharing::<Backed>(2, 1), timed)
-            .by_lot(5_000),
-        Entry::new("shared-rwlock/shares-shipped-2+2", sharing::<Standard>(2, 2), ANY)
-            .by_lot(3_000),
-        Entry::new("shared-rwlock/prefers-writers-1+1", preferring(), PLAIN).reaches(&["refused"]),
-        Entry::new("shared-rwlock/left-by-a-writer-1+1", left(1), timed).reaches(&["went ahead"]),
-        Entry::new("shared-rwlock/tried-after-a-writer-1+1", left_and_tried(), PLAIN)
-            .reaches(&["went ahead"]),
-        Entry::new("shared-rwlock/tried-beside-a-writer-1+1", trying(0), PLAIN.spurious(1))
-            .reaches(tried),
-        Entry::new("shared-rwlock/tried-beside-a-writer-2+1", trying(1), PLAIN)
-            .by_lot(5_000)
-            .reaches(tried),
-        Entry::new("shared-rwlock/gives-up-writer-1+2", giving_up(true), timed)
-            .by_lot(10_000)
-            .reaches(gave_up),
-        Entry::new("shared-rwlock/gives-up-reader-1+2", giving_up(false), timed)
-            .by_lot(5_000)
-            .reaches(gave_up),
-        Entry::new("shared-rwlock/writer-dies-1+1", dying(0), timed.mortal(1)).reaches(found),
-        Entry::new("shared-rwlock/writer-dies-before-readers-1+1+2", dying(2), timed.mortal(1))
+    Subject("shared-rwlock").models([
+        model("excludes-2x1", exclusion::<Whole>(2, 1), PLAIN),
+        model("excludes-3x1", exclusion::<Whole>(3, 1), PLAIN).by_lot(3_000),
+        model("shares-1+1", sharing::<Sleepy>(1, 1), SPURIOUS),
+        model("shares-any-platform-1+1", sharing::<Spinning>(1, 1), ANY),
+        model("shares-2+1", sharing::<Sleepy>(2, 1), PLAIN).by_lot(5_000).reaches(together),
+        model("shares-1+2", sharing::<Sleepy>(1, 2), PLAIN).by_lot(5_000),
+        model("shares-backstop-2+1", sharing::<Backed>(2, 1), TIMED).by_lot(5_000),
+        model("shares-shipped-2+2", sharing::<Standard>(2, 2), ANY).by_lot(3_000),
+        model("prefers-writers-1+1", preferring(), PLAIN).reaches(&["refused"]),
+        model("left-by-a-writer-1+1", left(1), TIMED).reaches(&["went ahead"]),
+        model("tried-after-a-writer-1+1", left_and_tried(), PLAIN).reaches(&["went ahead"]),
+        model("tried-beside-a-writer-1+1", trying(0), SPURIOUS).reaches(tried),
+        model("tried-beside-a-writer-2+1", trying(1), PLAIN).by_lot(5_000).reaches(tried),
+        model("gives-up-writer-1+2", giving_up(true), TIMED).by_lot(10_000).reaches(gave_up),
+        model("gives-up-reader-1+2", giving_up(false), TIMED).by_lot(5_000).reaches(gave_up),
+        model("writer-dies-1+1", dying(0), TIMED.mortal(1)).reaches(found),
+        model("writer-dies-before-readers-1+1+2", dying(2), TIMED.mortal(1))
             .by_lot(5_000)
             .reaches(found),
-        Entry::new("shared-rwlock/destroyed-1+1", destruction::<Whole>(), PLAIN)
-            .reaches(&["retired"]),
-        Entry::new("shared-rwlock/destroyed-by-a-writer-1+1", destroying(), PLAIN)
-            .reaches(&["retired"]),
-    ]
+        model("destroyed-1+1", destruction::<Whole>(), PLAIN).reaches(&["retired"]),
+        model("destroyed-by-a-writer-1+1", destroying(), PLAIN).reaches(&["retired"]),
+    ])
 }
 
 /// Only writers, none of which dies.
@@ -100,20 +82,16 @@ fn sharing<F: Form>(readers: u32, writers: u32) -> Program {
         let lock = scope.share(RwLock::<F>::NEW);
         let data = scope.share(Data::new(0));
         let inside = scope.share(Cell::new(0));
-        for _ in 0..readers {
-            scope.spawn(move || {
-                assert_eq!(lock.read(), Acquired::Whole);
-                look_around(inside, data);
-                unlock_read(lock);
-            });
-        }
-        for _ in 0..writers {
-            scope.spawn(move || {
-                assert_eq!(lock.write(), Acquired::Whole);
-                data.set(data.get() + 1);
-                unlock_write(lock);
-            });
-        }
+        scope.spawn_each(0..readers, move |_| {
+            assert_eq!(lock.read(), Acquired::Whole);
+            look_around(inside, data);
+            unlock_read(lock);
+        });
+        scope.spawn_each(0..writers, move |_| {
+            assert_eq!(lock.write(), Acquired::Whole);
+            data.set(data.get() + 1);
+            unlock_write(lock);
+        });
         scope.finally(move || assert!(data.get() == writers && !lock.is_locked()));
     })
 }
@@ -192,13 +170,11 @@ fn trying(readers: u32) -> Program {
                 probe("refused");
             }
         });
-        for _ in 0..readers {
-            scope.spawn(move || {
-                let _ = lock.read();
-                let _ = data.get();
-                unlock_read(lock);
-            });
-        }
+        scope.spawn_each(0..readers, move |_| {
+            let _ = lock.read();
+            let _ = data.get();
+            unlock_read(lock);
+        });
         scope.spawn(move || {
             let _ = lock.write();
             data.set(1);
@@ -215,15 +191,13 @@ fn left(readers: u32) -> Program {
         let lock = scope.share(RwLock::<Backed>::NEW);
         let data = scope.share(Data::new(false));
         leave_wish(lock);
-        for _ in 0..readers {
-            scope.spawn(move || {
-                assert_eq!(lock.read(), Acquired::Whole);
-                if !data.get() {
-                    probe("went ahead");
-                }
-                unlock_read(lock);
-            });
-        }
+        scope.spawn_each(0..readers, move |_| {
+            assert_eq!(lock.read(), Acquired::Whole);
+            if !data.get() {
+                probe("went ahead");
+            }
+            unlock_read(lock);
+        });
         scope.spawn(move || {
             assert_eq!(lock.write(), Acquired::Whole);
             data.set(true);
@@ -245,8 +219,9 @@ fn giving_up(writes: bool) -> Program {
             (false, true) => lock.read_until(soon()).is_some(),
             (false, false) => lock.read() == Acquired::Whole,
         };
-        for (writes, hurried) in [(writes, true), (!writes, false), (!writes, false)] {
-            scope.spawn(move || {
+        scope.spawn_each(
+            [(writes, true), (!writes, false), (!writes, false)],
+            move |(writes, hurried)| {
                 if !enter(writes, hurried) {
                     assert!(hurried);
                     probe("gave up");
@@ -257,8 +232,8 @@ fn giving_up(writes: bool) -> Program {
                     let _ = data.get();
                     unlock_read(lock);
                 }
-            });
-        }
+            },
+        );
         scope.finally(move || assert!(!lock.is_locked() && lock.try_read().is_some()));
     })
 }
@@ -279,15 +254,13 @@ fn dying(readers: u32) -> Program {
             }
             unlock_write(lock);
         });
-        for _ in 0..readers {
-            scope.spawn(move || {
-                if lock.read() == Acquired::OwnerDied {
-                    assert!(!found.get(), "nobody is told after that");
-                    told.set(true);
-                }
-                unlock_read(lock);
-            });
-        }
+        scope.spawn_each(0..readers, move |_| {
+            if lock.read() == Acquired::OwnerDied {
+                assert!(!found.get(), "nobody is told after that");
+                told.set(true);
+            }
+            unlock_read(lock);
+        });
         scope.finally(move || {
             assert!(found.get() || told.get() || lock.is_locked(), "it has died");
         });
@@ -309,8 +282,7 @@ fn destroying() -> Program {
             let last = came.get();
             unlock_write(lock);
             if last {
-                antiphon_check::retire(lock);
-                probe("retired");
+                retire(lock);
             }
         });
     })

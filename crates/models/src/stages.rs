@@ -7,24 +7,22 @@ use antiphon_check::{Check, Data};
 use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 use antiphon_runtime::stage::{self, Next};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::ledger::Ledger;
 use crate::program::Program;
 
 type U32 = <Check as Atomics>::U32;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
-    vec![
-        Entry::new("stage/served-1+1", served(1, 1, 1, 1, 1), PLAIN),
-        Entry::new("stage/served-again-1+1", served(1, 1, 1, 2, 2), PLAIN).by_lot(5_000),
-        Entry::new("stage/served-full-1+1", served(1, 1, 1, 3, 1), PLAIN).by_lot(2_000),
-        Entry::new("stage/served-2+1", served(2, 1, 1, 1, 2), PLAIN).by_lot(5_000),
-        Entry::new("stage/served-2+2", served(2, 2, 2, 2, 2), PLAIN).by_lot(2_000),
-        Entry::new("stage/narrow-1+2", served(1, 2, 1, 3, 4), PLAIN).by_lot(10_000),
-    ]
+    Subject("stage").models([
+        model("served-1+1", served(1, 1, 1, 1, 1), PLAIN),
+        model("served-again-1+1", served(1, 1, 1, 2, 2), PLAIN).by_lot(5_000),
+        model("served-full-1+1", served(1, 1, 1, 3, 1), PLAIN).by_lot(2_000),
+        model("served-2+1", served(2, 1, 1, 1, 2), PLAIN).by_lot(5_000),
+        model("served-2+2", served(2, 2, 2, 2, 2), PLAIN).by_lot(2_000),
+        model("narrow-1+2", served(1, 2, 1, 3, 4), PLAIN).by_lot(10_000),
+    ])
 }
 
 /// A stage, and the number of requests for a server that none has answered yet.
@@ -116,15 +114,11 @@ fn served(senders: usize, threads: usize, width: usize, each: usize, room: usize
             over: Data::new(false),
         });
         served.senders.store(senders as u32, Relaxed);
-        for sender in 0..senders {
-            scope.spawn(move || {
-                (0..each).for_each(|turn| served.send(sender * each + turn));
-                served.sent_all();
-            });
-        }
-        for _ in 0..threads {
-            scope.spawn(move || served.serve());
-        }
+        scope.spawn_each(0..senders, move |sender| {
+            (0..each).for_each(|turn| served.send(sender * each + turn));
+            served.sent_all();
+        });
+        scope.spawn_each(0..threads, move |_| served.serve());
         scope.finally(move || {
             served.ledger.assert_all_taken();
             assert!(served.over.get());

@@ -15,8 +15,8 @@ use antiphon_platform::{Atomic, AtomicInteger, Atomics, Platform as _, ThreadId}
 use antiphon_runtime::sched::{Crew, Lifo, Put, Room, Scheme, Share, Steal};
 use antiphon_runtime::task::{self, Heap, Memory};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::program::{Anywhere, Program};
 
 type Task = task::Task<Check>;
@@ -24,29 +24,33 @@ type Countdown = task::Countdown<Check>;
 type BiasedCountdown = task::BiasedCountdown<Check>;
 type U32 = <Check as Atomics>::U32;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
     let both = &["taken", "lost"];
     let both_ends = &["over at once", "waits"];
-    vec![
-        Entry::new("task/returns-1+1", returning(true), PLAIN.expiries(1)),
-        Entry::new("task/dropped-1+1", returning(false), PLAIN.expiries(1)),
-        Entry::new("task/let-go-1+1", letting_go(), PLAIN.expiries(1)),
-        Entry::new("task/left-1+1", leaving(), PLAIN).reaches(both),
-        Entry::new("task/polled-1+1", polled(false), PLAIN).reaches(&["waits", "there"]),
-        Entry::new("task/polled-then-waits-1+1", polled(true), PLAIN.expiries(1))
-            .reaches(&["waits", "there"]),
-        Entry::new("future/woken-0+2", woken(), PLAIN).reaches(&["once", "twice"]),
-        Entry::new("future/awaits-2+1", awaiting(1, 2), PLAIN).by_lot(3_000).reaches(&["twice"]),
-        Entry::new("future/awaits-1+2", awaiting(2, 1), PLAIN).by_lot(1_000),
-        Entry::new("task/worker-waits-2", helping(2), PLAIN).by_lot(2_000),
-        Entry::new("task/worker-waits-3", helping(3), PLAIN.expiries(1)).by_lot(800),
-        Entry::new("countdown/waits-1+1", counting(1), PLAIN.expiries(1)),
-        Entry::new("countdown/waits-2+1", counting(2), PLAIN),
-        Entry::new("countdown/biased-1+1", biased(1), PLAIN.expiries(1)).reaches(both_ends),
-        Entry::new("countdown/biased-2+1", biased(2), PLAIN).reaches(both_ends),
-    ]
+    all_of([
+        Subject("task").models([
+            model("returns-1+1", returning(true), PLAIN.expiries(1)),
+            model("dropped-1+1", returning(false), PLAIN.expiries(1)),
+            model("let-go-1+1", letting_go(), PLAIN.expiries(1)),
+            model("left-1+1", leaving(), PLAIN).reaches(both),
+            model("polled-1+1", polled(false), PLAIN).reaches(&["waits", "there"]),
+            model("polled-then-waits-1+1", polled(true), PLAIN.expiries(1))
+                .reaches(&["waits", "there"]),
+            model("worker-waits-2", helping(2), PLAIN).by_lot(2_000),
+            model("worker-waits-3", helping(3), PLAIN.expiries(1)).by_lot(800),
+        ]),
+        Subject("future").models([
+            model("woken-0+2", woken(), PLAIN).reaches(&["once", "twice"]),
+            model("awaits-2+1", awaiting(1, 2), PLAIN).by_lot(3_000).reaches(&["twice"]),
+            model("awaits-1+2", awaiting(2, 1), PLAIN).by_lot(1_000),
+        ]),
+        Subject("countdown").models([
+            model("waits-1+1", counting(1), PLAIN.expiries(1)),
+            model("waits-2+1", counting(2), PLAIN),
+            model("biased-1+1", biased(1), PLAIN.expiries(1)).reaches(both_ends),
+            model("biased-2+1", biased(2), PLAIN).reaches(both_ends),
+        ]),
+    ])
 }
 
 /// The heap, for tasks whose end the checker sees: all accesses to a task must come before it.
@@ -292,28 +296,26 @@ fn helping(workers: usize) -> Program {
     Program::new(workers as u32, 2 * workers as u32, move |scope| {
         let policy = Scheme::new(Lifo, Steal { share: Share::Half }).capacity(2, 2);
         let crew = scope.share(Crew::<Check, _>::new(policy, workers, 2));
-        for me in 0..workers {
-            scope.spawn(move || {
-                let mut worker = crew.worker(me).expect("a seat");
-                let run = |item| {
-                    // SAFETY: all items are those of the task below, which is handed out once.
-                    unsafe { Task::from_item(item) }.run();
-                };
-                if me == 0 {
-                    let (task, mut handle) = Task::new(|| 7);
-                    worker.push(task.into_item(), Put::PLAIN).expect("there is room");
-                    while let Some(item) = worker.next_until(&handle.awaited(), None) {
-                        run(item);
-                    }
-                    assert!(handle.is_done());
-                    assert_eq!(handle.take(), Some(7));
-                    crew.close();
-                }
-                while let Some(item) = worker.next_task() {
+        scope.spawn_each(0..workers, move |me| {
+            let mut worker = crew.worker(me).expect("a seat");
+            let run = |item| {
+                // SAFETY: all items are those of the task below, which is handed out once.
+                unsafe { Task::from_item(item) }.run();
+            };
+            if me == 0 {
+                let (task, mut handle) = Task::new(|| 7);
+                worker.push(task.into_item(), Put::PLAIN).expect("there is room");
+                while let Some(item) = worker.next_until(&handle.awaited(), None) {
                     run(item);
                 }
-            });
-        }
+                assert!(handle.is_done());
+                assert_eq!(handle.take(), Some(7));
+                crew.close();
+            }
+            while let Some(item) = worker.next_task() {
+                run(item);
+            }
+        });
     })
 }
 
@@ -361,16 +363,14 @@ fn biased(others: u32) -> Program {
             antiphon_check::retire(countdown);
             assert!(all.iter().all(|done| done.get()));
         });
-        for (number, mine) in done.into_iter().enumerate() {
-            scope.spawn(move || {
-                begun.wait_while(Acquire, |begun| begun == 0);
-                if number == 0 {
-                    countdown.add();
-                    countdown.done();
-                }
-                mine.set(true);
+        scope.spawn_each(done.into_iter().enumerate(), move |(number, mine)| {
+            begun.wait_while(Acquire, |begun| begun == 0);
+            if number == 0 {
+                countdown.add();
                 countdown.done();
-            });
-        }
+            }
+            mine.set(true);
+            countdown.done();
+        });
     })
 }

@@ -11,183 +11,156 @@ use antiphon_sync::policy;
 use antiphon_sync::wait::Condvar;
 
 use crate::arena::arena;
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::{NUMA, PLAIN, SPURIOUS, TIMED};
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::forms::{Backed, Insistent, Sleepy, Spinning};
 use crate::in_line::Line;
-use crate::program::{Program, soon, unlock};
-use crate::rw::{read, unlock_read, unlock_write};
+use crate::program::{Program, finish, guarded, section, soon, unlock};
+use crate::rw::{read, unlock_read, visit};
 
 type Word = <Check as Atomics>::U32;
 type Mutex<F = Sleepy, Q = policy::None> = ShflMutex<Check, Q, F>;
 type RwLock = ShflRwLock<Check, policy::None, Sleepy>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
-    [in_order(), crowds(), of_readers(), of_conditions()].into_iter().flatten().collect()
+    all_of([in_order(), crowds(), of_readers(), of_conditions()])
 }
 
 /// All waiters are in the queue before the release.
 fn in_order() -> Vec<Entry> {
-    let spurious = PLAIN.spurious(1);
-    let two = PLAIN.sockets(2);
-    vec![
-        Entry::new("shfl-mutex/urgent-in-line-2+1", line::<Mutex>(&[5, 20]), PLAIN).by_lot(4_000),
-        Entry::new("shfl-mutex/urgent-in-line-spurious-2+1", line::<Mutex>(&[0, 20]), spurious)
+    all_of([
+        Subject("shfl-mutex").models([
+            model("urgent-in-line-2+1", line::<Mutex>(&[5, 20]), PLAIN).by_lot(4_000),
+            model("urgent-in-line-spurious-2+1", line::<Mutex>(&[0, 20]), SPURIOUS).by_lot(2_000),
+            model("urgent-in-line-3+1", line::<Mutex>(&[5, 0, 20]), SPURIOUS).by_lot(2_000),
+            model("urgent-in-line-4+1", line::<Mutex>(&[5, 10, 20, 15]), SPURIOUS).by_lot(2_000),
+            model("urgent-in-line-5+1", line::<Mutex>(&[0, 5, 5, 20, 5]), SPURIOUS).by_lot(2_000),
+            model("urgent-in-line-spinning-4+1", spinning(&[5, 10, 20, 10]), PLAIN).by_lot(2_000),
+            model(
+                "urgent-in-line-insistent-4+1",
+                line::<Mutex<Insistent>>(&[5, 10, 20, 10]),
+                SPURIOUS,
+            )
             .by_lot(2_000),
-        Entry::new("shfl-mutex/urgent-in-line-3+1", line::<Mutex>(&[5, 0, 20]), spurious)
+            model(
+                "urgent-in-line-backstop-awake-4+1",
+                line::<Mutex<Backed>>(&[0, 5, 20, 15]),
+                SPURIOUS.awake(),
+            )
             .by_lot(2_000),
-        Entry::new("shfl-mutex/urgent-in-line-4+1", line::<Mutex>(&[5, 10, 20, 15]), spurious)
-            .by_lot(2_000),
-        Entry::new("shfl-mutex/urgent-in-line-5+1", line::<Mutex>(&[0, 5, 5, 20, 5]), spurious)
-            .by_lot(2_000),
-        Entry::new("shfl-mutex/urgent-in-line-spinning-4+1", spinning(&[5, 10, 20, 10]), PLAIN)
-            .by_lot(2_000),
-        Entry::new(
-            "shfl-mutex/urgent-in-line-insistent-4+1",
-            line::<Mutex<Insistent>>(&[5, 10, 20, 10]),
-            spurious,
-        )
-        .by_lot(2_000),
-        Entry::new(
-            "shfl-mutex/urgent-in-line-backstop-awake-4+1",
-            line::<Mutex<Backed>>(&[0, 5, 20, 15]),
-            spurious.awake(),
-        )
-        .by_lot(2_000),
-        Entry::new(
-            "shfl-mutex+light/urgent-in-line-4+1",
+            // A sleeping waiter of the head's socket has the shuffler's role.
+            model(
+                "urgent-recalls-role-5+1",
+                line_on::<Mutex<Sleepy, policy::Numa>>(&[0, 0, 0, 0, 20], &[0, 1, 0, 1, 1]),
+                NUMA,
+            )
+            .by_lot(4_000),
+        ]),
+        Subject("shfl-mutex+light").models([model(
+            "urgent-in-line-4+1",
             line::<Mutex>(&[5, 10, 20, 15]),
-            spurious.light(Granted),
+            SPURIOUS.light(Granted),
         )
-        .by_lot(2_000),
-        // A sleeping waiter of the head's socket has the shuffler's role.
-        Entry::new(
-            "shfl-mutex/urgent-recalls-role-5+1",
-            line_on::<Mutex<Sleepy, policy::Numa>>(&[0, 0, 0, 0, 20], &[0, 1, 0, 1, 1]),
-            two,
-        )
-        .by_lot(4_000),
-    ]
+        .by_lot(2_000)]),
+    ])
 }
 
 /// Waiters come and go at any time: none is lost.
 fn crowds() -> Vec<Entry> {
-    let spurious = PLAIN.spurious(1);
-    let timed = PLAIN.timeouts(1);
-    vec![
-        Entry::new(
-            "shfl-mutex/urgent-excludes-2x1",
-            crowd::<policy::None, Sleepy>(&[5, 20], 1, 0),
-            PLAIN,
-        )
-        .by_lot(4_000),
-        Entry::new(
-            "shfl-mutex/urgent-excludes-3x1",
-            crowd::<policy::None, Sleepy>(&[5, 20, 0], 1, 0),
-            PLAIN,
-        )
-        .by_lot(4_000),
-        Entry::new(
-            "shfl-mutex/urgent-excludes-3x2",
-            crowd::<policy::None, Sleepy>(&[5, 20, 10], 2, 0),
-            spurious,
-        )
-        .by_lot(4_000),
-        Entry::new(
-            "shfl-mutex/urgent-excludes-5x2",
-            crowd::<policy::None, Spinning>(&[5, 20, 0, 10, 20], 2, 0),
-            spurious.expiries(2).crowded(1),
-        )
-        .by_lot(4_000),
-        Entry::new(
-            "shfl-mutex/urgent-sockets-5x2",
-            crowd::<policy::Chosen, Sleepy>(&[5, 20, 0, 0, 0], 2, 0),
-            spurious.sockets(2),
-        )
-        .by_lot(4_000),
-        Entry::new(
-            "shfl-mutex/urgent-sorted-4x2",
-            crowd::<policy::Priority, Sleepy>(&[5, 20, 0, 0], 2, 0),
-            spurious,
-        )
-        .by_lot(4_000),
-        Entry::new(
-            "shfl-mutex/urgent-gives-up-1+1",
-            crowd::<policy::None, Sleepy>(&[0, 20], 1, 1),
-            timed,
-        )
-        .by_lot(4_000),
-        Entry::new(
-            "shfl-mutex/urgent-gives-up-2+2",
-            crowd::<policy::None, Sleepy>(&[5, 10, 20, 0], 1, 2),
-            timed,
-        )
-        .by_lot(6_000),
-        Entry::new(
-            "shfl-mutex/urgent-backstop-4x2",
-            crowd::<policy::None, Backed>(&[5, 20, 0, 10], 2, 1),
-            timed.spurious(1),
-        )
-        .by_lot(6_000),
-        Entry::new(
-            "shfl-mutex/urgent-backstop-awake-4x2",
-            crowd::<policy::None, Backed>(&[5, 20, 0, 10], 2, 1),
-            timed.awake(),
-        )
-        .by_lot(6_000),
-        Entry::new(
-            "shfl-mutex+light/urgent-backstop-awake-3x2",
-            crowd::<policy::None, Backed>(&[5, 20, 0], 2, 1),
-            timed.awake().light(Either),
-        )
-        .by_lot(6_000),
-        Entry::new("shfl-mutex+light/urgent-leaves-2+1", leaves(), timed.light(Granted))
-            .by_lot(40_000),
-        Entry::new(
-            "shfl-mutex+light/urgent-excludes-3x2",
-            crowd::<policy::None, Sleepy>(&[5, 20, 10], 2, 0),
-            spurious.light(Either),
-        )
-        .by_lot(4_000),
-        Entry::new("shfl-mutex/urgent-unknown-3x2", unknown::<Sleepy>(&[5, 20, 10], 2), spurious)
+    all_of([
+        Subject("shfl-mutex").models([
+            model("urgent-excludes-2x1", crowd::<policy::None, Sleepy>(&[5, 20], 1, 0), PLAIN)
+                .by_lot(4_000),
+            model("urgent-excludes-3x1", crowd::<policy::None, Sleepy>(&[5, 20, 0], 1, 0), PLAIN)
+                .by_lot(4_000),
+            model(
+                "urgent-excludes-3x2",
+                crowd::<policy::None, Sleepy>(&[5, 20, 10], 2, 0),
+                SPURIOUS,
+            )
             .by_lot(4_000),
-        Entry::new("shfl-mutex/urgent-raises-3+1", raises(), PLAIN).by_lot(2_000),
-        Entry::new("shfl-mutex/urgent-steps-down-2+1", steps_down(), PLAIN).by_lot(2_000),
-    ]
+            model(
+                "urgent-excludes-5x2",
+                crowd::<policy::None, Spinning>(&[5, 20, 0, 10, 20], 2, 0),
+                SPURIOUS.expiries(2).crowded(1),
+            )
+            .by_lot(4_000),
+            model(
+                "urgent-sockets-5x2",
+                crowd::<policy::Chosen, Sleepy>(&[5, 20, 0, 0, 0], 2, 0),
+                SPURIOUS.sockets(2),
+            )
+            .by_lot(4_000),
+            model(
+                "urgent-sorted-4x2",
+                crowd::<policy::Priority, Sleepy>(&[5, 20, 0, 0], 2, 0),
+                SPURIOUS,
+            )
+            .by_lot(4_000),
+            model("urgent-gives-up-1+1", crowd::<policy::None, Sleepy>(&[0, 20], 1, 1), TIMED)
+                .by_lot(4_000),
+            model(
+                "urgent-gives-up-2+2",
+                crowd::<policy::None, Sleepy>(&[5, 10, 20, 0], 1, 2),
+                TIMED,
+            )
+            .by_lot(6_000),
+            model(
+                "urgent-backstop-4x2",
+                crowd::<policy::None, Backed>(&[5, 20, 0, 10], 2, 1),
+                TIMED.spurious(1),
+            )
+            .by_lot(6_000),
+            model(
+                "urgent-backstop-awake-4x2",
+                crowd::<policy::None, Backed>(&[5, 20, 0, 10], 2, 1),
+                TIMED.awake(),
+            )
+            .by_lot(6_000),
+            model("urgent-unknown-3x2", unknown::<Sleepy>(&[5, 20, 10], 2), SPURIOUS).by_lot(4_000),
+            model("urgent-raises-3+1", raises(), PLAIN).by_lot(2_000),
+            model("urgent-steps-down-2+1", steps_down(), PLAIN).by_lot(2_000),
+        ]),
+        Subject("shfl-mutex+light").models([
+            model(
+                "urgent-backstop-awake-3x2",
+                crowd::<policy::None, Backed>(&[5, 20, 0], 2, 1),
+                TIMED.awake().light(Either),
+            )
+            .by_lot(6_000),
+            model("urgent-leaves-2+1", leaves(), TIMED.light(Granted)).by_lot(40_000),
+            model(
+                "urgent-excludes-3x2",
+                crowd::<policy::None, Sleepy>(&[5, 20, 10], 2, 0),
+                SPURIOUS.light(Either),
+            )
+            .by_lot(4_000),
+        ]),
+    ])
 }
 
 fn of_readers() -> Vec<Entry> {
-    let spurious = PLAIN.spurious(1);
     const R: bool = false;
     const W: bool = true;
-    vec![
-        Entry::new("shfl-rw/urgent-in-line-2+1", kinds(&[(5, W), (20, R)]), PLAIN).by_lot(2_000),
-        Entry::new("shfl-rw/urgent-writers-first-3+1", kinds(&[(0, R), (5, R), (5, W)]), spurious)
+    Subject("shfl-rw").models([
+        model("urgent-in-line-2+1", kinds(&[(5, W), (20, R)]), PLAIN).by_lot(2_000),
+        model("urgent-writers-first-3+1", kinds(&[(0, R), (5, R), (5, W)]), SPURIOUS).by_lot(2_000),
+        model("urgent-in-line-4+1", kinds(&[(5, W), (10, R), (20, W), (15, R)]), SPURIOUS)
             .by_lot(2_000),
-        Entry::new(
-            "shfl-rw/urgent-in-line-4+1",
-            kinds(&[(5, W), (10, R), (20, W), (15, R)]),
-            spurious,
-        )
-        .by_lot(2_000),
-        Entry::new("shfl-rw/urgent-shares-2+2", readers_and_writers(), spurious).by_lot(4_000),
-        Entry::new("shfl-rw/urgent-reader-passes-1+1+1", reader_above_writer(), spurious)
+        model("urgent-shares-2+2", readers_and_writers(), SPURIOUS).by_lot(4_000),
+        model("urgent-reader-passes-1+1+1", reader_above_writer(), SPURIOUS)
             .by_lot(2_000)
             .reaches(&["passed"]),
-    ]
+    ])
 }
 
 fn of_conditions() -> Vec<Entry> {
-    let spurious = PLAIN.spurious(1);
-    vec![
-        Entry::new("condvar/urgent-notified-3+1", notified(&[5, 20, 10]), PLAIN),
-        Entry::new("condvar/urgent-notified-4+1", notified(&[0, 5, 20, 5]), spurious).by_lot(2_000),
-        Entry::new("condvar/urgent-broadcast-3+1", broadcast(&[0, 20, 0]), spurious).by_lot(2_000),
-        Entry::new("condvar/urgent-broadcast-4+1", broadcast(&[0, 5, 20, 0]), spurious)
-            .by_lot(1_000),
-    ]
+    Subject("condvar").models([
+        model("urgent-notified-3+1", notified(&[5, 20, 10]), PLAIN),
+        model("urgent-notified-4+1", notified(&[0, 5, 20, 5]), SPURIOUS).by_lot(2_000),
+        model("urgent-broadcast-3+1", broadcast(&[0, 20, 0]), SPURIOUS).by_lot(2_000),
+        model("urgent-broadcast-4+1", broadcast(&[0, 5, 20, 0]), SPURIOUS).by_lot(1_000),
+    ])
 }
 
 /// The threads that have had the lock, in order.
@@ -276,25 +249,22 @@ fn crowd<Q: policy::Policy, F: Form>(
         have_seen_urgent();
         let lock = scope.share(Mutex::<F, Q>::NEW);
         let [data, left] = scope.share([Data::new(0), Data::new(0)]);
-        for (place, &urgency) in urgencies.iter().enumerate() {
-            scope.spawn(move || {
-                set_urgency(urgency);
-                let mut had = 0;
-                for _ in 0..rounds {
-                    if place >= timed {
-                        lock.lock();
-                    } else if !lock.lock_until(soon()) {
-                        continue;
-                    }
-                    had += 1;
-                    data.set(data.get() + 1);
-                    unlock(lock);
+        scope.spawn_each(urgencies.iter().enumerate(), move |(place, &urgency)| {
+            set_urgency(urgency);
+            let mut had = 0;
+            for _ in 0..rounds {
+                if place >= timed {
+                    lock.lock();
+                } else if !lock.lock_until(soon()) {
+                    continue;
                 }
-                lock.lock();
-                left.set(left.get() + rounds - had);
-                unlock(lock);
-            });
-        }
+                had += 1;
+                finish(lock, data);
+            }
+            lock.lock();
+            left.set(left.get() + rounds - had);
+            unlock(lock);
+        });
         scope.finally(move || {
             assert_eq!(data.get() + left.get(), count * rounds);
             assert!(lock.try_lock(), "free at the end");
@@ -310,19 +280,17 @@ fn raises() -> Program {
         let lock = scope.share(Mutex::<Sleepy>::NEW);
         assert!(lock.try_lock());
         let line = scope.share(Line::new(scope, 3));
-        for (place, urgency) in [20, 5, 10].into_iter().enumerate() {
-            scope.spawn(move || {
-                const HEAD: u32 = 2;
-                set_urgency(urgency);
-                line.follow(place);
-                lock.lock();
-                if place == 0 {
-                    let status = line.node(2).status.load(Relaxed);
-                    assert!(status & HEAD != 0, "the next one is not the most urgent");
-                }
-                unlock(lock);
-            });
-        }
+        scope.spawn_each([20, 5, 10].into_iter().enumerate(), move |(place, urgency)| {
+            const HEAD: u32 = 2;
+            set_urgency(urgency);
+            line.follow(place);
+            lock.lock();
+            if place == 0 {
+                let status = line.node(2).status.load(Relaxed);
+                assert!(status & HEAD != 0, "the next one is not the most urgent");
+            }
+            unlock(lock);
+        });
         scope.spawn(move || {
             (0..3).for_each(|place| line.wait_for(place));
             unlock(lock);
@@ -339,15 +307,13 @@ fn spinning(urgencies: &'static [u8]) -> Program {
         assert!(lock.try_lock());
         let line = scope.share(Line::new(scope, count));
         let served = Served::new(scope, urgencies);
-        for (place, &urgency) in urgencies.iter().enumerate() {
-            scope.spawn(move || {
-                set_urgency(urgency);
-                line.stand(place);
-                lock.lock();
-                served.note(place);
-                unlock(lock);
-            });
-        }
+        scope.spawn_each(urgencies.iter().enumerate(), move |(place, &urgency)| {
+            set_urgency(urgency);
+            line.stand(place);
+            lock.lock();
+            served.note(place);
+            unlock(lock);
+        });
         scope.spawn(move || {
             // Acquire: pairs with the releases by which they link themselves.
             for place in 0..count - 1 {
@@ -367,14 +333,12 @@ fn steps_down() -> Program {
         let lock = scope.share(Mutex::<Sleepy>::NEW);
         assert!(lock.try_lock());
         let line = scope.share(Line::new(scope, 2));
-        for (place, urgency) in [5, 20].into_iter().enumerate() {
-            scope.spawn(move || {
-                set_urgency(urgency);
-                line.follow(place);
-                lock.lock();
-                unlock(lock);
-            });
-        }
+        scope.spawn_each([5, 20].into_iter().enumerate(), move |(place, urgency)| {
+            set_urgency(urgency);
+            line.follow(place);
+            lock.lock();
+            unlock(lock);
+        });
         scope.spawn(move || {
             const HEAD: u32 = 2;
             line.node(1).status.wait_while(Relaxed, |status| status & HEAD == 0);
@@ -421,27 +385,25 @@ fn kinds(waiters: &'static [(u8, bool)]) -> Program {
         let line = scope.share(Line::new(scope, count));
         let writers = waiters.iter().filter(|waiter| waiter.1).count();
         let written = scope.share(Data::new(Vec::new()));
-        for (place, &(urgency, writes)) in waiters.iter().enumerate() {
-            scope.spawn(move || {
-                set_urgency(urgency);
-                line.follow(place);
-                if writes {
-                    lock.write();
-                    written.with_mut(|so_far: &mut Vec<u8>| so_far.push(urgency));
-                    unlock_write(lock);
-                } else {
-                    read(lock);
-                    let ahead = |of: &&(u8, bool)| of.1 && of.0 >= urgency;
-                    let ahead = waiters.iter().filter(ahead).count();
-                    let before = written.with(Vec::len);
-                    assert_eq!(before, ahead, "a reader is in before its time or behind it");
-                    unlock_read(lock);
-                }
-            });
-        }
+        scope.spawn_each(waiters.iter().enumerate(), move |(place, &(urgency, writes))| {
+            set_urgency(urgency);
+            line.follow(place);
+            if writes {
+                lock.write();
+                written.with_mut(|so_far: &mut Vec<u8>| so_far.push(urgency));
+                unlock(lock);
+            } else {
+                read(lock);
+                let ahead = |of: &&(u8, bool)| of.1 && of.0 >= urgency;
+                let ahead = waiters.iter().filter(ahead).count();
+                let before = written.with(Vec::len);
+                assert_eq!(before, ahead, "a reader is in before its time or behind it");
+                unlock_read(lock);
+            }
+        });
         scope.spawn(move || {
             (0..count).for_each(|place| line.wait_for(place));
-            unlock_write(lock);
+            unlock(lock);
         });
         scope.finally(move || {
             written.with(|written| {
@@ -456,24 +418,20 @@ fn kinds(waiters: &'static [(u8, bool)]) -> Program {
 fn readers_and_writers() -> Program {
     Program::new(4, 8, |scope| {
         have_seen_urgent();
-        let lock = scope.share(RwLock::NEW);
-        let data = scope.share(Data::new(0));
-        for (urgency, writes) in [(5, true), (20, false), (10, true), (0, false)] {
-            scope.spawn(move || {
+        let (lock, data) = guarded::<RwLock>(scope);
+        scope.spawn_each(
+            [(5, true), (20, false), (10, true), (0, false)],
+            move |(urgency, writes)| {
                 set_urgency(urgency);
                 for _ in 0..2 {
                     if writes {
-                        lock.write();
-                        data.set(data.get() + 1);
-                        unlock_write(lock);
+                        section(lock, data);
                     } else {
-                        read(lock);
-                        let _ = data.get();
-                        unlock_read(lock);
+                        visit(lock, data);
                     }
                 }
-            });
-        }
+            },
+        );
         scope.finally(move || {
             assert_eq!(data.get(), 4);
             assert!(lock.write_uncontended(), "free at the end");
@@ -494,7 +452,7 @@ fn reader_above_writer() -> Program {
             set_urgency(5);
             line.follow(0);
             lock.write();
-            unlock_write(lock);
+            unlock(lock);
         });
         scope.spawn(move || {
             set_urgency(20);
@@ -550,17 +508,15 @@ fn broadcast(urgencies: &'static [u8]) -> Program {
         let lock = scope.share(Mutex::<Sleepy>::NEW);
         let condvar = scope.share(Condvar::<Check>::NEW);
         let go = scope.share(Data::new(false));
-        for &urgency in urgencies {
-            scope.spawn(move || {
-                set_urgency(urgency);
-                lock.lock();
-                while !go.get() {
-                    // SAFETY: the mutex is held.
-                    unsafe { condvar.wait_with(lock, None) };
-                }
-                unlock(lock);
-            });
-        }
+        scope.spawn_each(urgencies, move |&urgency| {
+            set_urgency(urgency);
+            lock.lock();
+            while !go.get() {
+                // SAFETY: the mutex is held.
+                unsafe { condvar.wait_with(lock, None) };
+            }
+            unlock(lock);
+        });
         scope.spawn(move || {
             lock.lock();
             go.set(true);

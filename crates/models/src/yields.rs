@@ -24,8 +24,8 @@ use antiphon_runtime::fiber::{ANY_EVERY, InLine, TASKS_EVERY};
 use antiphon_runtime::sched::{self, Crew, Lifo, Put, Scheme, Share, Steal};
 use antiphon_sync::queue::Item;
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::Program;
 use forms::{Below, Form, InTurns, Queue, Stack, Swap};
 
@@ -33,7 +33,6 @@ type U32 = <Check as Atomics>::U32;
 type Policy = Scheme<Lifo, Steal>;
 type Worker<'a> = sched::Worker<'a, Check, Policy>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
 /// The finding for an execution without end.
 const FOR_EVER: FailureKind = FailureKind::StepLimit;
 /// The form that pools use.
@@ -43,23 +42,23 @@ const NEVER: u32 = u32::MAX;
 
 pub fn entries() -> Vec<Entry> {
     let swap = |passed_over| move || Swap { passed_over };
-    vec![
-        Entry::new("yields/stack-1", alone(2, || Stack), PLAIN).fails(FOR_EVER),
-        Entry::new("yields/stack-elsewhere-1+1", elsewhere(|| Stack), PLAIN).fails(FOR_EVER),
-        Entry::new("yields/below-two-1", alone(2, || Below), PLAIN),
-        Entry::new("yields/below-three-1", alone(3, || Below), PLAIN).fails(FOR_EVER),
-        Entry::new("yields/swap-two-1", alone(2, swap(u32::MAX)), PLAIN),
-        Entry::new("yields/swap-unfair-1", alone(3, swap(u32::MAX)), PLAIN).fails(FOR_EVER),
-        Entry::new("yields/swap-by-lot-1", alone(3, swap(u32::MAX)), PLAIN).by_lot(1_000),
-        Entry::new("yields/swap-fair-1", alone(3, swap(2)), PLAIN),
-        Entry::new("yields/queue-1", alone(3, || Queue(Cell::new(0))), PLAIN),
-        Entry::new("yields/turns-1", alone(3, InTurns::<2, NEVER>::hard), PLAIN),
-        Entry::new("yields/turns-soft-1", alone(3, InTurns::<NEVER, 3>::soft), PLAIN),
-        Entry::new("yields/turns-shipped-1", alone(3, Shipped::soft), PLAIN),
-        Entry::new("yields/turns-elsewhere-1+1", elsewhere(InTurns::<2, 3>::hard), PLAIN),
-        Entry::new("yields/turns-elsewhere-soft-1+1", elsewhere(InTurns::<2, 3>::soft), PLAIN),
-        Entry::new("yields/turns-outside-1", outside(InTurns::<2, 3>::hard), PLAIN),
-    ]
+    Subject("yields").models([
+        model("stack-1", alone(2, || Stack), PLAIN).fails(FOR_EVER),
+        model("stack-elsewhere-1+1", elsewhere(|| Stack), PLAIN).fails(FOR_EVER),
+        model("below-two-1", alone(2, || Below), PLAIN),
+        model("below-three-1", alone(3, || Below), PLAIN).fails(FOR_EVER),
+        model("swap-two-1", alone(2, swap(u32::MAX)), PLAIN),
+        model("swap-unfair-1", alone(3, swap(u32::MAX)), PLAIN).fails(FOR_EVER),
+        model("swap-by-lot-1", alone(3, swap(u32::MAX)), PLAIN).by_lot(1_000),
+        model("swap-fair-1", alone(3, swap(2)), PLAIN),
+        model("queue-1", alone(3, || Queue(Cell::new(0))), PLAIN),
+        model("turns-1", alone(3, InTurns::<2, NEVER>::hard), PLAIN),
+        model("turns-soft-1", alone(3, InTurns::<NEVER, 3>::soft), PLAIN),
+        model("turns-shipped-1", alone(3, Shipped::soft), PLAIN),
+        model("turns-elsewhere-1+1", elsewhere(InTurns::<2, 3>::hard), PLAIN),
+        model("turns-elsewhere-soft-1+1", elsewhere(InTurns::<2, 3>::soft), PLAIN),
+        model("turns-outside-1", outside(InTurns::<2, 3>::hard), PLAIN),
+    ])
 }
 
 /// The tasks that wait for each other: each waits until all have begun, and then until those that

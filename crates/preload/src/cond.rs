@@ -45,7 +45,7 @@ use libc::{clockid_t, timespec};
 
 use crate::abi::{self, Cond, MONOTONIC, Mutex, SHARED};
 use crate::clocks::{self, By};
-use crate::real::{self, forward};
+use crate::real::forward;
 use crate::{mode, mutex, recorder, shared, sys};
 
 /// The code that `begin` returns if the C library must do the wait.
@@ -531,25 +531,4 @@ pub(crate) unsafe extern "C" fn destroy(cond: *mut Cond) -> c_int {
 
 fn timespec_of(ns: u64) -> timespec {
     timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
-}
-
-/// The C library's `pthread_cond_wait`, for a wait that we don't do.
-// SAFETY: `shim.c` declares this name and signature, as of `antiphon_cond_begin`.
-#[unsafe(no_mangle)]
-extern "C" fn antiphon_real_cond_wait() -> *const c_void {
-    real::COND_WAIT.get().map_or(core::ptr::null(), |function| function as *const c_void)
-}
-
-/// The C library's `pthread_cond_timedwait`.
-// SAFETY: `shim.c` declares this name and signature, as of `antiphon_cond_begin`.
-#[unsafe(no_mangle)]
-extern "C" fn antiphon_real_cond_timedwait() -> *const c_void {
-    real::COND_TIMEDWAIT.get().map_or(core::ptr::null(), |function| function as *const c_void)
-}
-
-/// The C library's `pthread_cond_clockwait`.
-// SAFETY: `shim.c` declares this name and signature, as of `antiphon_cond_begin`.
-#[unsafe(no_mangle)]
-extern "C" fn antiphon_real_cond_clockwait() -> *const c_void {
-    real::COND_CLOCKWAIT.get().map_or(core::ptr::null(), |function| function as *const c_void)
 }

@@ -38,79 +38,38 @@ const OURS: [&[u8]; 2] = [b"antiphon-preload.so", b"antiphon_preload.so"];
 /// The directories searched for a program if `PATH` is not set: `confstr(_CS_PATH)`.
 const DEFAULT_PATH: &[u8] = b"/bin:/usr/bin";
 
-extern "C" fn before_execve(path: Text, _: Texts, environment: Texts) -> real::Entry {
-    note(libc::AT_FDCWD, path, environment);
-    elsewhere::entry(&real::EXECVE, elsewhere::antiphon_execve)
+/// Defines functions that note the program that is about to be executed, and return the function to
+/// jump to.
+macro_rules! before {
+    ($(
+        $name:ident($($argument:tt: $type:ty),*) = $note:expr => $real:ident, $elsewhere:ident;
+    )*) => {$(
+        extern "C" fn $name($($argument: $type),*) -> real::Entry {
+            $note;
+            elsewhere::entry(&real::$real, elsewhere::$elsewhere)
+        }
+    )*};
 }
 
-extern "C" fn before_execv(path: Text) -> real::Entry {
-    note(libc::AT_FDCWD, path, inherited());
-    elsewhere::entry(&real::EXECV, elsewhere::antiphon_execv)
-}
-
-extern "C" fn before_execl(path: Text) -> real::Entry {
-    note(libc::AT_FDCWD, path, inherited());
-    elsewhere::entry(&real::EXECL, elsewhere::antiphon_execl)
-}
-
-extern "C" fn before_execle(path: Text) -> real::Entry {
+before! {
+    before_execve(path: Text, _: Texts, environment: Texts)
+        = note(libc::AT_FDCWD, path, environment) => EXECVE, antiphon_execve;
+    before_execv(path: Text) = note(libc::AT_FDCWD, path, inherited()) => EXECV, antiphon_execv;
+    before_execl(path: Text) = note(libc::AT_FDCWD, path, inherited()) => EXECL, antiphon_execl;
     // The environment follows the variable arguments; most programs pass on their own.
-    note(libc::AT_FDCWD, path, inherited());
-    elsewhere::entry(&real::EXECLE, elsewhere::antiphon_execle)
-}
-
-extern "C" fn before_execvp(name: Text) -> real::Entry {
-    search(name, inherited());
-    elsewhere::entry(&real::EXECVP, elsewhere::antiphon_execvp)
-}
-
-extern "C" fn before_execlp(name: Text) -> real::Entry {
-    search(name, inherited());
-    elsewhere::entry(&real::EXECLP, elsewhere::antiphon_execlp)
-}
-
-extern "C" fn before_execvpe(name: Text, _: Texts, environment: Texts) -> real::Entry {
-    search(name, environment);
-    elsewhere::entry(&real::EXECVPE, elsewhere::antiphon_execvpe)
-}
-
-extern "C" fn before_fexecve(file: c_int, _: Texts, environment: Texts) -> real::Entry {
-    note(file, c"".as_ptr(), environment);
-    elsewhere::entry(&real::FEXECVE, elsewhere::antiphon_fexecve)
-}
-
-extern "C" fn before_execveat(
-    folder: c_int,
-    path: Text,
-    _: Texts,
-    environment: Texts,
-) -> real::Entry {
-    note(folder, path, environment);
-    elsewhere::entry(&real::EXECVEAT, elsewhere::antiphon_execveat)
-}
-
-extern "C" fn before_posix_spawn(
-    _: usize,
-    path: Text,
-    _: usize,
-    _: usize,
-    _: Texts,
-    environment: Texts,
-) -> real::Entry {
-    note(libc::AT_FDCWD, path, environment);
-    elsewhere::entry(&real::POSIX_SPAWN, elsewhere::antiphon_posix_spawn)
-}
-
-extern "C" fn before_posix_spawnp(
-    _: usize,
-    name: Text,
-    _: usize,
-    _: usize,
-    _: Texts,
-    environment: Texts,
-) -> real::Entry {
-    search(name, environment);
-    elsewhere::entry(&real::POSIX_SPAWNP, elsewhere::antiphon_posix_spawnp)
+    before_execle(path: Text) = note(libc::AT_FDCWD, path, inherited()) => EXECLE, antiphon_execle;
+    before_execvp(name: Text) = search(name, inherited()) => EXECVP, antiphon_execvp;
+    before_execlp(name: Text) = search(name, inherited()) => EXECLP, antiphon_execlp;
+    before_execvpe(name: Text, _: Texts, environment: Texts) = search(name, environment)
+        => EXECVPE, antiphon_execvpe;
+    before_fexecve(file: c_int, _: Texts, environment: Texts)
+        = note(file, c"".as_ptr(), environment) => FEXECVE, antiphon_fexecve;
+    before_execveat(folder: c_int, path: Text, _: Texts, environment: Texts)
+        = note(folder, path, environment) => EXECVEAT, antiphon_execveat;
+    before_posix_spawn(_: usize, path: Text, _: usize, _: usize, _: Texts, environment: Texts)
+        = note(libc::AT_FDCWD, path, environment) => POSIX_SPAWN, antiphon_posix_spawn;
+    before_posix_spawnp(_: usize, name: Text, _: usize, _: usize, _: Texts, environment: Texts)
+        = search(name, environment) => POSIX_SPAWNP, antiphon_posix_spawnp;
 }
 
 after! {

@@ -205,6 +205,25 @@ functions! {
     SPIN_UNLOCK = c"pthread_spin_unlock": OnSpin;
 }
 
+/// Defines functions for `shim.c` that return a function of the C library, null if it does not
+/// exist.
+macro_rules! for_shim {
+    ($($name:ident = $function:ident;)*) => {$(
+        // SAFETY: `shim.c` declares this name and signature, and no other object uses this prefix.
+        #[unsafe(no_mangle)]
+        extern "C" fn $name() -> Entry {
+            $function.get().map_or(core::ptr::null(), |function| function as Entry)
+        }
+    )*};
+}
+
+for_shim! {
+    antiphon_real_cond_wait = COND_WAIT;
+    antiphon_real_cond_timedwait = COND_TIMEDWAIT;
+    antiphon_real_cond_clockwait = COND_CLOCKWAIT;
+    antiphon_real_join = THREAD_JOIN;
+}
+
 /// The C library's `__libc_single_threaded`, null before 2.32. The program may have a copy of the
 /// variable, so the search starts at the program, not behind us.
 pub(crate) fn single_threaded() -> *mut u8 {

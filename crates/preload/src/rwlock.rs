@@ -75,88 +75,33 @@ pub(crate) unsafe extern "C" fn wrlock(rwlock: *mut RwLock, site: usize) -> c_in
     lock(rwlock, Way::Write, Call::Lock, site)
 }
 
-/// `pthread_rwlock_tryrdlock`.
-///
-/// # Safety
-///
-/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
-pub(crate) unsafe extern "C" fn tryrdlock(rwlock: *mut RwLock, site: usize) -> c_int {
-    // SAFETY: as in `rdlock`.
-    let rwlock = unsafe { &*rwlock };
-    lock(rwlock, Way::Read, Call::Try, site)
+/// Defines functions that take a lock in a way, by a call.
+macro_rules! takes {
+    ($($name:ident($($argument:ident: $type:ty),*) => $way:expr, $call:expr;)*) => {$(
+        /// The function of `pthread.h` whose name ends in this one.
+        ///
+        /// # Safety
+        ///
+        /// The conditions of POSIX: the objects are the program's, initialised where POSIX requires
+        /// it.
+        pub(crate) unsafe extern "C" fn $name(
+            rwlock: *mut RwLock,
+            $($argument: $type,)*
+            site: usize,
+        ) -> c_int {
+            // SAFETY: as in `rdlock`.
+            lock(unsafe { &*rwlock }, $way, $call, site)
+        }
+    )*};
 }
 
-/// `pthread_rwlock_trywrlock`.
-///
-/// # Safety
-///
-/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
-pub(crate) unsafe extern "C" fn trywrlock(rwlock: *mut RwLock, site: usize) -> c_int {
-    // SAFETY: as in `rdlock`.
-    let rwlock = unsafe { &*rwlock };
-    lock(rwlock, Way::Write, Call::Try, site)
-}
-
-/// `pthread_rwlock_timedrdlock`.
-///
-/// # Safety
-///
-/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
-pub(crate) unsafe extern "C" fn timedrdlock(
-    rwlock: *mut RwLock,
-    until: *const timespec,
-    site: usize,
-) -> c_int {
-    // SAFETY: as in `rdlock`, and a deadline.
-    let (rwlock, until) = unsafe { (&*rwlock, &*until) };
-    lock(rwlock, Way::Read, Call::Timed(until), site)
-}
-
-/// `pthread_rwlock_timedwrlock`.
-///
-/// # Safety
-///
-/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
-pub(crate) unsafe extern "C" fn timedwrlock(
-    rwlock: *mut RwLock,
-    until: *const timespec,
-    site: usize,
-) -> c_int {
-    // SAFETY: as in `timedrdlock`.
-    let (rwlock, until) = unsafe { (&*rwlock, &*until) };
-    lock(rwlock, Way::Write, Call::Timed(until), site)
-}
-
-/// `pthread_rwlock_clockrdlock`.
-///
-/// # Safety
-///
-/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
-pub(crate) unsafe extern "C" fn clockrdlock(
-    rwlock: *mut RwLock,
-    clock: clockid_t,
-    until: *const timespec,
-    site: usize,
-) -> c_int {
-    // SAFETY: as in `timedrdlock`.
-    let (rwlock, until) = unsafe { (&*rwlock, &*until) };
-    lock(rwlock, Way::Read, Call::Clocked(clock, until), site)
-}
-
-/// `pthread_rwlock_clockwrlock`.
-///
-/// # Safety
-///
-/// The conditions of POSIX: the objects are the program's, initialised where POSIX requires it.
-pub(crate) unsafe extern "C" fn clockwrlock(
-    rwlock: *mut RwLock,
-    clock: clockid_t,
-    until: *const timespec,
-    site: usize,
-) -> c_int {
-    // SAFETY: as in `timedrdlock`.
-    let (rwlock, until) = unsafe { (&*rwlock, &*until) };
-    lock(rwlock, Way::Write, Call::Clocked(clock, until), site)
+takes! {
+    tryrdlock() => Way::Read, Call::Try;
+    trywrlock() => Way::Write, Call::Try;
+    timedrdlock(until: &timespec) => Way::Read, Call::Timed(until);
+    timedwrlock(until: &timespec) => Way::Write, Call::Timed(until);
+    clockrdlock(clock: clockid_t, until: &timespec) => Way::Read, Call::Clocked(clock, until);
+    clockwrlock(clock: clockid_t, until: &timespec) => Way::Write, Call::Clocked(clock, until);
 }
 
 /// `pthread_rwlock_unlock`.

@@ -32,6 +32,16 @@ impl Suite {
     }
 }
 
+/// A suite of programs all of whose tests are run.
+const PART: Suite = Suite {
+    name: "",
+    arguments: &[],
+    filters: &[],
+    skips: &[],
+    example: None,
+    documentation: false,
+};
+
 /// All suites.
 pub const ALL: [Suite; 5] = [
     Suite {
@@ -40,11 +50,10 @@ pub const ALL: [Suite; 5] = [
             "--workspace",
             "--features=antiphon/arc_lock,antiphon/deterministic,antiphon/name_hogs",
         ],
-        filters: &[],
         // This test is run in `debug information`.
         skips: &[("hog_names", "who_looks_at_the_program_is_told_of_hogs")],
-        example: None,
         documentation: true,
+        ..PART
     },
     // Sockets by io_uring, too: this is a feature, and the suite above waits for them by epoll.
     Suite {
@@ -72,9 +81,8 @@ pub const ALL: [Suite; 5] = [
             ("antiphon_coop", "event_loop::"),
             ("loop_examples", "loop_backends"),
         ],
-        skips: &[],
         example: Some("loop_backends"),
-        documentation: false,
+        ..PART
     },
     // Built like a release: in optimised code, names of functions come from tables of lines.
     Suite {
@@ -90,10 +98,7 @@ pub const ALL: [Suite; 5] = [
             "--config=profile.dev.package.antiphon-runtime.opt-level=1",
             "--config=profile.dev.package.antiphon-sync.opt-level=1",
         ],
-        filters: &[],
-        skips: &[],
-        example: None,
-        documentation: false,
+        ..PART
     },
     // With full debug information, functions get their names from that.
     Suite {
@@ -111,10 +116,7 @@ pub const ALL: [Suite; 5] = [
             "--config=profile.dev.package.antiphon-runtime.debug='full'",
             "--config=profile.dev.package.antiphon-sync.debug='full'",
         ],
-        filters: &[],
-        skips: &[],
-        example: None,
-        documentation: false,
+        ..PART
     },
     // With migrating fibers, other fibers are also compiled to different code.
     Suite {
@@ -130,10 +132,7 @@ pub const ALL: [Suite; 5] = [
             "--test=fiber_moves",
             "--test=fiber_seats",
         ],
-        filters: &[],
-        skips: &[],
-        example: None,
-        documentation: false,
+        ..PART
     },
 ];
 

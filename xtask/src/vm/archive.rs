@@ -52,11 +52,14 @@ impl Archive {
         Ok(archive)
     }
 
-    /// Returns the names of packages that match a regular expression.
-    pub fn names(&self, pattern: &str) -> Result<Vec<String>, Failure> {
+    /// Returns the names of packages that match a regular expression, the newest first, but before
+    /// all the pinned one.
+    pub fn names(&self, pattern: &str, pinned: &str) -> Result<Vec<String>, Failure> {
         let lines = self.ask("apt-cache", &["search", "--names-only", pattern])?;
         let first = |line: &str| line.split_whitespace().next().map(str::to_owned);
-        Ok(lines.lines().filter_map(first).collect())
+        let mut names: Vec<_> = lines.lines().filter_map(first).collect();
+        names.sort_by_key(|name| std::cmp::Reverse((name == pinned, version(name))));
+        Ok(names)
     }
 
     /// Fetches a package, and unpacks it into a folder.
@@ -145,9 +148,22 @@ fn parse_paragraph(text: &str) -> Option<Source> {
     Some(Source { address, suites, signed_by })
 }
 
+/// The numbers in a name, to compare by.
+fn version(name: &str) -> Vec<u64> {
+    let numbers = name.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok());
+    numbers.take(3).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_are_ordered_by_their_numbers() {
+        assert_eq!(version("linux-binary-7.0.13+deb13-cloud-amd64"), [7, 0, 13]);
+        assert!(version("linux-binary-7.2.11+deb13") > version("linux-binary-7.2.9+deb13"));
+        assert!(version("linux-source-7.10") > version("linux-source-7.2"));
+    }
 
     #[test]
     fn both_forms_of_sources_are_read() {

@@ -28,10 +28,7 @@ pub fn of_debian(folder: &Path) -> Result<PathBuf, Failure> {
         return Ok(kept);
     }
     let archive = Archive::open(&folder.join("apt"))?;
-    let mut names = archive.names(OTHERS)?;
-    // The newest first, but before all the pinned one.
-    names.sort_by_key(|name| std::cmp::Reverse((name == PINNED, version(name))));
-    for name in names {
+    for name in archive.names(OTHERS, PINNED)? {
         let unpacked = folder.join("package");
         archive.unpack(&name, &unpacked)?;
         let file = find(&unpacked)?.ok_or_else(|| format!("{name} has no kernel"))?;
@@ -75,12 +72,6 @@ fn check(folder: &Path, file: &Path) -> Result<Option<String>, Failure> {
     }))
 }
 
-/// The numbers in a name, to compare by.
-fn version(name: &str) -> Vec<u64> {
-    let numbers = name.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok());
-    numbers.take(3).collect()
-}
-
 /// A kernel's file in an unpacked package: where it is has changed with releases.
 fn find(folder: &Path) -> Result<Option<PathBuf>, Failure> {
     let mut folders = vec![folder.to_owned()];
@@ -96,15 +87,4 @@ fn find(folder: &Path) -> Result<Option<PathBuf>, Failure> {
         }
     }
     Ok(None)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_ordered_by_their_numbers() {
-        assert_eq!(version("linux-binary-7.0.13+deb13-cloud-amd64"), [7, 0, 13]);
-        assert!(version("linux-binary-7.2.11+deb13") > version("linux-binary-7.2.9+deb13"));
-    }
 }

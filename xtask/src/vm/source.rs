@@ -41,9 +41,7 @@ pub fn kernel(folder: &Path) -> Result<PathBuf, Failure> {
         return Ok(kept);
     }
     let archive = Archive::open(&folder.join("apt"))?;
-    let mut names = archive.names(OTHERS)?;
-    // The newest first, but before all the pinned one.
-    names.sort_by_key(|name| std::cmp::Reverse((name == PINNED, version(name))));
+    let names = archive.names(OTHERS, PINNED)?;
     let name = names.first().ok_or("Debian's archive has no source of a kernel")?;
     println!("kernel: builds {name}, once");
     let package = folder.join("source");
@@ -87,12 +85,6 @@ fn run(command: &mut Command) -> Result<(), Failure> {
     Err(format!("{} failed", command.get_program().to_string_lossy()).into())
 }
 
-/// The numbers in a name, to compare by.
-fn version(name: &str) -> Vec<u64> {
-    let numbers = name.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok());
-    numbers.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,10 +97,5 @@ mod tests {
             let option = line.strip_prefix("CONFIG_").and_then(|rest| rest.split_once('='));
             assert!(is_comment || option.is_some_and(|(_, value)| !value.is_empty()), "{line}");
         }
-    }
-
-    #[test]
-    fn versions_are_ordered_by_their_numbers() {
-        assert!(version("linux-source-7.10") > version("linux-source-7.2"));
     }
 }

@@ -316,7 +316,7 @@ mod tests {
         assert!(fs::create_dir_all(&folder).is_ok());
         let write = |class: u8, machine: u16| {
             let mut header = [0_u8; 64];
-            header[..6].copy_from_slice(&[0x7f, b'E', b'L', b'F', class, 1]);
+            header[..7].copy_from_slice(&[0x7f, b'E', b'L', b'F', class, 1, 1]);
             header[18..20].copy_from_slice(&machine.to_le_bytes());
             let path = folder.join(format!("program-{class}-{machine}"));
             assert!(fs::write(&path, header).is_ok());

@@ -99,7 +99,8 @@ fn choose(name: Option<&str>, whole: bool) -> Result<Vec<Entry>, Failure> {
     let chosen = named(name.unwrap_or(""));
     match name {
         Some(prefix) if chosen.is_empty() => {
-            let mut locks: Vec<_> = all().iter().map(Entry::subject).collect();
+            let all = all();
+            let mut locks: Vec<_> = all.iter().map(Entry::subject).collect();
             locks.sort_unstable();
             locks.dedup();
             let subject = prefix.split('/').next().unwrap_or(prefix);

@@ -1,6 +1,5 @@
 //! The pool of a run, and the handles of its tasks.
 
-use std::fmt;
 use std::thread;
 
 use antiphon_runtime::sched::{Put, Stats};
@@ -9,6 +8,7 @@ use antiphon_sim::Sim;
 
 use super::local::Local;
 use super::run::{self, Caught, linger};
+use crate::debug::by_name;
 
 /// The pool of a run, like [`pool::Pool`](crate::pool::Pool). It is `Copy`: copy it into the tasks
 /// that use it.
@@ -119,14 +119,6 @@ pub(super) fn or_lost<T>(returned: Option<Result<T, Caught>>) -> thread::Result<
     }
 }
 
-impl fmt::Debug for Pool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Pool")
-    }
-}
+by_name!([] Pool, "Pool");
 
-impl<T> fmt::Debug for JoinHandle<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JoinHandle")
-    }
-}
+by_name!([T] JoinHandle<T>, "JoinHandle");

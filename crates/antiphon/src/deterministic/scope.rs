@@ -1,7 +1,6 @@
 //! Scopes of tasks that borrow. A scope ends when all of its tasks have ended.
 
 use std::any::Any;
-use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::abort;
@@ -13,6 +12,7 @@ use antiphon_sim::Sim;
 
 use super::Pool;
 use super::run::{Caught, current, linger};
+use crate::debug::by_name;
 use crate::unpoisoned::lock;
 
 /// Spawns tasks that may borrow data that outlives the scope: see [`Pool::scope`].
@@ -97,8 +97,4 @@ impl Drop for Done<'_> {
     }
 }
 
-impl fmt::Debug for Scope<'_, '_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Scope")
-    }
-}
+by_name!([] Scope<'_, '_>, "Scope");

@@ -4,7 +4,6 @@
 //! A fiber of this kind is identified by the address of its [`Header`], with which its control
 //! block begins. The code that runs it marks it as running ([`Running`]) meanwhile.
 
-use std::fmt;
 use std::io;
 use std::num::NonZeroUsize;
 use std::ptr::NonNull;
@@ -14,6 +13,7 @@ use antiphon_linux::stack::Stacks;
 use antiphon_platform::Deadline;
 
 use super::next_identity;
+use crate::debug::by_name;
 use crate::local;
 use crate::worker::Notes;
 
@@ -138,8 +138,4 @@ pub fn stacks(bytes: usize) -> io::Result<Stacks> {
     super::stacks(bytes)
 }
 
-impl fmt::Debug for ForksKept {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ForksKept")
-    }
-}
+by_name!([] ForksKept, "ForksKept");

@@ -1,6 +1,5 @@
 //! Back-pressure on request: tasks for which the pool has no room are handed back.
 
-use std::fmt;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::thread;
 
@@ -10,6 +9,7 @@ use antiphon_runtime::task::Task;
 
 use super::blocks::Blocks;
 use super::{JoinHandle, Policy, Pool};
+use crate::debug::by_name;
 
 /// A task that a pool has refused because it has no room. If it is dropped, the task is not run.
 pub struct Refused<T> {
@@ -103,8 +103,4 @@ impl<T> Refused<T> {
     }
 }
 
-impl<T> fmt::Debug for Refused<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Refused")
-    }
-}
+by_name!([T] Refused<T>, "Refused");

@@ -1,7 +1,6 @@
 //! Scopes of tasks that borrow. A scope ends when all of its tasks have ended.
 
 use std::any::Any;
-use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Mutex;
@@ -14,6 +13,7 @@ use antiphon_runtime::task::{Awaited, BiasedCountdown, Countdown, Task};
 use super::blocks::Blocks;
 use super::shared::Shared;
 use super::{Policy, Pool, Standard};
+use crate::debug::by_name;
 use crate::fiber::stays;
 use crate::unpoisoned::lock;
 use crate::worker::wait_for;
@@ -138,8 +138,4 @@ impl Drop for Done<'_> {
     }
 }
 
-impl<Y: Policy<Linux> + 'static> fmt::Debug for Scope<'_, '_, Y> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Scope")
-    }
-}
+by_name!([Y: Policy<Linux> + 'static] Scope<'_, '_, Y>, "Scope");

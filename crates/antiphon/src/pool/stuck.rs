@@ -21,6 +21,7 @@ use antiphon_linux::Linux;
 
 use super::shared::Shared;
 use super::{Builder, Policy};
+use crate::debug::by_name;
 use crate::fiber::Waits;
 use crate::fiber::census::Census;
 
@@ -188,8 +189,4 @@ impl fmt::Display for Stuck {
     }
 }
 
-impl fmt::Debug for Teller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Teller")
-    }
-}
+by_name!([] Teller, "Teller");

@@ -58,7 +58,6 @@
 mod cases;
 mod future;
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
@@ -68,6 +67,7 @@ use antiphon_runtime::select::{self, Source, Sources};
 
 use crate::budget::may_be_ready;
 use crate::deadline::deadline_after;
+use crate::debug::by_name;
 
 pub use antiphon_runtime::select::Lot;
 use cases::sealed;
@@ -231,8 +231,4 @@ impl<R> Default for Select<'_, R> {
     }
 }
 
-impl<R, C> fmt::Debug for Select<'_, R, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Select")
-    }
-}
+by_name!([R, C] Select<'_, R, C>, "Select");

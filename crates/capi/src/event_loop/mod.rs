@@ -236,6 +236,19 @@ fn end(end: End) -> c_int {
     c_int::from(end == End::Stopped)
 }
 
+/// Writes the number of an event to the caller's memory. Returns 0.
+///
+/// # Safety
+///
+/// `id` is null, or memory for one value.
+unsafe fn name(id: *mut u64, event: EventId) -> c_int {
+    if !id.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { id.write(event.number()) }
+    }
+    0
+}
+
 fn create(
     events: &mut *mut Loop,
     options: &Options,
@@ -311,12 +324,9 @@ exports! {
     fn antiphon_loop_submit(events: &Loop, event: &LoopEvent, id: *mut u64) -> c_int {
         // SAFETY: the caller passes a name or null.
         let Some(event) = (unsafe { event.event(events) }) else { return EINVAL };
-        let number = with!(events, events => events.submit(event)).number();
-        if !id.is_null() {
-            // SAFETY: the caller passes memory for one value.
-            unsafe { id.write(number) }
-        }
-        0
+        let event = with!(events, events => events.submit(event));
+        // SAFETY: the caller passes memory for one value, or null.
+        unsafe { name(id, event) }
     }
 
     /// Submits an event that is called when a file is ready.
@@ -341,13 +351,8 @@ exports! {
         // SAFETY: the caller passes a name or null.
         let Some(event) = (unsafe { event.event(events) }) else { return EINVAL };
         match uncancelled(|| with!(events, events => events.watch(source, event))) {
-            Ok(number) => {
-                if !id.is_null() {
-                    // SAFETY: the caller passes memory for one value.
-                    unsafe { id.write(number.number()) }
-                }
-                0
-            }
+            // SAFETY: the caller passes memory for one value, or null.
+            Ok(event) => unsafe { name(id, event) },
             Err(error) => error.raw_os_error().unwrap_or(EIO),
         }
     }
@@ -444,12 +449,9 @@ exports! {
         let Some(event) = (unsafe { event.event(handle.events) }) else { return EINVAL };
         // If the loop no longer exists, the event is dropped.
         let submitted = uncancelled(|| handle.handle.submit(event));
-        let Ok(number) = submitted else { return ESRCH };
-        if !id.is_null() {
-            // SAFETY: the caller passes memory for one value.
-            unsafe { id.write(number.number()) }
-        }
-        0
+        let Ok(event) = submitted else { return ESRCH };
+        // SAFETY: the caller passes memory for one value, or null.
+        unsafe { name(id, event) }
     }
 
     /// Cancels an event of the loop.

@@ -5,17 +5,14 @@
 //! |---|---|---|
 //! | [`EventFd`] | a write | `poll`, `epoll_wait`, io_uring, beside other files |
 //! | [`Signal`] | a signal to its thread | any call that takes a mask, and ends with `EINTR` |
-//! | [`UserInterrupts`] | an instruction | nothing: it keeps its CPU |
 //!
 //! Each notification is one system call, made only when the owner sleeps.
 
 mod eventfd;
 mod signal;
-mod uintr;
 
 pub use eventfd::EventFd;
 pub use signal::Signal;
-pub use uintr::UserInterrupts;
 
 use antiphon_platform::{Clock, Deadline, Parked};
 

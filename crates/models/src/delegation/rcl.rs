@@ -6,9 +6,10 @@ use antiphon_check::{Check, Data};
 use antiphon_platform::{Atomic, Atomics};
 use antiphon_rivals::delegation::Rcl;
 
-use super::{Delegated, LOTS, PLAIN, Sum, contend, section};
+use super::{Delegated, LOTS, Sum, contend, section};
 use crate::arena::arena;
-use crate::entry::Entry;
+use crate::bounds::{PLAIN, SPURIOUS};
+use crate::entry::{Entry, Subject, model};
 use crate::program::Program;
 
 /// The server sleeps when a round finds nothing, and each client sleeps at once.
@@ -17,20 +18,20 @@ type Watchful = Rcl<Sum, Check, 2, 2>;
 
 pub fn entries() -> Vec<Entry> {
     let crowded = PLAIN.crowded(1).expiries(1);
-    vec![
-        Entry::new("rcl/serves-1+1", serves::<Served<2>>(1, 1), PLAIN),
-        Entry::new("rcl/serves-2+1", serves::<Served<4>>(2, 1), PLAIN).by_lot(LOTS),
-        Entry::new("rcl/serves-3+1", serves::<Served<4>>(3, 2), PLAIN).by_lot(LOTS),
+    Subject("rcl").models([
+        model("serves-1+1", serves::<Served<2>>(1, 1), PLAIN),
+        model("serves-2+1", serves::<Served<4>>(2, 1), PLAIN).by_lot(LOTS),
+        model("serves-3+1", serves::<Served<4>>(3, 2), PLAIN).by_lot(LOTS),
         // Two clients share one mailbox.
-        Entry::new("rcl/shares-a-box-2+1", serves::<Served<1>>(2, 1), PLAIN).by_lot(5_000),
-        Entry::new("rcl/reuses-1+1", reuses(), PLAIN),
-        Entry::new("rcl/lends-3x1", lends(3), PLAIN).reaches(&["refused"]),
-        Entry::new("rcl/stops-1+1", stops(), PLAIN),
-        Entry::new("rcl/lets-go-1+1", lets_go(), PLAIN),
-        Entry::new("rcl/succeeds-1+2", succeeds(), PLAIN),
-        Entry::new("rcl/spurious-1+1", serves::<Served<2>>(1, 1), PLAIN.spurious(1)),
-        Entry::new("rcl/watches-1+1", serves::<Watchful>(1, 1), crowded),
-    ]
+        model("shares-a-box-2+1", serves::<Served<1>>(2, 1), PLAIN).by_lot(5_000),
+        model("reuses-1+1", reuses(), PLAIN),
+        model("lends-3x1", lends(3), PLAIN).reaches(&["refused"]),
+        model("stops-1+1", stops(), PLAIN),
+        model("lets-go-1+1", lets_go(), PLAIN),
+        model("succeeds-1+2", succeeds(), PLAIN),
+        model("spurious-1+1", serves::<Served<2>>(1, 1), SPURIOUS),
+        model("watches-1+1", serves::<Watchful>(1, 1), crowded),
+    ])
 }
 
 /// `clients` clients, the last of which stops the server.
@@ -65,15 +66,13 @@ fn lends(threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
         let lock = scope.share(Served::<1>::new(Data::new(0)));
         let times = scope.share(Data::new(0));
-        for _ in 0..threads {
-            scope.spawn(move || match lock.lend() {
-                Some(server) => {
-                    times.set(times.get() + 1);
-                    drop(server);
-                }
-                None => antiphon_check::probe("refused"),
-            });
-        }
+        scope.spawn_each(0..threads, move |_| match lock.lend() {
+            Some(server) => {
+                times.set(times.get() + 1);
+                drop(server);
+            }
+            None => antiphon_check::probe("refused"),
+        });
     })
 }
 

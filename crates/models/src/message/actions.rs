@@ -6,19 +6,20 @@ use std::sync::Arc;
 use antiphon_check::{Data, probe};
 use antiphon_runtime::message::{self, ActionId, Message, Refused};
 
-use super::{Actions, Mailbox, PLAIN, Park};
-use crate::entry::Entry;
+use super::{Actions, Mailbox, Park};
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::{Anywhere, Program};
 
 pub fn entries() -> Vec<Entry> {
     let both = &["ran", "stray"];
-    vec![
-        Entry::new("message/unregisters-1+1", unregistering(0), PLAIN).reaches(both),
-        Entry::new("message/unregisters-2+1", unregistering(1), PLAIN).reaches(both),
-        Entry::new("message/unregisters-own-1+1", unregistering_own(), PLAIN).reaches(both),
-        Entry::new("message/registers-1+1", registering(), PLAIN).reaches(both),
-        Entry::new("message/takes-over-1+1", taking_over(), PLAIN).reaches(&["took over"]),
-    ]
+    Subject("message").models([
+        model("unregisters-1+1", unregistering(0), PLAIN).reaches(both),
+        model("unregisters-2+1", unregistering(1), PLAIN).reaches(both),
+        model("unregisters-own-1+1", unregistering_own(), PLAIN).reaches(both),
+        model("registers-1+1", registering(), PLAIN).reaches(both),
+        model("takes-over-1+1", taking_over(), PLAIN).reaches(&["took over"]),
+    ])
 }
 
 /// The context of an action: touched by the thread that runs or drops the action.

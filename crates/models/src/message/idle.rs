@@ -7,15 +7,16 @@ use antiphon_check::Check;
 use antiphon_platform::{Atomic, AtomicInteger, Atomics, Deadline, Notify, Parked, Ticket};
 use antiphon_runtime::message::Message;
 
-use super::{Log, Mailbox, PLAIN, delivering, logging};
-use crate::entry::Entry;
+use super::{Log, Mailbox, delivering, logging};
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::Program;
 
 pub fn entries() -> Vec<Entry> {
-    vec![
-        Entry::new("message/tells-once-2+1", delivering::<Once>(2, 1, 4, 0), PLAIN),
-        Entry::new("message/dozes-1+1", dozing(), PLAIN),
-    ]
+    Subject("message").models([
+        model("tells-once-2+1", delivering::<Once>(2, 1, 4, 0), PLAIN),
+        model("dozes-1+1", dozing(), PLAIN),
+    ])
 }
 
 /// Sleeps until it is notified, which happens at most once for each ticket.

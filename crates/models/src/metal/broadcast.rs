@@ -1,8 +1,6 @@
 //! Models of broadcasts: each CPU but the sender's runs each of them once.
 
-use std::ptr;
-
-use antiphon_check::{Check, Data, probe};
+use antiphon_check::{Check, Data};
 use antiphon_wakeup::batch::Batch;
 use antiphon_wakeup::broadcast;
 use antiphon_wakeup::message;
@@ -11,28 +9,25 @@ use antiphon_wakeup::table::Table;
 
 use super::caller::{Caller, Signal};
 use super::cpu::Line;
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use super::table::{Context, code};
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::Program;
 
 type Broadcasts = broadcast::Broadcasts<Check, 2>;
 type Seen = broadcast::Seen<Check, 2>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
-    vec![
-        Entry::new("metal-broadcast/reaches-1+1", casting(&[&[0, 0], &[]]), PLAIN),
-        Entry::new("metal-broadcast/reaches-1+2", casting(&[&[0, 1], &[], &[]]), PLAIN),
-        Entry::new("metal-broadcast/reaches-2+1", casting(&[&[0], &[1], &[]]), PLAIN),
-        Entry::new("metal-broadcast/crosses-2x1", casting(&[&[0], &[0]]), PLAIN),
-        Entry::new("metal-broadcast/crosses-2x2", casting(&[&[0, 0], &[0, 0]]), PLAIN),
-        Entry::new("metal-broadcast/crosses-3x1", casting(&[&[0], &[0], &[0]]), PLAIN),
-        Entry::new("metal-broadcast/unregisters-1+1", unregistering(), PLAIN)
-            .reaches(&["ran", "stray"]),
-        Entry::new("metal-broadcast/unregisters-late-1+1+1", unregistering_late(), PLAIN)
-            .reaches(&["ran", "stray"]),
-    ]
+    Subject("metal-broadcast").models([
+        model("reaches-1+1", casting(&[&[0, 0], &[]]), PLAIN),
+        model("reaches-1+2", casting(&[&[0, 1], &[], &[]]), PLAIN),
+        model("reaches-2+1", casting(&[&[0], &[1], &[]]), PLAIN),
+        model("crosses-2x1", casting(&[&[0], &[0]]), PLAIN),
+        model("crosses-2x2", casting(&[&[0, 0], &[0, 0]]), PLAIN),
+        model("crosses-3x1", casting(&[&[0], &[0], &[0]]), PLAIN),
+        model("unregisters-1+1", unregistering(), PLAIN).reaches(&["ran", "stray"]),
+        model("unregisters-late-1+1+1", unregistering_late(), PLAIN).reaches(&["ran", "stray"]),
+    ])
 }
 
 /// A CPU: what it has seen, its interrupt line, its batches.
@@ -63,70 +58,45 @@ fn casting(each: &'static [&'static [usize]]) -> Program {
         let cpus: &[Cpu] = scope.share([const { Cpu::new() }; 3]);
         let cpus = &cpus[..each.len()];
         let work = scope.share([const { [const { Data::new(false) }; 2] }; 3]);
-        for own in 0..each.len() {
-            scope.spawn(move || {
-                let mut expected = [0; 2];
-                for (sender, actions) in each.iter().enumerate().filter(|(it, _)| *it != own) {
-                    assert!(actions.len() <= work[sender].len());
-                    actions.iter().for_each(|&action| expected[action] += 1);
-                }
-                let mut left = expected;
-                let mut handle = || {
-                    broadcasts.take(&cpus[own].seen, |action| {
-                        assert!(left[action] > 0, "run on its sender, or twice");
-                        left[action] -= 1;
-                        if left[action] == 0 {
-                            // All of this action have come: so has what their senders did before.
-                            for (sender, actions) in each.iter().enumerate() {
-                                for (number, _) in
-                                    actions.iter().enumerate().filter(|(_, it)| **it == action)
-                                {
-                                    let seen = sender == own || work[sender][number].get();
-                                    assert!(seen, "what came before the broadcast");
-                                }
+        scope.spawn_each(0..each.len(), move |own| {
+            let mut expected = [0; 2];
+            for (sender, actions) in each.iter().enumerate().filter(|(it, _)| *it != own) {
+                assert!(actions.len() <= work[sender].len());
+                actions.iter().for_each(|&action| expected[action] += 1);
+            }
+            let mut left = expected;
+            let mut handle = || {
+                broadcasts.take(&cpus[own].seen, |action| {
+                    assert!(left[action] > 0, "run on its sender, or twice");
+                    left[action] -= 1;
+                    if left[action] == 0 {
+                        // All of this action have come: so has what their senders did before.
+                        for (sender, actions) in each.iter().enumerate() {
+                            for (number, _) in
+                                actions.iter().enumerate().filter(|(_, it)| **it == action)
+                            {
+                                let seen = sender == own || work[sender][number].get();
+                                assert!(seen, "what came before the broadcast");
                             }
                         }
-                    });
-                    left == [0; 2]
-                };
-                for (number, &action) in each[own].iter().enumerate() {
-                    if cpus[own].line.poll() {
-                        let _ = handle();
                     }
-                    work[own][number].set(true);
-                    send(broadcasts, cpus, own, action);
+                });
+                left == [0; 2]
+            };
+            for (number, &action) in each[own].iter().enumerate() {
+                if cpus[own].line.poll() {
+                    let _ = handle();
                 }
-                // Also if none of the others broadcasts: the own ones are not run.
-                while !handle() {
-                    cpus[own].line.wait();
-                }
-                let _ = handle();
-            });
-        }
+                work[own][number].set(true);
+                send(broadcasts, cpus, own, action);
+            }
+            // Also if none of the others broadcasts: the own ones are not run.
+            while !handle() {
+                cpus[own].line.wait();
+            }
+            let _ = handle();
+        });
     })
-}
-
-/// What an action works on.
-struct Context {
-    number: u32,
-    sent: Data<bool>,
-    runs: Data<u32>,
-}
-
-/// The code of action `ACTION`.
-fn code<const ACTION: u32>(word: usize) {
-    // SAFETY: each word is the address of a context, which lives as long as the model.
-    let context = unsafe { &*ptr::with_exposed_provenance::<Context>(word) };
-    assert_eq!(context.number, ACTION, "TABLE-2: the word of another action");
-    assert!(context.sent.get(), "TABLE-3: run for what was broadcast of another");
-    context.runs.with_mut(|runs| *runs += 1);
-    probe("ran");
-}
-
-impl Context {
-    const fn new(number: u32) -> Self {
-        Self { number, sent: Data::new(false), runs: Data::new(0) }
-    }
 }
 
 /// CPUs, and the table of the actions that are broadcast, with one entry.
@@ -149,8 +119,7 @@ impl Machine {
 
     fn register<const ACTION: u32>(&self) -> Name {
         let context = &self.contexts[ACTION as usize];
-        let word = ptr::from_ref(context).expose_provenance();
-        self.table.register(code::<ACTION>, word).expect("the entry is free")
+        self.table.register(code::<ACTION>, context.word()).expect("the entry is free")
     }
 
     /// As `message::unregister_broadcast`.
@@ -182,16 +151,14 @@ fn unregistering() -> Program {
         let [first, second] = &machine.contexts;
         let name = machine.register::<0>();
         scope.spawn(move || {
-            first.sent.set(true);
+            first.posted.set(true);
             machine.send();
             machine.unregister(name);
             // What it works on is gone: a run of it would race with this.
-            first.sent.set(false);
-            if first.runs.get() == 0 {
-                probe("stray");
-            }
+            first.posted.set(false);
+            first.note_stray();
             machine.register::<1>();
-            second.sent.set(true);
+            second.posted.set(true);
             machine.send();
         });
         scope.spawn(|| {
@@ -209,18 +176,14 @@ fn unregistering_late() -> Program {
         let machine = scope.share(Machine::new());
         let first = &machine.contexts[0];
         let name = machine.register::<0>();
-        first.sent.set(true);
+        first.posted.set(true);
         scope.spawn(|| machine.handle());
         scope.spawn(|| machine.send());
         scope.spawn(move || {
             machine.unregister(name);
             // What it works on is gone: a run of it would race with this.
-            first.sent.set(false);
+            first.posted.set(false);
         });
-        scope.finally(|| {
-            if first.runs.get() == 0 {
-                probe("stray");
-            }
-        });
+        scope.finally(|| first.note_stray());
     })
 }

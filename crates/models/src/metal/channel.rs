@@ -7,14 +7,13 @@ use antiphon_check::{Check, Data, probe};
 use antiphon_metal::channel::{DATA, Held, Operation, Request, Slot, Taken, Word};
 use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::Program;
 
 type U32 = <Check as Atomics>::U32;
 type U64 = <Check as Atomics>::U64;
 
-const PLAIN: Bounds = Bounds::PLAIN;
 /// Length of a slot, in words: the head and one word of data.
 const LENGTH: usize = 9;
 /// The place of the state and of the count, and the states.
@@ -24,12 +23,12 @@ const ASKED: u64 = 1;
 const ANSWERED: u64 = 2;
 
 pub fn entries() -> Vec<Entry> {
-    vec![
-        Entry::new("metal-channel/answers-1+1", calling(1, 2), PLAIN),
-        Entry::new("metal-channel/answers-2+1", calling(2, 1), PLAIN).reaches(&["waited"]),
-        Entry::new("metal-channel/copies-1+1", overwriting(), PLAIN).reaches(&["before", "after"]),
-        Entry::new("metal-channel/takes-2", taking(), PLAIN).reaches(&["both"]),
-    ]
+    Subject("metal-channel").models([
+        model("answers-1+1", calling(1, 2), PLAIN),
+        model("answers-2+1", calling(2, 1), PLAIN).reaches(&["waited"]),
+        model("copies-1+1", overwriting(), PLAIN).reaches(&["before", "after"]),
+        model("takes-2", taking(), PLAIN).reaches(&["both"]),
+    ])
 }
 
 /// A word of the shared memory.
@@ -130,15 +129,13 @@ fn calling(callers: usize, calls: u64) -> Program {
         let memory = scope.share(Memory::new());
         let asked = scope.share([const { Data::new(false) }; 3]);
         let answered = scope.share([const { Data::new(false) }; 3]);
-        for caller in 0..callers as u64 {
-            scope.spawn(move || {
-                for number in caller * calls + 1..=(caller + 1) * calls {
-                    asked[number as usize].set(true);
-                    memory.call(number);
-                    assert!(answered[number as usize].get(), "what the host did before");
-                }
-            });
-        }
+        scope.spawn_each(0..callers as u64, move |caller| {
+            for number in caller * calls + 1..=(caller + 1) * calls {
+                asked[number as usize].set(true);
+                memory.call(number);
+                assert!(answered[number as usize].get(), "what the host did before");
+            }
+        });
         scope.spawn(move || {
             let mut data = buffer();
             for _ in 0..count {
@@ -177,16 +174,14 @@ fn taking() -> Program {
     Program::new(2, 2, |scope| {
         let taken = scope.share(Taken::<Check>::NEW);
         let uses = scope.share([const { Data::new(0) }; 2]);
-        for _ in 0..2 {
-            scope.spawn(move || {
-                let held = taken.take::<2>().expect("there are two");
-                uses[held.index()].with_mut(|uses| *uses += 1);
-                if held.index() == 1 {
-                    probe("both");
-                }
-                drop(held);
-            });
-        }
+        scope.spawn_each(0..2, move |_| {
+            let held = taken.take::<2>().expect("there are two");
+            uses[held.index()].with_mut(|uses| *uses += 1);
+            if held.index() == 1 {
+                probe("both");
+            }
+            drop(held);
+        });
         scope.finally(|| assert_eq!(uses[0].get() + uses[1].get(), 2));
     })
 }

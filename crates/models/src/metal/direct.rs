@@ -12,8 +12,8 @@ use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 use antiphon_wakeup::direct;
 use antiphon_wakeup::names::Name;
 
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::Program;
 
 type U32 = <Check as Atomics>::U32;
@@ -24,23 +24,18 @@ const VECTORS: usize = 2;
 /// The request for a pass; those of vectors are higher.
 const PASS: u32 = 1;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
     let both = &["ran", "stray"];
-    vec![
-        Entry::new("metal-direct/unregisters-1+1", unregistering(1), PLAIN).reaches(both),
-        Entry::new("metal-direct/unregisters-1+2", unregistering(2), PLAIN).reaches(both),
-        Entry::new("metal-direct/unregisters-late-1+1+1", unregistering_late(), PLAIN)
-            .reaches(both),
-        Entry::new("metal-direct/unregisters-both-1+1+1", unregistering_both(), PLAIN)
-            .reaches(both),
-        Entry::new("metal-direct/unregisters-twice-1+1+1", unregistering_twice(), PLAIN)
+    Subject("metal-direct").models([
+        model("unregisters-1+1", unregistering(1), PLAIN).reaches(both),
+        model("unregisters-1+2", unregistering(2), PLAIN).reaches(both),
+        model("unregisters-late-1+1+1", unregistering_late(), PLAIN).reaches(both),
+        model("unregisters-both-1+1+1", unregistering_both(), PLAIN).reaches(both),
+        model("unregisters-twice-1+1+1", unregistering_twice(), PLAIN)
             .reaches(&["first", "copy", "ran"]),
-        Entry::new("metal-direct/takes-over-1+1+1", taking_over(), PLAIN)
-            .reaches(&["ran", "took over"]),
-        Entry::new("metal-direct/registers-1+1", registering(), PLAIN).reaches(&["one", "other"]),
-    ]
+        model("takes-over-1+1+1", taking_over(), PLAIN).reaches(&["ran", "took over"]),
+        model("registers-1+1", registering(), PLAIN).reaches(&["one", "other"]),
+    ])
 }
 
 /// What an action works on.
@@ -159,9 +154,9 @@ fn unregistering(count: usize) -> Program {
         let name = machine.register(0).expect("a free vector");
         first.live.set(true);
         machine.post(0, name);
-        for cpu in 0..count {
-            scope.spawn(move || machine.take(cpu, 1, || cpu > 0 || second.runs.get() > 0));
-        }
+        scope.spawn_each(0..count, move |cpu| {
+            machine.take(cpu, 1, || cpu > 0 || second.runs.get() > 0)
+        });
         scope.spawn(move || {
             assert!(machine.unregister(name));
             // DIRECT-1: a run of it would race with this.
@@ -249,17 +244,15 @@ fn unregistering_twice() -> Program {
         let machine = scope.share(Machine::new(1));
         let second = &machine.contexts[1];
         let name = machine.register(0).expect("a free vector");
-        for which in ["first", "copy"] {
-            scope.spawn(move || {
-                if machine.unregister(name) {
-                    probe(which);
-                    second.live.set(true);
-                    let next = machine.register(1).expect("a free vector");
-                    assert_eq!(next.index(), name.index(), "the first that is free");
-                    machine.post(0, next);
-                }
-            });
-        }
+        scope.spawn_each(["first", "copy"], move |which| {
+            if machine.unregister(name) {
+                probe(which);
+                second.live.set(true);
+                let next = machine.register(1).expect("a free vector");
+                assert_eq!(next.index(), name.index(), "the first that is free");
+                machine.post(0, next);
+            }
+        });
         scope.spawn(|| machine.take(0, 1, || second.runs.get() == 1));
     })
 }
@@ -269,16 +262,14 @@ fn registering() -> Program {
     Program::new(2, 2, |scope| {
         let machine = scope.share(Machine::new(1));
         let owners = scope.share([const { Data::new(0) }; VECTORS]);
-        for (action, which) in [(1, "one"), (2, "other")] {
-            scope.spawn(move || {
-                let name = machine.register(action).expect("there are two vectors");
-                if name.index() == 0 {
-                    probe(which);
-                }
-                // NAME-1: two owners would race.
-                owners[name.index()].set(action);
-            });
-        }
+        scope.spawn_each([(1, "one"), (2, "other")], move |(action, which)| {
+            let name = machine.register(action).expect("there are two vectors");
+            if name.index() == 0 {
+                probe(which);
+            }
+            // NAME-1: two owners would race.
+            owners[name.index()].set(action);
+        });
         scope.finally(|| assert_eq!(owners[0].get() + owners[1].get(), 3));
     })
 }

@@ -10,25 +10,23 @@ use antiphon_wakeup::machine::Machine;
 
 use super::caller::{Caller, Signal};
 use super::cpu::Line;
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::Program;
 
 type U32 = <Check as Atomics>::U32;
 type IdleCpus = idle::IdleCpus<Check, 2>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
-    vec![
-        Entry::new("metal-idle/runs-1+1", running(1, 1, 1), PLAIN).reaches(&["halted", "ran on"]),
-        Entry::new("metal-idle/runs-two-1+1", running(1, 2, 1), PLAIN).reaches(&["claimed"]),
-        Entry::new("metal-idle/runs-1+2", running(1, 1, 2), PLAIN).reaches(&["claimed"]),
-        Entry::new("metal-idle/runs-2+1", running(2, 1, 1), PLAIN).reaches(&["claimed"]),
-        Entry::new("metal-idle/claims-2+1", claiming(), PLAIN).reaches(&["one", "other", "none"]),
-        Entry::new("metal-idle/sees-1+1", seeing(), PLAIN).reaches(&["claimed", "left"]),
-        Entry::new("metal-idle/passes-on-1+2", passing_on(), PLAIN).reaches(&["passed on"]),
-    ]
+    Subject("metal-idle").models([
+        model("runs-1+1", running(1, 1, 1), PLAIN).reaches(&["halted", "ran on"]),
+        model("runs-two-1+1", running(1, 2, 1), PLAIN).reaches(&["claimed"]),
+        model("runs-1+2", running(1, 1, 2), PLAIN).reaches(&["claimed"]),
+        model("runs-2+1", running(2, 1, 1), PLAIN).reaches(&["claimed"]),
+        model("claims-2+1", claiming(), PLAIN).reaches(&["one", "other", "none"]),
+        model("sees-1+1", seeing(), PLAIN).reaches(&["claimed", "left"]),
+        model("passes-on-1+2", passing_on(), PLAIN).reaches(&["passed on"]),
+    ])
 }
 
 /// CPU numbers of the idle ones: in two words.
@@ -108,24 +106,20 @@ fn running(producers: usize, each: usize, cpus: usize) -> Program {
     let operations = producers * each + cpus * count;
     Program::new((producers + cpus) as u32, operations as u32, move |scope| {
         let tasks = scope.share(Tasks::new());
-        for producer in 0..producers {
-            scope.spawn(move || {
-                tasks.work[producer].set(true);
-                (0..each).for_each(|_| tasks.publish(producer));
-            });
-        }
+        scope.spawn_each(0..producers, move |producer| {
+            tasks.work[producer].set(true);
+            (0..each).for_each(|_| tasks.publish(producer));
+        });
         // With one task for two CPUs, the second finds none, and is not waited for.
         let done = scope.share(<U32 as Atomic<u32>>::ZERO);
-        for own in 0..cpus {
-            scope.spawn(move || {
-                if cpus > 1 {
-                    run_or_end(tasks, done, own);
-                } else {
-                    (0..count).for_each(|_| tasks.run_one(own));
-                    assert!(tasks.work[..producers].iter().all(Data::get), "what came before");
-                }
-            });
-        }
+        scope.spawn_each(0..cpus, move |own| {
+            if cpus > 1 {
+                run_or_end(tasks, done, own);
+            } else {
+                (0..count).for_each(|_| tasks.run_one(own));
+                assert!(tasks.work[..producers].iter().all(Data::get), "what came before");
+            }
+        });
         scope.finally(move || {
             assert_eq!(tasks.ready.load(Relaxed), 0, "IDLE-1: a task is lost");
             let sent: u32 = tasks.sent.iter().map(Data::get).sum();
@@ -156,15 +150,13 @@ fn claiming() -> Program {
         let idle = scope.share(IdleCpus::NEW);
         let claims = scope.share([const { Data::new(0_u32) }; 2]);
         let claimed = scope.share(Data::new(0_u32));
-        for (producer, name) in ["one", "other"].into_iter().enumerate() {
-            scope.spawn(move || {
-                if let Some(cpu) = idle.claim(70) {
-                    assert_eq!(cpu, NUMBERS[0]);
-                    claims[producer].set(1);
-                    probe(name);
-                }
-            });
-        }
+        scope.spawn_each(["one", "other"].into_iter().enumerate(), move |(producer, name)| {
+            if let Some(cpu) = idle.claim(70) {
+                assert_eq!(cpu, NUMBERS[0]);
+                claims[producer].set(1);
+                probe(name);
+            }
+        });
         scope.spawn(move || {
             idle.enter(NUMBERS[0]);
             let was_claimed = idle.leave(NUMBERS[0]);
@@ -214,22 +206,20 @@ fn passing_on() -> Program {
             // Nothing is claimed for the first: as if all CPUs had been busy.
             tasks.publish(0);
         });
-        for (own, &number) in NUMBERS.iter().enumerate() {
-            scope.spawn(move || {
-                let caller = Caller::on(&tasks.lines[own], [].into_iter());
-                let mut claimed = false;
-                while !tasks.take() {
-                    let ready = || tasks.ready.load(Relaxed) > 0;
-                    claimed |= tasks.idle.rest(&caller, number, ready);
-                }
-                // IDLE-3.
-                if claimed && tasks.ready.load(Relaxed) > 0 && tasks.wake_one() {
-                    probe("passed on");
-                }
-                // The tasks wait for each other.
-                begun.fetch_add(1, Relaxed);
-                begun.wait_while(Relaxed, |begun| begun < 2);
-            });
-        }
+        scope.spawn_each(NUMBERS.iter().enumerate(), move |(own, &number)| {
+            let caller = Caller::on(&tasks.lines[own], [].into_iter());
+            let mut claimed = false;
+            while !tasks.take() {
+                let ready = || tasks.ready.load(Relaxed) > 0;
+                claimed |= tasks.idle.rest(&caller, number, ready);
+            }
+            // IDLE-3.
+            if claimed && tasks.ready.load(Relaxed) > 0 && tasks.wake_one() {
+                probe("passed on");
+            }
+            // The tasks wait for each other.
+            begun.fetch_add(1, Relaxed);
+            begun.wait_while(Relaxed, |begun| begun < 2);
+        });
     })
 }

@@ -10,25 +10,22 @@ use antiphon_wakeup::run_queue::RunQueue;
 
 use super::caller::Caller;
 use super::cpu::{Idle, Line, rest};
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::ledger::Ledger;
 use crate::program::Program;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
     let both = &["halted", "ran on"];
-    vec![
-        Entry::new("metal-inbox/delivers-1+1", delivering(&[2], Idle::Halt), PLAIN).reaches(both),
-        Entry::new("metal-inbox/delivers-2+1", delivering(&[2, 1], Idle::Halt), PLAIN)
-            .reaches(both),
-        Entry::new("metal-inbox/watches-2+1", delivering(&[2, 1], Idle::Watch), PLAIN),
-        Entry::new("metal-inbox/interrupted-1+1+1", interrupted(), PLAIN).reaches(both),
-        Entry::new("metal-inbox/again-2+1", again(), PLAIN),
-        Entry::new("metal-inbox/drops-1+1", dropping(), PLAIN).reaches(both),
-        Entry::new("metal-inbox/by-its-handler-1+1+1", by_its_handler(), PLAIN).reaches(both),
-    ]
+    Subject("metal-inbox").models([
+        model("delivers-1+1", delivering(&[2], Idle::Halt), PLAIN).reaches(both),
+        model("delivers-2+1", delivering(&[2, 1], Idle::Halt), PLAIN).reaches(both),
+        model("watches-2+1", delivering(&[2, 1], Idle::Watch), PLAIN),
+        model("interrupted-1+1+1", interrupted(), PLAIN).reaches(both),
+        model("again-2+1", again(), PLAIN),
+        model("drops-1+1", dropping(), PLAIN).reaches(both),
+        model("by-its-handler-1+1+1", by_its_handler(), PLAIN).reaches(both),
+    ])
 }
 
 /// A thread that is put into the inbox.

@@ -14,26 +14,24 @@ use antiphon_wakeup::machine::Machine as Hardware;
 use antiphon_wakeup::token;
 
 use super::cpu::Line;
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::Program;
 
 type U32 = <Check as Atomics>::U32;
 
-const PLAIN: Bounds = Bounds::PLAIN;
 /// Number of CPUs. The first is the sender's.
 const CPUS: usize = 3;
 
 pub fn entries() -> Vec<Entry> {
-    vec![
-        Entry::new("metal-kick/one-1+1", one(1), PLAIN).reaches(&["one"]),
-        Entry::new("metal-kick/one-2+1", one(2), PLAIN).reaches(&["one"]),
-        Entry::new("metal-kick/together-1+2", batch::<2>(CPUS - 1), PLAIN)
-            .reaches(&["each", "all"]),
-        Entry::new("metal-kick/one-by-one-1+2", batch::<2>(100), PLAIN).reaches(&["each"]),
-        Entry::new("metal-kick/too-many-1+2", batch::<1>(100), PLAIN).reaches(&["each", "all"]),
-        Entry::new("metal-kick/by-its-handler-1+1", by_its_handler(), PLAIN).reaches(&["halted"]),
-    ]
+    Subject("metal-kick").models([
+        model("one-1+1", one(1), PLAIN).reaches(&["one"]),
+        model("one-2+1", one(2), PLAIN).reaches(&["one"]),
+        model("together-1+2", batch::<2>(CPUS - 1), PLAIN).reaches(&["each", "all"]),
+        model("one-by-one-1+2", batch::<2>(100), PLAIN).reaches(&["each"]),
+        model("too-many-1+2", batch::<1>(100), PLAIN).reaches(&["each", "all"]),
+        model("by-its-handler-1+1", by_its_handler(), PLAIN).reaches(&["halted"]),
+    ])
 }
 
 /// A thread, which runs for no time.
@@ -193,14 +191,12 @@ impl Hardware for Sender<'_> {
 fn one(senders: usize) -> Program {
     Program::new(senders as u32 + 1, senders as u32 + 1, move |scope| {
         let machine = scope.share(Machine::new([1, 1], CPUS - 1));
-        for (number, cpu) in [0, 2].into_iter().enumerate().take(senders) {
-            scope.spawn(move || {
-                let sender = Sender::new(machine, cpu);
-                let (home, thread) = sender.home(&raw const machine.threads[number]);
-                // SAFETY: RUN-1: the thread is in no place.
-                unsafe { kick::make_runnable(&sender, home, thread) };
-            });
-        }
+        scope.spawn_each([0, 2].into_iter().enumerate().take(senders), move |(number, cpu)| {
+            let sender = Sender::new(machine, cpu);
+            let (home, thread) = sender.home(&raw const machine.threads[number]);
+            // SAFETY: RUN-1: the thread is in no place.
+            unsafe { kick::make_runnable(&sender, home, thread) };
+        });
         scope.spawn(move || machine.run(1, senders));
     })
 }
@@ -218,9 +214,7 @@ fn batch<const MOST: usize>(others: usize) -> Program {
             // SAFETY: threads live as long as the model.
             unsafe { kick::wake_all::<_, _, _, MOST>(&sender, sleepers) };
         });
-        for cpu in [1, 2] {
-            scope.spawn(move || machine.run(cpu, 1));
-        }
+        scope.spawn_each([1, 2], move |cpu| machine.run(cpu, 1));
     })
 }
 

@@ -16,10 +16,10 @@ mod table;
 mod threads;
 mod token;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, all_of};
 
 pub fn entries() -> Vec<Entry> {
-    [
+    all_of([
         inbox::entries(),
         token::entries(),
         pending::entries(),
@@ -32,8 +32,5 @@ pub fn entries() -> Vec<Entry> {
         threads::entries(),
         kicks::entries(),
         channel::entries(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    ])
 }

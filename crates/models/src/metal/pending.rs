@@ -9,34 +9,27 @@ use antiphon_wakeup::{message, pending};
 
 use super::caller::{Caller, Signal};
 use super::cpu::Line;
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::Program;
-
-const PLAIN: Bounds = Bounds::PLAIN;
 
 pub fn entries() -> Vec<Entry> {
     let merged = &["merged", "interrupted"];
     let same = || posting(&[&[99], &[99]]);
-    vec![
-        Entry::new("metal-pending/runs-1+1", posting(&[&[3, 700]]), PLAIN).reaches(merged),
-        Entry::new("metal-pending/runs-early-1+1+1", interrupted(), PLAIN)
-            .reaches(&["ran", "stray"]),
-        Entry::new("metal-pending/runs-word-2+1", posting(&[&[99], &[100]]), PLAIN).reaches(merged),
-        Entry::new("metal-pending/runs-words-2+1", posting(&[&[99], &[700]]), PLAIN)
-            .reaches(merged),
-        Entry::new("metal-pending/runs-more-2+1", posting(&[&[99, 200], &[100]]), PLAIN)
-            .reaches(merged),
-        Entry::new("metal-pending/runs-first-2+1", posting(&[&[3], &[4]]), PLAIN).reaches(merged),
-        Entry::new("metal-pending/runs-both-2+1", posting(&[&[3, 99], &[100]]), PLAIN)
-            .reaches(merged),
-        Entry::new("metal-pending/merges-first-2+1", posting(&[&[3], &[3]]), PLAIN).reaches(merged),
-        Entry::new("metal-pending/retracts-1+1", retracting(3), PLAIN).reaches(&["ran", "gone"]),
-        Entry::new("metal-pending/retracts-word-1+1", retracting(99), PLAIN)
-            .reaches(&["ran", "gone"]),
-        Entry::new("metal-pending/merges-2+1", same(), PLAIN).reaches(merged),
-        Entry::new("metal-pending/merges-own-1+1", posting(&[&[99, 99]]), PLAIN).reaches(merged),
-    ]
+    Subject("metal-pending").models([
+        model("runs-1+1", posting(&[&[3, 700]]), PLAIN).reaches(merged),
+        model("runs-early-1+1+1", interrupted(), PLAIN).reaches(&["ran", "stray"]),
+        model("runs-word-2+1", posting(&[&[99], &[100]]), PLAIN).reaches(merged),
+        model("runs-words-2+1", posting(&[&[99], &[700]]), PLAIN).reaches(merged),
+        model("runs-more-2+1", posting(&[&[99, 200], &[100]]), PLAIN).reaches(merged),
+        model("runs-first-2+1", posting(&[&[3], &[4]]), PLAIN).reaches(merged),
+        model("runs-both-2+1", posting(&[&[3, 99], &[100]]), PLAIN).reaches(merged),
+        model("merges-first-2+1", posting(&[&[3], &[3]]), PLAIN).reaches(merged),
+        model("retracts-1+1", retracting(3), PLAIN).reaches(&["ran", "gone"]),
+        model("retracts-word-1+1", retracting(99), PLAIN).reaches(&["ran", "gone"]),
+        model("merges-2+1", same(), PLAIN).reaches(merged),
+        model("merges-own-1+1", posting(&[&[99, 99]]), PLAIN).reaches(merged),
+    ])
 }
 
 /// The pending actions of a CPU, and its interrupt line.
@@ -68,15 +61,13 @@ fn posting(each: &'static [&'static [usize]]) -> Program {
         let posted = scope.share([const { <<Check as Atomics>::U32 as Atomic<u32>>::ZERO }; 2]);
         let work = scope.share([const { [const { Data::new(false) }; 2] }; 2]);
         let runs = scope.share(Data::new(0));
-        for (sender, actions) in each.iter().enumerate() {
-            scope.spawn(move || {
-                for (number, &action) in actions.iter().enumerate() {
-                    work[sender][number].set(true);
-                    posted[sender].store(number as u32 + 1, Relaxed);
-                    receiver.post(action);
-                }
-            });
-        }
+        scope.spawn_each(each.iter().enumerate(), move |(sender, actions)| {
+            for (number, &action) in actions.iter().enumerate() {
+                work[sender][number].set(true);
+                posted[sender].store(number as u32 + 1, Relaxed);
+                receiver.post(action);
+            }
+        });
         let posts = move |wanted: usize| {
             each.iter()
                 .flat_map(|actions| actions.iter())

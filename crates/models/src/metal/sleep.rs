@@ -16,32 +16,36 @@ use antiphon_wakeup::kick;
 
 use super::caller::Caller;
 use super::cpu::{Cpu, at_home};
-use crate::bounds::Bounds;
+use crate::bounds::PLAIN;
 use crate::condvar::{all_at_once, one_each, one_gives_up};
-use crate::entry::Entry;
+use crate::entry::{Entry, Subject, all_of, model};
 use crate::forms::Sleepy;
-use crate::program::{destruction, exclusion};
-
-const PLAIN: Bounds = Bounds::PLAIN;
+use crate::program::{GAVE_UP, destruction, exclusion};
 
 type Simple = Ticket<Kernel>;
 type Mutex = ShflMutex<Kernel, policy::None, Sleepy>;
 
 pub fn entries() -> Vec<Entry> {
     let timed = PLAIN.expiries(1);
-    vec![
-        Entry::new("metal-condvar/notifies-1+1", one_each::<Kernel, Simple>(1), PLAIN),
-        Entry::new("metal-condvar/notifies-2+1", one_each::<Kernel, Simple>(2), PLAIN),
-        Entry::new("metal-condvar/broadcasts-2+1", all_at_once::<Kernel, Simple>(2), PLAIN)
-            .reaches(&["kicked together", "at once", "rose"]),
-        Entry::new("metal-condvar/gives-up-1+1+1", one_gives_up::<Kernel, Simple>(), timed)
-            .reaches(&["gave up"])
-            .long(),
-        Entry::new("metal-condvar/with-mutex-1+1", one_each::<Kernel, Mutex>(1), PLAIN),
-        Entry::new("metal-mutex/excludes-2x1", exclusion::<Mutex>(2, 1), PLAIN),
-        Entry::new("metal-mutex/destroyed-2x1", destruction::<Mutex>(), PLAIN)
-            .reaches(&["retired"]),
-    ]
+    all_of([
+        Subject("metal-condvar").models([
+            model("notifies-1+1", one_each::<Kernel, Simple>(1), PLAIN),
+            model("notifies-2+1", one_each::<Kernel, Simple>(2), PLAIN),
+            model("broadcasts-2+1", all_at_once::<Kernel, Simple>(2), PLAIN).reaches(&[
+                "kicked together",
+                "at once",
+                "rose",
+            ]),
+            model("gives-up-1+1+1", one_gives_up::<Kernel, Simple>(), timed)
+                .reaches(GAVE_UP)
+                .long(),
+            model("with-mutex-1+1", one_each::<Kernel, Mutex>(1), PLAIN),
+        ]),
+        Subject("metal-mutex").models([
+            model("excludes-2x1", exclusion::<Mutex>(2, 1), PLAIN),
+            model("destroyed-2x1", destruction::<Mutex>(), PLAIN).reaches(&["retired"]),
+        ]),
+    ])
 }
 
 /// The checker, with the sleeps of the kernel: each thread has a CPU of its own.

@@ -6,20 +6,18 @@ use antiphon_wakeup::{message, slot};
 
 use super::caller::{Caller, Signal};
 use super::cpu::Line;
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::Program;
-
-const PLAIN: Bounds = Bounds::PLAIN;
 
 pub fn entries() -> Vec<Entry> {
     let waited = &["waited"];
-    vec![
-        Entry::new("metal-slot/runs-1+1", posting(&[2]), PLAIN).reaches(waited),
-        Entry::new("metal-slot/runs-2+1", posting(&[2, 1]), PLAIN).reaches(waited),
-        Entry::new("metal-slot/reaches-1+2", casting(2), PLAIN).reaches(waited),
-        Entry::new("metal-slot/retracts-2+1", retracting(), PLAIN).reaches(&["ran", "retracted"]),
-    ]
+    Subject("metal-slot").models([
+        model("runs-1+1", posting(&[2]), PLAIN).reaches(waited),
+        model("runs-2+1", posting(&[2, 1]), PLAIN).reaches(waited),
+        model("reaches-1+2", casting(2), PLAIN).reaches(waited),
+        model("retracts-2+1", retracting(), PLAIN).reaches(&["ran", "retracted"]),
+    ])
 }
 
 /// A CPU, of which the slot and the interrupt line are shared.
@@ -95,18 +93,16 @@ fn casting(times: u16) -> Program {
                 cpus.iter().for_each(|cpu| cpu.post(action));
             }
         });
-        for cpu in cpus {
-            scope.spawn(move || {
-                let mut next = 0;
-                while next < usize::from(times) {
-                    cpu.handle(|action| {
-                        assert_eq!(action, next, "not in order");
-                        assert!(sent[action].get(), "what came before");
-                        next += 1;
-                    });
-                }
-            });
-        }
+        scope.spawn_each(cpus, move |cpu| {
+            let mut next = 0;
+            while next < usize::from(times) {
+                cpu.handle(|action| {
+                    assert_eq!(action, next, "not in order");
+                    assert!(sent[action].get(), "what came before");
+                    next += 1;
+                });
+            }
+        });
     })
 }
 

@@ -9,55 +9,55 @@ use antiphon_wakeup::names::Name;
 use antiphon_wakeup::table;
 
 use super::pending::Receiver;
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::Program;
 
 type Batch = batch::Batch<Check>;
 type Table = table::Table<Check, 1>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
-    vec![
-        Entry::new("metal-table/unregisters-1+1", unregistering(false), PLAIN)
-            .reaches(&["ran", "stray"]),
-        Entry::new("metal-table/unregisters-busy-1+1+1", unregistering(true), PLAIN)
-            .reaches(&["ran", "stray"]),
-        Entry::new("metal-table/unregisters-late-1+1+1", unregistering_late(), PLAIN)
-            .reaches(&["ran", "stray"]),
-        Entry::new("metal-table/takes-over-1+1+1", taking_over(), PLAIN)
-            .reaches(&["ran", "took over"]),
-        Entry::new("metal-table/registers-1+1+1", registering(), PLAIN).reaches(&["one", "other"]),
-        Entry::new("metal-table/registers-stray-1+1", registering_late(), PLAIN)
-            .reaches(&["ran", "stray"]),
-        Entry::new("metal-table/unregisters-twice-1+1+1", unregistering_twice(), PLAIN)
+    Subject("metal-table").models([
+        model("unregisters-1+1", unregistering(false), PLAIN).reaches(&["ran", "stray"]),
+        model("unregisters-busy-1+1+1", unregistering(true), PLAIN).reaches(&["ran", "stray"]),
+        model("unregisters-late-1+1+1", unregistering_late(), PLAIN).reaches(&["ran", "stray"]),
+        model("takes-over-1+1+1", taking_over(), PLAIN).reaches(&["ran", "took over"]),
+        model("registers-1+1+1", registering(), PLAIN).reaches(&["one", "other"]),
+        model("registers-stray-1+1", registering_late(), PLAIN).reaches(&["ran", "stray"]),
+        model("unregisters-twice-1+1+1", unregistering_twice(), PLAIN)
             .reaches(&["first", "copy", "ran"]),
-    ]
+    ])
 }
 
 /// What an action works on.
-struct Context {
+pub struct Context {
     /// The number of the action that it belongs to.
     action: u32,
     /// Whether the action was posted, by one that knows.
-    posted: Data<bool>,
+    pub posted: Data<bool>,
     /// Runs of the action.
-    runs: Data<u32>,
+    pub runs: Data<u32>,
 }
 
 impl Context {
-    const fn new(action: u32) -> Self {
+    pub const fn new(action: u32) -> Self {
         Self { action, posted: Data::new(false), runs: Data::new(0) }
     }
 
-    fn word(&self) -> usize {
+    pub fn word(&self) -> usize {
         ptr::from_ref(self).expose_provenance()
+    }
+
+    /// Passes the probe `stray` if the action has not run.
+    pub fn note_stray(&self) {
+        if self.runs.get() == 0 {
+            probe("stray");
+        }
     }
 }
 
 /// The code of action `ACTION`.
-fn code<const ACTION: u32>(word: usize) {
+pub fn code<const ACTION: u32>(word: usize) {
     // SAFETY: each word is the address of a context, which lives as long as the model.
     let context = unsafe { &*ptr::with_exposed_provenance::<Context>(word) };
     assert_eq!(context.action, ACTION, "TABLE-2: the word of another action");
@@ -98,8 +98,9 @@ impl Machine {
         self.table.unregister(name, retract, [&self.batch].into_iter())
     }
 
-    /// The handler of the CPU. Actions but the first are of no table.
+    /// Waits for an interrupt, and handles it. Actions but the first are of no table.
     fn handle(&self) {
+        self.receiver.line.wait();
         self.batch.run(|batch| {
             self.receiver.pending.drain(|action| {
                 if action == 0 {
@@ -122,7 +123,6 @@ fn unregistering(more: bool) -> Program {
         machine.receiver.post(0);
         scope.spawn(move || {
             while second.runs.get() == 0 {
-                machine.receiver.line.wait();
                 machine.handle();
             }
         });
@@ -133,9 +133,7 @@ fn unregistering(more: bool) -> Program {
             assert!(machine.unregister(name));
             // What it works on is gone: a run of it would race with this.
             first.posted.set(false);
-            if first.runs.get() == 0 {
-                probe("stray");
-            }
+            first.note_stray();
             assert!(machine.register::<1>().is_some(), "the entry is free");
             second.posted.set(true);
             machine.receiver.post(0);
@@ -151,21 +149,14 @@ fn unregistering_late() -> Program {
         let name = machine.register::<0>().expect("the entry is free");
         let first = &machine.contexts[0];
         first.posted.set(true);
-        scope.spawn(|| {
-            machine.receiver.line.wait();
-            machine.handle();
-        });
+        scope.spawn(|| machine.handle());
         scope.spawn(|| machine.receiver.post(0));
         scope.spawn(move || {
             assert!(machine.unregister(name));
             // What it works on is gone: a run of it would race with this.
             first.posted.set(false);
         });
-        scope.finally(|| {
-            if first.runs.get() == 0 {
-                probe("stray");
-            }
-        });
+        scope.finally(|| first.note_stray());
     })
 }
 
@@ -178,10 +169,7 @@ fn taking_over() -> Program {
         let [first, second] = &machine.contexts;
         first.posted.set(true);
         machine.receiver.post(0);
-        scope.spawn(|| {
-            machine.receiver.line.wait();
-            machine.handle();
-        });
+        scope.spawn(|| machine.handle());
         scope.spawn(move || assert!(machine.unregister(name)));
         scope.spawn(|| {
             if machine.register::<1>().is_some() {
@@ -201,10 +189,7 @@ fn registering() -> Program {
     Program::new(3, 4, |scope| {
         let machine = scope.share(Machine::new());
         let [first, second] = &machine.contexts;
-        scope.spawn(|| {
-            machine.receiver.line.wait();
-            machine.handle();
-        });
+        scope.spawn(|| machine.handle());
         scope.spawn(|| {
             if machine.register::<0>().is_some() {
                 probe("one");
@@ -230,19 +215,12 @@ fn registering_late() -> Program {
         let machine = scope.share(Machine::new());
         let first = &machine.contexts[0];
         machine.receiver.post(0);
-        scope.spawn(|| {
-            machine.receiver.line.wait();
-            machine.handle();
-        });
+        scope.spawn(|| machine.handle());
         scope.spawn(|| {
             first.posted.set(true);
             assert!(machine.register::<0>().is_some());
         });
-        scope.finally(|| {
-            if first.runs.get() == 0 {
-                probe("stray");
-            }
-        });
+        scope.finally(|| first.note_stray());
     })
 }
 
@@ -253,18 +231,15 @@ fn unregistering_twice() -> Program {
         let machine = scope.share(Machine::new());
         let name = machine.register::<0>().expect("the entry is free");
         let second = &machine.contexts[1];
-        for which in ["first", "copy"] {
-            scope.spawn(move || {
-                if machine.unregister(name) {
-                    probe(which);
-                    assert!(machine.register::<1>().is_some(), "the entry is free");
-                    second.posted.set(true);
-                    machine.receiver.post(0);
-                }
-            });
-        }
+        scope.spawn_each(["first", "copy"], move |which| {
+            if machine.unregister(name) {
+                probe(which);
+                assert!(machine.register::<1>().is_some(), "the entry is free");
+                second.posted.set(true);
+                machine.receiver.post(0);
+            }
+        });
         scope.spawn(|| {
-            machine.receiver.line.wait();
             machine.handle();
             assert_eq!(second.runs.get(), 1, "TABLE-4: unregistered by a copy of another name");
         });

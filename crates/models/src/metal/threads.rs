@@ -17,13 +17,11 @@ use antiphon_wakeup::machine::Machine as Hardware;
 use antiphon_wakeup::{kick, token};
 
 use super::cpu::Line;
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::{Anywhere, Program};
 
 type U32 = <Check as Atomics>::U32;
-
-const PLAIN: Bounds = Bounds::PLAIN;
 
 /// Number of CPUs. Threads 0 and 1 are their idle threads.
 const CPUS: usize = 2;
@@ -59,18 +57,16 @@ pub fn entries() -> Vec<Entry> {
     let yields: Steps = &[(0, &[Yield, Wake(FIRST + 1)]), (0, &[Yield, Sleep])];
     let reuses: Steps = &[(0, &[]), (1, &[Reuse(FIRST, 1)])];
     let asleep = &["slept", "woken first"];
-    vec![
-        Entry::new("metal-threads/moves-2+1", running(moves), PLAIN).reaches(&["moved"]),
-        Entry::new("metal-threads/moves-back-2+1", running(returns), PLAIN).reaches(&["moved"]),
-        Entry::new("metal-threads/moves-across-2+2", running(cross), PLAIN).reaches(&["moved"]),
-        Entry::new("metal-threads/sleeps-2+2", running(sleeps), PLAIN).reaches(asleep),
-        Entry::new("metal-threads/sleeps-beside-2+2", running(both), PLAIN).reaches(&["slept"]),
-        Entry::new("metal-threads/sleeps-moved-2+2", running(moves_and_sleeps), PLAIN)
-            .reaches(asleep),
-        Entry::new("metal-threads/yields-2+2", running(yields), PLAIN).reaches(&["yielded"]),
-        Entry::new("metal-threads/reuses-2+2", running(reuses), PLAIN)
-            .reaches(&["reused", "not ended"]),
-    ]
+    Subject("metal-threads").models([
+        model("moves-2+1", running(moves), PLAIN).reaches(&["moved"]),
+        model("moves-back-2+1", running(returns), PLAIN).reaches(&["moved"]),
+        model("moves-across-2+2", running(cross), PLAIN).reaches(&["moved"]),
+        model("sleeps-2+2", running(sleeps), PLAIN).reaches(asleep),
+        model("sleeps-beside-2+2", running(both), PLAIN).reaches(&["slept"]),
+        model("sleeps-moved-2+2", running(moves_and_sleeps), PLAIN).reaches(asleep),
+        model("yields-2+2", running(yields), PLAIN).reaches(&["yielded"]),
+        model("reuses-2+2", running(reuses), PLAIN).reaches(&["reused", "not ended"]),
+    ])
 }
 
 /// The CPU and the steps of each thread.
@@ -415,11 +411,9 @@ fn running(steps: Steps) -> Program {
             // SAFETY: the thread is in no inbox, and lives as long as the model.
             let _ = unsafe { machine.0.cpus[*cpu].inbox.put(thread) };
         }
-        for cpu in 0..CPUS {
-            scope.spawn(move || View::new(&machine.0, cpu).idle());
-        }
-        for (number, (_, steps)) in steps.iter().enumerate() {
-            scope.spawn(move || View::new(&machine.0, FIRST + number).live(steps));
-        }
+        scope.spawn_each(0..CPUS, move |cpu| View::new(&machine.0, cpu).idle());
+        scope.spawn_each(steps.iter().enumerate(), move |(number, (_, steps))| {
+            View::new(&machine.0, FIRST + number).live(steps)
+        });
     })
 }

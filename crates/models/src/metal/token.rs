@@ -7,23 +7,21 @@ use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, Atomics};
 
 use super::cpu::Cpu;
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::Program;
 
 type U32 = <Check as Atomics>::U32;
 
-const PLAIN: Bounds = Bounds::PLAIN;
-
 pub fn entries() -> Vec<Entry> {
     let expired = &["expired", "woken", "rose"];
-    vec![
-        Entry::new("metal-token/wakes-1+1", waking(1, false), PLAIN).reaches(&["rose"]),
-        Entry::new("metal-token/wakes-2+1", waking(2, false), PLAIN),
-        Entry::new("metal-token/expires-1+1", waking(1, true), PLAIN.expiries(1)).reaches(expired),
-        Entry::new("metal-token/expires-2+1", waking(2, true), PLAIN.expiries(1)).reaches(expired),
-        Entry::new("metal-token/passes-on-1+1+1", passing_on(), PLAIN),
-    ]
+    Subject("metal-token").models([
+        model("wakes-1+1", waking(1, false), PLAIN).reaches(&["rose"]),
+        model("wakes-2+1", waking(2, false), PLAIN),
+        model("expires-1+1", waking(1, true), PLAIN.expiries(1)).reaches(expired),
+        model("expires-2+1", waking(2, true), PLAIN.expiries(1)).reaches(expired),
+        model("passes-on-1+1+1", passing_on(), PLAIN),
+    ])
 }
 
 /// A token, and the CPU whose thread sleeps on it.
@@ -51,14 +49,12 @@ fn waking(wakers: usize, timed: bool) -> Program {
         let sleeper = scope.share(Sleeper::new());
         let done = scope.share([const { <U32 as Atomic<u32>>::ZERO }; 2]);
         let work = scope.share([const { Data::new(false) }; 2]);
-        for waker in 0..wakers {
-            scope.spawn(move || {
-                work[waker].set(true);
-                // Relaxed: the wake orders.
-                done[waker].store(1, Relaxed);
-                sleeper.wake();
-            });
-        }
+        scope.spawn_each(0..wakers, move |waker| {
+            work[waker].set(true);
+            // Relaxed: the wake orders.
+            done[waker].store(1, Relaxed);
+            sleeper.wake();
+        });
         scope.spawn(move || {
             let is_done = |waker: &U32| waker.load(Relaxed) == 1;
             sleeper.name.set(&raw const sleeper.cpu);
@@ -89,18 +85,16 @@ fn passing_on() -> Program {
         let cpus = scope.share([Cpu::new(), Cpu::new()]);
         let turn = scope.share(<U32 as Atomic<u32>>::ZERO);
         let wakes = scope.share([const { <U32 as Atomic<u32>>::ZERO }; 2]);
-        for (number, cpu) in cpus.iter().enumerate() {
-            scope.spawn(move || {
-                // Acquire: the node is ours; pairs with the release below.
-                turn.wait_while(Acquire, |turn| turn != number as u32);
-                name.set(ptr::from_ref(cpu));
-                while wakes[number].load(Relaxed) == 0 {
-                    let _ = cpu.sleep(token, false);
-                }
-                // Release: pairs with the acquire above.
-                turn.store(number as u32 + 1, Release);
-            });
-        }
+        scope.spawn_each(cpus.iter().enumerate(), move |(number, cpu)| {
+            // Acquire: the node is ours; pairs with the release below.
+            turn.wait_while(Acquire, |turn| turn != number as u32);
+            name.set(ptr::from_ref(cpu));
+            while wakes[number].load(Relaxed) == 0 {
+                let _ = cpu.sleep(token, false);
+            }
+            // Release: pairs with the acquire above.
+            turn.store(number as u32 + 1, Release);
+        });
         scope.spawn(move || {
             for wake in wakes {
                 // Relaxed: the token orders.

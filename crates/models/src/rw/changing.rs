@@ -2,21 +2,20 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_check::{Check, Data, probe};
+use antiphon_check::{Check, probe};
 use antiphon_platform::{Atomic, Atomics};
 
-use super::lock::{Lock, assert_free, others, read, unlock_read, unlock_write};
+use super::lock::{Lock, assert_free, look, others, read, unlock_read, visit};
 use super::preferred::words;
 use crate::forms::Sleepy;
-use crate::program::{Program, soon};
+use crate::program::{Program, finish, guarded, section, soon, unlock};
 
 /// One thread writes, becomes a reader and still finds what it has written; beside it, others read
 /// and write. Reaches `together` if another reader is in with the former writer.
 pub fn downgrading(readers: u32, writers: u32) -> Program {
     let threads = readers + writers + 1;
     Program::new(threads, threads + 1, move |scope| {
-        let lock = scope.share(Lock::<Sleepy>::NEW);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Lock<Sleepy>>(scope);
         let left = scope.share(<Check as Atomics>::U8::ZERO);
         scope.spawn(move || {
             lock.write();
@@ -29,22 +28,14 @@ pub fn downgrading(readers: u32, writers: u32) -> Program {
             left.store(1, Relaxed);
             unlock_read(lock);
         });
-        for _ in 0..readers {
-            scope.spawn(move || {
-                read(lock);
-                if data.get() == 1 && left.load(Relaxed) == 0 && writers == 0 {
-                    probe("together");
-                }
-                unlock_read(lock);
-            });
-        }
-        for _ in 0..writers {
-            scope.spawn(move || {
-                lock.write();
-                data.set(data.get() + 1);
-                unlock_write(lock);
-            });
-        }
+        scope.spawn_each(0..readers, move |_| {
+            read(lock);
+            if data.get() == 1 && left.load(Relaxed) == 0 && writers == 0 {
+                probe("together");
+            }
+            unlock_read(lock);
+        });
+        scope.spawn_each(0..writers, move |_| section(lock, data));
         scope.finally(move || {
             assert_eq!(data.get(), writers + 1);
             assert_free(lock);
@@ -103,8 +94,7 @@ pub fn upgrading_in_vain() -> Program {
 /// readers leaves last wakes the writer.
 pub fn downgrading_in_line() -> Program {
     Program::new(3, 4, |scope| {
-        let lock = scope.share(Lock::<Sleepy>::NEW);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Lock<Sleepy>>(scope);
         let words = words(lock);
         lock.write();
         scope.spawn(move || {
@@ -112,19 +102,14 @@ pub fn downgrading_in_line() -> Program {
             words.tail.wait_while(Relaxed, |tail| tail as u16 != 2);
             // SAFETY: acquired above.
             unsafe { lock.downgrade() };
-            let _ = data.get();
-            unlock_read(lock);
+            look(lock, data);
         });
-        scope.spawn(move || {
-            read(lock);
-            let _ = data.get();
-            unlock_read(lock);
-        });
+        scope.spawn(move || visit(lock, data));
         scope.spawn(move || {
             words.tail.wait_while(Relaxed, |tail| tail == 0);
             lock.write();
             data.set(1);
-            unlock_write(lock);
+            unlock(lock);
         });
         scope.finally(move || assert_free(lock));
     })
@@ -134,19 +119,16 @@ pub fn downgrading_in_line() -> Program {
 pub fn upgrading(upgraders: u32, readers: u32, writers: u32) -> Program {
     let threads = upgraders + readers + writers;
     Program::new(threads, threads + upgraders, move |scope| {
-        let lock = scope.share(Lock::<Sleepy>::NEW);
-        let data = scope.share(Data::new(0));
-        for _ in 0..upgraders {
-            scope.spawn(move || {
-                lock.upgradable();
-                let seen = data.get();
-                // SAFETY: acquired above.
-                unsafe { lock.upgrade() };
-                assert_eq!(data.get(), seen, "a writer came in between");
-                data.set(seen + 1);
-                unlock_write(lock);
-            });
-        }
+        let (lock, data) = guarded::<Lock<Sleepy>>(scope);
+        scope.spawn_each(0..upgraders, move |_| {
+            lock.upgradable();
+            let seen = data.get();
+            // SAFETY: acquired above.
+            unsafe { lock.upgrade() };
+            assert_eq!(data.get(), seen, "a writer came in between");
+            data.set(seen + 1);
+            unlock(lock);
+        });
         others(scope, lock, data, readers, writers);
         scope.finally(move || {
             assert_eq!(data.get(), upgraders + writers);
@@ -159,14 +141,12 @@ pub fn upgrading(upgraders: u32, readers: u32, writers: u32) -> Program {
 pub fn upgrading_in_time(readers: u32, writers: u32) -> Program {
     let threads = readers + writers + 1;
     Program::new(threads, threads + 1, move |scope| {
-        let lock = scope.share(Lock::<Sleepy>::NEW);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Lock<Sleepy>>(scope);
         scope.spawn(move || {
             lock.upgradable();
             // SAFETY: acquired above.
             if unsafe { lock.upgrade_until(soon()) } {
-                data.set(data.get() + 1);
-                unlock_write(lock);
+                finish(lock, data);
             } else {
                 probe("gave up");
                 let _ = data.get();
@@ -183,8 +163,7 @@ pub fn upgrading_in_time(readers: u32, writers: u32) -> Program {
 /// plain reader, beside other readers and one more upgradable reader.
 pub fn downgrading_again(readers: u32) -> Program {
     Program::new(readers + 1, readers + 4, move |scope| {
-        let lock = scope.share(Lock::<Sleepy>::NEW);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Lock<Sleepy>>(scope);
         scope.spawn(move || {
             lock.write();
             data.set(1);
@@ -200,17 +179,14 @@ pub fn downgrading_again(readers: u32) -> Program {
             }
             // SAFETY: held upgradable.
             unsafe { lock.downgrade_upgradable() };
-            let _ = data.get();
-            unlock_read(lock);
+            look(lock, data);
         });
-        for _ in 0..readers {
-            scope.spawn(move || {
-                lock.upgradable();
-                let _ = data.get();
-                // SAFETY: acquired above.
-                unsafe { lock.unlock_upgradable() };
-            });
-        }
+        scope.spawn_each(0..readers, move |_| {
+            lock.upgradable();
+            let _ = data.get();
+            // SAFETY: acquired above.
+            unsafe { lock.unlock_upgradable() };
+        });
         scope.finally(move || assert_free(lock));
     })
 }
@@ -218,20 +194,18 @@ pub fn downgrading_again(readers: u32) -> Program {
 /// RW-5 beside a thread that upgrades.
 pub fn upgrading_recursively() -> Program {
     Program::new(2, 4, |scope| {
-        let lock = scope.share(Lock::<Sleepy>::NEW);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Lock<Sleepy>>(scope);
         scope.spawn(move || {
             lock.upgradable();
             // SAFETY: acquired above.
             unsafe { lock.upgrade() };
             data.set(1);
-            unlock_write(lock);
+            unlock(lock);
         });
         scope.spawn(move || {
             read(lock);
             assert_eq!(lock.read_recursive(), Ok(()));
-            let _ = data.get();
-            unlock_read(lock);
+            look(lock, data);
             unlock_read(lock);
         });
         scope.finally(move || assert_free(lock));

@@ -1,42 +1,35 @@
 //! Models of tries and of waiters that give up.
 
-use antiphon_check::{Data, probe};
+use antiphon_check::probe;
 use antiphon_sync::lock::Refused;
 
-use super::lock::{Lock, assert_free, others, unlock_read, unlock_write};
+use super::lock::{Lock, assert_free, look, others, unlock_read};
 use crate::forms::Sleepy;
-use crate::program::{Program, soon};
+use crate::program::{Program, finish, guarded, soon};
 
 /// Readers and writers that wait, beside others that may give up; no thread hangs, and at the end
 /// the lock is free and not reserved. Must reach `gave up`.
 pub fn giving_up(readers: u32, writers: u32, timed_readers: u32, timed_writers: u32) -> Program {
     let threads = readers + writers + timed_readers + timed_writers;
     Program::new(threads, threads, move |scope| {
-        let lock = scope.share(Lock::<Sleepy>::NEW);
-        let data = scope.share(Data::new(0));
-        for reader in 0..readers + timed_readers {
-            scope.spawn(move || {
-                let had = if reader < readers { lock.read() } else { lock.read_until(soon()) };
-                match had {
-                    Ok(()) => {
-                        let _ = data.get();
-                        unlock_read(lock);
-                    }
-                    Err(_) => probe("gave up"),
+        let (lock, data) = guarded::<Lock<Sleepy>>(scope);
+        scope.spawn_each(0..readers + timed_readers, move |reader| {
+            let had = if reader < readers { lock.read() } else { lock.read_until(soon()) };
+            match had {
+                Ok(()) => {
+                    look(lock, data);
                 }
-            });
-        }
-        for writer in 0..writers + timed_writers {
-            scope.spawn(move || {
-                if writer < writers {
-                    lock.write();
-                } else if !lock.write_until(soon()) {
-                    return probe("gave up");
-                }
-                data.set(data.get() + 1);
-                unlock_write(lock);
-            });
-        }
+                Err(_) => probe("gave up"),
+            }
+        });
+        scope.spawn_each(0..writers + timed_writers, move |writer| {
+            if writer < writers {
+                lock.write();
+            } else if !lock.write_until(soon()) {
+                return probe("gave up");
+            }
+            finish(lock, data);
+        });
         scope.finally(move || {
             assert!(data.get() >= writers);
             assert_free(lock);
@@ -49,13 +42,11 @@ pub fn giving_up(readers: u32, writers: u32, timed_readers: u32, timed_writers: 
 pub fn inquiring(readers: u32, writers: u32) -> Program {
     let threads = readers + writers + 1;
     Program::new(threads, threads, move |scope| {
-        let lock = scope.share(Lock::<Sleepy>::NEW);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Lock<Sleepy>>(scope);
         others(scope, lock, data, readers, writers);
         scope.spawn(move || match lock.read_uncontended() {
             Ok(()) => {
-                let _ = data.get();
-                unlock_read(lock);
+                look(lock, data);
             }
             Err(refused) => {
                 assert_eq!(refused, Refused::Busy);
@@ -75,14 +66,12 @@ pub fn inquiring(readers: u32, writers: u32) -> Program {
 pub fn tries(readers: u32, writers: u32) -> Program {
     let threads = readers + writers + 1;
     Program::new(threads, threads + 1, move |scope| {
-        let lock = scope.share(Lock::<Sleepy>::NEW);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Lock<Sleepy>>(scope);
         others(scope, lock, data, readers, writers);
         scope.spawn(move || {
             match lock.try_read() {
                 Ok(()) => {
-                    let _ = data.get();
-                    unlock_read(lock);
+                    look(lock, data);
                 }
                 Err(refused) => {
                     assert_eq!(refused, Refused::Busy);
@@ -90,8 +79,7 @@ pub fn tries(readers: u32, writers: u32) -> Program {
                 }
             }
             if lock.try_write() {
-                data.set(data.get() + 1);
-                unlock_write(lock);
+                finish(lock, data);
             }
         });
         scope.finally(move || {

@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, Atomics};
 
-use super::lock::{Lock, assert_free, read, unlock_read, unlock_write};
+use super::lock::{Lock, assert_free, look, read, unlock_read, visit};
 use super::preferred::words;
 use crate::arena::arena;
 use crate::forms::Overtaken;
-use crate::program::Program;
+use crate::program::{Program, unlock};
 
 const FAIR: u64 = 1 << 2;
 const WAITING: u64 = 1 << 3;
@@ -27,16 +27,14 @@ pub fn beside_late_head() -> Program {
         scope.spawn(move || {
             // The second existing node: the reader waits behind the writer.
             words.tail.wait_while(Relaxed, |tail| tail as u16 != 2);
-            unlock_write(lock);
-            read(lock);
-            let _ = data.get();
-            unlock_read(lock);
+            unlock(lock);
+            visit(lock, data);
         });
         scope.spawn(move || {
             lock.write();
             data.set(data.get() + 1);
             written.store(1, Relaxed);
-            unlock_write(lock);
+            unlock(lock);
         });
         scope.spawn(move || {
             words.state.wait_while(Relaxed, |state| (state >> NAME_SHIFT) as u16 == 0);
@@ -45,8 +43,7 @@ pub fn beside_late_head() -> Program {
             if written.load(Relaxed) == 0 {
                 probe("beside");
             }
-            let _ = data.get();
-            unlock_read(lock);
+            look(lock, data);
         });
         scope.finally(move || {
             assert_eq!(words.tail.load(Relaxed), 0, "nobody waits");
@@ -72,7 +69,7 @@ pub fn keeping_for_late_head() -> Program {
             let head = arena().resolve_index(named.into()).expect("a node that is in use");
             head.called.store(u32::MAX / 2, Relaxed);
             head.due.store(1, Relaxed);
-            unlock_write(lock);
+            unlock(lock);
             read(lock);
             let state = words.state.load(Relaxed);
             let kept = state & FAIR != 0;
@@ -89,7 +86,7 @@ pub fn keeping_for_late_head() -> Program {
         scope.spawn(move || {
             lock.write();
             written.set(true);
-            unlock_write(lock);
+            unlock(lock);
         });
         scope.finally(move || assert_free(lock));
     })

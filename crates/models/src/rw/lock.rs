@@ -5,6 +5,7 @@ use antiphon_sync::lock::{RwForm, ShflRwLock};
 use antiphon_sync::policy::{None, Policy};
 
 use crate::forms::Sleepy;
+use crate::program::section;
 
 pub type Lock<F = Sleepy, Q = None> = ShflRwLock<Check, Q, F>;
 
@@ -17,9 +18,16 @@ pub fn unlock_read<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
     unsafe { lock.unlock_read() }
 }
 
-pub fn unlock_write<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
-    // SAFETY: each caller has acquired the lock for writing.
-    unsafe { lock.unlock_write() }
+/// Reads the data that the lock guards, as a reader.
+pub fn visit<Q: Policy, F: RwForm>(lock: &Lock<F, Q>, data: &Data<u32>) {
+    read(lock);
+    look(lock, data);
+}
+
+/// The rest of [`visit`], for a caller that is in.
+pub fn look<Q: Policy, F: RwForm>(lock: &Lock<F, Q>, data: &Data<u32>) {
+    let _ = data.get();
+    unlock_read(lock);
 }
 
 /// Asserts that at the end no thread is in, and nothing is reserved.
@@ -35,18 +43,6 @@ pub fn others<'scope>(
     readers: u32,
     writers: u32,
 ) {
-    for _ in 0..readers {
-        scope.spawn(move || {
-            read(lock);
-            let _ = data.get();
-            unlock_read(lock);
-        });
-    }
-    for _ in 0..writers {
-        scope.spawn(move || {
-            lock.write();
-            data.set(data.get() + 1);
-            unlock_write(lock);
-        });
-    }
+    scope.spawn_each(0..readers, move |_| visit(lock, data));
+    scope.spawn_each(0..writers, move |_| section(lock, data));
 }

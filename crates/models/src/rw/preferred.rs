@@ -6,9 +6,9 @@ use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, Atomics};
 use antiphon_sync::lock::{Recursive, Refused, RwForm};
 
-use super::lock::{Lock, assert_free, read, unlock_read, unlock_write};
+use super::lock::{Lock, assert_free, look, read, unlock_read};
 use crate::forms::{Backed, Insistent, Sleepy};
-use crate::program::{Program, soon};
+use crate::program::{Program, guarded, section, soon, unlock};
 
 /// Layout of the words of a [`Lock`].
 #[repr(C)]
@@ -50,7 +50,7 @@ pub fn writer_first() -> Program {
         scope.spawn(move || {
             lock.write();
             written.set(true);
-            unlock_write(lock);
+            unlock(lock);
         });
         scope.spawn(move || {
             words.state.wait_while(Relaxed, |state| state & WAITING == 0);
@@ -81,7 +81,7 @@ pub fn asking_again() -> Program {
         scope.spawn(move || {
             lock.write();
             written.store(1, Relaxed);
-            unlock_write(lock);
+            unlock(lock);
         });
     })
 }
@@ -103,7 +103,7 @@ pub fn asking_the_excused() -> Program {
         scope.spawn(move || {
             lock.write();
             written.store(1, Relaxed);
-            unlock_write(lock);
+            unlock(lock);
         });
         scope.spawn(move || {
             state.wait_while(Relaxed, |state| (state >> NAME_SHIFT) as u16 == 0);
@@ -127,8 +127,7 @@ fn overtaking(state: &<Check as Atomics>::U64, written: &<Check as Atomics>::U8)
 /// RW-5: a reader can read-lock again although a writer waits. Must reach that case.
 pub fn recursion<F: RwForm>(writers: u32, explicit: bool) -> Program {
     Program::new(writers + 1, writers + 2, move |scope| {
-        let lock = scope.share(Lock::<F>::NEW);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Lock<F>>(scope);
         scope.spawn(move || {
             read(lock);
             let again = if explicit { lock.read_recursive() } else { lock.read() };
@@ -138,18 +137,10 @@ pub fn recursion<F: RwForm>(writers: u32, explicit: bool) -> Program {
             if words(lock).state.load(Relaxed) & WAITING != 0 {
                 probe("held twice beside a waiting writer");
             }
-            let _ = data.get();
-            unlock_read(lock);
-            let _ = data.get();
-            unlock_read(lock);
+            look(lock, data);
+            look(lock, data);
         });
-        for _ in 0..writers {
-            scope.spawn(move || {
-                lock.write();
-                data.set(data.get() + 1);
-                unlock_write(lock);
-            });
-        }
+        scope.spawn_each(0..writers, move |_| section(lock, data));
         scope.finally(move || assert_free(lock));
     })
 }
@@ -157,8 +148,7 @@ pub fn recursion<F: RwForm>(writers: u32, explicit: bool) -> Program {
 /// [`recursion`] with a writer that requests a hand-off, and with tries and deadlines.
 pub fn fair_recursion() -> Program {
     Program::new(2, 6, |scope| {
-        let lock = scope.share(Lock::<Recursive<Insistent>>::NEW);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Lock<Recursive<Insistent>>>(scope);
         scope.spawn(move || {
             // Signals the writer and overtakes it.
             read(lock);
@@ -177,7 +167,7 @@ pub fn fair_recursion() -> Program {
         scope.spawn(move || {
             lock.write();
             data.set(1);
-            unlock_write(lock);
+            unlock(lock);
         });
         scope.finally(move || assert_free(lock));
     })

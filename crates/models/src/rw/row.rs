@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, AtomicInteger, Atomics};
 
-use super::lock::{Lock, assert_free, read, unlock_read, unlock_write};
+use super::lock::{Lock, assert_free, read, unlock_read};
 use super::preferred::words;
 use crate::forms::Backed;
-use crate::program::Program;
+use crate::program::{Program, unlock};
 
 const READER: u64 = 1 << 40;
 const WRITER: u64 = 1;
@@ -30,25 +30,23 @@ pub fn coming_together(readers: u32, awake: bool) -> Program {
             let is_awake = words.state.compare_exchange(WRITER, 0, Release, Relaxed).is_ok();
             woken.store(u8::from(is_awake == awake), Relaxed);
             if !is_awake {
-                unlock_write(lock);
+                unlock(lock);
             }
         });
-        for reader in 0..readers {
-            scope.spawn(move || {
-                words.tail.wait_while(Relaxed, |tail| tail as u16 != reader as u16);
-                read(lock);
-                data.get();
-                // Acquire: readers that have left, and are no longer counted, have set `left`
-                // before.
-                let inside = words.state.load(Acquire) / READER;
-                let came = inside + u64::from(left.load(Relaxed));
-                if reader + 1 == readers && came < readers.into() && woken.load(Relaxed) != 0 {
-                    probe("before another");
-                }
-                left.fetch_add(1, Relaxed);
-                unlock_read(lock);
-            });
-        }
+        scope.spawn_each(0..readers, move |reader| {
+            words.tail.wait_while(Relaxed, |tail| tail as u16 != reader as u16);
+            read(lock);
+            data.get();
+            // Acquire: readers that have left, and are no longer counted, have set `left`
+            // before.
+            let inside = words.state.load(Acquire) / READER;
+            let came = inside + u64::from(left.load(Relaxed));
+            if reader + 1 == readers && came < readers.into() && woken.load(Relaxed) != 0 {
+                probe("before another");
+            }
+            left.fetch_add(1, Relaxed);
+            unlock_read(lock);
+        });
         scope.finally(move || {
             assert_eq!(words.tail.load(Relaxed), 0, "nobody waits");
             assert_free(lock);

@@ -9,10 +9,12 @@ use antiphon_sync::lock::{PerSocket, Seat};
 use antiphon_sync::policy::None;
 
 use super::sharing::look_around;
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::NUMA;
+use crate::entry::{Entry, Subject, model};
 use crate::forms::{Sleepy, Spinning};
-use crate::program::{Program, destruction, exclusion, soon};
+use crate::program::{
+    GAVE_UP, Program, destruction, exclusion, finish, guarded, left_for_good, section, soon,
+};
 
 type Lock<F = Sleepy> = PerSocket<Check, None, F, 2>;
 
@@ -37,36 +39,30 @@ fn line(lock: &Lock) -> &<Check as Atomics>::U64 {
 }
 
 pub fn entries() -> Vec<Entry> {
-    let two = Bounds::PLAIN.sockets(2);
-    let any = two.spurious(1).expiries(1).crowded(1);
-    let timed = two.timeouts(1);
+    let any = NUMA.spurious(1).expiries(1).crowded(1);
+    let timed = NUMA.timeouts(1);
     let by_line = &["by a line"];
-    vec![
-        Entry::new("shfl-rw+per-socket/excludes-2x1", exclusion::<Lock>(2, 1), two),
-        Entry::new("shfl-rw+per-socket/shares-1+1", seats(1, 1, 1), two).reaches(by_line),
+    Subject("shfl-rw+per-socket").models([
+        model("excludes-2x1", exclusion::<Lock>(2, 1), NUMA),
+        model("shares-1+1", seats(1, 1, 1), NUMA).reaches(by_line),
         // Readers of two lines have no word in common: no execution shows that they meet.
-        Entry::new("shfl-rw+per-socket/shares-2+1", seats(2, 1, 1), two).reaches(by_line).long(),
-        Entry::new("shfl-rw+per-socket/shares-1+2", seats(1, 2, 1), two)
-            .by_lot(5_000)
-            .reaches(by_line),
-        Entry::new("shfl-rw+per-socket/shares-any-platform-1+1", spinning(), any).reaches(by_line),
-        Entry::new("shfl-rw+per-socket/shares-2+2", seats(2, 2, 2), two.spurious(1))
+        model("shares-2+1", seats(2, 1, 1), NUMA).reaches(by_line).long(),
+        model("shares-1+2", seats(1, 2, 1), NUMA).by_lot(5_000).reaches(by_line),
+        model("shares-any-platform-1+1", spinning(), any).reaches(by_line),
+        model("shares-2+2", seats(2, 2, 2), NUMA.spurious(1))
             .by_lot(10_000)
             .reaches(&["by a line", "together"]),
-        Entry::new("shfl-rw+per-socket/exhausted-1+1", seats(1, 1, 1), two.nodes(0)),
-        Entry::new("shfl-rw+per-socket/exhausted-2+1", seats(2, 1, 1), two.nodes(0)).long(),
-        Entry::new("shfl-rw+per-socket/prefers-writers-2+1", writer_first(), two),
-        Entry::new("shfl-rw+per-socket/times-out-1+1", giving_up(0), timed).reaches(&["gave up"]),
-        Entry::new("shfl-rw+per-socket/gives-up-1+1+1", giving_up(1), timed)
-            .by_lot(10_000)
-            .reaches(&["gave up"]),
-        Entry::new("shfl-rw+per-socket/tries-2+1", looking(), two).reaches(&["together"]),
-        Entry::new("shfl-rw+per-socket/tries-1+1+1", trying(), two).reaches(&["busy"]),
-        Entry::new("shfl-rw+per-socket/downgrades-1+1", downgrading(), two),
-        Entry::new("shfl-rw+per-socket/destroyed-1+1", destruction::<Lock>(), two)
-            .reaches(&["retired"]),
-        Entry::new("shfl-rw+per-socket/left-for-good-1+1", leaving(), two).reaches(&["retired"]),
-    ]
+        model("exhausted-1+1", seats(1, 1, 1), NUMA.nodes(0)),
+        model("exhausted-2+1", seats(2, 1, 1), NUMA.nodes(0)).long(),
+        model("prefers-writers-2+1", writer_first(), NUMA),
+        model("times-out-1+1", giving_up(0), timed).reaches(GAVE_UP),
+        model("gives-up-1+1+1", giving_up(1), timed).by_lot(10_000).reaches(GAVE_UP),
+        model("tries-2+1", looking(), NUMA).reaches(&["together"]),
+        model("tries-1+1+1", trying(), NUMA).reaches(&["busy"]),
+        model("downgrades-1+1", downgrading(), NUMA),
+        model("destroyed-1+1", destruction::<Lock>(), NUMA).reaches(&["retired"]),
+        model("left-for-good-1+1", leaving(), NUMA).reaches(&["retired"]),
+    ])
 }
 
 /// Shares a lock whose line of socket 0 is open, as after a read.
@@ -90,22 +86,10 @@ fn leave(lock: &Lock, seat: Seat) {
     unsafe { lock.unlock_read(seat) }
 }
 
-fn unlock_write(lock: &Lock) {
-    // SAFETY: each caller has acquired the lock for writing.
-    unsafe { lock.unlock_write() }
-}
-
-fn write(lock: &Lock, data: &Data<u32>) {
-    lock.write();
-    data.set(data.get() + 1);
-    unlock_write(lock);
-}
-
 /// Readers, on the two sockets in turn, and writers.
 fn seats(readers: u32, writers: u32, rounds: u32) -> Program {
     Program::new(readers + writers, (readers + writers) * rounds, move |scope| {
-        let lock = opened(scope);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = (opened(scope), scope.share(Data::new(0)));
         let inside = scope.share(Cell::new(0));
         for reader in 0..readers {
             scope.spawn_on(reader % 2, move || {
@@ -116,9 +100,7 @@ fn seats(readers: u32, writers: u32, rounds: u32) -> Program {
                 }
             });
         }
-        for _ in 0..writers {
-            scope.spawn(move || (0..rounds).for_each(|_| write(lock, data)));
-        }
+        scope.spawn_each(0..writers, move |_| (0..rounds).for_each(|_| section(lock, data)));
         scope.finally(move || {
             assert_eq!(data.get(), writers * rounds);
             assert!(lock.try_write(), "free at the end");
@@ -129,8 +111,7 @@ fn seats(readers: u32, writers: u32, rounds: u32) -> Program {
 /// [`seats`] in which a waiter may spin, find the machine crowded, or wake spuriously.
 fn spinning() -> Program {
     Program::new(2, 2, |scope| {
-        let lock = scope.share(Lock::<Spinning>::NEW);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Lock<Spinning>>(scope);
         let read = |lock: &Lock<Spinning>, data: &Data<u32>| {
             let seat = lock.read().expect("few readers");
             if seat.socket().is_some() {
@@ -164,7 +145,7 @@ fn writer_first() -> Program {
             line(lock).wait_while(Relaxed, |line| line & 1 == 1);
             leave(lock, seat.take().expect("it was had before"));
         });
-        scope.spawn(move || write(lock, written));
+        scope.spawn(move || section(lock, written));
         scope.spawn_on(0, move || {
             line(lock).wait_while(Relaxed, |line| line & 1 == 1);
             let seat = enter(lock);
@@ -178,8 +159,7 @@ fn writer_first() -> Program {
 /// `gave up`.
 fn giving_up(others: u32) -> Program {
     Program::new(2 + others, 2 + others, move |scope| {
-        let lock = opened(scope);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = (opened(scope), scope.share(Data::new(0)));
         scope.spawn_on(0, move || {
             let seat = enter(lock);
             let _ = data.get();
@@ -189,12 +169,9 @@ fn giving_up(others: u32) -> Program {
             if !lock.write_until(soon()) {
                 return probe("gave up");
             }
-            data.set(data.get() + 1);
-            unlock_write(lock);
+            finish(lock, data);
         });
-        for _ in 0..others {
-            scope.spawn(move || write(lock, data));
-        }
+        scope.spawn_each(0..others, move |_| section(lock, data));
         scope.finally(move || assert!(lock.try_write(), "free at the end"));
     })
 }
@@ -202,8 +179,7 @@ fn giving_up(others: u32) -> Program {
 /// [`giving_up`] with tries. Must reach `busy`.
 fn trying() -> Program {
     Program::new(3, 4, |scope| {
-        let lock = opened(scope);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = (opened(scope), scope.share(Data::new(0)));
         scope.spawn_on(0, move || {
             if let Ok(seat) = lock.try_read() {
                 let _ = data.get();
@@ -214,10 +190,9 @@ fn trying() -> Program {
             if !lock.try_write() {
                 return probe("busy");
             }
-            data.set(data.get() + 1);
-            unlock_write(lock);
+            finish(lock, data);
         });
-        scope.spawn(move || write(lock, data));
+        scope.spawn(move || section(lock, data));
         scope.finally(move || assert!(lock.try_write(), "free at the end"));
     })
 }
@@ -225,8 +200,7 @@ fn trying() -> Program {
 /// Readers of one line that do not wait, and a writer that does. Must reach `together`.
 fn looking() -> Program {
     Program::new(3, 3, |scope| {
-        let lock = opened(scope);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = (opened(scope), scope.share(Data::new(0)));
         let inside = scope.share(Cell::new(0));
         for _ in 0..2 {
             scope.spawn_on(0, move || {
@@ -236,7 +210,7 @@ fn looking() -> Program {
                 }
             });
         }
-        scope.spawn(move || write(lock, data));
+        scope.spawn(move || section(lock, data));
         scope.finally(move || assert!(lock.try_write(), "free at the end"));
     })
 }
@@ -244,8 +218,7 @@ fn looking() -> Program {
 /// A writer becomes a reader, and gets its seat while inside.
 fn downgrading() -> Program {
     Program::new(2, 2, |scope| {
-        let lock = opened(scope);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = (opened(scope), scope.share(Data::new(0)));
         scope.spawn_on(0, move || {
             lock.write();
             data.set(data.get() + 1);
@@ -255,7 +228,7 @@ fn downgrading() -> Program {
             assert_eq!(data.get(), mine, "a writer came in between");
             leave(lock, seat);
         });
-        scope.spawn(move || write(lock, data));
+        scope.spawn(move || section(lock, data));
         scope.finally(move || assert_eq!(data.get(), 2));
     })
 }
@@ -263,25 +236,9 @@ fn downgrading() -> Program {
 /// RW-3 of a reader by a line: the writer that comes after it may free the lock while that reader
 /// is still in `unlock_read`. Must reach `retired`.
 fn leaving() -> Program {
-    Program::new(2, 2, |scope| {
-        let lock = opened(scope);
-        let data = scope.share(Data::new(()));
-        let read_once = scope.share(Cell::new(false));
-        scope.spawn_on(0, move || {
-            let seat = enter(lock);
-            data.get();
-            read_once.set(true);
-            leave(lock, seat);
-        });
-        scope.spawn(move || {
-            lock.write();
-            data.set(());
-            let last = read_once.get();
-            unlock_write(lock);
-            if last {
-                antiphon_check::retire(lock);
-                probe("retired");
-            }
-        });
+    left_for_good(opened, |lock, inside| {
+        let seat = enter(lock);
+        inside();
+        leave(lock, seat);
     })
 }

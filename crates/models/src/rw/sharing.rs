@@ -9,9 +9,9 @@ use antiphon_platform::{Atomic, Atomics as _};
 use antiphon_sync::lock::RwForm;
 use antiphon_sync::policy::{None, Policy};
 
-use super::lock::{Lock, assert_free, read, unlock_read, unlock_write};
+use super::lock::{Lock, assert_free, read, unlock_read};
 use crate::forms::Sleepy;
-use crate::program::Program;
+use crate::program::{Program, guarded, left_for_good, section};
 use crate::watched::{Watched, watch};
 
 /// `readers` threads read plain data and `writers` threads write it, `rounds` times each. A lost
@@ -37,27 +37,16 @@ fn share<'scope, F: RwForm, Q: Policy>(
     writers: u32,
     rounds: u32,
 ) {
-    let lock = scope.share(Lock::<F, Q>::NEW);
-    let data = scope.share(Data::new(0));
+    let (lock, data) = guarded::<Lock<F, Q>>(scope);
     let inside = scope.share(Cell::new(0));
-    for _ in 0..readers {
-        scope.spawn(move || {
-            for _ in 0..rounds {
-                read(lock);
-                look_around(inside, data);
-                unlock_read(lock);
-            }
-        });
-    }
-    for _ in 0..writers {
-        scope.spawn(move || {
-            for _ in 0..rounds {
-                lock.write();
-                data.set(data.get() + 1);
-                unlock_write(lock);
-            }
-        });
-    }
+    scope.spawn_each(0..readers, move |_| {
+        for _ in 0..rounds {
+            read(lock);
+            look_around(inside, data);
+            unlock_read(lock);
+        }
+    });
+    scope.spawn_each(0..writers, move |_| (0..rounds).for_each(|_| section(lock, data)));
     scope.finally(move || {
         assert_eq!(data.get(), writers * rounds);
         assert_free(lock);
@@ -79,25 +68,12 @@ pub fn look_around(inside: &Cell<u32>, data: &Data<u32>) {
 /// RW-3 of a reader: the writer that comes after the last reader may free the lock while that
 /// reader is still in `unlock_read`. Must reach `retired`.
 pub fn leaving() -> Program {
-    Program::new(2, 2, |scope| {
-        let lock = scope.share(Lock::<Sleepy>::NEW);
-        let data = scope.share(Data::new(()));
-        let read_once = scope.share(Cell::new(false));
-        scope.spawn(move || {
+    left_for_good::<Lock>(
+        |scope| scope.share(Lock::NEW),
+        |lock, inside| {
             read(lock);
-            data.get();
-            read_once.set(true);
+            inside();
             unlock_read(lock);
-        });
-        scope.spawn(move || {
-            lock.write();
-            data.set(());
-            let last = read_once.get();
-            unlock_write(lock);
-            if last {
-                antiphon_check::retire(lock);
-                probe("retired");
-            }
-        });
-    })
+        },
+    )
 }

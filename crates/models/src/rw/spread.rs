@@ -14,12 +14,12 @@ use antiphon_sync::lock::{Form, Recursive, Refused, RwForm};
 
 use edges::{abandoned, both_trying, knowing, moving, reading_late, trying_beside};
 
-use super::lock::{Lock, read, unlock_read, unlock_write};
+use super::lock::{Lock, look, read, unlock_read, visit};
 use super::preferred::words;
 use super::sharing::look_around;
-use crate::bounds::Bounds;
-use crate::entry::Entry;
-use crate::program::{Program, soon};
+use crate::bounds::NUMA;
+use crate::entry::{Entry, Subject, model};
+use crate::program::{GAVE_UP, Program, finish, left_for_good, section, soon, unlock};
 
 /// Waiters sleep, or spin for `SPIN` nanoseconds; more than `CROWD` readers are a crowd. After
 /// `IDLE` writers that few readers have preceded, readers are counted in the lock's word again.
@@ -51,89 +51,62 @@ type Gathers = Crowd<0, { u32::MAX }, 1>;
 type Returns = Crowd<0, 0, 0>;
 
 pub fn entries() -> Vec<Entry> {
-    let two = Bounds::PLAIN.sockets(2);
-    let any = two.spurious(1).expiries(1).crowded(1);
-    let timed = two.timeouts(1);
+    let any = NUMA.spurious(1).expiries(1).crowded(1);
+    let timed = NUMA.timeouts(1);
     let by_line = &["by a line"];
-    let mut entries = vec![
-        Entry::new("shfl-rw+crowd/looks-2+1", looking::<Stays>(true, true), two).reaches(&["busy"]),
-        Entry::new("shfl-rw+crowd/looks-gathering-2+1", looking::<Gathers>(false, true), two)
-            .reaches(&["busy"]),
-        Entry::new("shfl-rw+crowd/looks-returning-1+1", looking::<Returns>(true, false), two)
-            .reaches(&["busy"]),
-        Entry::new("shfl-rw+crowd/moves-2+1", moving(), two).reaches(&["wrote"]),
-        Entry::new("shfl-rw+crowd/knows-1+1", knowing(), two).reaches(by_line),
-        Entry::new("shfl-rw+crowd/reads-late-2+1", reading_late(), two)
-            .by_lot(10_000)
-            .reaches(&["in"]),
-        Entry::new("shfl-rw+crowd/tries-both-1+1", both_trying(), two).reaches(&["read", "wrote"]),
-        Entry::new("shfl-rw+crowd/recurses-trying-2+1", trying_beside(), two)
-            .reaches(&["beside", "wrote"])
-            .long(),
-        Entry::new("shfl-rw+crowd/recurses-trying-by-lot-2+1", trying_beside(), two)
+    let mut entries = Subject("shfl-rw+crowd").models([
+        model("looks-2+1", looking::<Stays>(true, true), NUMA).reaches(&["busy"]),
+        model("looks-gathering-2+1", looking::<Gathers>(false, true), NUMA).reaches(&["busy"]),
+        model("looks-returning-1+1", looking::<Returns>(true, false), NUMA).reaches(&["busy"]),
+        model("moves-2+1", moving(), NUMA).reaches(&["wrote"]),
+        model("knows-1+1", knowing(), NUMA).reaches(by_line),
+        model("reads-late-2+1", reading_late(), NUMA).by_lot(10_000).reaches(&["in"]),
+        model("tries-both-1+1", both_trying(), NUMA).reaches(&["read", "wrote"]),
+        model("recurses-trying-2+1", trying_beside(), NUMA).reaches(&["beside", "wrote"]).long(),
+        model("recurses-trying-by-lot-2+1", trying_beside(), NUMA)
             .by_lot(20_000)
             .reaches(&["beside", "wrote"]),
-        Entry::new("shfl-rw+crowd/abandoned-2+1", abandoned(false, false), two).by_lot(10_000),
-        Entry::new("shfl-rw+crowd/abandoned-late-2+1", abandoned(true, false), two).by_lot(5_000),
-        Entry::new("shfl-rw+crowd/abandoned-upgrading-2+1", abandoned(false, true), two)
-            .by_lot(5_000),
-        Entry::new("shfl-rw+crowd/shares-1+1", sharing::<Stays>(1, 1, 1, true), two)
-            .reaches(by_line)
-            .long(),
-        Entry::new("shfl-rw+crowd/shares-returning-1+1", sharing::<Returns>(1, 1, 2, true), two)
+        model("abandoned-2+1", abandoned(false, false), NUMA).by_lot(10_000),
+        model("abandoned-late-2+1", abandoned(true, false), NUMA).by_lot(5_000),
+        model("abandoned-upgrading-2+1", abandoned(false, true), NUMA).by_lot(5_000),
+        model("shares-1+1", sharing::<Stays>(1, 1, 1, true), NUMA).reaches(by_line).long(),
+        model("shares-returning-1+1", sharing::<Returns>(1, 1, 2, true), NUMA)
             .reaches(&["by a line", "centrally"])
             .long(),
-        Entry::new("shfl-rw+crowd/shares-returning-2+1", sharing::<Returns>(2, 1, 2, true), two)
+        model("shares-returning-2+1", sharing::<Returns>(2, 1, 2, true), NUMA)
             .by_lot(5_000)
             .reaches(&["by a line", "centrally"]),
-        Entry::new("shfl-rw+crowd/shares-2+1", sharing::<Stays>(2, 1, 1, true), two)
-            .reaches(by_line)
-            .long(),
-        Entry::new("shfl-rw+crowd/shares-by-lot-2+1", sharing::<Stays>(2, 1, 1, true), two)
+        model("shares-2+1", sharing::<Stays>(2, 1, 1, true), NUMA).reaches(by_line).long(),
+        model("shares-by-lot-2+1", sharing::<Stays>(2, 1, 1, true), NUMA)
             .by_lot(5_000)
             .reaches(by_line),
-        Entry::new("shfl-rw+crowd/shares-1+2", sharing::<Stays>(1, 2, 1, true), two)
+        model("shares-1+2", sharing::<Stays>(1, 2, 1, true), NUMA).by_lot(5_000).reaches(by_line),
+        model("shares-any-platform-1+1", sharing::<Crowd<1, { u32::MAX }, 0>>(1, 1, 1, true), any)
             .by_lot(5_000)
             .reaches(by_line),
-        Entry::new(
-            "shfl-rw+crowd/shares-any-platform-1+1",
-            sharing::<Crowd<1, { u32::MAX }, 0>>(1, 1, 1, true),
-            any,
-        )
-        .by_lot(5_000)
-        .reaches(by_line),
-        Entry::new("shfl-rw+crowd/shares-2+2", sharing::<Returns>(2, 2, 2, true), two.spurious(1))
+        model("shares-2+2", sharing::<Returns>(2, 2, 2, true), NUMA.spurious(1))
             .by_lot(10_000)
             .reaches(&["by a line", "centrally"]),
-        Entry::new("shfl-rw+crowd/gathers-1+1", sharing::<Stays>(1, 1, 1, false), two)
-            .reaches(by_line),
-        Entry::new("shfl-rw+crowd/gathers-2+1", sharing::<Stays>(2, 1, 1, false), two)
+        model("gathers-1+1", sharing::<Stays>(1, 1, 1, false), NUMA).reaches(by_line),
+        model("gathers-2+1", sharing::<Stays>(2, 1, 1, false), NUMA)
             .by_lot(10_000)
             .reaches(by_line),
-        Entry::new("shfl-rw+crowd/exhausted-1+1", sharing::<Stays>(1, 1, 1, true), two.nodes(0)),
-        Entry::new("shfl-rw+crowd/hands-over-2+1", handing_over(), two).by_lot(5_000),
-        Entry::new("shfl-rw+crowd/recurses-1+1", recursion::<Stays>(true), two)
+        model("exhausted-1+1", sharing::<Stays>(1, 1, 1, true), NUMA.nodes(0)),
+        model("hands-over-2+1", handing_over(), NUMA).by_lot(5_000),
+        model("recurses-1+1", recursion::<Stays>(true), NUMA)
             .by_lot(10_000)
             .reaches(&["beside a writer"]),
-        Entry::new("shfl-rw+crowd/recurses-by-form-1+1", recursion::<Recursive<Stays>>(false), two)
+        model("recurses-by-form-1+1", recursion::<Recursive<Stays>>(false), NUMA)
             .by_lot(10_000)
             .reaches(&["beside a writer"]),
-        Entry::new("shfl-rw+crowd/times-out-1+1", giving_up(), timed)
-            .by_lot(5_000)
-            .reaches(&["gave up"]),
-        Entry::new("shfl-rw+crowd/tries-1+1", trying(0), two).by_lot(5_000).reaches(&["busy"]),
-        Entry::new("shfl-rw+crowd/tries-beside-1+1+1", trying(1), two)
-            .by_lot(5_000)
-            .reaches(&["busy"]),
-        Entry::new("shfl-rw+crowd/downgrades-1+1", downgrading(), two).by_lot(5_000),
-        Entry::new("shfl-rw+crowd/upgrades-1+1", upgrading(), timed)
-            .by_lot(10_000)
-            .reaches(&["gave up"]),
-        Entry::new("shfl-rw+crowd/reuses-1+1+1", reusing(), two).by_lot(10_000),
-        Entry::new("shfl-rw+crowd/left-for-good-1+1", leaving(), two)
-            .by_lot(5_000)
-            .reaches(&["retired"]),
-    ];
+        model("times-out-1+1", giving_up(), timed).by_lot(5_000).reaches(GAVE_UP),
+        model("tries-1+1", trying(0), NUMA).by_lot(5_000).reaches(&["busy"]),
+        model("tries-beside-1+1+1", trying(1), NUMA).by_lot(5_000).reaches(&["busy"]),
+        model("downgrades-1+1", downgrading(), NUMA).by_lot(5_000),
+        model("upgrades-1+1", upgrading(), timed).by_lot(10_000).reaches(GAVE_UP),
+        model("reuses-1+1+1", reusing(), NUMA).by_lot(10_000),
+        model("left-for-good-1+1", leaving(), NUMA).by_lot(5_000).reaches(&["retired"]),
+    ]);
     entries.extend(turns::entries());
     entries.extend(sleepers::entries());
     entries
@@ -160,17 +133,19 @@ fn lock<'scope, F: RwForm>(scope: &'scope Scope<'scope, '_>, spread: bool) -> &'
     lock
 }
 
-fn write<F: RwForm>(lock: &Lock<F>, data: &Data<u32>) {
-    lock.write();
-    data.set(data.get() + 1);
-    unlock_write(lock);
+/// [`lock`], and data that it guards.
+fn guarded<'scope, F: RwForm>(
+    scope: &'scope Scope<'scope, '_>,
+    spread: bool,
+) -> (&'scope Lock<F>, &'scope Data<u32>) {
+    (lock(scope, spread), scope.share(Data::new(0)))
 }
 
 /// Asserts that at the end no thread is in.
 fn assert_free<F: RwForm>(lock: &Lock<F>) {
     assert!(!lock.is_locked(), "somebody is left behind");
     assert!(lock.try_write(), "free at the end");
-    unlock_write(lock);
+    unlock(lock);
     lock.gather();
     assert_eq!(mode(lock), 0, "a free lock gives back what it has taken");
     assert!(lock.write_uncontended(), "as one that was never read");
@@ -179,8 +154,7 @@ fn assert_free<F: RwForm>(lock: &Lock<F>) {
 /// Readers, on the two sockets in turn, and writers.
 fn sharing<F: RwForm>(readers: u32, writers: u32, rounds: u32, spread: bool) -> Program {
     Program::new(readers + writers, (readers + writers) * rounds, move |scope| {
-        let lock = lock::<F>(scope, spread);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<F>(scope, spread);
         let inside = scope.share(Cell::new(0));
         for reader in 0..readers {
             scope.spawn_on(reader % 2, move || {
@@ -192,9 +166,7 @@ fn sharing<F: RwForm>(readers: u32, writers: u32, rounds: u32, spread: bool) -> 
                 }
             });
         }
-        for _ in 0..writers {
-            scope.spawn(move || (0..rounds).for_each(|_| write(lock, data)));
-        }
+        scope.spawn_each(0..writers, move |_| (0..rounds).for_each(|_| section(lock, data)));
         scope.finally(move || {
             assert_eq!(data.get(), writers * rounds);
             assert_free(lock);
@@ -206,19 +178,11 @@ fn sharing<F: RwForm>(readers: u32, writers: u32, rounds: u32, spread: bool) -> 
 /// there.
 fn handing_over() -> Program {
     Program::new(3, 3, |scope| {
-        let lock = lock::<Stays>(scope, true);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Stays>(scope, true);
         read(lock);
-        scope.spawn_on(1, move || {
-            let _ = data.get();
-            unlock_read(lock);
-        });
-        scope.spawn_on(1, move || {
-            read(lock);
-            let _ = data.get();
-            unlock_read(lock);
-        });
-        scope.spawn(move || write(lock, data));
+        scope.spawn_on(1, move || look(lock, data));
+        scope.spawn_on(1, move || visit(lock, data));
+        scope.spawn(move || section(lock, data));
         scope.finally(move || {
             assert_eq!(data.get(), 1);
             assert_free(lock);
@@ -230,26 +194,20 @@ fn handing_over() -> Program {
 /// them completes a switch of the mode if needed. Must reach `busy`.
 fn looking<F: RwForm>(spread: bool, held: bool) -> Program {
     Program::new(2 + u32::from(held), 3, move |scope| {
-        let lock = lock::<F>(scope, spread);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<F>(scope, spread);
         if held {
             read(lock);
-            scope.spawn_on(0, move || {
-                let _ = data.get();
-                unlock_read(lock);
-            });
+            scope.spawn_on(0, move || look(lock, data));
         }
         scope.spawn_on(1, move || match lock.read_uncontended() {
             Ok(()) => {
-                let _ = data.get();
-                unlock_read(lock);
+                look(lock, data);
             }
             Err(refused) => assert_eq!(refused, Refused::Busy),
         });
         scope.spawn(move || {
             if lock.try_write() {
-                data.set(data.get() + 1);
-                unlock_write(lock);
+                finish(lock, data);
             } else {
                 probe("busy");
             }
@@ -261,8 +219,7 @@ fn looking<F: RwForm>(spread: bool, held: bool) -> Program {
 /// RW-11: a reader can read-lock again although a writer waits. Must reach that case.
 fn recursion<F: RwForm>(explicit: bool) -> Program {
     Program::new(2, 4, move |scope| {
-        let lock = lock::<F>(scope, true);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<F>(scope, true);
         scope.spawn_on(0, move || {
             read(lock);
             let again = if explicit { lock.read_recursive() } else { lock.read() };
@@ -272,11 +229,10 @@ fn recursion<F: RwForm>(explicit: bool) -> Program {
                 probe("beside a writer");
             }
             for _ in 0..3 {
-                let _ = data.get();
-                unlock_read(lock);
+                look(lock, data);
             }
         });
-        scope.spawn_on(1, move || write(lock, data));
+        scope.spawn_on(1, move || section(lock, data));
         scope.finally(move || assert_free(lock));
     })
 }
@@ -284,21 +240,17 @@ fn recursion<F: RwForm>(explicit: bool) -> Program {
 /// A writer that gives up while a reader is in by a line, and a reader that comes again.
 fn giving_up() -> Program {
     Program::new(2, 3, |scope| {
-        let lock = lock::<Stays>(scope, true);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Stays>(scope, true);
         scope.spawn_on(0, move || {
             for _ in 0..2 {
-                read(lock);
-                let _ = data.get();
-                unlock_read(lock);
+                visit(lock, data);
             }
         });
         scope.spawn(move || {
             if !lock.write_until(soon()) {
                 return probe("gave up");
             }
-            data.set(data.get() + 1);
-            unlock_write(lock);
+            finish(lock, data);
         });
         scope.finally(move || assert_free(lock));
     })
@@ -307,27 +259,18 @@ fn giving_up() -> Program {
 /// One thread tries beside a reader and writers. Must reach `busy`.
 fn trying(writers: u32) -> Program {
     Program::new(2 + writers, 3 + writers, move |scope| {
-        let lock = lock::<Stays>(scope, true);
-        let data = scope.share(Data::new(0));
-        scope.spawn_on(0, move || {
-            read(lock);
-            let _ = data.get();
-            unlock_read(lock);
-        });
-        for _ in 0..writers {
-            scope.spawn(move || write(lock, data));
-        }
+        let (lock, data) = guarded::<Stays>(scope, true);
+        scope.spawn_on(0, move || visit(lock, data));
+        scope.spawn_each(0..writers, move |_| section(lock, data));
         scope.spawn_on(1, move || {
             if lock.try_write() {
-                data.set(data.get() + 1);
-                unlock_write(lock);
+                finish(lock, data);
             } else {
                 probe("busy");
             }
             match lock.try_read() {
                 Ok(()) => {
-                    let _ = data.get();
-                    unlock_read(lock);
+                    look(lock, data);
                 }
                 Err(refused) => assert!(writers > 0 && refused == Refused::Busy),
             }
@@ -339,8 +282,7 @@ fn trying(writers: u32) -> Program {
 /// A writer becomes a reader, beside another reader.
 fn downgrading() -> Program {
     Program::new(2, 2, |scope| {
-        let lock = lock::<Stays>(scope, true);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Stays>(scope, true);
         scope.spawn_on(0, move || {
             lock.write();
             data.set(data.get() + 1);
@@ -350,7 +292,7 @@ fn downgrading() -> Program {
             assert_eq!(data.get(), mine, "a writer came in between");
             unlock_read(lock);
         });
-        scope.spawn(move || write(lock, data));
+        scope.spawn(move || section(lock, data));
         scope.finally(move || {
             assert_eq!(data.get(), 2);
             assert_free(lock);
@@ -362,13 +304,8 @@ fn downgrading() -> Program {
 /// `gave up`.
 fn upgrading() -> Program {
     Program::new(2, 3, |scope| {
-        let lock = lock::<Stays>(scope, true);
-        let data = scope.share(Data::new(0));
-        scope.spawn_on(0, move || {
-            read(lock);
-            let _ = data.get();
-            unlock_read(lock);
-        });
+        let (lock, data) = guarded::<Stays>(scope, true);
+        scope.spawn_on(0, move || visit(lock, data));
         scope.spawn_on(1, move || {
             lock.upgradable();
             let mine = data.get();
@@ -382,8 +319,7 @@ fn upgrading() -> Program {
             }
             // SAFETY: an upgradable reader either way.
             unsafe { lock.downgrade_upgradable() };
-            let _ = data.get();
-            unlock_read(lock);
+            look(lock, data);
         });
         scope.finally(move || assert_free(lock));
     })
@@ -401,12 +337,10 @@ fn reusing() -> Program {
         });
         scope.spawn_on(0, move || {
             lock.write();
-            unlock_write(lock);
-            read(other);
-            let _ = data.get();
-            unlock_read(other);
+            unlock(lock);
+            visit(other, data);
         });
-        scope.spawn_on(1, move || write(other, data));
+        scope.spawn_on(1, move || section(other, data));
         scope.finally(move || {
             assert_free(lock);
             assert_free(other);
@@ -417,25 +351,12 @@ fn reusing() -> Program {
 /// RW-3 of a reader by a line: the writer that comes after it may free the lock while that reader
 /// is still in `unlock_read`. Must reach `retired`.
 fn leaving() -> Program {
-    Program::new(2, 2, |scope| {
-        let lock = lock::<Stays>(scope, true);
-        let data = scope.share(Data::new(()));
-        let read_once = scope.share(Cell::new(false));
-        scope.spawn_on(0, move || {
+    left_for_good(
+        |scope| lock::<Stays>(scope, true),
+        |lock, inside| {
             read(lock);
-            data.get();
-            read_once.set(true);
+            inside();
             unlock_read(lock);
-        });
-        scope.spawn(move || {
-            lock.write();
-            data.set(());
-            let last = read_once.get();
-            unlock_write(lock);
-            if last {
-                antiphon_check::retire(lock);
-                probe("retired");
-            }
-        });
-    })
+        },
+    )
 }

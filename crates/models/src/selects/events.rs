@@ -53,11 +53,9 @@ pub fn opened() -> Program {
             let chosen = choose(&[&latches[0], &latches[1]], None).expect("without a deadline");
             assert!(data[chosen].get());
         });
-        for (latch, data) in latches.iter().zip(data) {
-            scope.spawn(move || {
-                data.set(true);
-                latch.count_down(1);
-            });
-        }
+        scope.spawn_each(latches.iter().zip(data), move |(latch, data)| {
+            data.set(true);
+            latch.count_down(1);
+        });
     })
 }

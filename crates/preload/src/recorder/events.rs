@@ -27,7 +27,7 @@ use antiphon_record::events::{ALL, Code, NOTIFIED, Note, Roll, address_tag};
 use super::span::Asked;
 use super::stint::Stint;
 use super::{MAPPING, process, writer};
-use crate::real::{self, forward};
+use crate::real::forward;
 use crate::sys::File;
 use crate::thread::{self, Thread};
 use crate::{maps, mode, priority, sys, ticks};
@@ -261,13 +261,6 @@ fn number_of(thread: &Thread) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_joined(number: u32) {
     note(Code::Joined, 0, number);
-}
-
-/// The C library's `pthread_join`.
-// SAFETY: `shim.c` declares this name and signature, as of `antiphon_thread_begins`.
-#[unsafe(no_mangle)]
-extern "C" fn antiphon_real_join() -> *const c_void {
-    real::THREAD_JOIN.get().map_or(core::ptr::null(), |function| function as *const c_void)
 }
 
 /// The end of a wait on a condition variable, as a flag.

@@ -7,24 +7,20 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, AtomicInteger, Atomics, Platform};
 
-use super::super::lock::{Lock, read, unlock_read, unlock_write};
+use super::super::lock::{Lock, look, read, unlock_read};
 use super::super::preferred::words;
-use super::{Gathers, Returns, Stays, assert_free, lock, mode, note, write};
+use super::{Gathers, Returns, Stays, assert_free, guarded, lock, mode, note, section};
 use crate::arena::arena;
-use crate::program::Program;
+use crate::program::{Program, finish, unlock};
 
 /// RW-7: a reader that was counted in the lock's word leaves, while a second switches the crowd to
 /// counting by socket, leaves, and returns to write, and a third comes through the word, from a
 /// socket that has no line yet. The writer is in beside none of them. Must reach `wrote`.
 pub fn moving() -> Program {
     Program::new(3, 4, |scope| {
-        let lock = lock::<Gathers>(scope, false);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Gathers>(scope, false);
         read(lock);
-        scope.spawn_on(0, move || {
-            let _ = data.get();
-            unlock_read(lock);
-        });
+        scope.spawn_on(0, move || look(lock, data));
         // Limits the executions to those that the model tests.
         let moved = scope.share(<Check as Atomics>::U32::ZERO);
         scope.spawn_on(0, move || {
@@ -34,15 +30,13 @@ pub fn moving() -> Program {
             moved.store(1 + u32::from(by_line), Relaxed);
             if by_line && lock.write_at_once() {
                 probe("wrote");
-                data.set(data.get() + 1);
-                unlock_write(lock);
+                finish(lock, data);
             }
         });
         scope.spawn_on(1, move || {
             let by_line = moved.wait_while(Relaxed, |moved| moved == 0) == 2;
             if by_line && lock.try_read() == Ok(()) {
-                let _ = data.get();
-                unlock_read(lock);
+                look(lock, data);
             }
         });
         scope.finally(move || assert_free(lock));
@@ -88,18 +82,16 @@ pub fn reading_late() -> Program {
         scope.spawn_on(0, move || late(lock, data));
         scope.spawn_on(1, move || {
             lock.write();
-            unlock_write(lock);
+            unlock(lock);
             rested();
             lock.upgradable();
             // SAFETY: just acquired upgradable.
             unsafe { lock.upgrade() };
-            data.set(data.get() + 1);
-            unlock_write(lock);
+            finish(lock, data);
         });
         scope.spawn_on(0, move || {
             if lock.read_uncontended() == Ok(()) {
-                let _ = data.get();
-                unlock_read(lock);
+                look(lock, data);
             }
         });
         scope.finally(move || assert!(!lock.is_locked()));
@@ -117,8 +109,7 @@ fn late(lock: &Lock<Returns>, data: &Data<u32>) {
     let name = words(lock).lines.load(Relaxed);
     if state >> 6 & 3 == 1 && name == 1 {
         probe("in");
-        let _ = data.get();
-        unlock_read(lock);
+        look(lock, data);
     } else {
         line.entered.fetch_sub(1, Relaxed);
         Check::fence(SeqCst);
@@ -148,7 +139,7 @@ pub fn both_trying() -> Program {
             if lock.try_write() {
                 had.set(had.get() + 1);
                 probe("wrote");
-                unlock_write(lock);
+                unlock(lock);
             }
         });
         scope.finally(move || assert!(had.get() > 0, "a free lock is to be had"));
@@ -160,27 +151,23 @@ pub fn both_trying() -> Program {
 /// again.
 pub fn trying_beside() -> Program {
     Program::new(3, 3, |scope| {
-        let lock = lock::<Stays>(scope, true);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Stays>(scope, true);
         scope.spawn_on(0, move || {
             if lock.try_read() == Ok(()) {
-                let _ = data.get();
-                unlock_read(lock);
+                look(lock, data);
             }
         });
         scope.spawn_on(1, move || {
             let drained = words(lock).state.load(Relaxed) & 1 != 0;
             if drained && lock.try_read_recursive() == Ok(()) {
                 probe("beside");
-                let _ = data.get();
-                unlock_read(lock);
+                look(lock, data);
             }
         });
         scope.spawn(move || {
             if lock.write_at_once() {
                 probe("wrote");
-                data.set(data.get() + 1);
-                unlock_write(lock);
+                finish(lock, data);
             }
         });
         scope.finally(move || assert_free(lock));
@@ -191,23 +178,18 @@ pub fn trying_beside() -> Program {
 /// belongs to another process. Readers and writers go on.
 pub fn abandoned(verifying: bool, upgrades: bool) -> Program {
     Program::new(3, 3, move |scope| {
-        let lock = lock::<Stays>(scope, true);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Stays>(scope, true);
         read(lock);
         let (writer, modes, upgrading) = (1, 0b11 << 6, 1 << 5);
         let found = if verifying { writer | 0b10 << 6 | upgrading } else { writer | modes };
         let mark = 2 | u64::from(upgrades) << 15;
         words(lock).state.store(found | mark << 24, Relaxed);
-        scope.spawn_on(0, move || {
-            let _ = data.get();
-            unlock_read(lock);
-        });
+        scope.spawn_on(0, move || look(lock, data));
         scope.spawn_on(1, move || {
             let had = lock.try_read();
             assert!(had.is_ok() || !upgrades, "no writer is there");
             if had.is_ok() {
-                let _ = data.get();
-                unlock_read(lock);
+                look(lock, data);
             }
         });
         scope.spawn_on(1, move || {
@@ -215,10 +197,9 @@ pub fn abandoned(verifying: bool, upgrades: bool) -> Program {
                 // As for readers counted in one place: the upgradable reader is in for good.
                 assert!(!lock.try_write());
             } else if !verifying {
-                write(lock, data);
+                section(lock, data);
             } else if lock.try_write() {
-                data.set(data.get() + 1);
-                unlock_write(lock);
+                finish(lock, data);
             }
         });
         scope.finally(move || {

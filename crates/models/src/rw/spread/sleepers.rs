@@ -3,49 +3,40 @@
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_check::{Check, Data, probe};
+use antiphon_check::{Check, probe};
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
 use antiphon_sync::lock::RwForm;
 
-use super::super::lock::{read, unlock_read, unlock_write};
+use super::super::lock::{look, read, unlock_read, visit};
 use super::super::sharing::look_around;
 use super::turns::Turns;
-use super::{Returns, Stays, assert_free, lock};
-use crate::bounds::Bounds;
-use crate::entry::Entry;
-use crate::program::Program;
+use super::{Returns, Stays, assert_free, guarded};
+use crate::bounds::NUMA;
+use crate::entry::{Entry, Subject, model};
+use crate::program::{Program, unlock};
 
 pub fn entries() -> Vec<Entry> {
-    let two = Bounds::PLAIN.sockets(2);
     let slept = &["slept"];
-    vec![
-        Entry::new("shfl-rw+gate/sleeps-1+1", sleeping::<Stays>(1, 1, false), two)
-            .reaches(slept)
-            .long(),
-        Entry::new("shfl-rw+gate/sleeps-2+1", sleeping::<Stays>(2, 1, false), two)
+    Subject("shfl-rw+gate").models([
+        model("sleeps-1+1", sleeping::<Stays>(1, 1, false), NUMA).reaches(slept).long(),
+        model("sleeps-2+1", sleeping::<Stays>(2, 1, false), NUMA)
             .by_lot(20_000)
             .reaches(&["slept", "together"]),
-        Entry::new("shfl-rw+gate/sleeps-3+1", sleeping::<Stays>(3, 1, false), two.spurious(1))
+        model("sleeps-3+1", sleeping::<Stays>(3, 1, false), NUMA.spurious(1))
             .by_lot(10_000)
             .reaches(&["slept", "together"]),
-        Entry::new("shfl-rw+gate/returns-2+1", sleeping::<Returns>(2, 1, false), two)
-            .by_lot(20_000)
-            .reaches(slept),
-        Entry::new("shfl-rw+gate/writes-2+2", sleeping::<Stays>(2, 2, false), two)
-            .by_lot(10_000)
-            .reaches(slept),
-        Entry::new("shfl-rw+gate/flagged-1+1", flagged(), two).by_lot(20_000).reaches(slept),
-        Entry::new("shfl-rw+gate/downgrades-2+1", sleeping::<Stays>(2, 1, true), two)
-            .by_lot(10_000)
-            .reaches(slept),
-        Entry::new(
-            "shfl-rw+gate/gives-up-2+1",
+        model("returns-2+1", sleeping::<Returns>(2, 1, false), NUMA).by_lot(20_000).reaches(slept),
+        model("writes-2+2", sleeping::<Stays>(2, 2, false), NUMA).by_lot(10_000).reaches(slept),
+        model("flagged-1+1", flagged(), NUMA).by_lot(20_000).reaches(slept),
+        model("downgrades-2+1", sleeping::<Stays>(2, 1, true), NUMA).by_lot(10_000).reaches(slept),
+        model(
+            "gives-up-2+1",
             sleeping::<Turns<{ u32::MAX }, 1, 8>>(2, 1, false),
-            two.expiries(2).timeouts(1),
+            NUMA.expiries(2).timeouts(1),
         )
         .by_lot(10_000)
         .reaches(slept),
-    ]
+    ])
 }
 
 /// In `joined`: readers sleep at the gate.
@@ -69,22 +60,17 @@ fn look_for_sleepers() {
 /// reader has left its list untold. Must reach that the reader sleeps during the second section.
 fn flagged() -> Program {
     Program::new(2, 3, |scope| {
-        let lock = lock::<Stays>(scope, true);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Stays>(scope, true);
         assert!(lock.try_write());
         // SAFETY: the flag may be set at any time; then lists are taken in vain.
         unsafe { &Check::indicators()[0] }.joined.fetch_or(ASLEEP, Relaxed);
-        scope.spawn_on(0, move || {
-            read(lock);
-            let _ = data.get();
-            unlock_read(lock);
-        });
+        scope.spawn_on(0, move || visit(lock, data));
         scope.spawn_on(1, move || {
-            unlock_write(lock);
+            unlock(lock);
             lock.write();
             data.set(1);
             look_for_sleepers();
-            unlock_write(lock);
+            unlock(lock);
         });
         scope.finally(move || assert_free(lock));
     })
@@ -94,8 +80,7 @@ fn flagged() -> Program {
 /// sleeps while a writer has the lock; and `together`: that two do.
 fn sleeping<F: RwForm>(readers: u32, writers: u32, downgrades: bool) -> Program {
     Program::new(readers + writers, readers + writers, move |scope| {
-        let lock = lock::<F>(scope, true);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<F>(scope, true);
         let inside = scope.share(Cell::new(0));
         for _ in 0..readers {
             scope.spawn_on(0, move || {
@@ -112,10 +97,9 @@ fn sleeping<F: RwForm>(readers: u32, writers: u32, downgrades: bool) -> Program 
                 if downgrades {
                     // SAFETY: acquired above.
                     unsafe { lock.downgrade() };
-                    let _ = data.get();
-                    unlock_read(lock);
+                    look(lock, data);
                 } else {
-                    unlock_write(lock);
+                    unlock(lock);
                 }
             });
         }

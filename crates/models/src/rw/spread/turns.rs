@@ -3,17 +3,17 @@
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_check::{Check, Data, Scope, probe, retire};
+use antiphon_check::{Check, Data, Scope, probe};
 use antiphon_platform::{Atomic, AtomicInteger, Budget, Indicator, Platform};
 use antiphon_sync::lock::{Form, RwForm};
 
-use super::super::lock::{read, unlock_read, unlock_write};
+use super::super::lock::{read, unlock_read};
 use super::super::preferred::words;
 use super::super::sharing::look_around;
-use super::{Lock, assert_free, lock, mode, write};
-use crate::bounds::Bounds;
-use crate::entry::Entry;
-use crate::program::Program;
+use super::{Lock, assert_free, guarded, lock, mode, section};
+use crate::bounds::NUMA;
+use crate::entry::{Entry, Subject, model};
+use crate::program::{Program, finish, retire, unlock};
 
 /// Waiters spin, so that the lock is handed to them; one reader is a crowd, and stays one until
 /// `IDLE` writers have found few readers. The backstop is `BACKSTOP_NS`. `WRITERS` writers behind a
@@ -54,54 +54,31 @@ type Backed = Turns<{ u32::MAX }, 1, 8>;
 type Written = Turns<4, 0, 1>;
 
 pub fn entries() -> Vec<Entry> {
-    let two = Bounds::PLAIN.sockets(2);
     let inherited = &["inherited"];
-    vec![
-        Entry::new("shfl-rw+turns/excludes-0+2", taking_turns::<Handed>(0, 2), two)
-            .reaches(inherited)
-            .long(),
-        Entry::new("shfl-rw+turns/excludes-0+3", taking_turns::<Handed>(0, 3), two)
-            .by_lot(5_000)
-            .reaches(inherited),
-        Entry::new("shfl-rw+turns/shares-1+2", taking_turns::<Handed>(1, 2), two)
+    Subject("shfl-rw+turns").models([
+        model("excludes-0+2", taking_turns::<Handed>(0, 2), NUMA).reaches(inherited).long(),
+        model("excludes-0+3", taking_turns::<Handed>(0, 3), NUMA).by_lot(5_000).reaches(inherited),
+        model("shares-1+2", taking_turns::<Handed>(1, 2), NUMA).by_lot(10_000).reaches(inherited),
+        model("asleep-1+3", taking_turns::<Handed>(1, 3), NUMA.expiries(1).spurious(1))
             .by_lot(10_000)
             .reaches(inherited),
-        Entry::new(
-            "shfl-rw+turns/asleep-1+3",
-            taking_turns::<Handed>(1, 3),
-            two.expiries(1).spurious(1),
-        )
-        .by_lot(10_000)
-        .reaches(inherited),
-        Entry::new("shfl-rw+turns/returning-1+2", taking_turns::<Fickle>(1, 2), two)
+        model("returning-1+2", taking_turns::<Fickle>(1, 2), NUMA)
             .by_lot(10_000)
             .reaches(inherited),
-        Entry::new(
-            "shfl-rw+turns/backstop-1+2",
-            taking_turns::<Backed>(1, 2),
-            two.expiries(1).timeouts(1),
-        )
-        .by_lot(10_000)
-        .reaches(inherited),
-        Entry::new("shfl-rw+turns/reuses-1+2", reusing(), two).by_lot(10_000),
-        Entry::new("shfl-rw+turns/destroyed-0+2", destroying(), two)
-            .by_lot(10_000)
-            .reaches(&["retired"]),
-        Entry::new("shfl-rw+turns/downgrades-1+2", downgrading(), two)
+        model("backstop-1+2", taking_turns::<Backed>(1, 2), NUMA.expiries(1).timeouts(1))
             .by_lot(10_000)
             .reaches(inherited),
-        Entry::new("shfl-rw+turns/shuts-1+3", shutting(1, 3), two)
-            .by_lot(20_000)
-            .reaches(&["shut"]),
-        Entry::new("shfl-rw+turns/moves-0+4", shutting(0, 4), two)
-            .by_lot(10_000)
-            .reaches(&["shut", "inherited"]),
-        Entry::new("shfl-rw+turns/moves-asleep-0+4", shutting(0, 4), two.expiries(1).spurious(1))
+        model("reuses-1+2", reusing(), NUMA).by_lot(10_000),
+        model("destroyed-0+2", destroying(), NUMA).by_lot(10_000).reaches(&["retired"]),
+        model("downgrades-1+2", downgrading(), NUMA).by_lot(10_000).reaches(inherited),
+        model("shuts-1+3", shutting(1, 3), NUMA).by_lot(20_000).reaches(&["shut"]),
+        model("moves-0+4", shutting(0, 4), NUMA).by_lot(10_000).reaches(&["shut", "inherited"]),
+        model("moves-asleep-0+4", shutting(0, 4), NUMA.expiries(1).spurious(1))
             .by_lot(10_000)
             .reaches(&["shut"]),
-        Entry::new("shfl-rw+turns/inherited-0+2", inheriting(false), two).by_lot(5_000),
-        Entry::new("shfl-rw+turns/inherited-in-turn-0+2", inheriting(true), two).by_lot(5_000),
-    ]
+        model("inherited-0+2", inheriting(false), NUMA).by_lot(5_000),
+        model("inherited-in-turn-0+2", inheriting(true), NUMA).by_lot(5_000),
+    ])
 }
 
 fn indicator() -> &'static Indicator<Check> {
@@ -119,15 +96,13 @@ fn note_turn() {
 /// Readers and writers that come at the same time. Must reach that a writer inherits the lock.
 fn taking_turns<F: RwForm>(readers: u32, writers: u32) -> Program {
     Program::new(readers + writers, readers + writers, move |scope| {
-        let lock = lock::<F>(scope, true);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<F>(scope, true);
         readers_come(scope, readers, lock, data);
         for writer in 0..writers {
             scope.spawn_on(writer % 2, move || {
                 lock.write();
                 note_turn();
-                data.set(data.get() + 1);
-                unlock_write(lock);
+                finish(lock, data);
             });
         }
         all_have_written(scope, writers, lock, data);
@@ -168,13 +143,9 @@ fn all_have_written<'scope, F: RwForm>(
 /// readers come meanwhile. Must reach that the lock was `shut`.
 fn shutting(readers: u32, writers: u32) -> Program {
     Program::new(readers + writers, readers + writers, move |scope| {
-        let lock = lock::<Written>(scope, false);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Written>(scope, false);
         assert!(lock.try_write());
-        scope.spawn_on(0, move || {
-            data.set(data.get() + 1);
-            unlock_write(lock);
-        });
+        scope.spawn_on(0, move || finish(lock, data));
         readers_come(scope, readers, lock, data);
         for writer in 1..writers {
             scope.spawn_on(writer % 2, move || {
@@ -183,8 +154,7 @@ fn shutting(readers: u32, writers: u32) -> Program {
                     probe("shut");
                     note_turn();
                 }
-                data.set(data.get() + 1);
-                unlock_write(lock);
+                finish(lock, data);
             });
         }
         all_have_written(scope, writers, lock, data);
@@ -198,15 +168,15 @@ fn reusing() -> Program {
         let (first, other) = (lock::<Fickle>(scope, true), lock::<Handed>(scope, false));
         let data = scope.share([Data::new(0), Data::new(0)]);
         scope.spawn_on(0, move || {
-            write(first, &data[0]);
+            section(first, &data[0]);
             read(other);
             let _ = data[1].get();
             unlock_read(other);
         });
-        scope.spawn_on(1, move || write(first, &data[0]));
+        scope.spawn_on(1, move || section(first, &data[0]));
         scope.spawn_on(0, move || {
-            write(other, &data[1]);
-            write(other, &data[1]);
+            section(other, &data[1]);
+            section(other, &data[1]);
         });
         scope.finally(move || {
             assert_eq!([data[0].get(), data[1].get()], [2, 2]);
@@ -220,19 +190,17 @@ fn reusing() -> Program {
 /// may still be in `unlock_write`. Must reach `retired`.
 fn destroying() -> Program {
     Program::new(2, 2, |scope| {
-        let lock = lock::<Handed>(scope, true);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Handed>(scope, true);
         for socket in 0..2 {
             scope.spawn_on(socket, move || {
                 lock.write();
                 let had = data.get() + 1;
                 data.set(had);
-                unlock_write(lock);
+                unlock(lock);
                 if had == 2 {
                     lock.gather();
                     assert_eq!(mode(lock), 0, "the indicator is lost");
                     retire(lock);
-                    probe("retired");
                 }
             });
         }
@@ -242,8 +210,7 @@ fn destroying() -> Program {
 /// A writer that got the lock by a turn becomes a reader.
 fn downgrading() -> Program {
     Program::new(3, 3, |scope| {
-        let lock = lock::<Handed>(scope, true);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Handed>(scope, true);
         scope.spawn_on(0, move || {
             lock.write();
             note_turn();
@@ -255,7 +222,7 @@ fn downgrading() -> Program {
             unlock_read(lock);
         });
         for socket in 0..2 {
-            scope.spawn_on(socket, move || write(lock, data));
+            scope.spawn_on(socket, move || section(lock, data));
         }
         scope.finally(move || {
             assert_eq!(data.get(), 3);
@@ -268,8 +235,7 @@ fn downgrading() -> Program {
 /// lock, by a turn or not, and releases it; another thread writes.
 fn inheriting(by_turn: bool) -> Program {
     Program::new(2, 2, move |scope| {
-        let lock = lock::<Handed>(scope, true);
-        let data = scope.share(Data::new(0));
+        let (lock, data) = guarded::<Handed>(scope, true);
         assert!(lock.try_write());
         // Epoch 2 is that of another process.
         let Indicator { writers, owner, .. } = indicator();
@@ -279,13 +245,10 @@ fn inheriting(by_turn: bool) -> Program {
         writers.mutex.tail.fetch_or(2 << 22 | 2, Relaxed);
         owner.turn.store(if by_turn { 2 << 16 | 1 } else { 0 }, Relaxed);
         assert_eq!(words(lock).state.load(Relaxed) & 1, 1);
-        scope.spawn_on(0, move || {
-            data.set(data.get() + 1);
-            unlock_write(lock);
-        });
+        scope.spawn_on(0, move || finish(lock, data));
         scope.spawn_on(1, move || {
-            write(lock, data);
-            write(lock, data);
+            section(lock, data);
+            section(lock, data);
         });
         scope.finally(move || {
             assert_eq!(data.get(), 3);
