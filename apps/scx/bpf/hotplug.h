@@ -78,7 +78,10 @@ static int rescue(void *map, u32 *key, struct rescue *all)
 	u64 now = bpf_ktime_get_ns();
 	u32 llc;
 
-	bpf_for(llc, 0, MAX_LLCS)
+	if (options.llcs < 2) {
+		rescue_from(timely_of(0), now);
+		rescue_from(fair_of(0), now);
+	} else bpf_for(llc, 0, MAX_LLCS)
 	{
 		if (llc >= options.llcs)
 			break;

@@ -62,6 +62,8 @@ fn schedule(arguments: impl Iterator<Item = String>) -> ExitCode {
             // Fewer than an emulated CPU wakes a thread up.
             "few-kicks" => setup.parameters.kick_ns = 20_000_000,
             "one-queue" => setup.parameters.llcs = 1,
+            // No thread of another cache is neglected: emulated CPUs are late.
+            "steady" => setup.parameters.lag_ns = 60_000_000_000,
             "hesitant" => setup.parameters.hesitation = 20_000,
             "trace" => setup.parameters.trace = 1,
             "group" => group = Some(client::USER),
