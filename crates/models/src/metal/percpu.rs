@@ -35,7 +35,9 @@ pub fn entries() -> Vec<Entry> {
             .reaches(&["one", "all"]),
         Entry::new("metal-percpu/broadcasts-each-2+1", broadcasting(2, 100), PLAIN)
             .reaches(&["one"]),
-        Entry::new("metal-percpu/broadcasts-own-1+1", broadcasting_from_its_own(), PLAIN)
+        Entry::new("metal-percpu/broadcasts-own-1+1", broadcasting_from_its_own(2), PLAIN)
+            .reaches(&["all"]),
+        Entry::new("metal-percpu/broadcasts-own-each-1+1", broadcasting_from_its_own(100), PLAIN)
             .reaches(&["one"]),
         Entry::new("metal-percpu/broadcasts-beside-1+1", broadcasting_beside(), PLAIN)
             .reaches(&["one"]),
@@ -273,11 +275,12 @@ fn broadcasting(takers: usize, others: usize) -> Program {
     })
 }
 
-/// A thread of a waiter's CPU broadcasts to it, and to a waiter of another CPU.
-fn broadcasting_from_its_own() -> Program {
-    Program::new(2, 3, |scope| {
-        let machine = &scope.share(Machine::new(2)).0;
-        scope.spawn(|| {
+/// A thread of a waiter's CPU broadcasts to it, and to a waiter of another CPU; it believes that
+/// there are `others` more CPUs.
+fn broadcasting_from_its_own(others: usize) -> Program {
+    Program::new(2, 3, move |scope| {
+        let machine = &scope.share(Machine::new(others)).0;
+        scope.spawn(move || {
             let waiter = machine.on(0);
             let notifier = View { thread: 1, ..waiter };
             let notify = || {
@@ -286,7 +289,7 @@ fn broadcasting_from_its_own() -> Program {
             };
             waiter.take(notify);
         });
-        scope.spawn(|| machine.on(1).take(|| ()));
+        scope.spawn(move || machine.on(1).take(|| ()));
     })
 }
 

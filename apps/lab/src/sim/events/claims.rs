@@ -86,8 +86,12 @@ fn a_broadcast_is_ten_times_as_fast_if_each_cpu_wakes_its_own() {
         for own in [&local, &condvar] {
             assert!(times(own) >= 16.0 && synchrony(own) >= 10.0, "{name}: {}", times(own));
         }
-        // It moves one line to the sender, and interrupts without a message.
-        assert!(condvar.latency.mean < local.latency.mean, "{name}: {}", condvar.latency.mean);
+        // As soon as by a message: a line for 64 CPUs moves to the sender.
+        assert!(
+            condvar.latency.mean < 1.1 * local.latency.mean,
+            "{name}: {}",
+            condvar.latency.mean
+        );
         // One kick for all has the synchrony, and is no sooner.
         let batched = broadcast(machine, "metal-condvar-batched");
         assert!(synchrony(&batched) >= 10.0 && times(&batched) < 10.0, "{name}");
