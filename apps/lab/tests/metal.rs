@@ -91,9 +91,17 @@ fn locks_waits_and_messages_lose_nothing() {
         all.extend(["--program", "stress", "--option", "rounds=100"]);
         let Some((passed, report)) = metal(&all) else { return };
         assert!(passed, "{all:?}: {report:#}");
-        for part in
-            ["mutex", "condvar", "event", "barrier", "sleep", "mailbox", "prompt", "broadcast"]
-        {
+        for part in [
+            "mutex",
+            "condvar",
+            "event",
+            "barrier",
+            "sleep",
+            "mailbox",
+            "prompt",
+            "percpu",
+            "broadcast",
+        ] {
             let expected = figure(&report, &format!("{part}.expected"));
             assert_eq!(figure(&report, part), expected, "{part}: {report:#}");
         }

@@ -6,13 +6,14 @@ mod common;
 use common::metal::{figure, is_exact, metal};
 
 /// The mechanisms of the table.
-const MECHANISMS: [&str; 11] = [
+const MECHANISMS: [&str; 12] = [
     "raw_ipi",
     "raw_each",
     "direct",
     "slot",
     "bitmap",
     "condvar_kick",
+    "condvar_percpu",
     "condvar_batched",
     "condvar_queue",
     "condvar_watch",

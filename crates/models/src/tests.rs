@@ -210,6 +210,7 @@ macro_rules! tests {
             a_vector_is_free_when_its_action_runs_nowhere: ["metal-direct/"],
             a_thread_runs_when_it_has_left_its_cpu: ["metal-threads/"],
             a_halted_cpu_is_interrupted_before_other_code_runs: ["metal-kick/"],
+            each_cpu_wakes_its_own_waiters: ["metal-percpu/"],
             an_answer_is_that_of_its_request: ["metal-channel/"],
             a_waiter_sleeps_on_a_run_queue: ["metal-condvar/", "metal-mutex/"],
         }

@@ -150,12 +150,19 @@ pub unsafe fn wake_all<'a, M, T, F, const N: usize>(
                 kicks.add(cpu);
             }
         }
-        kicks.send(machine);
+        kicks.send(machine, M::KICK);
     });
 }
 
+/// Returns whether `count` CPUs are interrupted by one command to all `others`: if they are at
+/// least half of those.
+#[inline]
+pub(crate) fn is_for_all(count: usize, others: usize) -> bool {
+    count > 1 && 2 * count >= others
+}
+
 /// The CPUs that a batch must interrupt.
-struct Kicks<M: Machine, const N: usize> {
+pub(crate) struct Kicks<M: Machine, const N: usize> {
     /// The first `count` were written.
     cpus: [MaybeUninit<M::Cpu>; N],
     count: usize,
@@ -163,13 +170,13 @@ struct Kicks<M: Machine, const N: usize> {
 
 impl<M: Machine, const N: usize> Kicks<M, N> {
     #[inline]
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // No zeros are written, which would take as long as some kicks.
         Self { cpus: [const { MaybeUninit::uninit() }; N], count: 0 }
     }
 
     #[inline]
-    fn add(&mut self, cpu: M::Cpu) {
+    pub(crate) fn add(&mut self, cpu: M::Cpu) {
         if let Some(place) = self.cpus.get_mut(self.count) {
             place.write(cpu);
         }
@@ -178,13 +185,13 @@ impl<M: Machine, const N: usize> Kicks<M, N> {
 
     /// Sends the interrupts (KICK-2).
     #[inline]
-    fn send(&self, machine: &M) {
-        if self.count > N || self.count > 1 && 2 * self.count >= machine.others() {
-            machine.interrupt_others(M::KICK);
+    pub(crate) fn send(&self, machine: &M, signal: M::Signal) {
+        if self.count > N || is_for_all(self.count, machine.others()) {
+            machine.interrupt_others(signal);
         } else {
             // SAFETY: `add` has written the first `count`, of which there are no more than these.
             let cpus = unsafe { slice::from_raw_parts(self.cpus.as_ptr().cast(), self.count) };
-            machine.interrupt_several(cpus, M::KICK);
+            machine.interrupt_several(cpus, signal);
         }
     }
 }

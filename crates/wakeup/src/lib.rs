@@ -3,6 +3,7 @@
 
 pub mod batch;
 pub mod broadcast;
+pub mod condvar;
 pub mod direct;
 pub mod idle;
 pub mod inbox;

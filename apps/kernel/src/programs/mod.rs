@@ -28,6 +28,7 @@ mod messages;
 mod packets;
 mod parts;
 mod paths;
+mod percpu;
 mod pool;
 mod prompt;
 mod sender;

@@ -20,6 +20,8 @@
 //! | `condvar_running` | before `notify_one` | the waiter runs again |
 //! | `condvar_returned` | as above | the waiter has its mutex |
 //! | `condvar_send` | as above | after `notify_one`, at the sender |
+//! | `percpu_running` | before `notify_all` of the kernel's condition variable | its waiter runs |
+//! | `percpu_send` | as above | after it, at the sender |
 //! | `event_returned` | before `set` | `wait` has returned |
 //! | `broadcast_send` | before a broadcast | after it, at the sender |
 //! | `broadcast_last` | as above | the last CPU's action begins |
@@ -69,6 +71,9 @@ pub fn run(options: Options<'_>) -> Outcome {
         print("condvar_running", &mut running);
         print("condvar_returned", &mut returned);
         print("condvar_send", &mut sender::notify_one(trials, SETTLE_NS));
+        let (mut running, mut sent) = shortcuts::percpu(trials);
+        print("percpu_running", &mut running);
+        print("percpu_send", &mut sent);
         print("event_returned", &mut event(trials));
         let (mut sent, mut last) = broadcast(trials, true);
         print("broadcast_send", &mut sent);

@@ -1,11 +1,12 @@
 //! Paths of messages that leave out a part of the ordinary ones: an action with a vector of its own
-//! needs no table, and one that wakes a thread of its own CPU needs no other CPU's run queue.
+//! needs no table, and what wakes a thread of its own CPU needs no other CPU's run queue.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Release};
 
+use antiphon_metal::kernel::condvar::Condvar;
 use antiphon_metal::kernel::message::direct::{self, Direct};
 use antiphon_metal::kernel::state::Thread;
 use antiphon_metal::kernel::{cpu, message, thread};
@@ -81,5 +82,35 @@ pub fn unblocked(trials: usize) -> Vec<u64> {
     let trials = (0..trials).map(trial).collect();
     message::unregister(action).expect("registered above");
     sleeper.expect("memory for a thread").join();
+    trials
+}
+
+/// A condition variable that a thread of CPU 1 waits for, and the time at which it runs again.
+struct Listed {
+    condvar: Condvar,
+    running: AtomicU64,
+}
+
+/// The times from a notification until the waiter, a thread of CPU 1, runs; and until the sender
+/// has done its part.
+pub fn percpu(trials: usize) -> (Vec<u64>, Vec<u64>) {
+    let listed = Arc::new(Listed { condvar: Condvar::new(), running: AtomicU64::new(0) });
+    let ours = listed.clone();
+    let waiter = thread::spawn_on(1, move || {
+        for _ in 0..trials {
+            let _ = ours.condvar.wait(None, || (), || ());
+            ours.running.store(tsc_unordered(), Release);
+        }
+    });
+    let trial = |_| {
+        settle();
+        let began = tsc_unordered();
+        listed.condvar.notify_all();
+        let sent = tsc_unordered();
+        core::hint::spin_loop();
+        (noted(&listed.running) - began, sent - began)
+    };
+    let trials = (0..trials).map(trial).unzip();
+    waiter.expect("memory for a thread").join();
     trials
 }

@@ -22,6 +22,7 @@ use antiphon_sync::wait::{Barrier, Condvar, Event};
 use crate::programs::broadcasts;
 use crate::programs::herds;
 use crate::programs::parts::Parts;
+use crate::programs::percpu;
 use crate::programs::prompt::Prompt;
 
 /// The size of each part.
@@ -42,7 +43,7 @@ pub fn run(options: Options<'_>) -> Outcome {
         return Outcome::Misused;
     };
     let size = Size { rounds, threads: threads.clamp(1, 64) as u32 };
-    let parts: [(&str, Part); 9] = [
+    let parts: [(&str, Part); 10] = [
         ("mutex", mutex),
         ("condvar", condvar),
         ("event", event),
@@ -51,6 +52,7 @@ pub fn run(options: Options<'_>) -> Outcome {
         ("mailbox", mailbox),
         ("prompt", prompt),
         ("herds", |size| herds::run(size.rounds)),
+        ("percpu", |size| percpu::run(size.rounds, size.threads)),
         ("broadcast", |size| broadcasts::run(size.rounds)),
     ];
     let mut counted = Parts::NONE;

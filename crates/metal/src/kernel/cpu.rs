@@ -7,6 +7,8 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
+use antiphon_wakeup::condvar::Waiters;
+
 use super::state::{BROADCAST_ACTIONS, Scheduler, Thread};
 use crate::batch::Batch;
 use crate::broadcast::Seen;
@@ -52,6 +54,8 @@ pub struct Cpu {
     /// The number of passes that the CPU has taken.
     pub(crate) passes: Passes<Metal>,
     pub(super) scheduler: UnsafeCell<Scheduler>,
+    /// The threads of this CPU that wait for a [`Condvar`](super::condvar::Condvar).
+    pub(super) waiters: UnsafeCell<Waiters<Metal, &'static Thread>>,
     segments: Segments,
 }
 
@@ -69,7 +73,7 @@ impl<T> core::ops::Deref for Apart<T> {
 }
 
 // SAFETY: only the CPU itself writes the cells, and those that other CPUs read only before
-// `announce`; only the CPU itself uses `scheduler`, with interrupts off.
+// `announce`; only the CPU itself uses `scheduler` and `waiters`, with interrupts off.
 unsafe impl Sync for Cpu {}
 
 static CPUS: [AtomicPtr<Cpu>; MOST_CPUS] = [const { AtomicPtr::new(ptr::null_mut()) }; MOST_CPUS];
@@ -97,6 +101,7 @@ impl Cpu {
             seen: Seen::NEW,
             passes: Passes::NEW,
             scheduler: UnsafeCell::new(Scheduler::NEW),
+            waiters: UnsafeCell::new(Waiters::NEW),
             segments: Segments::new(),
         }
     }

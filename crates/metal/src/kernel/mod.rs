@@ -5,6 +5,7 @@
 //! | `boot` | from the machine's entry to the program |
 //! | `channel` | files, lines and the time of day, by the host |
 //! | `command_line` | the command line that the image was started with |
+//! | `condvar` | the condition variable whose waiters are woken by their own CPUs |
 //! | `console` | printing on the serial port |
 //! | `cpu` | the state of each CPU, and the CPU that the caller runs on |
 //! | `heap` | frames and heaps of nodes; the global allocator |
@@ -20,6 +21,7 @@
 pub(crate) mod boot;
 pub mod channel;
 pub mod command_line;
+pub mod condvar;
 pub mod console;
 pub mod cpu;
 pub mod heap;

@@ -16,6 +16,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 
 use antiphon_platform::{Atomic, Local};
 
+use super::condvar;
 use super::cpu::{self, Apart, Cpu, this};
 use super::heap;
 use super::lock::Lock;
@@ -260,13 +261,15 @@ pub(crate) fn is_alive(number: u32) -> bool {
 ///
 /// # Panics
 ///
-/// If there is no such CPU, or the caller is an action of a message.
+/// If there is no such CPU, or the caller is an action of a message, or is about to wait for a
+/// [`Condvar`](condvar::Condvar).
 pub fn bind(number: u32) {
     let target = cpu::get(number);
     assert!(!this().in_interrupt.get(), "an action of a message has no CPU to choose");
     let were_on = without_interrupts();
     if !ptr::eq(target, this()) {
         let thread = cpu::current();
+        assert!(!condvar::waits(thread), "a thread can't move while it waits");
         thread.cpu.set(target);
         // RUN-2: the next thread of this CPU makes this one runnable there.
         schedule::leave(After::Send(thread));

@@ -113,6 +113,10 @@ rust_handler! {
     pass => kernel::message::direct::passed
 }
 rust_handler! {
+    /// A notification of threads that wait.
+    notify => kernel::condvar::interrupt
+}
+rust_handler! {
     /// The timer.
     timer => kernel::schedule::timer_interrupt
 }
@@ -261,7 +265,7 @@ pub(crate) fn nothing() -> usize {
 }
 
 /// Returns the handlers of interrupts, with their vectors.
-pub(super) fn interrupts(x2: bool) -> [(u8, usize); 9] {
+pub(super) fn interrupts(x2: bool) -> [(u8, usize); 10] {
     let (kick, raw) = if x2 {
         (kick_x2 as *const (), raw_x2 as *const ())
     } else {
@@ -273,6 +277,7 @@ pub(super) fn interrupts(x2: bool) -> [(u8, usize); 9] {
         (vectors::INSTRUCTION, instruction as *const ()),
         (vectors::MESSAGE, message as *const ()),
         (vectors::MESSAGE_NOTED, message_noted as *const ()),
+        (vectors::NOTIFY, notify as *const ()),
         (vectors::SLOT, slot as *const ()),
         (vectors::PASS, pass as *const ()),
         (vectors::TIMER, timer as *const ()),

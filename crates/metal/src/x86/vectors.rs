@@ -7,6 +7,8 @@ pub const MESSAGE: u8 = 0xe8;
 /// The vector of active messages in measurements: its handler notes the time before it runs
 /// actions.
 pub const MESSAGE_NOTED: u8 = 0xe7;
+/// The vector of the interrupt by which a processor wakes its own threads that wait.
+pub const NOTIFY: u8 = 0xe9;
 /// The vector of active messages that use the slot of a CPU.
 pub const SLOT: u8 = 0xe4;
 /// The first of the vectors of active messages that have a vector each.

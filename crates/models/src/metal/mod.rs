@@ -10,6 +10,7 @@ mod idle;
 mod inbox;
 mod kicks;
 mod pending;
+mod percpu;
 mod sleep;
 mod slot;
 mod table;
@@ -31,6 +32,7 @@ pub fn entries() -> Vec<Entry> {
         idle::entries(),
         threads::entries(),
         kicks::entries(),
+        percpu::entries(),
         channel::entries(),
     ])
 }

@@ -19,6 +19,7 @@
 //! | `raw_each` | the same, by one interrupt for each CPU |
 //! | `direct`, `slot`, `bitmap` | an action of a message, by its form |
 //! | `condvar_queue`, `_kick`, `_batched`, `_watch` | a thread that waits, by the way it is woken |
+//! | `condvar_percpu` | a thread that waits for the kernel's own condition variable |
 //! | `mwait` | a CPU that watches a line (MONITOR, MWAIT) |
 //! | `spin` | a CPU that polls a line |
 
@@ -28,18 +29,23 @@ mod lines;
 mod mechanism;
 mod messages;
 
+use antiphon_metal::kernel::condvar::Condvar as PerCpu;
 use antiphon_metal::kernel::cpu;
 use antiphon_metal::kernel::schedule::{self, Idle};
 use antiphon_metal::kernel::wake::{self, Wake};
 use antiphon_metal::options::Options;
-use antiphon_metal::println;
 use antiphon_metal::x86::power::Outcome;
+use antiphon_metal::{Metal, println};
+use antiphon_sync::wait::Condvar;
 
 use condvars::Condvars;
 use interrupts::Raw;
 use lines::{Line, Wait};
 use mechanism::measure;
 use messages::{Bitmap, Direct, Slot};
+
+/// The condition variable of `antiphon-sync`.
+type Listed = Condvars<Condvar<Metal>>;
 
 pub fn run(options: Options<'_>) -> Outcome {
     let (Ok(trials), Ok(tick_us)) = (options.number("trials", 100), options.number("tick_us", 100))
@@ -58,14 +64,15 @@ pub fn run(options: Options<'_>) -> Outcome {
     measure("slot", &Slot::new(), trials);
     measure("bitmap", &Bitmap::new(), trials);
     wake::set(Wake::Kick);
-    measure("condvar_kick", &Condvars::new(trials, 0), trials);
+    measure("condvar_kick", &Listed::new(trials, 0), trials);
+    measure("condvar_percpu", &Condvars::<PerCpu>::new(trials, 0), trials);
     wake::set(Wake::Batched);
-    measure("condvar_batched", &Condvars::new(trials, 0), trials);
+    measure("condvar_batched", &Listed::new(trials, 0), trials);
     wake::set(Wake::Queue);
-    measure("condvar_queue", &Condvars::new(trials, tick_us * 1000), trials);
+    measure("condvar_queue", &Listed::new(trials, tick_us * 1000), trials);
     wake::set(Wake::Kick);
     if schedule::set_idle(Idle::Watch) {
-        measure("condvar_watch", &Condvars::new(trials, 0), trials);
+        measure("condvar_watch", &Listed::new(trials, 0), trials);
         schedule::set_idle(Idle::Halt);
         measure("mwait", &Line::new(Wait::Watch, trials), trials);
     }

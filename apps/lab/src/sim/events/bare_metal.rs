@@ -1,10 +1,10 @@
-//! The mechanisms of the bare-metal kernel of this tree: active messages, and kicks that are sent
-//! together.
+//! The mechanisms of the bare-metal kernel of this tree: active messages, kicks that are sent
+//! together, and its own condition variable.
 //!
-//! A message is posted, broadcast and taken by the code of `antiphon_wakeup`, on simulated words.
+//! Messages and that condition variable are the code of `antiphon_wakeup`, on simulated words.
 //! The rest of the kernel around it takes the lengths of its paths ([`paths`](super::paths)).
 
-use std::cell::Cell;
+use std::cell::{Cell, UnsafeCell};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -17,6 +17,8 @@ use antiphon_sim::{
 use antiphon_sync::wait::Condvar;
 use antiphon_wakeup::batch::Batch;
 use antiphon_wakeup::broadcast::{Broadcasts, Seen};
+use antiphon_wakeup::condvar::{self, Threads, Waiters};
+use antiphon_wakeup::machine::Machine;
 use antiphon_wakeup::pending::Pending;
 
 use super::interrupts::Ipi;
@@ -217,6 +219,149 @@ impl Wakes for ActiveWake {
     fn handle(&self, waiter: usize) {
         let Active { inboxes, broadcasts, .. } = &self.messages;
         inboxes[waiter].handle(broadcasts, || self.blocked[waiter].unblock());
+    }
+}
+
+/// A condition variable whose waiters stand in lists of their CPUs.
+pub struct PerCpu {
+    condvar: condvar::Condvar<Sim, WORDS>,
+    cpus: Vec<WaiterCpu>,
+}
+
+/// The number of words that have a bit of each CPU.
+const WORDS: usize = 32;
+
+/// The CPU of a waiter.
+struct WaiterCpu {
+    blocked: Blocked,
+    list: UnsafeCell<Waiters<Sim, usize>>,
+    /// Whether its interrupts are off.
+    are_off: Cell<bool>,
+}
+
+impl Default for WaiterCpu {
+    fn default() -> Self {
+        let list = UnsafeCell::new(Waiters::NEW);
+        Self { blocked: Blocked::default(), list, are_off: Cell::new(false) }
+    }
+}
+
+/// The kernel, as a CPU sees it: that of a waiter, or the sender's.
+struct View<'a> {
+    cpus: &'a [WaiterCpu],
+    own: Option<usize>,
+}
+
+impl Machine for View<'_> {
+    type Words = Sim;
+    type Cpu = u32;
+    type Signal = ();
+
+    const KICK: () = ();
+
+    fn is_current(&self, cpu: u32) -> bool {
+        cpu == Sim::cpu().0
+    }
+
+    fn others(&self) -> usize {
+        Sim::cpus() as usize - 1
+    }
+
+    fn without_interrupts<R>(&self, body: impl FnOnce() -> R) -> R {
+        let Some(own) = self.own else { return body() };
+        // The simulator's interrupts can't be switched off; in these rounds there is none then.
+        let were_off = self.cpus[own].are_off.replace(true);
+        assert!(!were_off, "an interrupt has come while they are off");
+        let result = body();
+        self.cpus[own].are_off.set(false);
+        result
+    }
+
+    fn interrupt(&self, cpu: u32, (): ()) {
+        interrupt(cpu);
+    }
+
+    fn interrupt_others(&self, (): ()) {
+        interrupt_others();
+    }
+
+    fn halt(&self) {
+        await_interrupt();
+    }
+}
+
+// SAFETY: a waiter has a CPU and its list for itself, which its handler accesses, too: the
+// assertion above keeps the two apart. The sender has no list. Simulated threads don't move.
+unsafe impl Threads for View<'_> {
+    /// The number of the waiter.
+    type Thread = usize;
+    type Deadline = ();
+
+    const NOTIFY: () = ();
+
+    fn number(&self) -> usize {
+        Sim::cpu().0 as usize
+    }
+
+    fn numbers(&self) -> usize {
+        Sim::cpus() as usize
+    }
+
+    fn cpu(&self, number: usize) -> u32 {
+        number as u32
+    }
+
+    unsafe fn waiters(&self) -> &mut Waiters<Sim, usize> {
+        let own = self.own.expect("no thread of the sender's CPU waits");
+        assert!(self.cpus[own].are_off.get());
+        // SAFETY: the caller's promise.
+        unsafe { &mut *self.cpus[own].list.get() }
+    }
+
+    fn running(&self) -> usize {
+        self.own.expect("the sender does not wait")
+    }
+
+    fn sleep(&self, _: Option<()>) -> bool {
+        let _ = Sim::park(self.cpus[self.running()].blocked.own(), None);
+        true
+    }
+
+    fn wake(&self, waiter: usize) {
+        self.cpus[waiter].blocked.unblock();
+    }
+}
+
+impl PerCpu {
+    fn on(&self, waiter: usize) -> View<'_> {
+        View { cpus: &self.cpus, own: Some(waiter) }
+    }
+}
+
+impl Wakes for PerCpu {
+    const HANDLES: bool = true;
+
+    fn new(waiters: usize) -> Self {
+        let cpus = (0..waiters).map(|_| WaiterCpu::default()).collect();
+        Self { condvar: condvar::Condvar::NEW, cpus }
+    }
+
+    fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
+        self.cpus[waiter].blocked.own();
+        let _ = self.condvar.wait(&self.on(waiter), None, ready);
+        now()
+    }
+
+    fn wake(&self) {
+        run_instructions(LENGTHS.percpu.sender);
+        self.condvar.notify_all(&View { cpus: &self.cpus, own: None });
+    }
+
+    fn handle(&self, waiter: usize) {
+        let here = self.on(waiter);
+        here.halt();
+        // SAFETY: interrupts are off.
+        here.without_interrupts(|| unsafe { condvar::handle(&here) });
     }
 }
 

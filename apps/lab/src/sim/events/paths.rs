@@ -50,6 +50,9 @@ pub struct Lengths {
     pub direct: Ends,
     /// From an action, which unblocks a thread of its own CPU, until the thread runs.
     pub unblock: Paths,
+    /// `notify_all` of the kernel's own condition variable, until its CPU has woken the waiter,
+    /// which runs.
+    pub percpu: Ends,
 }
 
 /// The two ends of a path.
@@ -62,6 +65,12 @@ pub struct Ends {
 }
 
 impl Lengths {
+    /// The path of a thread that an interrupt of its own CPU wakes, from there until it runs. The
+    /// waker is on the same CPU, so that no line of a run queue moves.
+    pub fn woken_there(instructions: u32) -> Paths {
+        Paths { wake: 0, run: instructions, lines: 0, sleep_cost_ns: SLEEP_COST_NS }
+    }
+
     fn read(record: &str) -> Self {
         let record: Value = serde_json::from_str(record).expect("JSON");
         Self::of(|name| record["figures"][name].as_u64())
@@ -91,14 +100,9 @@ impl Lengths {
             broadcast: ends("broadcast_last", "broadcast_send"),
             // It is posted by the interrupt alone.
             direct: Ends { sender: 0, destination: figure("direct_body") - raw },
-            // The waker is on the same CPU: no line moves, and all of it comes after the action's
-            // beginning.
-            unblock: Paths {
-                wake: 0,
-                run: figure("unblock_running") - action,
-                lines: 0,
-                sleep_cost_ns: SLEEP_COST_NS,
-            },
+            // All of it comes after the action's beginning.
+            unblock: Self::woken_there(figure("unblock_running") - action),
+            percpu: ends("percpu_running", "percpu_send"),
         }
     }
 }
@@ -112,14 +116,15 @@ mod tests {
         let record = r#"{ "figures": {
             "icr_write": 20, "raw_ipi": 25, "condvar_running": 206, "condvar_send": 117,
             "message_body": 105, "unicast_send": 60, "broadcast_last": 101, "broadcast_send": 23,
-            "direct_body": 55, "unblock_running": 245
+            "direct_body": 55, "unblock_running": 245, "percpu_running": 240, "percpu_send": 60
         } }"#;
-        let Lengths { wake, message, broadcast, direct, unblock } = Lengths::read(record);
+        let Lengths { wake, message, broadcast, direct, unblock, percpu } = Lengths::read(record);
         assert_eq!((wake.wake, wake.run), (97, 84));
         assert_eq!(message, Ends { sender: 40, destination: 40 });
         assert_eq!(broadcast, Ends { sender: 3, destination: 73 });
         assert_eq!(direct, Ends { sender: 0, destination: 30 });
         assert_eq!((unblock.wake, unblock.run), (0, 140));
+        assert_eq!(percpu, Ends { sender: 40, destination: 175 });
     }
 
     #[test]

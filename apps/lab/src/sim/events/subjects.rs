@@ -6,11 +6,11 @@ use antiphon_sync::lock::Standard;
 use antiphon_sync::policy::Distance;
 use antiphon_sync::wait::{Broadcast, Condvar, Event, Unpolled};
 
-use super::bare_metal::{Active, ActiveLoop, ActiveWake, Batched, Direct, Interrupt};
+use super::bare_metal::{Active, ActiveLoop, ActiveWake, Batched, Direct, Interrupt, PerCpu};
 use super::cases::Case;
 use super::experiment::{Figures, Setting, carry_out};
 use super::interrupts::{Handler, Ipi, IpiLoop, Messages};
-use super::paths::LENGTHS;
+use super::paths::{LENGTHS, Lengths};
 use super::wakes::{Counted, Polled, Wakes, WithMutex};
 use crate::sim::report::chosen;
 
@@ -27,6 +27,8 @@ pub enum System {
     BareMetal,
     /// Threads of the same, each woken by an action of its own CPU.
     Unblocked,
+    /// Threads of the same that its own condition variable wakes.
+    Listed,
     /// Interrupt handlers of the same.
     Actions,
 }
@@ -37,7 +39,7 @@ impl System {
         match self {
             Self::Linux => "linux",
             Self::Interrupts | Self::Kernel(_) => "kernel",
-            Self::BareMetal | Self::Unblocked | Self::Actions => "bare metal",
+            Self::BareMetal | Self::Unblocked | Self::Listed | Self::Actions => "bare metal",
         }
     }
 
@@ -55,13 +57,17 @@ impl System {
             Self::Kernel(kicks) => machine.as_kernel(kicks),
             Self::BareMetal => machine.with_paths(&LENGTHS.wake)?.as_kernel(Kicks::All),
             Self::Unblocked => machine.with_paths(&LENGTHS.unblock)?.as_kernel(Kicks::All),
+            Self::Listed => {
+                let woken = Lengths::woken_there(LENGTHS.percpu.destination);
+                machine.with_paths(&woken)?.as_kernel(Kicks::All)
+            }
             Self::Actions => machine.instructions_ns(1).map(|_| machine.awake()),
         }
     }
 
     /// The bare-metal kernel has no sleep on a word: its threads wait by their nodes.
     fn model(self) -> Model {
-        let fibers = matches!(self, Self::BareMetal | Self::Unblocked);
+        let fibers = matches!(self, Self::BareMetal | Self::Unblocked | Self::Listed);
         Model { fibers, ..Model::default() }
     }
 }
@@ -89,10 +95,10 @@ const fn broadcast<W: Wakes>(name: &'static str, system: System, about: &'static
 
 type Events<F> = Vec<OwnLine<Event<Sim, Distance, F>>>;
 
-use System::{Actions, BareMetal, Interrupts, Kernel, Linux, Unblocked};
+use System::{Actions, BareMetal, Interrupts, Kernel, Linux, Listed, Unblocked};
 
 /// All subjects.
-pub static SUBJECTS: [Subject; 24] = [
+pub static SUBJECTS: [Subject; 25] = [
     subject::<WithMutex>("mutex-condvar", Linux, "condition variable, back with its mutex"),
     subject::<Condvar<Sim>>("condvar", Linux, "its list alone: the sender wakes all in a loop"),
     subject::<Counted>("event-count", Linux, "event count and a condition"),
@@ -109,6 +115,7 @@ pub static SUBJECTS: [Subject; 24] = [
     broadcast::<Batched>("metal-condvar-batched", BareMetal, "condvar, one kick for all"),
     subject::<WithMutex>("metal-mutex-condvar", BareMetal, "with its mutex, kicks"),
     subject::<Broadcast<Sim>>("metal-broadcast", BareMetal, "as broadcast, kicks"),
+    subject::<PerCpu>("metal-condvar-percpu", Listed, "condvar, each CPU wakes its own"),
     subject::<ActiveWake>("metal-message-wake", Unblocked, "a message that wakes a thread there"),
     subject::<Direct>("metal-direct", Actions, "an action with a vector of its own"),
     subject::<Active>("metal-message", Actions, "active message; to many, one interrupt to all"),

@@ -59,6 +59,7 @@ const QUEUED: Line = line("kernel-condvar");
 const KICK: Line = line("metal-condvar");
 const BATCH: Line = line("metal-condvar-batched");
 const TREE: Line = line("metal-broadcast");
+const PERCPU: Line = line("metal-condvar-percpu");
 const WAKE: Line = line("metal-message-wake");
 const MESSAGE: Line = line("metal-message");
 const DIRECT: Line = line("metal-direct");
@@ -67,8 +68,8 @@ const REMOTE: Line = ("ipi", Delivery::RemoteSyscall);
 const REMOTE_MESSAGE: Line = ("metal-message", Delivery::RemoteSyscall);
 
 const USERS: &[Line] = &[USER, FUTEX, IPI];
-const ONE: &[Line] = &[USER, FUTEX, QUEUED, KICK, WAKE, IPI];
-const MANY: &[Line] = &[USER, FUTEX, QUEUED, KICK, BATCH, TREE, WAKE, IPI];
+const ONE: &[Line] = &[USER, FUTEX, QUEUED, KICK, PERCPU, WAKE, IPI];
+const MANY: &[Line] = &[USER, FUTEX, QUEUED, KICK, BATCH, TREE, PERCPU, WAKE, IPI];
 const MESSAGES: &[Line] = &[MESSAGE, DIRECT, IPI];
 
 const fn compared(what: &'static str, document: &'static str, here: Here) -> Compared {
@@ -89,16 +90,18 @@ const fn to_interrupts(condvar: &'static str, futex: &'static str) -> [Compared;
 const WAKES: &[Compared] = &[
     compared("user level, to a kernel's: median", "2 times", Median(USER, QUEUED)),
     compared("user level, to a kick", "over 4 times", Mean(USER, KICK)),
+    compared("user level, to a wake by its own CPU", "", Mean(USER, PERCPU)),
     compared("user level, to a message that wakes", "", Mean(USER, WAKE)),
 ];
 
 /// How many times as long as kicks one by one a broadcast at user level takes, by the document; and
 /// the same of the ways that the document does not have.
-const fn broadcasts(kicks: &'static str) -> [Compared; 4] {
+const fn broadcasts(kicks: &'static str) -> [Compared; 5] {
     [
         compared("user level, to kicks one by one", kicks, Mean(USER, KICK)),
         compared("user level, to one kick for all", "", Mean(USER, BATCH)),
         compared("user level, to a tree of kicks", "", Mean(USER, TREE)),
+        compared("user level, to wakes by their CPUs", "", Mean(USER, PERCPU)),
         compared("user level, to a message that wakes", "", Mean(USER, WAKE)),
     ]
 }
@@ -207,6 +210,7 @@ pub static FIGURES: [Figure; 17] = [
             compared("user level, to kicks one by one", "10 times", Sigma(USER, KICK)),
             compared("user level, to one kick for all", "", Sigma(USER, BATCH)),
             compared("user level, to a tree of kicks", "", Sigma(USER, TREE)),
+            compared("user level, to wakes by their CPUs", "", Sigma(USER, PERCPU)),
             compared("user level, to a message that wakes", "", Sigma(USER, WAKE)),
         ],
         ..BROADCAST
@@ -221,6 +225,7 @@ pub static FIGURES: [Figure; 17] = [
             compared("user level, to kicks one by one", "10 times", Sigma(USER, KICK)),
             compared("user level, to one kick for all", "", Sigma(USER, BATCH)),
             compared("user level, to a tree of kicks", "", Sigma(USER, TREE)),
+            compared("user level, to wakes by their CPUs", "", Sigma(USER, PERCPU)),
             compared("user level, to a message that wakes", "", Sigma(USER, WAKE)),
         ],
         ..BROADCAST
