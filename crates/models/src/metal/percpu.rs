@@ -14,14 +14,13 @@ use antiphon_wakeup::condvar::{self, Threads, Waiters};
 use antiphon_wakeup::machine::Machine as Hardware;
 
 use super::cpu::Line;
-use crate::bounds::Bounds;
-use crate::entry::Entry;
+use crate::bounds::PLAIN;
+use crate::entry::{Entry, Subject, model};
 use crate::program::{Anywhere, Program, unlock};
 
 type U32 = <Check as Atomics>::U32;
 type Condvar = condvar::Condvar<Check, 2>;
 
-const PLAIN: Bounds = Bounds::PLAIN;
 /// The numbers of the CPUs, in both words.
 const NUMBERS: [usize; 3] = [3, 5, 70];
 /// Number of threads of a CPU.
@@ -29,26 +28,19 @@ const THREADS: usize = 2;
 
 pub fn entries() -> Vec<Entry> {
     let timed = PLAIN.expiries(1);
-    vec![
-        Entry::new("metal-percpu/broadcasts-1+1", broadcasting(1, 3), PLAIN).reaches(&["one"]),
-        Entry::new("metal-percpu/broadcasts-2+1", broadcasting(2, 3), PLAIN)
-            .reaches(&["one", "all"]),
-        Entry::new("metal-percpu/broadcasts-each-2+1", broadcasting(2, 100), PLAIN)
-            .reaches(&["one"]),
-        Entry::new("metal-percpu/broadcasts-own-1+1", broadcasting_from_its_own(2), PLAIN)
-            .reaches(&["all"]),
-        Entry::new("metal-percpu/broadcasts-own-each-1+1", broadcasting_from_its_own(100), PLAIN)
-            .reaches(&["one"]),
-        Entry::new("metal-percpu/broadcasts-beside-1+1", broadcasting_beside(), PLAIN)
-            .reaches(&["one"]),
-        Entry::new("metal-percpu/notifies-2+1", notifying(1), PLAIN).reaches(&["one"]),
-        Entry::new("metal-percpu/notifies-1+2", notifying(2), PLAIN).reaches(&["one", "none"]),
-        Entry::new("metal-percpu/gives-up-1+1+1", giving_up(), timed)
-            .reaches(&["gave up", "passed on"]),
-        Entry::new("metal-percpu/gives-up-beside-1+1", giving_up_beside(), timed)
-            .reaches(&["gave up", "notified"]),
-        Entry::new("metal-percpu/sees-1+1+1", seeing(), timed).reaches(&["gave up", "notified"]),
-    ]
+    Subject("metal-percpu").models([
+        model("broadcasts-1+1", broadcasting(1, 3), PLAIN).reaches(&["one"]),
+        model("broadcasts-2+1", broadcasting(2, 3), PLAIN).reaches(&["one", "all"]),
+        model("broadcasts-each-2+1", broadcasting(2, 100), PLAIN).reaches(&["one"]),
+        model("broadcasts-own-1+1", broadcasting_from_its_own(2), PLAIN).reaches(&["all"]),
+        model("broadcasts-own-each-1+1", broadcasting_from_its_own(100), PLAIN).reaches(&["one"]),
+        model("broadcasts-beside-1+1", broadcasting_beside(), PLAIN).reaches(&["one"]),
+        model("notifies-2+1", notifying(1), PLAIN).reaches(&["one"]),
+        model("notifies-1+2", notifying(2), PLAIN).reaches(&["one", "none"]),
+        model("gives-up-1+1+1", giving_up(), timed).reaches(&["gave up", "passed on"]),
+        model("gives-up-beside-1+1", giving_up_beside(), timed).reaches(&["gave up", "notified"]),
+        model("sees-1+1+1", seeing(), timed).reaches(&["gave up", "notified"]),
+    ])
 }
 
 /// A CPU.
