@@ -9,6 +9,8 @@
 //! | `bpf/hotplug.h` | CPUs that go and come back |
 //! | `bpf/standing.h`, `bpf/groups.h` | what a thread has had, and tells; groups of threads |
 //! | `bpf/weights.h` | weights of control groups |
+//! | `bpf/told.h` | what waiters are told, and to which thread one gives its CPU |
+//! | `bpf/spinning.h` | threads that spin and tell nothing |
 //! | `shared` | records that both sides share |
 //! | `llcs` | which CPUs share a last-level cache |
 //! | `loader` | puts the policy into the kernel, and reads what it decides |
