@@ -74,16 +74,18 @@ static __always_inline u64 begin(struct task_struct *p, struct task *t, struct c
 }
 
 /* Tells a thread what it should know when a turn begins. */
-static __always_inline void answer(struct hints_slot *slot, struct task *t, u32 llc, u64 now,
+static __always_inline void answer(struct hints_slot *slot, struct task *t, s32 cpu, u64 now,
 				   u64 until)
 {
+	u32 llc = llc_of(cpu);
+
 	if (!slot)
 		return;
 	slot->seen_ns = now;
 	slot->until_ns = until;
 	slot->next_release_ns = next_release(llc, t->place, now);
 	slot->others_importance = t->group ? others_importance(llc, t->group, time_of(t)) : 0;
-	slot->waiting = waiting_in(llc);
+	slot->waiting = waiting_for(cpu);
 	slot->wanted = 0;
 }
 
@@ -162,7 +164,7 @@ void BPF_PROG(antiphon_enqueue, struct task_struct *p, u64 enq_flags)
 	look(slot, t, now);
 	police(slot, t);
 	t->timely = is_due(t, now);
-	args.vtime = time_of(t) + behind(t, llc_of(cpu));
+	args.vtime = place_of_time(time_of(t) + behind(t, llc_of(cpu)), llc_of(cpu));
 	if (t->timely) {
 		args.dsq_id = timely_of(llc_of(cpu));
 		args.vtime = t->release_ns;
@@ -240,10 +242,11 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 			}
 			if (on) {
 				t->yields = t->stepped = 0;
+				here->cpu.in_order_ns = now;
 				t->timely = is_due(t, now);
 				t->graced = 0;
 				here->cpu.time = time_of(t);
-				answer(slot, t, llc, now, begin(prev, t, here, llc, now));
+				answer(slot, t, cpu, now, begin(prev, t, here, llc, now));
 				return;
 			}
 			if (slot && ((volatile struct hints_slot *)slot)->section) {
@@ -274,9 +277,20 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	if (options.spinners && first_gives_turn(cpu))
 		return;
-	if (take(fair) || (options.llcs > 1 && take_elsewhere(llc)))
+	if (take(fair)) {
+		if (here)
+			here->cpu.in_order_ns = now;
+		return;
+	}
+	if (options.llcs > 1 && take_elsewhere(llc))
 		return;
 	/* With nothing to take, `prev` goes on, if it wants to. */
+	if (prev && prev->scx.flags & FLAG(scx_ent_flags, SCX_TASK_QUEUED)) {
+		struct task *t = task_of(prev);
+
+		if (t)
+			t->yields = 0;
+	}
 	if (here && !(prev && prev->scx.flags & FLAG(scx_ent_flags, SCX_TASK_QUEUED)))
 		here->cpu.active = 0;
 }
@@ -333,7 +347,7 @@ void BPF_PROG(antiphon_running, struct task_struct *p)
 	slot = slot_of(p, t);
 	if (!slot)
 		return;
-	answer(slot, t, llc_of(cpu), now, until);
+	answer(slot, t, cpu, now, until);
 	thread = thread_at(t->place);
 	if (thread && t->timely) {
 		u64 late = now - t->release_ns;
@@ -419,7 +433,7 @@ void BPF_PROG(antiphon_tick, struct task_struct *p)
 	charge(t, now);
 	if (options.spinners) {
 		look_at_place(p, t);
-		if (spun_for(llc_of(scx_bpf_task_cpu(p)), p->tgid, t->at))
+		if (spun_for(scx_bpf_task_cpu(p), p->tgid, t->at))
 			scx_bpf_task_set_slice(p, 0);
 	}
 	here->cpu.time = time_of(t);
@@ -427,7 +441,7 @@ void BPF_PROG(antiphon_tick, struct task_struct *p)
 	if (!slot)
 		return;
 	slot->seen_ns = now;
-	slot->waiting = waiting_in(llc_of(scx_bpf_task_cpu(p)));
+	slot->waiting = waiting_for(scx_bpf_task_cpu(p));
 	look(slot, t, now);
 	police(slot, t);
 	if (t->standing != STANDING_COOPERATIVE)

@@ -389,6 +389,9 @@ __noinline int take_thread(s32 cpu, s32 pid)
 		looks++;
 		if (p->pid != pid)
 			continue;
+		/* Of one that may not run here the kernel would unload the scheduler. */
+		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			break;
 		taken = scx_bpf_dsq_move(THE_ITERATOR, p, FLAG(scx_dsq_id_flags, SCX_DSQ_LOCAL), 0);
 		break;
 	}

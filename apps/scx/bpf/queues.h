@@ -21,12 +21,17 @@
  *   a thread, it looks at the first one of one other LLC, of each in turn.
  * - LLC-4: no CPU is idle while a thread waits that may run on it. One that is queued wakes an idle
  *   CPU, of its own LLC if there is one, and of another one otherwise.
+ * - LLC-5: a thread that is far ahead, as it had a CPU for itself or has a small weight, is queued
+ *   behind what others of nice 0 run in `LONGEST_NS` at most: the kernel unloads a scheduler under
+ *   which a thread waits for 5 s. Its virtual time stays.
  *
  * With one LLC the kernel's verifier removes all that concerns others.
  */
 #pragma once
 
 #include "state.h"
+
+#define LONGEST_NS 2000000000ULL
 
 /* The LLC of each CPU, which the loader sets: a number below `options.llcs`. */
 const volatile u16 llcs[MAX_CPUS] SEC(".rodata.llcs");
@@ -53,6 +58,16 @@ static __always_inline u64 fair_of(u32 llc)
 static __always_inline u64 waiting_in(u32 llc)
 {
 	return scx_bpf_dsq_nr_queued(timely_of(llc)) + scx_bpf_dsq_nr_queued(fair_of(llc));
+}
+
+/*
+ * The key of a virtual time in FAIR (LLC-5). Not static: see `keep`.
+ */
+__noinline u64 place_of_time(u64 time, u32 llc)
+{
+	u64 most = least + ((LONGEST_NS / (waiting_in(llc) + 1)) << 10);
+
+	return (s64)(time - most) < 0 ? time : most;
 }
 
 /* The key of the first thread of a queue. */

@@ -86,8 +86,6 @@ int antiphon_register(void *context)
 		word = bpf_map_lookup_elem(&taken, &key);
 		if (!word)
 			return -ENOSPC;
-		/* What a former scheduler has counted. */
-		forgets_stalled(key);
 	}
 	if (!admit_user(uid)) {
 		__sync_fetch_and_add(&counters.refused, 1);

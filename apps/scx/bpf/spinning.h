@@ -8,6 +8,8 @@
  * - SPUN-2: a thread that is seen to spin gives its CPU, or its turn, to a thread of its process
  *   that waits, that was not last seen there, and that is not ahead of its share by more than the
  *   threshold.
+ * - SPUN-3: a CPU gives turns of threads that wait only within five periods after it has run one in
+ *   order, so that other processes wait no longer for many threads of one.
  *
  * A loop that computes may be short, too. Where all threads of a program are in one, none waits
  * that is elsewhere; where some are, these come before their turn, and their process does not get
@@ -81,9 +83,9 @@ static __always_inline bool spins(u32 process, u64 place, u64 now)
  * A thread that waits and for which one of its process spins that was last seen at a place
  * (SPUN-2); 0: there is none, or that one does not spin.
  */
-__noinline int spun_for(u32 llc, u32 process, u64 place)
+__noinline int spun_for(s32 cpu, u32 process, u64 place)
 {
-	u64 fair = fair_of(llc);
+	u64 fair = fair_of(llc_of(cpu));
 	struct task_struct *p;
 	u32 looks = none;
 	s32 found = 0;
@@ -97,7 +99,7 @@ __noinline int spun_for(u32 llc, u32 process, u64 place)
 		if (looks >= LOOKS)
 			break;
 		looks++;
-		if ((u32)p->tgid != process)
+		if ((u32)p->tgid != process || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
 		t = task_of(p);
 		if (!t || t->at == place)
@@ -113,11 +115,15 @@ __noinline int spun_for(u32 llc, u32 process, u64 place)
 /* Gives this CPU to the thread for which the first one that waits spins. Returns whether it has. */
 __noinline int first_gives_turn(s32 cpu)
 {
-	u32 llc = llc_of(cpu);
-	struct task_struct *first = scx_bpf_dsq_peek(fair_of(llc));
+	struct task_struct *first = scx_bpf_dsq_peek(fair_of(llc_of(cpu)));
 	struct task *t = first ? task_of(first) : NULL;
-	s32 holder = t ? spun_for(llc, first->tgid, t->at) : 0;
+	struct cpus *here = cpus_of(cpu);
+	s32 holder = 0;
 
+	/* SPUN-3 */
+	if (!t || !here || bpf_ktime_get_ns() - here->cpu.in_order_ns > 5 * options.period_ns)
+		return 0;
+	holder = spun_for(cpu, first->tgid, t->at);
 	if (!holder || !take_thread(cpu, holder))
 		return 0;
 	__sync_fetch_and_add(&counters.spun_for, 1);
@@ -131,13 +137,12 @@ __noinline int first_gives_turn(s32 cpu)
 __noinline int gives_cpu(s32 cpu, u32 process, u64 place, bool yields)
 {
 	s32 holder = yields ? holder_of(process) : 0, spun = 0;
-	u32 llc = llc_of(cpu);
 
 	if (!holder && options.spinners)
-		holder = spun = spun_for(llc, process, place);
+		holder = spun = spun_for(cpu, process, place);
 	if (!holder)
 		return 0;
-	if (take(timely_of(llc)))
+	if (take(timely_of(llc_of(cpu))))
 		return 1;
 	if (!take_thread(cpu, holder))
 		return 0;

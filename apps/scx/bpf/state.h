@@ -28,6 +28,7 @@ struct cpu {
 	u64 until_ns;	/* the end of the turn, or of the grace */
 	u64 poll_ns;	/* when the thread should poll */
 	u64 stopped_ns; /* when a thread of ours last left the CPU */
+	u64 in_order_ns; /* when it last ran a thread in order */
 	u64 picks;	/* a thread is being picked, and its turn has not begun */
 	u32 process;	/* of `pid` */
 	u32 slot;	/* of `pid` */

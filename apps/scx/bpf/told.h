@@ -8,12 +8,28 @@
  * - TOLD-2: the number of waiting threads is told when a turn begins, at each tick, and when the
  *   first begins to wait: then to the thread that runs on the CPU on which that one was last.
  * - TOLD-3: a thread that gives its CPU away gives it to the thread of its process that was last
- *   counted, if that one is not ahead of its share by more than the threshold. So a process does
- *   not get more than its share by it, but for that.
+ *   counted and had not given its own away, if that one waits in the same last-level cache, and is
+ *   not ahead of its share by more than the threshold. So a process does not get more than its
+ *   share by it, but for that.
  */
 #pragma once
 
 #include "groups.h"
+
+/*
+ * How many threads wait in an LLC; 0 if neither queue's first may run on this CPU, which is then no
+ * help to them. Not static: see `keep`.
+ */
+__noinline u32 waiting_for(s32 cpu)
+{
+	u32 llc = llc_of(cpu);
+	struct task_struct *first = scx_bpf_dsq_peek(timely_of(llc));
+
+	if (first && bpf_cpumask_test_cpu(cpu, first->cpus_ptr))
+		return waiting_in(llc);
+	first = scx_bpf_dsq_peek(fair_of(llc));
+	return first && bpf_cpumask_test_cpu(cpu, first->cpus_ptr) ? waiting_in(llc) : 0;
+}
 
 struct holder {
 	u64 time; /* its virtual time */
@@ -56,10 +72,14 @@ static __always_inline u64 behind(struct task *t, u32 llc)
 {
 	t->stepped = t->yields && !t->slot ? one_turn_more(llc, t->stepped) : 0;
 	t->yields = 0;
-	return t->stepped ? advance_of(t->stepped, weight_of(t)) : 0;
+	if (!t->stepped)
+		return 0;
+	/* A thread of a small weight would wait for seconds. */
+	u64 step = advance_of(t->stepped, weight_of(t)), most = t->stepped << 10;
+	return step < most ? step : most;
 }
 
-__noinline int count_stalled(u32 process, u32 pid, u64 time)
+__noinline int count_stalled(u32 process, u32 pid, u64 time, bool yields)
 {
 	struct holder holder = {.time = time, .pid = pid};
 	struct hints_page *page = page_of(process);
@@ -67,7 +87,8 @@ __noinline int count_stalled(u32 process, u32 pid, u64 time)
 	if (!page)
 		return 0;
 	__sync_fetch_and_add(&page->header.stalled, 1);
-	bpf_map_update_elem(&holders, &process, &holder, BPF_ANY);
+	if (!yields)
+		bpf_map_update_elem(&holders, &process, &holder, BPF_ANY);
 	return 0;
 }
 
@@ -76,7 +97,8 @@ __noinline int discount_stalled(u32 process, u32 pid)
 	struct hints_page *page = page_of(process);
 	struct holder *holder = bpf_map_lookup_elem(&holders, &process);
 
-	if (page)
+	/* A process may write anything there. */
+	if (page && ((volatile struct hints_page *)page)->header.stalled)
 		__sync_fetch_and_add(&page->header.stalled, -1);
 	if (holder && holder->pid == pid)
 		bpf_map_delete_elem(&holders, &process);
@@ -89,7 +111,7 @@ static __always_inline void stalls(u32 process, struct task *t, struct hints_slo
 	if (t->stalled || !((volatile struct hints_slot *)slot)->section)
 		return;
 	t->stalled = 1;
-	count_stalled(process, t->pid, time_of(t));
+	count_stalled(process, t->pid, time_of(t), t->yields);
 }
 
 static __always_inline void goes_on_in_section(u32 process, struct task *t)
@@ -98,15 +120,6 @@ static __always_inline void goes_on_in_section(u32 process, struct task *t)
 		return;
 	t->stalled = 0;
 	discount_stalled(process, t->pid);
-}
-
-/* For a process of which no thread is registered yet. */
-static __always_inline void forgets_stalled(u32 process)
-{
-	struct hints_page *page = page_of(process);
-
-	if (page)
-		page->header.stalled = 0;
 }
 
 /* Tells the thread that runs on a CPU that a thread waits, if it is the first. */

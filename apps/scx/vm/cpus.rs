@@ -11,7 +11,9 @@ use antiphon_scx::loader::Failure;
 use crate::life::{part_under, wait_for};
 use crate::policy::EXT;
 use crate::scheduler::under;
-use crate::thread::{Policy, become_of, hog, own_cpu_ns, sleep_until, stay_on, stop_after, work};
+use crate::thread::{
+    Policy, become_of, hog, hog_and_tell, own_cpu_ns, sleep_until, stay_on, stop_after, work,
+};
 
 const SWITCH: &str = "/sys/devices/system/cpu/cpu1/online";
 
@@ -81,6 +83,77 @@ fn hotplug_under(options: &[&str]) -> Result<String, Failure> {
             return Err("the scheduler was loaded again".into());
         }
         Ok("3 times off and on: it stays, and 4 threads go on".to_owned())
+    })
+}
+
+/// A thread that is preempted in a section, and may run on one CPU only; and one of the other CPU
+/// that yields, but can't give its own.
+pub fn pinned_holder() -> Result<String, Failure> {
+    under(&["no-grace"], |scheduler| {
+        let (hints, stop) = (&scheduler.connect()?, &AtomicBool::new(false));
+        let stalled = scope(|threads| {
+            let holder = threads.spawn(move || -> std::io::Result<u64> {
+                stay_on(0)?;
+                let thread = hints.register()?;
+                thread.enter();
+                Ok(hog(stop))
+            });
+            let rival =
+                threads.spawn(move || stay_on(0).and_then(|()| become_of(EXT)).map(|()| hog(stop)));
+            let yields = threads.spawn(move || -> std::io::Result<u64> {
+                stay_on(1)?;
+                let _thread = hints.register()?;
+                let mut stalled = 0;
+                // Relaxed, both: numbers that say nothing about other memory.
+                while !stop.load(Ordering::Relaxed) {
+                    stalled += u64::from(hints.page().header.stalled.load(Ordering::Relaxed));
+                    std::thread::yield_now();
+                }
+                Ok(stalled)
+            });
+            stop_after(Duration::from_secs(1), stop);
+            for one in [holder, rival] {
+                one.join().map_err(|_| "a thread panicked")??;
+            }
+            Ok::<_, Failure>(yields.join().map_err(|_| "a thread panicked")??)
+        })?;
+        let told = format!("the one that yields saw a stalled one {stalled} times");
+        if stalled > 0 { Ok(told) } else { Err(told.into()) }
+    })
+}
+
+/// A thread of small weight that had a CPU for itself, and must share it then, is far ahead: it
+/// waits for no more than some seconds.
+pub fn far_ahead() -> Result<String, Failure> {
+    under(&[], |_| {
+        let (stop, ran) = (&AtomicBool::new(false), &AtomicU64::new(0));
+        scope(|threads| {
+            let start = |cpu: usize, nice: i32| {
+                threads.spawn(move || -> std::io::Result<()> {
+                    stay_on(cpu)?;
+                    become_of(Policy::Ext { nice })?;
+                    if nice == 0 {
+                        hog(stop);
+                    } else {
+                        hog_and_tell(ran, stop);
+                    }
+                    Ok(())
+                })
+            };
+            let mut all = vec![start(0, 0), start(1, 19)];
+            std::thread::sleep(Duration::from_secs(1));
+            all.push(start(1, 0));
+            std::thread::sleep(Duration::from_secs(1));
+            // Relaxed: a number that says nothing about other memory.
+            let before = ran.load(Ordering::Relaxed);
+            stop_after(Duration::from_secs(4), stop);
+            let more_ms = (ran.load(Ordering::Relaxed) - before) / 1_000_000;
+            for one in all {
+                one.join().map_err(|_| "a thread panicked")??;
+            }
+            let told = format!("ran for {more_ms} ms in 4 s");
+            if more_ms > 0 { Ok(told) } else { Err(told.into()) }
+        })
     })
 }
 

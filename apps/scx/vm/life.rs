@@ -36,6 +36,8 @@ pub const CASES: &[Case] = &[
     ("affinity", crate::cpus::affinity),
     ("beside real time", crate::cpus::beside_real_time),
     ("a light thread elsewhere", crate::cpus::light_elsewhere),
+    ("pinned holder", crate::cpus::pinned_holder),
+    ("far ahead", crate::cpus::far_ahead),
     ("hotplug", crate::cpus::hotplug),
     ("hotplug of all threads", crate::cpus::hotplug_of_all),
     ("stalled", stalled),

@@ -135,9 +135,11 @@ pub(super) fn released(thread: &Thread) {
 }
 
 /// Returns whether threads wait for a CPU, as the scheduler says; `None` if it tells the calling
-/// thread nothing.
+/// thread nothing: it has not yet, or does not while the thread is of a real-time policy.
 pub(super) fn threads_wait(thread: &Thread) -> Option<bool> {
-    slot(thread).map(|slot| slot.waiting.load(Relaxed) > 0)
+    let slot = slot(thread)?;
+    let is_told = slot.seen_ns.load(Relaxed) >= thread.slot_since_ns.load(Relaxed);
+    is_told.then(|| slot.waiting.load(Relaxed) > 0)
 }
 
 /// Returns where the scheduler counts the threads of this process that have lost the CPU in a

@@ -177,6 +177,8 @@ fn waiters_hear_of_threads_without_a_cpu() {
     local::with(|thread| {
         assert_eq!((threads_wait(thread), stalled(thread).is_some()), (None, false));
         assert!(door.register(thread));
+        assert_eq!(threads_wait(thread), None, "the scheduler has not written yet");
+        scheduler.sees(clock::now(Clock::Monotonic));
         assert_eq!(threads_wait(thread), Some(false));
         scheduler.page.write_all_at(&3_u32.to_ne_bytes(), WAITING).expect("memory");
         assert_eq!(threads_wait(thread), Some(true));
