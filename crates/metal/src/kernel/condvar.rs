@@ -42,6 +42,7 @@ impl Condvar {
         unlock: impl FnOnce(),
         lock: impl FnOnce(),
     ) -> bool {
+        assert!(!this().in_interrupt.get(), "an action of a message can't wait");
         let was_notified = self.0.wait(&Metal, deadline_ns, unlock);
         lock();
         was_notified
@@ -60,8 +61,8 @@ impl Condvar {
 
     /// Notifies the waiters of one CPU: at least one waiter, if any waits. Returns whether there
     /// was one. It is the first CPU after the caller's that has waiters, by number and not by age,
-    /// so another one may starve. The condition was changed as for [`notify_all`](Self::notify_all),
-    /// and an action of a message can do no more here.
+    /// so another one may starve. The condition was changed as for
+    /// [`notify_all`](Self::notify_all), and an action of a message can do no more here.
     #[inline]
     pub fn notify_one(&self) -> bool {
         self.0.notify_one(&Metal)
