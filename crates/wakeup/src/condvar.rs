@@ -4,8 +4,8 @@
 //! A waker of another CPU's thread moves lines of that thread to itself and back, for one thread
 //! after the other. Here a notifier touches no waiter: it takes bits out of a word, and interrupts
 //! the CPUs whose bits it has taken: all others by one command, if at least half of them have
-//! waiters. Each of them wakes its own threads. To be listed, to give up and to handle an interrupt
-//! looks at all waiters of the CPU, with interrupts off.
+//! waiters. Each of them wakes its own threads. Listing, giving up and handling an interrupt look at
+//! all waiters of the CPU, with interrupts off.
 //!
 //! | what | contents | written by |
 //! |---|---|---|
@@ -165,8 +165,8 @@ impl<A: Atomics, const WORDS: usize> Condvar<A, WORDS> {
         true
     }
 
-    /// Notifies all waiters. The condition was changed with the mutex held, since the waiter has
-    /// checked it: otherwise a waiter may miss that (PERCPU-1).
+    /// Notifies all waiters. The condition was changed with the mutex held since the waiter checked
+    /// it; otherwise a waiter may miss the notification (PERCPU-1).
     ///
     /// If it finds bits of at least half of the other CPUs, it interrupts all of them by one
     /// command. So it may interrupt CPUs in vain, once each: the count includes the caller's bit,

@@ -48,9 +48,9 @@ impl Condvar {
         was_notified
     }
 
-    /// Notifies all waiters. The condition was changed with the mutex held, since the waiter has
-    /// checked it: otherwise a waiter may miss that. An action of a message must not lock, so it
-    /// can only pass a notification on, or hurry waiters that have a deadline.
+    /// Notifies all waiters. The condition was changed with the mutex held since the waiter checked
+    /// it; otherwise a waiter may miss the notification. An action of a message must not take a
+    /// lock, so it can only pass a notification on, or hurry waiters that have a deadline.
     ///
     /// It may interrupt CPUs without waiters, once each; and interrupts are off while a CPU looks
     /// at all its waiters.

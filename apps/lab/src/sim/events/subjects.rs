@@ -31,7 +31,7 @@ pub enum System {
     Unblocked,
     /// Threads of the same that its own condition variable wakes.
     Listed,
-    /// The same, with a mutex, whose hand-overs are kicks. No path is too short: each wake has the
+    /// The same, with a mutex, whose hand-offs are kicks. No path is too short: each wake has the
     /// sender's part of a kick, and the longer way until the thread runs.
     ListedWithMutex,
     /// Interrupt handlers of the same.
