@@ -3,7 +3,9 @@
 //!
 //! A waker of another CPU's thread moves lines of that thread to itself and back, for one thread
 //! after the other. Here a notifier touches no waiter: it takes bits out of a word, and interrupts
-//! the CPUs whose bits it has taken. Each of them wakes its own threads.
+//! the CPUs whose bits it has taken: all others by one command, if at least half of them have
+//! waiters. Each of them wakes its own threads. Listing, giving up and handling an interrupt look at
+//! all waiters of the CPU, with interrupts off.
 //!
 //! | what | contents | written by |
 //! |---|---|---|
@@ -28,9 +30,10 @@
 //!   A waiter that finds the bit clear wakes those that are listed, and then sets it; the last one
 //!   that gives up clears it. So there is a waiter behind each bit that
 //!   [`notify_one`](Condvar::notify_one) takes.
-//! - PERCPU-4 (no spurious wake): a CPU wakes those of its waiters whose bit is clear, which a
-//!   notifier has cleared since they were listed, and no others. It wakes all of these: the unit of
-//!   a notification is a CPU.
+//! - PERCPU-4 (no spurious wake): a CPU wakes those of its waiters whose bit is clear, and no
+//!   others: a notifier has cleared it since they were listed, or while they were being listed. In
+//!   the second case its change may be one that the waiter has seen. A CPU wakes
+//!   all of these: the unit of a notification is a CPU.
 //! - PERCPU-5: a waiter that gives up, but whose bit was taken, was notified.
 //! - PERCPU-6: a list is accessed by its CPU only, with interrupts off, and a waiter has left it
 //!   when its wait returns. So a waiter is on the stack of its thread, and no condition variable is
@@ -129,8 +132,9 @@ impl<A: Atomics, const WORDS: usize> Condvar<A, WORDS> {
     pub const NEW: Self = Self([const { Group(A::U64::ZERO) }; WORDS]);
 
     /// Waits until notified, or until `deadline`. `unlock` releases the caller's mutex, which is
-    /// not acquired again. Returns whether the caller was notified (PERCPU-5); one that was, and
-    /// can't use that, passes it on with [`notify_one`](Self::notify_one). What the notifier did
+    /// not acquired again. Returns whether the caller was notified (PERCPU-5), also if that was
+    /// after the deadline, but before the thread ran again. A caller that was notified, and can't
+    /// use that, must pass it on with [`notify_one`](Self::notify_one). What the notifier did
     /// before happens before the return.
     ///
     /// # Panics
@@ -161,7 +165,13 @@ impl<A: Atomics, const WORDS: usize> Condvar<A, WORDS> {
         true
     }
 
-    /// Notifies all waiters.
+    /// Notifies all waiters. The condition was changed with the mutex held since the waiter checked
+    /// it; otherwise a waiter may miss the notification (PERCPU-1).
+    ///
+    /// If it finds bits of at least half of the other CPUs, it interrupts all of them by one
+    /// command. So it may interrupt CPUs in vain, once each: the count includes the caller's bit,
+    /// and may be older than the exchange. Otherwise it interrupts each CPU whose bit it has taken,
+    /// by [`Machine::interrupt_several`] for 64 of them.
     pub fn notify_all<K>(&self, kernel: &K)
     where
         K: Threads<Words = A>,
@@ -203,8 +213,9 @@ impl<A: Atomics, const WORDS: usize> Condvar<A, WORDS> {
     }
 
     /// Notifies the waiters of one CPU, which is at least one waiter if any waits: of the first CPU
-    /// after the caller's that has waiters, by number. Returns whether there was one; if not, all
-    /// waiters so far have been notified.
+    /// after the caller's that has waiters, by number and not by age. So a CPU may starve, if those
+    /// before it wait again and again. Returns whether there was one; if not, all waiters so far
+    /// have been notified. The condition was changed as for [`notify_all`](Self::notify_all).
     pub fn notify_one<K>(&self, kernel: &K) -> bool
     where
         K: Threads<Words = A>,

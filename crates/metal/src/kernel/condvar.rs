@@ -1,5 +1,6 @@
-//! A condition variable whose broadcast is one interrupt, whatever the number of waiters: each CPU
-//! wakes its own threads.
+//! A condition variable whose waiters their own CPUs wake. A broadcast interrupts them by one
+//! command, if at least half of the other CPUs have waiters; otherwise by one for each, or for each
+//! cluster of an x2APIC.
 //!
 //! The condition variable of `antiphon-sync` runs here, too, and has one list, whose waiters a
 //! notifier wakes one after the other, in the order in which they came. In this one a notifier
@@ -28,7 +29,9 @@ impl Condvar {
 
     /// Waits until notified, or until `deadline_ns` of the monotonic clock. `unlock` and `lock`
     /// release and acquire the caller's mutex, which is held before and after. Returns whether the
-    /// caller was notified before the deadline; it is not woken otherwise.
+    /// caller was notified; it is not woken otherwise. A notification after the deadline counts, if
+    /// it comes before the thread runs again. A caller that was notified, and can't use that, must
+    /// pass it on with [`notify_one`](Self::notify_one).
     ///
     /// # Panics
     ///
@@ -39,19 +42,27 @@ impl Condvar {
         unlock: impl FnOnce(),
         lock: impl FnOnce(),
     ) -> bool {
+        assert!(!this().in_interrupt.get(), "an action of a message can't wait");
         let was_notified = self.0.wait(&Metal, deadline_ns, unlock);
         lock();
         was_notified
     }
 
-    /// Notifies all waiters. An action of a message may call it.
+    /// Notifies all waiters. The condition was changed with the mutex held since the waiter checked
+    /// it; otherwise a waiter may miss the notification. An action of a message must not take a
+    /// lock, so it can only pass a notification on, or hurry waiters that have a deadline.
+    ///
+    /// It may interrupt CPUs without waiters, once each; and interrupts are off while a CPU looks
+    /// at all its waiters.
     #[inline]
     pub fn notify_all(&self) {
         self.0.notify_all(&Metal);
     }
 
     /// Notifies the waiters of one CPU: at least one waiter, if any waits. Returns whether there
-    /// was one. An action of a message may call it.
+    /// was one. It is the first CPU after the caller's that has waiters, by number and not by age,
+    /// so another one may starve. The condition was changed as for
+    /// [`notify_all`](Self::notify_all), and an action of a message can do no more here.
     #[inline]
     pub fn notify_one(&self) -> bool {
         self.0.notify_one(&Metal)

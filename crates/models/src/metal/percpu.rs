@@ -29,14 +29,20 @@ const THREADS: usize = 2;
 pub fn entries() -> Vec<Entry> {
     let timed = PLAIN.expiries(1);
     Subject("metal-percpu").models([
-        model("broadcasts-1+1", broadcasting(1, 3), PLAIN).reaches(&["one"]),
-        model("broadcasts-2+1", broadcasting(2, 3), PLAIN).reaches(&["one", "all"]),
-        model("broadcasts-each-2+1", broadcasting(2, 100), PLAIN).reaches(&["one"]),
+        model("broadcasts-1+1", broadcasting(&[0], 2, 3), PLAIN).reaches(&["one"]),
+        model("broadcasts-2+1", broadcasting(&[0, 1], 2, 3), PLAIN).reaches(&["one", "all"]),
+        model("broadcasts-each-2+1", broadcasting(&[0, 1], 2, 100), PLAIN).reaches(&["one"]),
+        model("broadcasts-far-2+1", broadcasting(&[0, 2], 1, 100), PLAIN).reaches(&["one"]),
         model("broadcasts-own-1+1", broadcasting_from_its_own(2), PLAIN).reaches(&["all"]),
         model("broadcasts-own-each-1+1", broadcasting_from_its_own(100), PLAIN).reaches(&["one"]),
-        model("broadcasts-beside-1+1", broadcasting_beside(), PLAIN).reaches(&["one"]),
-        model("notifies-2+1", notifying(1), PLAIN).reaches(&["one"]),
-        model("notifies-1+2", notifying(2), PLAIN).reaches(&["one", "none"]),
+        model("broadcasts-beside-1+1", beside(|all, view| all.notify_all(view)), PLAIN)
+            .reaches(&["one"]),
+        model("notifies-2+1", notifying(&[0, 1], &[2]), PLAIN).reaches(&["one"]),
+        model("notifies-far-2+1", notifying(&[0, 2], &[1]), PLAIN).reaches(&["one"]),
+        model("notifies-1+2", notifying(&[0], &[1, 2]), PLAIN).reaches(&["one", "none"]),
+        model("notifies-own-1+1", notifying_its_own(), PLAIN).reaches(&["one", "none"]),
+        model("notifies-beside-1+1", beside(|one, view| _ = one.notify_one(view)), PLAIN)
+            .reaches(&["one"]),
         model("gives-up-1+1+1", giving_up(), timed).reaches(&["gave up", "passed on"]),
         model("gives-up-beside-1+1", giving_up_beside(), timed).reaches(&["gave up", "notified"]),
         model("sees-1+1+1", seeing(), timed).reaches(&["gave up", "notified"]),
@@ -251,18 +257,19 @@ impl Machine {
     }
 }
 
-/// A broadcast ends the waits of the threads of `takers` CPUs. The notifier, on the last CPU,
-/// believes that there are `others` more.
-fn broadcasting(takers: usize, others: usize) -> Program {
-    Program::new(takers as u32 + 1, takers as u32 + 1, move |scope| {
+/// A broadcast ends the waits of the threads of these CPUs. The notifier, on its own CPU, believes
+/// that there are `others` more.
+fn broadcasting(takers: &'static [usize], notifier: usize, others: usize) -> Program {
+    let count = takers.len() as u32;
+    Program::new(count + 1, count + 1, move |scope| {
         let machine = &scope.share(Machine::new(others)).0;
-        for own in 0..takers {
+        for &own in takers {
             scope.spawn(move || machine.on(own).take(|| ()));
         }
         scope.spawn(move || {
-            let notifier = machine.on(2);
-            notifier.put(takers as u32);
-            machine.changed.notify_all(&View { needs: takers as u32, ..notifier });
+            let notifier = machine.on(notifier);
+            notifier.put(count);
+            machine.changed.notify_all(&View { needs: count, ..notifier });
         });
     })
 }
@@ -285,9 +292,9 @@ fn broadcasting_from_its_own(others: usize) -> Program {
     })
 }
 
-/// A broadcast ends the waits of two threads of one CPU.
-fn broadcasting_beside() -> Program {
-    Program::new(2, 3, |scope| {
+/// A notification of a CPU ends the waits of its two threads.
+fn beside(notify: fn(&Condvar, &View<'_>)) -> Program {
+    Program::new(2, 3, move |scope| {
         let machine = &scope.share(Machine::new(2)).0;
         scope.spawn(|| {
             let (waiter, begun) = (machine.on(0), Data::new(false));
@@ -302,26 +309,25 @@ fn broadcasting_beside() -> Program {
                 beside.take(|| ());
             }
         });
-        scope.spawn(|| {
+        scope.spawn(move || {
             let notifier = machine.on(2);
             notifier.put(2);
-            machine.changed.notify_all(&View { needs: 2, ..notifier });
+            notify(&machine.changed, &View { needs: 2, ..notifier });
         });
     })
 }
 
 /// Two items are announced to one waiter each: by one notifier to two waiters, or by two notifiers
 /// to a waiter that takes both.
-fn notifying(notifiers: usize) -> Program {
+fn notifying(takers: &'static [usize], notifiers: &'static [usize]) -> Program {
     Program::new(3, 4, move |scope| {
         let machine = &scope.share(Machine::new(2)).0;
-        let takers = 3 - notifiers;
-        for own in 0..takers {
-            scope.spawn(move || (0..notifiers).for_each(|_| machine.on(own).take(|| ())));
+        for &own in takers {
+            scope.spawn(move || notifiers.iter().for_each(|_| machine.on(own).take(|| ())));
         }
-        for own in takers..3 {
+        for &own in notifiers {
             scope.spawn(move || {
-                for count in 1..=takers as u32 {
+                for count in 1..=takers.len() as u32 {
                     let notifier = machine.on(own);
                     notifier.put(1);
                     let view = View { needs: count, ..notifier };
@@ -331,6 +337,27 @@ fn notifying(notifiers: usize) -> Program {
                 }
             });
         }
+    })
+}
+
+/// A thread of a waiter's CPU announces one item to it, and one to a waiter of another CPU.
+fn notifying_its_own() -> Program {
+    Program::new(2, 4, |scope| {
+        let machine = &scope.share(Machine::new(2)).0;
+        scope.spawn(|| {
+            let waiter = machine.on(0);
+            let notifier = View { thread: 1, ..waiter };
+            let notify = || {
+                notifier.put(2);
+                for _ in 0..2 {
+                    if !machine.changed.notify_one(&notifier) {
+                        probe("none");
+                    }
+                }
+            };
+            waiter.take(notify);
+        });
+        scope.spawn(|| machine.on(1).take(|| ()));
     })
 }
 

@@ -1,12 +1,14 @@
 //! The mechanisms, and the machine that each needs.
 
 use antiphon_report::failure::Failure;
-use antiphon_sim::{Delivery, Machine, Model, OwnLine, Part, Sim, Stuck, Wakes as Kicks};
+use antiphon_sim::{Delivery, Machine, Model, OwnLine, Part, Paths, Sim, Stuck, Wakes as Kicks};
 use antiphon_sync::lock::Standard;
 use antiphon_sync::policy::Distance;
 use antiphon_sync::wait::{Broadcast, Condvar, Event, Unpolled};
 
-use super::bare_metal::{Active, ActiveLoop, ActiveWake, Batched, Direct, Interrupt, PerCpu};
+use super::bare_metal::{
+    Active, ActiveLoop, ActiveWake, Batched, Direct, Interrupt, PerCpu, PerCpuWithMutex,
+};
 use super::cases::Case;
 use super::experiment::{Figures, Setting, carry_out};
 use super::interrupts::{Handler, Ipi, IpiLoop, Messages};
@@ -29,6 +31,9 @@ pub enum System {
     Unblocked,
     /// Threads of the same that its own condition variable wakes.
     Listed,
+    /// The same, with a mutex, whose hand-offs are kicks. No path is too short: each wake has the
+    /// sender's part of a kick, and the longer way until the thread runs.
+    ListedWithMutex,
     /// Interrupt handlers of the same.
     Actions,
 }
@@ -39,7 +44,11 @@ impl System {
         match self {
             Self::Linux => "linux",
             Self::Interrupts | Self::Kernel(_) => "kernel",
-            Self::BareMetal | Self::Unblocked | Self::Listed | Self::Actions => "bare metal",
+            Self::BareMetal
+            | Self::Unblocked
+            | Self::Listed
+            | Self::ListedWithMutex
+            | Self::Actions => "bare metal",
         }
     }
 
@@ -61,13 +70,20 @@ impl System {
                 let woken = Lengths::woken_there(LENGTHS.percpu.destination);
                 machine.with_paths(&woken)?.as_kernel(Kicks::All)
             }
+            Self::ListedWithMutex => {
+                let run = LENGTHS.percpu.destination.max(LENGTHS.wake.run);
+                machine.with_paths(&Paths { run, ..LENGTHS.wake })?.as_kernel(Kicks::All)
+            }
             Self::Actions => machine.instructions_ns(1).map(|_| machine.awake()),
         }
     }
 
     /// The bare-metal kernel has no sleep on a word: its threads wait by their nodes.
     fn model(self) -> Model {
-        let fibers = matches!(self, Self::BareMetal | Self::Unblocked | Self::Listed);
+        let fibers = matches!(
+            self,
+            Self::BareMetal | Self::Unblocked | Self::Listed | Self::ListedWithMutex
+        );
         Model { fibers, ..Model::default() }
     }
 }
@@ -95,10 +111,10 @@ const fn broadcast<W: Wakes>(name: &'static str, system: System, about: &'static
 
 type Events<F> = Vec<OwnLine<Event<Sim, Distance, F>>>;
 
-use System::{Actions, BareMetal, Interrupts, Kernel, Linux, Listed, Unblocked};
+use System::{Actions, BareMetal, Interrupts, Kernel, Linux, Listed, ListedWithMutex, Unblocked};
 
 /// All subjects.
-pub static SUBJECTS: [Subject; 25] = [
+pub static SUBJECTS: [Subject; 26] = [
     subject::<WithMutex>("mutex-condvar", Linux, "condition variable, back with its mutex"),
     subject::<Condvar<Sim>>("condvar", Linux, "its list alone: the sender wakes all in a loop"),
     subject::<Counted>("event-count", Linux, "event count and a condition"),
@@ -116,6 +132,7 @@ pub static SUBJECTS: [Subject; 25] = [
     subject::<WithMutex>("metal-mutex-condvar", BareMetal, "with its mutex, kicks"),
     subject::<Broadcast<Sim>>("metal-broadcast", BareMetal, "as broadcast, kicks"),
     subject::<PerCpu>("metal-condvar-percpu", Listed, "condvar, each CPU wakes its own"),
+    subject::<PerCpuWithMutex>("metal-mutex-condvar-percpu", ListedWithMutex, "with its mutex"),
     subject::<ActiveWake>("metal-message-wake", Unblocked, "a message that wakes a thread there"),
     subject::<Direct>("metal-direct", Actions, "an action with a vector of its own"),
     subject::<Active>("metal-message", Actions, "active message; to many, one interrupt to all"),

@@ -101,7 +101,7 @@ impl Wakes for Polled {
 }
 
 /// The word of a condition: the number of notifications.
-type Told = OwnLine<<Sim as Atomics>::U32>;
+pub type Told = OwnLine<<Sim as Atomics>::U32>;
 
 /// A condition variable as programs use it: a waiter that returns holds the mutex.
 pub struct WithMutex {
