@@ -26,8 +26,8 @@ int main(int argc, char **argv)
 	usleep(400000);
 	pthread_mutex_lock(&lock);
 	over = true;
-	pthread_cond_broadcast(&work_came);
 	pthread_mutex_unlock(&lock);
+	pthread_cond_broadcast(&work_came);
 	for (int i = 0; i < 4; i++)
 		pthread_join(workers[i], NULL);
 }
