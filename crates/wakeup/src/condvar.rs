@@ -4,8 +4,8 @@
 //! A waker of another CPU's thread moves lines of that thread to itself and back, for one thread
 //! after the other. Here a notifier touches no waiter: it takes bits out of a word, and interrupts
 //! the CPUs whose bits it has taken: all others by one command, if at least half of them have
-//! waiters. Each of them wakes its own threads. Listing, giving up and handling an interrupt look at
-//! all waiters of the CPU, with interrupts off.
+//! waiters. Each of them wakes its own threads. Listing, giving up and handling an interrupt look
+//! at all waiters of the CPU, with interrupts off.
 //!
 //! | what | contents | written by |
 //! |---|---|---|
