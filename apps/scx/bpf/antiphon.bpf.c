@@ -164,7 +164,7 @@ void BPF_PROG(antiphon_enqueue, struct task_struct *p, u64 enq_flags)
 	look(slot, t, now);
 	police(slot, t);
 	t->timely = is_due(t, now);
-	args.vtime = place_of_time(time_of(t) + behind(t, llc_of(cpu)), llc_of(cpu));
+	args.vtime = key_of(time_of(t) + behind(t, llc_of(cpu)), llc_of(cpu));
 	if (t->timely) {
 		args.dsq_id = timely_of(llc_of(cpu));
 		args.vtime = t->release_ns;
@@ -224,9 +224,9 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 			    t->has_slack && now >= here->cpu.until_ns)
 				demote(t, STANDING_OVERRUN);
 			police(slot, t);
-			if (options.spinners)
+			if (options.spun_ns)
 				look_at_place(prev, t);
-			if ((t->yields || options.spinners) &&
+			if ((t->yields || options.spun_ns) &&
 			    gives_cpu(cpu, prev->tgid, t->at, t->yields))
 				return;
 			bool steps_back = t->yields && !t->slot && others;
@@ -275,7 +275,7 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 		member = most_important(cpu, 0, 0, 0, 0);
 	if (member && take_thread(cpu, member))
 		return;
-	if (options.spinners && first_gives_turn(cpu))
+	if (options.spun_ns && first_gives_turn(cpu))
 		return;
 	if (take(fair)) {
 		if (here)
@@ -290,9 +290,9 @@ void BPF_PROG(antiphon_dispatch, s32 cpu, struct task_struct *prev)
 
 		if (t)
 			t->yields = 0;
-	}
-	if (here && !(prev && prev->scx.flags & FLAG(scx_ent_flags, SCX_TASK_QUEUED)))
+	} else if (here) {
 		here->cpu.active = 0;
+	}
 }
 
 /* Whether a thread waits that should have this CPU before `t`. */
@@ -431,7 +431,7 @@ void BPF_PROG(antiphon_tick, struct task_struct *p)
 	if (!t || !here)
 		return;
 	charge(t, now);
-	if (options.spinners) {
+	if (options.spun_ns) {
 		look_at_place(p, t);
 		if (spun_for(scx_bpf_task_cpu(p), p->tgid, t->at))
 			scx_bpf_task_set_slice(p, 0);

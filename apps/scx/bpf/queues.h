@@ -60,10 +60,8 @@ static __always_inline u64 waiting_in(u32 llc)
 	return scx_bpf_dsq_nr_queued(timely_of(llc)) + scx_bpf_dsq_nr_queued(fair_of(llc));
 }
 
-/*
- * The key of a virtual time in FAIR (LLC-5). Not static: see `keep`.
- */
-__noinline u64 place_of_time(u64 time, u32 llc)
+/* The key of a virtual time in FAIR (LLC-5). Not static: see `keep`. */
+__noinline u64 key_of(u64 time, u32 llc)
 {
 	u64 most = least + ((LONGEST_NS / (waiting_in(llc) + 1)) << 10);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The option `spinners`: threads that spin for one that has no CPU, in programs that tell nothing.
+ * The option `--spinners`: threads that spin for one without a CPU, in programs that tell nothing.
  *
  * - SPUN-1: threads of a process spin if two of them were seen at one place of the program within
  *   `spun_ns`, each at two looks in a row: 64 bytes of instructions. Looks are at ticks and at ends
@@ -118,7 +118,7 @@ __noinline int first_gives_turn(s32 cpu)
 	struct task_struct *first = scx_bpf_dsq_peek(fair_of(llc_of(cpu)));
 	struct task *t = first ? task_of(first) : NULL;
 	struct cpus *here = cpus_of(cpu);
-	s32 holder = 0;
+	s32 holder;
 
 	/* SPUN-3 */
 	if (!t || !here || bpf_ktime_get_ns() - here->cpu.in_order_ns > 5 * options.period_ns)
@@ -138,7 +138,7 @@ __noinline int gives_cpu(s32 cpu, u32 process, u64 place, bool yields)
 {
 	s32 holder = yields ? holder_of(process) : 0, spun = 0;
 
-	if (!holder && options.spinners)
+	if (!holder && options.spun_ns)
 		holder = spun = spun_for(cpu, process, place);
 	if (!holder)
 		return 0;

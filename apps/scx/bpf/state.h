@@ -43,7 +43,7 @@ struct task {
 	u64 group;	  /* its key; 0: none */
 	u64 importance;	  /* as last told; 0: none */
 	u64 stepped;	  /* by how much it was last put behind, in ns: see `behind` */
-	u64 at;		  /* where it was last seen, in 64 bytes; only with `spinners` */
+	u64 at;		  /* where it was last seen, in 64 bytes; only with `spun_ns` */
 	u64 turn;	  /* the number of its latest turn */
 	u32 entry;	  /* that of its group, in `groups` */
 	u32 counted;	  /* of its weight, in that of its group */
@@ -191,7 +191,7 @@ static __always_inline struct hints_page *page_of(u32 process)
 	return map ? bpf_map_lookup_elem(map, &zero) : NULL;
 }
 
-/* Slots are counted from 1: in the place of the first is the head, which is as long. */
+/* Slots are counted from 1. */
 static __always_inline struct hints_slot *slot_at(u32 process, u32 slot)
 {
 	struct hints_page *page;
@@ -199,7 +199,7 @@ static __always_inline struct hints_slot *slot_at(u32 process, u32 slot)
 	if (!slot || slot >= HINTS_SLOTS)
 		return NULL;
 	page = page_of(process);
-	return page ? (struct hints_slot *)page + slot : NULL;
+	return page ? &page->slots[slot - 1] : NULL;
 }
 
 static __always_inline struct hints_slot *slot_of(struct task_struct *p, struct task *t)

@@ -64,9 +64,9 @@ __noinline u64 one_turn_more(u32 llc, u64 stepped)
 /*
  * By how much a thread is put behind its virtual time that gives its CPU away and tells nothing, so
  * that others come first for a turn. It is not charged for that. What a registered thread means by
- * it is in its hints. One that gives its CPU away again and again
- * is put behind by one more turn each time, up to a period: else it would only take turns with
- * another that does the same, while the thread that both wait for has had more than they.
+ * it is in its hints. One that gives its CPU away again and again is put behind by one more turn
+ * each time, up to a period: else it would only take turns with another that does the same, while
+ * the thread that both wait for has had more than they.
  */
 static __always_inline u64 behind(struct task *t, u32 llc)
 {

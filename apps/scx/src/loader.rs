@@ -44,6 +44,10 @@ pub struct Setup {
     pub watchdog_ms: u32,
 }
 
+/// How long threads count as spinning, with the option: two ticks of a kernel whose clock ticks 100
+/// times a second.
+pub const SPUN_NS: u64 = 20_000_000;
+
 impl Default for Setup {
     fn default() -> Self {
         let options = coop::Options::default();
@@ -56,16 +60,13 @@ impl Default for Setup {
             horizon_ns: 1_000_000_000,
             kick_ns: 100_000,
             tick_ns: 10_000_000,
-            // Two ticks of a kernel whose clock ticks 100 times a second.
-            spun_ns: 20_000_000,
+            spun_ns: 0,
             // More than a thread waits for its turn where one more is ready than there are CPUs,
             // and less than `threshold_ns`: threads of the other cache are served on time.
             lag_ns: 3 * options.threshold_ns / 4,
             llcs: 0,
             per_user: THREADS_PER_USER,
             hesitation: 0,
-            spinners: 0,
-            unused: 0,
             police: 1,
             kick: 1,
             stall: 0,

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use antiphon_scx::loader::{Failure, Scope, Setup};
+use antiphon_scx::loader::{Failure, SPUN_NS, Scope, Setup};
 use antiphon_scx::{groups, server};
 
 const HELP: &str = "\
@@ -29,7 +29,7 @@ fn run() -> Result<(), Failure> {
     while let Some(argument) = arguments.next()? {
         match argument {
             lexopt::Arg::Long("full") => setup.scope = Scope::Full,
-            lexopt::Arg::Long("spinners") => setup.parameters.spinners = 1,
+            lexopt::Arg::Long("spinners") => setup.parameters.spun_ns = SPUN_NS,
             lexopt::Arg::Long("group") => {
                 let name = arguments.value()?.into_string().map_err(|_| "no name of a group")?;
                 group = Some(groups::number(&name)?);

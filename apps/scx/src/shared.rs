@@ -73,7 +73,8 @@ records! {
         kick_ns: u64,
         /// Turns that are shorter are ended by a timer, as the kernel looks at its ticks only.
         tick_ns: u64,
-        /// For how long threads count as spinning after they were last seen to.
+        /// For how long threads count as spinning after they were last seen to, and give their CPU
+        /// to one that waits; 0: they do not.
         spun_ns: u64,
         /// How late a due thread is, or how far another one is behind in virtual time, when CPUs
         /// of another last-level cache take it.
@@ -85,10 +86,6 @@ records! {
         per_user: u64,
         /// For how many steps a thread stops while it joins or leaves a group. For tests.
         hesitation: u64,
-        /// Not 0: threads that spin for one that waits give it their CPU.
-        spinners: u32,
-        /// 0.
-        unused: u32,
         /// 0: no thread is demoted for its share. For measurements.
         police: u32,
         /// 0: no CPU is kicked for a thread that is due. For measurements.

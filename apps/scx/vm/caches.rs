@@ -11,12 +11,12 @@ use antiphon_scx::llcs::Llcs;
 use antiphon_scx::loader::{Failure, is_enabled};
 
 use crate::cpus::LOADED;
-use crate::life::{jain, part_under, wait_for};
+use crate::life::{part_under, wait_for};
 use crate::policy::{EXT, FAIR};
 use crate::scheduler::under;
 use crate::start::Case;
 use crate::thread::{
-    become_of, cpu, exact_timers, own_cpu_ns, sleep_until, stay_within, stop_after, work,
+    become_of, cpu, exact_timers, jain, own_cpu_ns, sleep_until, stay_within, stop_after, work,
 };
 
 pub const CASES: &[Case] = &[

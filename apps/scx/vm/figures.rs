@@ -106,12 +106,13 @@ fn play(group: Option<u32>, misbehaves: bool, is_served: bool) -> Result<Seen, F
         for one in players {
             let (of_one, cpu_ns, decoded) = one.join().map_err(|_| panicked)??;
             late.push(of_one);
-            ran.push(cpu_ns as f64);
-            frames.push(decoded as f64);
+            ran.push(cpu_ns);
+            frames.push(decoded);
         }
-        let mut all: f64 = ran.iter().sum();
+        let players: u64 = ran.iter().sum();
+        let mut all = players;
         for one in hogs {
-            all += one.join().map_err(|_| panicked)?? as f64;
+            all += one.join().map_err(|_| panicked)??;
         }
         let mut others = Histogram::default();
         for one in &late[1..] {
@@ -120,7 +121,7 @@ fn play(group: Option<u32>, misbehaves: bool, is_served: bool) -> Result<Seen, F
         Ok(Seen {
             cpu: jain(&ran),
             frames: jain(&frames),
-            share: ran.iter().sum::<f64>() / all,
+            share: players as f64 / all as f64,
             first: late.swap_remove(0),
             others,
         })

@@ -15,7 +15,7 @@ use crate::client;
 use crate::policy::{EXT, FAIR, hogs, order_on};
 use crate::scheduler::{PATIENCE, Scheduler, await_state, under};
 use crate::start::Case;
-use crate::thread::{become_of, hog, stay_on, stop_after};
+use crate::thread::{become_of, hog, jain, stay_on, stop_after};
 
 pub const CASES: &[Case] = &[
     ("order on one of two CPUs", order),
@@ -54,17 +54,10 @@ fn fairness() -> Result<String, Failure> {
     even(&ran)
 }
 
-/// Jain's index: 1 if all have had the same.
-pub fn jain(ran: &[u64]) -> f64 {
-    let all: Vec<_> = ran.iter().map(|one| *one as f64).collect();
-    let squares: f64 = all.iter().map(|one| one * one).sum();
-    all.iter().sum::<f64>().powi(2) / squares / all.len() as f64
-}
-
 fn even(ran: &[u64]) -> Result<String, Failure> {
-    let jain = jain(ran);
-    let told = format!("Jain's index of {} threads: {jain:.4}", ran.len());
-    if jain >= 0.95 { Ok(told) } else { Err(told.into()) }
+    let index = jain(ran);
+    let told = format!("Jain's index of {} threads: {index:.4}", ran.len());
+    if index >= 0.95 { Ok(told) } else { Err(told.into()) }
 }
 
 /// A process without privilege has all of it: a page, a registration, turns when it is due.

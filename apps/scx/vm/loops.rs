@@ -78,10 +78,10 @@ fn beside_hogs(is_served: bool) -> Result<Seen, Failure> {
         for one in loops {
             let (of_one, cpu_ns) = one.join().map_err(|_| panicked)??;
             late.merge(&of_one);
-            ran.push(cpu_ns as f64);
+            ran.push(cpu_ns);
         }
         for one in hogs {
-            ran.push(one.join().map_err(|_| panicked)?? as f64);
+            ran.push(one.join().map_err(|_| panicked)??);
         }
         let us = |of| late.percentile_ns(of) / 1_000;
         let (p50_us, p99_us) = (us(50_000), us(99_000));

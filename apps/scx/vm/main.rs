@@ -32,7 +32,7 @@ mod weights;
 
 use std::process::ExitCode;
 
-use antiphon_scx::loader::{Scope, Setup};
+use antiphon_scx::loader::{SPUN_NS, Scope, Setup};
 use antiphon_scx::server;
 use start::Case;
 
@@ -57,7 +57,7 @@ fn schedule(arguments: impl Iterator<Item = String>) -> ExitCode {
             "no-police" => setup.parameters.police = 0,
             "no-kick" => setup.parameters.kick = 0,
             "no-grace" => setup.parameters.grace_ns = 0,
-            "spinners" => setup.parameters.spinners = 1,
+            "spinners" => setup.parameters.spun_ns = SPUN_NS,
             "patient" => setup.parameters.slack_ns = 500_000_000,
             // Fewer than an emulated CPU wakes a thread up.
             "few-kicks" => setup.parameters.kick_ns = 20_000_000,

@@ -401,10 +401,10 @@ fn overload(hints: Option<&Hints>, policy: Policy) -> Result<Overload, Failure> 
         for player in players {
             let (of_one, cpu_ns) = player.join().map_err(|_| panicked)??;
             late.extend(of_one);
-            ran.push(cpu_ns as f64);
+            ran.push(cpu_ns);
         }
         for one in hogs {
-            ran.push(one.join().map_err(|_| panicked)?? as f64);
+            ran.push(one.join().map_err(|_| panicked)??);
         }
         let missed = late.iter().filter(|late| **late > 16_600_000).count();
         Ok(Overload { late: Late::of(late), jain: jain(&ran), missed })

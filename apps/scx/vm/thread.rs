@@ -164,7 +164,8 @@ pub fn stop_after(time: Duration, stop: &AtomicBool) {
 }
 
 /// Jain's index of fairness: 1 if all are equal, and the smaller the less they are.
-pub fn jain(all: &[f64]) -> f64 {
+pub fn jain(all: &[u64]) -> f64 {
+    let all: Vec<_> = all.iter().map(|one| *one as f64).collect();
     let squares: f64 = all.iter().map(|one| one * one).sum();
     all.iter().sum::<f64>().powi(2) / squares / all.len() as f64
 }

@@ -183,26 +183,23 @@ pub(crate) fn wait_begins() {
 /// Returns whether threads wait for a CPU, where the scheduler tells that.
 #[inline]
 pub(crate) fn threads_wait() -> Option<bool> {
-    if !are_heeded() {
-        return None;
-    }
-    local::with(|thread| {
-        if thread.heeded_by.load(Relaxed) == PAGE { page::threads_wait(thread) } else { None }
-    })
+    told(page::threads_wait)
 }
 
 /// Returns the number of threads of this process that have lost the CPU in a section, where the
 /// scheduler counts them.
 #[inline]
 pub(crate) fn stalled() -> Option<&'static AtomicU32> {
+    told(page::stalled)
+}
+
+/// Returns what the scheduler tells the calling thread, if it heeds its sections.
+#[inline]
+fn told<R>(what: fn(&Thread) -> Option<R>) -> Option<R> {
     if !are_heeded() {
         return None;
     }
-    local::with(
-        |thread| {
-            if thread.heeded_by.load(Relaxed) == PAGE { page::stalled(thread) } else { None }
-        },
-    )
+    local::with(|thread| if thread.heeded_by.load(Relaxed) == PAGE { what(thread) } else { None })
 }
 
 /// Checks whether the thread must ask again for what heeds its sections.

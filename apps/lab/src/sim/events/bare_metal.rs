@@ -9,13 +9,11 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::{
-    Arena, Atomic, AtomicInteger, Deadline, Notify, Parked, Platform, Ticket, Topology as _,
-    Waiter, WaiterId,
+    Arena, Deadline, Notify, Parked, Platform, Ticket, Topology as _, Waiter, WaiterId,
 };
 use antiphon_sim::{
     OwnLine, Sim, await_interrupt, interrupt, interrupt_others, kick_once, now, run_instructions,
 };
-use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::Condvar;
 use antiphon_wakeup::batch::Batch;
 use antiphon_wakeup::broadcast::{Broadcasts, Seen};
@@ -25,7 +23,7 @@ use antiphon_wakeup::pending::Pending;
 
 use super::interrupts::Ipi;
 use super::paths::LENGTHS;
-use super::wakes::{Told, Wakes};
+use super::wakes::{Condition, Wakes};
 
 /// The number of actions that can be broadcast, as in the kernel.
 const CAST: usize = 16;
@@ -367,45 +365,29 @@ impl Wakes for PerCpu {
     }
 }
 
-/// The same, as programs use it: a waiter that returns holds the mutex.
+/// The same, and its condition.
 pub struct PerCpuWithMutex {
-    mutex: OwnLine<ShflMutex<Sim>>,
+    condition: Condition,
     changed: OwnLine<PerCpu>,
-    told: Told,
 }
 
 impl Wakes for PerCpuWithMutex {
     const HANDLES: bool = true;
 
     fn new(waiters: usize) -> Self {
-        Self {
-            mutex: OwnLine(ShflMutex::NEW),
-            changed: OwnLine(PerCpu::new(waiters)),
-            told: OwnLine(Atomic::ZERO),
-        }
+        Self { condition: Condition::new(), changed: OwnLine(PerCpu::new(waiters)) }
     }
 
     fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
-        // Relaxed, here and below: the mutex orders it.
-        self.mutex.lock();
-        let seen = self.told.load(Relaxed);
-        ready();
-        while self.told.load(Relaxed) == seen {
-            // SAFETY: this thread has locked the mutex above.
-            self.changed.wait(waiter, || unsafe { self.mutex.unlock() });
-            self.mutex.lock();
-        }
-        let told_ns = now();
-        // SAFETY: this thread has locked the mutex above.
-        unsafe { self.mutex.unlock() };
-        told_ns
+        self.condition.wait(ready, |mutex| {
+            // SAFETY: this thread has locked the mutex.
+            self.changed.wait(waiter, || unsafe { mutex.unlock() });
+            mutex.lock();
+        })
     }
 
     fn wake(&self) {
-        self.mutex.lock();
-        self.told.fetch_add(1, Relaxed);
-        // SAFETY: this thread has locked the mutex above.
-        unsafe { self.mutex.unlock() };
+        self.condition.change();
         self.changed.wake();
     }
 

@@ -103,42 +103,62 @@ impl Wakes for Polled {
 /// The word of a condition: the number of notifications.
 pub type Told = OwnLine<<Sim as Atomics>::U32>;
 
-/// A condition variable as programs use it: a waiter that returns holds the mutex.
-pub struct WithMutex {
+/// A condition under a mutex, as programs have it: a waiter that returns holds the mutex.
+pub struct Condition {
     mutex: OwnLine<ShflMutex<Sim>>,
-    changed: OwnLine<Condvar<Sim>>,
     told: Told,
 }
 
-impl Wakes for WithMutex {
-    fn new(_: usize) -> Self {
-        Self {
-            mutex: OwnLine(ShflMutex::NEW),
-            changed: OwnLine(Condvar::NEW),
-            told: OwnLine(Atomic::ZERO),
-        }
+impl Condition {
+    pub fn new() -> Self {
+        Self { mutex: OwnLine(ShflMutex::NEW), told: OwnLine(Atomic::ZERO) }
     }
 
-    fn wait(&self, _: usize, ready: impl FnOnce()) -> u64 {
+    /// Waits until it changes, by `sleep`, which releases the mutex meanwhile. Returns the time of
+    /// the notification.
+    pub fn wait(&self, ready: impl FnOnce(), mut sleep: impl FnMut(&ShflMutex<Sim>)) -> u64 {
         // Relaxed, here and below: the mutex orders it.
         self.mutex.lock();
         let seen = self.told.load(Relaxed);
         ready();
         while self.told.load(Relaxed) == seen {
-            // SAFETY: this thread has locked the mutex above.
-            unsafe { self.changed.wait_with(&self.mutex, None) };
+            sleep(&self.mutex);
         }
         let told_ns = now();
-        // SAFETY: this thread has locked the mutex above, and the wait has locked it again.
+        // SAFETY: this thread has locked the mutex above, and each sleep has locked it again.
         unsafe { self.mutex.unlock() };
         told_ns
     }
 
-    fn wake(&self) {
+    /// Changes it.
+    pub fn change(&self) {
         self.mutex.lock();
         self.told.fetch_add(1, Relaxed);
         // SAFETY: this thread has locked the mutex above.
         unsafe { self.mutex.unlock() };
+    }
+}
+
+/// A condition variable, and its condition.
+pub struct WithMutex {
+    condition: Condition,
+    changed: OwnLine<Condvar<Sim>>,
+}
+
+impl Wakes for WithMutex {
+    fn new(_: usize) -> Self {
+        Self { condition: Condition::new(), changed: OwnLine(Condvar::NEW) }
+    }
+
+    fn wait(&self, _: usize, ready: impl FnOnce()) -> u64 {
+        // SAFETY: this thread has locked the mutex.
+        self.condition.wait(ready, |mutex| unsafe {
+            self.changed.wait_with(mutex, None);
+        })
+    }
+
+    fn wake(&self) {
+        self.condition.change();
         self.changed.notify_all();
     }
 }
